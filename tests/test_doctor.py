@@ -179,7 +179,7 @@ def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
     assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").what
 
 
-def test_what_the_topology_left_out_is_reported(tmp_path: Path) -> None:
+def test_what_the_topology_skipped_is_reported(tmp_path: Path) -> None:
     assert "numa:2 is skipped" in one(found(tmp_path, {}), "topology").what
 
 

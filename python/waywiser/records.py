@@ -272,7 +272,7 @@ class Series(Value, frozen=True):
         return next((visit.failure for visit in self.visits if visit.failure), None)
 
 
-class Refusal(Value, frozen=True):
+class Unsupported(Value, frozen=True):
     """A path that cannot be measured here, with the reason: listed, never silent."""
 
     path: str

@@ -109,7 +109,9 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
     """
     scope = read_scope(wishes)
     if len(scope.machine.gpus) < expect_gpus:
-        why = scope.machine.gpu_reason or "; ".join(f"{r.path} {r.reason}" for r in scope.refusals)
+        why = scope.machine.gpu_reason or "; ".join(
+            f"{r.path} {r.reason}" for r in scope.unsupported_paths
+        )
         expected = "1 GPU is" if expect_gpus == 1 else f"{expect_gpus} GPUs are"
         raise SurveyError(
             f"{expected} expected and {len(scope.machine.gpus)} can be measured",
@@ -119,8 +121,8 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
     plan = make_plan(scope.machine, request)
     if not plan.points:
         why = (
-            plan.refusals[-1].reason
-            if plan.refusals
+            plan.unsupported_paths[-1].reason
+            if plan.unsupported_paths
             else "no size fits the paths that --only selects"
         )
         raise SurveyError("nothing is left to measure", remedy=why)
@@ -140,7 +142,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             survey.machine,
             _environment(survey.scope),
             plan_json=msgspec.json.encode(commission),
-            refusals=(*survey.scope.refusals, *survey.plan.refusals),
+            unsupported_paths=(*survey.scope.unsupported_paths, *survey.plan.unsupported_paths),
             command=command,
         ) as profile,
     ):
@@ -281,7 +283,9 @@ def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
     usable = {gpu.index for gpu in scope.machine.gpus}
     for gpu in measured.gpus:
         if gpu.index not in usable:
-            why = next((r.reason for r in scope.refusals if r.path == f"gpu:{gpu.index}"), "")
+            why = next(
+                (r.reason for r in scope.unsupported_paths if r.path == f"gpu:{gpu.index}"), ""
+            )
             raise SurveyError(
                 f"gpu:{gpu.index} cannot be measured now",
                 where=str(file),

@@ -17,7 +17,7 @@ from tests import profiles
 
 from waywiser.analysis.subject import Subject
 from waywiser.profile import RunHealth
-from waywiser.records import Locality, Refusal, Series, Visit
+from waywiser.records import Locality, Series, Unsupported, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, TimingMode, Transfer, Workload
 
@@ -98,7 +98,7 @@ def subject(
     machine: Machine | None = None,
     environment: Mapping[str, Any] | None = None,
     localities: Sequence[Locality] = (),
-    refusals: Sequence[Refusal] = (),
+    unsupported_paths: Sequence[Unsupported] = (),
     health: Sequence[RunHealth] = (),
 ) -> Subject:
     """A subject of one machine: by default that of `tests.profiles.machine`, with two GPUs on
@@ -108,6 +108,6 @@ def subject(
         [series for each in curves for series in each],
         environment=environment,
         localities=localities,
-        refusals=refusals,
+        unsupported_paths=unsupported_paths,
         health=health,
     )

@@ -15,7 +15,7 @@ import profiles
 from waywiser.cli.show import print_overview, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
-from waywiser.records import Failure, Refusal, Samples
+from waywiser.records import Failure, Samples, Unsupported
 from waywiser.series.overview import overview
 from waywiser.series.quality_flags import REMEDIES
 from waywiser.series.reasons import ReasonGroup
@@ -83,8 +83,8 @@ def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
         "  managed@numa:0 -> device@gpu:0 by prefetch\n"
         "  managed@numa:0 -> device@gpu:1 by prefetch\n" in shown
     )
-    for refusal in profiles.REFUSALS:
-        assert refusal.path in shown and refusal.reason in shown
+    for unsupported in profiles.UNSUPPORTED_PATHS:
+        assert unsupported.path in shown and unsupported.reason in shown
 
 
 def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile: Path) -> None:
@@ -96,7 +96,7 @@ def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile
         ),
         ReasonGroup("neither is a file", ("device -> device by direct-io",)),
     ]
-    found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
+    found = msgspec.structs.replace(found, unsupported_paths=(*found.unsupported_paths, *groups))
     stream = io.StringIO()
     print_overview(found, Console(file=stream, width=200, highlight=False))
     text = stream.getvalue()
@@ -128,17 +128,22 @@ def test_the_last_lines_sum_up_and_name_the_next_command(shown: str, profile: Pa
     *_, last, following = shown.splitlines()
     assert following == f"next: waywiser report {profile}"
     assert last.startswith("node7: 23 series of 7 curves, 19 converged (95% of the measured)")
-    assert "1 did not converge, 3 failed, 3 paths refused; 3.51 s of measuring" in last
+    assert "1 did not converge, 3 failed, 3 paths not supported; 3.51 s of measuring" in last
 
 
 def test_a_pipe_gets_plain_unfolded_lines(shown: str) -> None:
     assert "\x1b" not in shown
-    assert all(refusal.path in shown.splitlines()[n].strip() for n, refusal in found_lines(shown))
+    assert all(
+        unsupported.path in shown.splitlines()[n].strip() for n, unsupported in found_lines(shown)
+    )
 
 
 def found_lines(text: str) -> list[tuple[int, Any]]:
     lines = text.splitlines()
-    return [(lines.index(f"  {refusal.path}"), refusal) for refusal in profiles.REFUSALS]
+    return [
+        (lines.index(f"  {unsupported.path}"), unsupported)
+        for unsupported in profiles.UNSUPPORTED_PATHS
+    ]
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -174,13 +179,15 @@ def test_json_has_every_series_with_interval_bound_and_reason(
     lost = [s for s in found["series"] if s["estimate"] is None]
     assert len(lost) == found["summary"]["failed"] == 3
     assert {group["reason"] for group in found["warnings"]} <= set(REMEDIES)
-    assert sum(len(group["members"]) for group in found["refusals"]) == len(profiles.REFUSALS)
+    assert sum(len(group["members"]) for group in found["unsupported_paths"]) == len(
+        profiles.UNSUPPORTED_PATHS
+    )
 
 
 def test_only_keeps_what_is_asked_for(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = as_json(profile, capsys, "device@gpu:1")
     assert {series["curve"] for series in found["series"]} == {profiles.PEER}
-    assert [group["members"] for group in found["refusals"]] == [
+    assert [group["members"] for group in found["unsupported_paths"]] == [
         ["managed@numa:0 -> device@gpu:1 by prefetch"]
     ]
     either = as_json(profile, capsys, "cpu numa:0", f"*of {2**30}")
@@ -198,8 +205,10 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         run_show(str(tmp_path / "none.wwp"), False)
 
 
-def write(path: Path, *visits: Any, refusals: Any = ()) -> Path:
-    with WritableProfile.create(path, profiles.machine(), {}, refusals=refusals) as new:
+def write(path: Path, *visits: Any, unsupported_paths: Any = ()) -> Path:
+    with WritableProfile.create(
+        path, profiles.machine(), {}, unsupported_paths=unsupported_paths
+    ) as new:
         for visit in visits:
             new.commit_visit(visit)
     return path
@@ -208,10 +217,10 @@ def write(path: Path, *visits: Any, refusals: Any = ()) -> Path:
 def test_a_profile_of_refusals_alone_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "a.wwp", refusals=profiles.REFUSALS)
+    path = write(tmp_path / "a.wwp", unsupported_paths=profiles.UNSUPPORTED_PATHS)
     assert run_show(str(path), False) == 0
     assert capsys.readouterr().out.endswith(
-        "node7: 0 series of 0 curves, 0 converged, 3 paths refused; 0 ns of measuring\n"
+        "node7: 0 series of 0 curves, 0 converged, 3 paths not supported; 0 ns of measuring\n"
     )
 
 
@@ -219,7 +228,9 @@ def test_the_sizes_in_a_refusal_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
-    run_show(str(write(tmp_path / "a.wwp", refusals=[Refusal(path, "too large")])), False)
+    run_show(
+        str(write(tmp_path / "a.wwp", unsupported_paths=[Unsupported(path, "too large")])), False
+    )
     assert f"  {path}\n" in capsys.readouterr().out
 
 

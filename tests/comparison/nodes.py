@@ -159,7 +159,7 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
     """The node as a profile, with samples that have the medians and the intervals of its blocks."""
     plan = json.dumps({"request": {"preset": one.asked}})
     with WritableProfile.create(
-        path, one.machine, {}, plan_json=plan, refusals=one.refusals
+        path, one.machine, {}, plan_json=plan, unsupported_paths=one.unsupported_paths
     ) as profile:
         for moment, reading in zip(("start", "end"), health, strict=False):
             profile.commit_health(reading, moment)  # type: ignore[arg-type]

@@ -47,10 +47,10 @@ def test_the_environment_of_the_user_is_not_kept() -> None:
     assert "hunter2" not in repr(found)
 
 
-def test_what_also_adds_is_refused() -> None:
+def test_what_also_adds_is_an_error() -> None:
     found = read(changed(args=["all_reduce_perf"]), "x")
     assert not found.measured
-    assert [(each.path, "also computes" in each.reason) for each in found.refusals] == [
+    assert [(each.path, "also computes" in each.reason) for each in found.unsupported_paths] == [
         ("all_reduce", True)
     ]
 

@@ -422,7 +422,7 @@ def test_noisy_processes_loosen_the_rule_of_others_and_never_of_themselves() -> 
         (f"equal to {H2D} at 64 MiB, within 3 %", False),
     ],
 )
-def test_what_is_left_out_for_time_is_known_by_its_reason(reason: str, expected: bool) -> None:
+def test_what_is_skipped_for_time_is_known_by_its_reason(reason: str, expected: bool) -> None:
     assert is_for_time(reason) is expected
 
 

@@ -14,7 +14,7 @@ from waywiser.plan.select import (
     require_match,
     sized_texts_of,
     texts_of,
-    texts_of_refusal,
+    texts_of_unsupported,
 )
 from waywiser.plan.terms import TERMS
 from waywiser.words import Workload
@@ -109,9 +109,9 @@ def test_terms_combine_with_sizes() -> None:
     assert matches_any(texts, ["h2d 4096"]) and not matches_any(texts, ["h2d 8192"])
 
 
-def test_terms_apply_to_paths_that_are_refused() -> None:
-    assert matches_any(texts_of_refusal(PEER), ["p2p sm"])
-    assert matches_any(texts_of_refusal("device -> device by detour"), ["device detour"])
+def test_terms_apply_to_paths_that_are_not_supported() -> None:
+    assert matches_any(texts_of_unsupported(PEER), ["p2p sm"])
+    assert matches_any(texts_of_unsupported("device -> device by detour"), ["device detour"])
 
 
 def test_terms_that_match_nothing_are_explained() -> None:

@@ -32,7 +32,7 @@ def contents(path: Path) -> Any:
             profile.plan_json,
             profile.environments,
             profile.runs,
-            profile.refusals,
+            profile.unsupported_paths,
             profile.localities(),
             profile.health(),
             list(profile.visits()),
@@ -56,7 +56,8 @@ def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A profile with rows in every table."""
     path = tmp_path_factory.mktemp("valid") / "a.wwp"
     with WritableProfile.create(
-        path, profiles.machine(), profiles.ENVIRONMENT, refusals=profiles.REFUSALS,
+        path, profiles.machine(), profiles.ENVIRONMENT,
+        unsupported_paths=profiles.UNSUPPORTED_PATHS,
         plan_json='{"request":{"preset":"check"}}', command=("waywiser", "survey"),
     ) as profile:  # fmt: skip
         profile.commit_health(Health("2026-11-20", (GpuHealth(0, "GPU-0", {"x": 1}),)), "start")

@@ -31,7 +31,7 @@ from waywiser.profile.schema import SCHEMA_VERSION
 
 def read_all(path: Path) -> int:
     with Profile.open(path) as profile:
-        known = (profile.machine, profile.refusals, profile.environments, profile.runs)
+        known = (profile.machine, profile.unsupported_paths, profile.environments, profile.runs)
         return len(known) + len(list(profile.visits())) + len(profile.series())
 
 
@@ -130,7 +130,7 @@ wrong_bytes = st.lists(
 
 
 @given(wrong=wrong_bytes)
-def test_a_file_with_wrong_bytes_is_read_or_refused_but_never_breaks(
+def test_a_file_with_wrong_bytes_is_read_or_an_error_but_never_breaks(
     valid: Path, tmp_path_factory: pytest.TempPathFactory, wrong: list[tuple[float, int]]
 ) -> None:
     damaged = bytearray(valid.read_bytes())

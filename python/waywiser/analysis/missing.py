@@ -133,9 +133,11 @@ def _measured(subject: Subject) -> dict[str, set[int]]:
 
 
 def _lost(subject: Subject) -> dict[int, dict[str, str]]:
-    """Kinds of path that were refused, or failed, by GPU, with the reason."""
+    """Kinds of path that are not supported, or failed, by GPU, with the reason."""
     reasons = [
-        (path, group.reason) for group in subject.overview.refusals for path in group.members
+        (path, group.reason)
+        for group in subject.overview.unsupported_paths
+        for path in group.members
     ]
     reasons += [
         (line.curve, "it failed")

@@ -62,10 +62,12 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     shown = curves(found.series)
     _print_curves(console, shown, marks)
-    for reason, members in merged((group.reason, group.members) for group in found.refusals):
+    for reason, members in merged(
+        (group.reason, group.members) for group in found.unsupported_paths
+    ):
         if not of_kinds(members):
             _print_group(console, "not measured", ReasonGroup(reason, tuple(members)))
-    if unfit := [group for group in found.refusals if of_kinds(group.members)]:
+    if unfit := [group for group in found.unsupported_paths if of_kinds(group.members)]:
         pairs = sum(len(group.members) for group in unfit)
         say(
             console,
@@ -200,6 +202,6 @@ def _sentence(summary: Summary) -> str:
         "skipped with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
-    if summary.refused:
-        parts.append(f"{count(summary.refused, 'path')} not supported")
+    if summary.unsupported_paths:
+        parts.append(f"{count(summary.unsupported_paths, 'path')} not supported")
     return ", ".join(parts) + f"; {format_time(summary.seconds, 0.005)} of measuring"

@@ -22,7 +22,7 @@ from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL, Request
 from waywiser.profile import Profile, default_name
 from waywiser.profile.output_path import require_new_output
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, commission_of, prepare, resume, start
 from waywiser.words import WordError, format_bytes, parse_bytes
@@ -176,8 +176,8 @@ def _before(survey: Survey) -> Iterator[str]:
     gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in models.items())
     gpus = gpus or f"no GPU ({machine.gpu_reason})"
     yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
-    for refusal in survey.scope.refusals:
-        yield f"{refusal.path} is skipped: {refusal.reason}"
+    for unsupported in survey.scope.unsupported_paths:
+        yield f"{unsupported.path} is skipped: {unsupported.reason}"
     yield from survey.scope.notes
     yield from survey.plan.notes
     yield from _file_lines(survey)
@@ -261,11 +261,11 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
                 }
                 for point in plan.points
             ],
-            "refusals": [*survey.scope.refusals, *plan.refusals],
+            "unsupported_paths": [*survey.scope.unsupported_paths, *plan.unsupported_paths],
         }
         print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
         return
-    for line in (*_before(survey), *_curves(plan), *_refused(plan.refusals)):
+    for line in (*_before(survey), *_curves(plan), *_unsupported_paths(plan.unsupported_paths)):
         print(line)
 
 
@@ -284,11 +284,11 @@ def _curves(plan: Plan) -> Iterator[str]:
         yield f"  {text}: {count}, {format_seconds(seconds) if seconds >= 0.5 else 'under 1 s'}"
 
 
-def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
+def _unsupported_paths(unsupported_paths: Sequence[Unsupported]) -> Iterator[str]:
     """The paths that are not measured, under the reasons why."""
     reasons: dict[str, list[str]] = {}
-    for refusal in refusals:
-        reasons.setdefault(refusal.reason, []).append(refusal.path)
+    for unsupported in unsupported_paths:
+        reasons.setdefault(unsupported.reason, []).append(unsupported.path)
     for reason, paths in merged(reasons.items()):
         yield f"not measured: {reason}"
         yield from (f"  {line}" for line in member_lines(paths))

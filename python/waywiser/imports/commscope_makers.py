@@ -268,10 +268,10 @@ def walk(match: re.Match[str], subject: Benchmark) -> Counterpart:
 def without(reason: str) -> Maker:
     """A maker for known families that have no counterpart here."""
 
-    def refuse(match: re.Match[str], subject: Benchmark) -> Counterpart:
+    def not_imported(match: re.Match[str], subject: Benchmark) -> Counterpart:
         raise NoCounterpart(reason)
 
-    return refuse
+    return not_imported
 
 
 def operation(name: str, *, at: str, sized: bool = False) -> Maker:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.imports import google_benchmark, nccl, nvbandwidth, osu
-from waywiser.imports.errors import ImportRefused, UnknownFormat
+from waywiser.imports.errors import ImportFailed, UnknownFormat
 from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.reading import parse_json, read_text
 
@@ -36,15 +36,15 @@ _OSU_TITLE = re.compile(r"^[ \t]{0,20}# OSU ", re.MULTILINE)
 
 
 def require_format(name: str) -> None:
-    """Raises `ImportRefused` for a name that is not a format."""
+    """Raises `ImportFailed` for a name that is not a format."""
     if name not in FORMATS:
-        raise ImportRefused(f"{name!r} is not a format", remedy=f"write {', '.join(FORMATS)}")
+        raise ImportFailed(f"{name!r} is not a format", remedy=f"write {', '.join(FORMATS)}")
 
 
 def read(path: Path, format: str | None = None) -> ForeignFile:
     """What the file says, in the format that it shows or that is named.
 
-    Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportRefused` for a
+    Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportFailed` for a
     file that is too large or cannot be read.
     """
     where = str(path)

@@ -26,7 +26,7 @@ from waywiser.imports.errors import Malformed
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.walk import walk_of
-from waywiser.records import SUMMARY, Failure, Refusal, Samples
+from waywiser.records import SUMMARY, Failure, Samples, Unsupported
 from waywiser.words import Operation, TimingMode, WordError, Workload
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -78,7 +78,7 @@ def read_json(value: Any, where: str) -> ForeignFile:
     entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")
     rows = [_json_row(entry, f"{where}: benchmarks[{n}]") for n, entry in enumerate(entries)]
     date = text_of(context.get("date", ""), f"{where}: context.date")
-    measured, refusals = _gather(rows, ours="waywiser" in context)
+    measured, unsupported_paths = _gather(rows, ours="waywiser" in context)
     return ForeignFile(
         format="google-benchmark",
         tool="Google Benchmark",
@@ -88,7 +88,7 @@ def read_json(value: Any, where: str) -> ForeignFile:
         hostname=text_of(context.get("host_name", ""), f"{where}: context.host_name"),
         environment=plain(context, CONTEXT),
         measured=tuple(measured),
-        refusals=tuple(refusals),
+        unsupported_paths=tuple(unsupported_paths),
     )
 
 
@@ -109,12 +109,12 @@ def read_csv(text: str, where: str) -> ForeignFile:
     except csv.Error as error:
         place = f"{where}:{first + reader.line_num}"
         raise Malformed(f"is not CSV: {error}", where=place) from error
-    measured, refusals = _gather(rows)
+    measured, unsupported_paths = _gather(rows)
     return ForeignFile(
         format="google-benchmark-csv",
         tool="Google Benchmark",
         measured=tuple(measured),
-        refusals=tuple(refusals),
+        unsupported_paths=tuple(unsupported_paths),
     )
 
 
@@ -237,7 +237,7 @@ def _iterations(count: float, where: str) -> int:
 
 def _gather(
     rows: Iterable[BenchmarkRow], ours: bool = False
-) -> tuple[list[ForeignSeries], list[Refusal]]:
+) -> tuple[list[ForeignSeries], list[Unsupported]]:
     """Rows of one name, however far apart, are one set of repetitions; in a file that was exported
     here, those of one block."""
     sets: dict[tuple[str, float], list[BenchmarkRow]] = {}
@@ -245,7 +245,7 @@ def _gather(
         block = row.counters.get("block", 0.0) if ours else 0.0
         sets.setdefault((row.name, block), []).append(row)
     measured: list[ForeignSeries] = []
-    refusals: dict[str, Refusal] = {}
+    unsupported_paths: dict[str, Unsupported] = {}
     walks: dict[str, list[tuple[ForeignSeries, int]]] = {}
     for (name, _), group in sets.items():
         parsed = parse_name(name)
@@ -253,7 +253,7 @@ def _gather(
             counters = next((row.counters for row in group if row.counters), {})
             found = labelled(group[0]) if ours else counterpart(parsed, counters)
         except NoCounterpart as reason:
-            refusals.setdefault(parsed.family, Refusal(parsed.family, str(reason)))
+            unsupported_paths.setdefault(parsed.family, Unsupported(parsed.family, str(reason)))
             continue
         one = _measured(name, parsed.family, found, group)
         if found.steps and one.failure is None:
@@ -262,11 +262,11 @@ def _gather(
             measured.append(one)
     for group_of_walks in walks.values():
         walked = walk_of(group_of_walks)
-        if isinstance(walked, Refusal):
-            refusals.setdefault(walked.path, walked)
+        if isinstance(walked, Unsupported):
+            unsupported_paths.setdefault(walked.path, walked)
         else:
             measured.append(walked)
-    return measured, list(refusals.values())
+    return measured, list(unsupported_paths.values())
 
 
 def labelled(row: BenchmarkRow) -> Counterpart:

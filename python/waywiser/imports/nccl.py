@@ -18,7 +18,7 @@ from waywiser.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
 from waywiser.imports.google_benchmark import started
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.summary import is_time, summary
-from waywiser.records import Failure, Refusal, Samples
+from waywiser.records import Failure, Samples, Unsupported
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 
 MOST_RANKS = 64
@@ -66,10 +66,10 @@ def read(value: Any, where: str) -> ForeignFile:
     gpus = tuple(_gpus(config, where))
     collective = _collective(arguments)
     measured: list[ForeignSeries] = []
-    refusals: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     reason = _why_not(collective, len(gpus))
     if reason:
-        refusals.append(Refusal(collective or "an unknown collective", reason))
+        unsupported_paths.append(Unsupported(collective or "an unknown collective", reason))
     else:
         for n, row in enumerate(rows):
             measured += _measured(row, collective, len(gpus), f"{where}: results[{n}]")
@@ -86,7 +86,7 @@ def read(value: Any, where: str) -> ForeignFile:
         gpus=gpus,
         environment={"args": clipped(" ".join(arguments))} | plain(config, _PLAIN_CONFIG),
         measured=tuple(measured),
-        refusals=tuple(refusals),
+        unsupported_paths=tuple(unsupported_paths),
     )
 
 

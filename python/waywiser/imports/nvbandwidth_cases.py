@@ -18,7 +18,7 @@ from typing import NamedTuple
 from waywiser.imports.foreign_file import ForeignSeries
 from waywiser.imports.nearby import ALLOCATED, ANYWHERE
 from waywiser.imports.summary import is_time, summary
-from waywiser.records import Failure, Refusal
+from waywiser.records import Failure, Unsupported
 from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload
 
 BYTES = 512 * 2**20
@@ -66,8 +66,10 @@ def rows_of(name: str, columns: int) -> int:
     return 1 if _ONE_ROW.fullmatch(what) else 0
 
 
-def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[ForeignSeries]:
-    """Every series of the cases; what has none is added to ``refusals``, by name."""
+def measured_of(
+    cases: Mapping[str, Case], unsupported_paths: dict[str, Unsupported]
+) -> Iterator[ForeignSeries]:
+    """Every series of the cases; what has none is added to ``unsupported_paths``, by name."""
     for case in cases.values():
         parts = _PARTS.match(case.name)
         what, by = (parts["what"], parts["by"]) if parts else (case.name, "ce")
@@ -76,7 +78,7 @@ def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iter
         other = _other_way(case.name)
         if not made and other not in cases:
             reason = f"it has one direction of two, and {other} is missing" if other else NOTHING
-            refusals.setdefault(case.name, Refusal(case.name, reason))
+            unsupported_paths.setdefault(case.name, Unsupported(case.name, reason))
         yield from made
 
 

@@ -2,8 +2,8 @@
 
 They are written in the grammar of `waywiser.words`, and ``A <-> B by X`` is a transfer and its
 opposite, as the tables write it. A transfer with a size (``of 64MiB``) is measured at that size,
-the others at the sizes of the survey. Whatever the registry refuses is an error here and no note:
-somebody asked for it.
+the others at the sizes of the survey. What the registry does not support is an error here and no
+note: somebody asked for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class AskedError(WaywiserError):
 def asked_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
     """The workloads as curves, each once, those of one curve beside each other.
 
-    Raises `AskedError` naming the transfer: not in the grammar, refused by the registry, transfers
+    Raises `AskedError` naming the transfer: not in the grammar, not supported, transfers
     that need processes with and without peer access.
     """
     if not texts:

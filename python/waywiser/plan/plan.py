@@ -20,11 +20,11 @@ from waywiser.plan.select import (
     matches_any,
     require_match,
     texts_of,
-    texts_of_refusal,
+    texts_of_unsupported,
 )
 from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import parse_sizes
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 
@@ -53,7 +53,7 @@ class Plan:
     request: Request
     preset: Preset
     points: tuple[Point, ...]
-    refusals: tuple[Refusal, ...]
+    unsupported_paths: tuple[Unsupported, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
     left_out: int
     """Series that nobody asks for unless the preset is full."""
@@ -92,7 +92,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     preset = find_preset(request.preset)
     sizes = parse_sizes(request.sizes or preset.sizes)
     catalogue = Catalogue(with_hypothetical_gpu(machine))
-    curves, refusals = _chosen(machine, catalogue, preset, request)
+    curves, unsupported_paths = _chosen(machine, catalogue, preset, request)
     maker = Points(machine, catalogue, preset, request, sizes)
     if not request.only:
         wanted = [curve for curve in curves if _is_wanted(curve, maker)]
@@ -106,7 +106,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         request,
         preset,
         tuple(points),
-        (*refusals, *maker.refusals),
+        (*unsupported_paths, *maker.unsupported_paths),
         left_out=maker.left_out,
         worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
@@ -130,7 +130,11 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
         like = "" if curve.asked else first.get(curve.text, "")
         found = maker.of(curve, "" if like == curve.text else like)
         if curve.asked and not found:
-            reason = maker.refusals[-1].reason if maker.refusals else "it has no such size"
+            reason = (
+                maker.unsupported_paths[-1].reason
+                if maker.unsupported_paths
+                else "it has no such size"
+            )
             raise AskedError(
                 f"--workload {curve.text!r} does not fit: {reason}",
                 remedy="name another size (of SIZE, --sizes), or allow more with --memory",
@@ -166,58 +170,64 @@ def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
 
 def _chosen(
     machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
-) -> tuple[list[Curve], list[Refusal]]:
+) -> tuple[list[Curve], list[Unsupported]]:
     """The curves that are asked for: by name, by pattern, or all of the preset."""
     asked = asked_curves(request.workloads, machine)
     if asked and not request.only:
         return asked, []
-    curves, refusals = _select(*_curves(machine, catalogue, preset), request.only)
+    curves, unsupported_paths = _select(*_curves(machine, catalogue, preset), request.only)
     named = {curve.text for curve in asked}
-    return [*asked, *(curve for curve in curves if curve.text not in named)], refusals
+    return [*asked, *(curve for curve in curves if curve.text not in named)], unsupported_paths
 
 
 def _curves(
     machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Refusal]]:
+) -> tuple[list[Curve], list[Unsupported]]:
     if preset.links_only:
         return check_curves(machine, preset)
     found = find_paths(machine)
-    single, refused = path_curves(found.valid, catalogue, preset)
+    single, unsupported_paths = path_curves(found.valid, catalogue, preset)
     curves = [*single, *pair_curves(single, catalogue, preset)]
     if preset.cache_sizes:
         curves += cache_curves(single, catalogue, preset)
     curves += set_curves(machine, catalogue, preset, found.valid)
     laid_out, unserved = layout_curves(found.valid, catalogue, preset)
     operations, unperformed = operation_curves(machine, catalogue, preset)
-    refusals = [*found.refused, *refused, *unserved, *unperformed]
-    return [*curves, *laid_out, *operations], refusals
+    unsupported_paths = [*found.unsupported_paths, *unsupported_paths, *unserved, *unperformed]
+    return [*curves, *laid_out, *operations], unsupported_paths
 
 
 def _select(
-    curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
-) -> tuple[list[Curve], list[Refusal]]:
+    curves: list[Curve], unsupported_paths: list[Unsupported], only: tuple[str, ...]
+) -> tuple[list[Curve], list[Unsupported]]:
     if not only:
-        return curves, refusals
+        return curves, unsupported_paths
     texts = [texts_of(curve.at(0)) for curve in curves]
     for pattern in only:
-        refused = [each for each in refusals if matches_any(texts_of_refusal(each.path), [pattern])]
-        if refused and not any(matches_any(known, [pattern]) for known in texts):
+        unsupported_paths = [
+            each
+            for each in unsupported_paths
+            if matches_any(texts_of_unsupported(each.path), [pattern])
+        ]
+        if unsupported_paths and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
-                remedy=_reasons(refused),
+                remedy=_reasons(unsupported_paths),
             )
     require_match(only, [text for known in texts for text in known])
     return (
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
-        [each for each in refusals if matches_any(texts_of_refusal(each.path), only)],
+        [each for each in unsupported_paths if matches_any(texts_of_unsupported(each.path), only)],
     )
 
 
-def _reasons(refusals: list[Refusal]) -> str:
-    """An example of each reason, of three at most: what this machine or these places refuse comes
-    before what is impossible anywhere."""
+def _reasons(unsupported_paths: list[Unsupported]) -> str:
+    """An example of each reason, of three at most: what this machine or these places do not
+    support comes before what is impossible anywhere."""
     examples: dict[str, str] = {}
-    for refusal in sorted(refusals, key=lambda refusal: "@" not in refusal.path):
-        examples.setdefault(refusal.reason, refusal.path)
+    for unsupported in sorted(
+        unsupported_paths, key=lambda unsupported: "@" not in unsupported.path
+    ):
+        examples.setdefault(unsupported.reason, unsupported.path)
     stated = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
     return "; ".join(stated)

@@ -14,7 +14,7 @@ from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.plan.curves import Curve
 from waywiser.plan.preset import Depth, Preset, Request
 from waywiser.plan.sizes import BANDWIDTH_SIZE, GROWING, LATENCY_BELOW, representative_sizes, thin
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload, format_bytes
@@ -112,14 +112,15 @@ class Point:
 
 @dataclass
 class Points:
-    """Makes the points of curves; ``refusals`` and ``left_out`` gather what is not visited."""
+    """Makes the points of curves; ``unsupported_paths`` and ``left_out`` gather what is not
+    visited."""
 
     machine: Machine
     catalogue: Catalogue
     preset: Preset
     request: Request
     sizes: tuple[int, ...]
-    refusals: list[Refusal] = field(default_factory=list)
+    unsupported_paths: list[Unsupported] = field(default_factory=list)
     left_out: int = 0
     """Series that a more thorough preset, or somebody who asks, would measure."""
 
@@ -204,12 +205,12 @@ class Points:
 
     def _possible(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that its executor can move; where somebody asked for the others, they are one
-        refusal."""
+        unsupported path."""
         least = PAGE if self._is_on_disk(curve) else 0
         cut = [format_bytes(size) for size in sizes if size < least]
         if cut and (self.explicit or curve.asked):
             reason = f"a disk moves no less than {format_bytes(PAGE)} at a time"
-            self.refusals.append(Refusal(f"{curve.text} of {', '.join(cut)}", reason))
+            self.unsupported_paths.append(Unsupported(f"{curve.text} of {', '.join(cut)}", reason))
         return tuple(size for size in sizes if size >= least)
 
     def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -286,12 +287,12 @@ class Points:
         return GROWING if short else BANDWIDTH_SIZE
 
     def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes whose buffers fit; those that do not are one refusal."""
+        """The sizes whose buffers fit; those that do not are one unsupported path."""
         why = {size: self._too_large(curve, size) for size in sizes}
         cut = [size for size, reason in why.items() if reason]
         if cut:
             what = f"{curve.name} of {', '.join(map(format_bytes, cut))}"
-            self.refusals.append(Refusal(what, why[cut[0]]))
+            self.unsupported_paths.append(Unsupported(what, why[cut[0]]))
         return tuple(size for size in sizes if not why[size])
 
     def _too_large(self, curve: Curve, size: int) -> str:

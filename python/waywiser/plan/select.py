@@ -46,7 +46,7 @@ def sized_texts_of(workload: Workload) -> tuple[str, ...]:
     return (text, *_with_terms(workload, text), *texts_of(workload))
 
 
-def texts_of_refusal(path: str) -> tuple[str, ...]:
+def texts_of_unsupported(path: str) -> tuple[str, ...]:
     """The same of a path that cannot be measured; the text alone if it names kinds of memory."""
     try:
         return texts_of(Workload.parse(path))

@@ -37,7 +37,7 @@ from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.curves import Curve
 from waywiser.plan.paths import NO_GPU
 from waywiser.plan.preset import Depth, Preset
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
@@ -87,7 +87,7 @@ def set_curves(
         yield from _together(sets, known, catalogue, preset)
 
 
-def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal]]:
+def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Unsupported]]:
     """What a nightly check measures, all principal, and what of it this machine cannot do.
 
     Each host link to its GPU, from it, and both together; every ordered pair of GPUs; the sets in
@@ -98,11 +98,11 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
     catalogue = Catalogue(machine)
     traits = catalogue.traits
     curves: list[Curve] = []
-    refusals: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
 
     def possible(paths: Iterable[Path]) -> list[Path]:
         asked = [(path, catalogue.refusal(Transfer(path))) for path in paths]
-        refusals.extend(Refusal(str(path), reason) for path, reason in asked if reason)
+        unsupported_paths.extend(Unsupported(str(path), reason) for path, reason in asked if reason)
         return [path for path, reason in asked if not reason]
 
     executors = set_executors(catalogue, preset)
@@ -115,7 +115,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
         curves = [_curve([path], catalogue, preset) for path in between]
         host, gpu = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
         missing = f"{host} <-> {gpu} by {' and '.join(executors)}"
-        refusals.append(Refusal(missing, machine.gpu_reason or NO_GPU))
+        unsupported_paths.append(Unsupported(missing, machine.gpu_reason or NO_GPU))
         executors = []
     gpus = [gpu.index for gpu in machine.gpus]
     for executor in executors:
@@ -128,7 +128,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
         pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         sets = [host_paths, _opposite(host_paths), _both_ways(host_paths), pairs, _both_ways(pairs)]
         curves += _together(sets, set(map(str, [*links, *peers])), catalogue, preset)
-    return [replace(curve, principal=True) for curve in curves], refusals
+    return [replace(curve, principal=True) for curve in curves], unsupported_paths
 
 
 def _from_host(

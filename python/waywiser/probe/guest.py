@@ -9,7 +9,7 @@ from typing import Self
 
 from waywiser.closeable import Closeable
 from waywiser.probe import cgroup
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import WaywiserError, format_bytes
 
@@ -79,21 +79,21 @@ class SurveyLock(Closeable):
 
 def usable_gpus(
     machine: Machine, share: bool, memory_bytes: int
-) -> tuple[tuple[int, ...], list[Refusal]]:
+) -> tuple[tuple[int, ...], list[Unsupported]]:
     """The indices of the GPUs that may be measured, and the reason for each of the others.
 
     Left alone are GPUs that other processes use or with less than ``memory_bytes`` free, unless
-    ``share``. A GPU whose free memory is unknown (0) is not refused for it.
+    ``share``. A GPU whose free memory is unknown (0) is not skipped for it.
     """
     kept: list[int] = []
-    refused: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     for gpu in machine.gpus:
         reason = "" if share else _occupied(gpu, memory_bytes)
         if reason:
-            refused.append(Refusal(f"gpu:{gpu.index}", reason))
+            unsupported_paths.append(Unsupported(f"gpu:{gpu.index}", reason))
         else:
             kept.append(gpu.index)
-    return tuple(kept), refused
+    return tuple(kept), unsupported_paths
 
 
 def _occupied(gpu: Gpu, memory_bytes: int) -> str:

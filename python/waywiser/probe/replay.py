@@ -74,7 +74,7 @@ class Recording:
         self._resample = resample
 
     def prepare(self, order: Order) -> None:
-        """Refuses a series that was not recorded."""
+        """Raises `OrderFailed` for a series that was not recorded."""
         self._visit(order)
 
     def locate(self, asked: Locate) -> Located:

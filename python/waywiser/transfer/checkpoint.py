@@ -157,7 +157,7 @@ def _folder_sources(folder: Path) -> list[_Source]:
 
 
 def _index_sources(index: Path) -> list[_Source]:
-    """The shards that an index lists, beside it. Names that lead elsewhere are refused; a shard may
+    """The shards that an index lists, beside it. Names that lead elsewhere are errors; a shard may
     be a symbolic link, as in the caches of model hubs."""
     try:
         listed = _weight_map(parse_object(_read_index(index), counts_only=False))
