@@ -25,7 +25,7 @@
 // | staged          | GB/s            | rate with a pageable side, or peer access off           |
 // | latency         | microseconds    | added to every copy, fill and launch; 2                 |
 // | far             | MICROS@SEED     | added between page-locked memory and GPUs of the other  |
-// |                 |                 | half of them; SEED, 1 by default, deals blocks; 0    |
+// |                 |                 | half of them; SEED, 1 by default, deals blocks; 0       |
 // | piece           | microseconds    | added to a batched copy for each of its runs; 0.2       |
 // | event           | microseconds    | what recording an event takes of its stream; 0.5        |
 // | oom_at          | WHEN            | allocations, registrations included, out of memory      |
