@@ -190,8 +190,8 @@ def _of_sets(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
     shared = [{t.way for each in group for t in each.transfers} for group in joined]
     shapes: dict[str, Together] = {}
     for each in sets:
-        ways = {transfer.way for transfer in each.transfers}
-        known_by_pairs = any(ways <= group or group <= ways <= paired for group in shared)
+        paths = {transfer.way for transfer in each.transfers}
+        known_by_pairs = any(paths <= group or group <= paths <= paired for group in shared)
         if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
             continue
         best = shapes.setdefault(_shape(each), each)
@@ -269,7 +269,7 @@ def _shared(subject: Subject, each: Together) -> Finding:
     total, is_buffer = len(each.transfers), each.point.workload.shared
     who = f"all {total}" if len(group) == total else f"{len(group)} of {total}"
     more = f"; {count(len(further), 'further group')} slowed by another factor" if further else ""
-    # of several groups the sum is what one asks for first, whatever each of them carries
+    # of several groups the sum comes first
     whole = (
         f"together {_rate_text(*each.carried(range(total)))} of "
         f"{format_rate(each.alone_rate, OF_SUM)} alone; "

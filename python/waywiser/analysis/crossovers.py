@@ -27,11 +27,11 @@ from waywiser.words.number_format import count
 
 MOST_OF_LAYOUTS = 2
 LEAST_DECIDED = 2
-"""Sizes at which somebody wins: one alone is in the table, and no finding."""
+"""Sizes at which one method is faster: a single one is in the table, and no finding."""
 MOST_PLACES = 3
 """Named in one finding."""
 LEAST_IMPORTANT = 6
-"""The least important duels: nobody asks for them."""
+"""The least important comparisons."""
 
 _NUMBER = re.compile(r"\d+")
 

@@ -29,7 +29,7 @@ LEAST_SIZES = 3
 """Sizes that both were measured at."""
 
 MATTERS = 0.10
-"""A method that is never better by more is no reason to choose."""
+"""Smaller differences at all sizes are not reported."""
 
 
 class Duel(Value, frozen=True):

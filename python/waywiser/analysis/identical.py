@@ -4,11 +4,11 @@ Equivalent paths are those that the symmetry of the machine, as the topology sho
 each other. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
 bandwidth regime, and at every size, since a drop at few sizes hides in a median over sizes. Paths
 that differ are reported by link, with every kind of transfer that shows it: one slow slot is one
-finding. Only copies that a GPU makes by itself accuse a link: if pageable copies of a GPU are slow
-and its pinned ones equal their peers, the link is not the reason.
+finding. Only copies without CPU threads are evidence against a link: if pageable copies of a GPU
+are slow and its pinned ones equal their peers, the link is not the reason.
 
-The question and the form of the table are those of the thesis chapter on explicit transfers
-(C. Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
+The question and the form of the table are those of the thesis chapter on explicit transfers (C.
+Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ EXPLAINING = ("slow link", "throttled")
 """Quality flags that are a reason for a link to be slow."""
 
 STAGED = ("peer off", "no peer access", "through the host")
-"""Kinds of link between two GPUs that are none: bytes go through the host's memory."""
+"""Kinds of connection of two GPUs without a link: bytes go through host memory."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -84,7 +84,7 @@ def answer(subject: Subject) -> Answer:
 
 
 def is_uneven(peers: Sequence[PeerResult]) -> bool:
-    """Whether so many of a group are slow that nobody can say which of it is right; not if one GPU
+    """Whether so many of a group are slow that the right ones are not known; not if one GPU
     is at an end of all that are slow."""
     slow = [each for each in peers if each.is_slow]
     if len(slow) <= (1 - missing.MOST) * len(peers) or len(peers) == 2:

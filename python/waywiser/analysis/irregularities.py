@@ -35,7 +35,7 @@ from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
 
 OTHERS = 2
-"""Equal paths that show the same as one of a single block, so that it is believed."""
+"""Equal paths that must confirm an irregularity of a single block."""
 NEAR = 4
 """Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
 

@@ -19,7 +19,7 @@ MOST = 2 / 3
 
 
 class Property(NamedTuple):
-    """A number that equivalent GPUs have alike."""
+    """A number that is equal for equivalent GPUs."""
 
     id: str
     """The id of the finding if a GPU has less."""
@@ -78,7 +78,7 @@ def _of_topology(subject: Subject) -> Iterator[Finding]:
 
 
 def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
-    """GPUs by name, three and more: of two nobody knows which is right."""
+    """GPUs by name, three and more: of two the right one is not known."""
     found: dict[tuple[str, str], list[Gpu]] = {}
     for gpu in gpus:
         found.setdefault((gpu.name, gpu.mig), []).append(gpu)

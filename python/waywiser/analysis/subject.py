@@ -121,8 +121,8 @@ class Subject(Value, frozen=True):
         unsupported_paths: Sequence[Unsupported] = (),
         health: Sequence[RunHealth] = (),
     ) -> Subject:
-        """A subject from series in memory, by curve and size: a machine that nobody surveyed into a
-        file."""
+        """A subject from series in memory, by curve and size: a machine that was not surveyed
+        into a file."""
         kept = list(series)
         workloads = {each.workload.identity: each.workload for each in kept}
         first = representatives(workloads.values(), machine)

@@ -33,7 +33,7 @@ MANY = 0.10
 
 
 BUSY_FRACTION = 0.1
-"""Load of the CPUs: a load above this, and above one process, is somebody else's work."""
+"""Load of the CPUs: a load above this, and above one process, is the work of other programs."""
 SWAPPED_FRACTION = 0.01
 """Share of the memory that is swapped out; a few unused pages always are."""
 
@@ -95,7 +95,7 @@ def _share(value: float) -> str:
 
 
 def _failures(subject: Subject) -> Iterator[Finding]:
-    """What was planned and has no number: wrong bytes first, since they are nobody's noise."""
+    """What was planned and has no number: wrong bytes first, since they are never noise."""
     groups = subject.overview.failures
     wrong = [group for group in groups if group.reason.startswith("wrong-bytes")]
     for group in wrong:
@@ -129,7 +129,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
 
 
 def _conditions(subject: Subject) -> Iterator[Finding]:
-    """What the doctor asks of a machine before a survey, asked of the record."""
+    """Applies the checks of the doctor to the recorded machine."""
     yield from _health(subject)
     found = list(_unrest(subject))
     if found:

@@ -126,7 +126,7 @@ def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
 
 
 def _missing(comparison: ProfileComparison) -> Iterator[str]:
-    """Missing paths, but for those of a GPU that is gone, which is a finding by itself."""
+    """Missing paths, but for those of a GPU that is gone, which is a separate finding."""
     gone = set(comparison.missing_gpus)
     for path in comparison.of("missing"):
         if not gone & set(path.devices):

@@ -20,7 +20,7 @@ ENVIRONMENT = (
     "transparent_huge_pages", "iommu", "virtualisation", "container", "cpus_allowed",
     "memory_nodes_allowed", "cgroup_cpus", "cuda_driver", "cuda_runtime",
 )  # fmt: skip
-"""What a survey records of a machine that moves numbers and does not change by itself."""
+"""Settings of a machine that a survey records and that change numbers."""
 
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
@@ -135,7 +135,7 @@ def _changed(
 
 
 def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
-    """The files that have each value; values that nobody knows are skipped."""
+    """The files that have each value; unknown values are skipped."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         if text := value(node):

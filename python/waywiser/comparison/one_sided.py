@@ -16,7 +16,7 @@ from waywiser.series.series_summary import SeriesSummary
 from waywiser.words import Workload
 
 LEFT_OUT = ("skipped", "interrupted")
-"""Kinds of failure that say nothing of the path: somebody's time was over, or patience."""
+"""Kinds of failure that are no property of the path: no time, or an interruption."""
 
 
 def missing(

@@ -11,7 +11,7 @@ from waywiser.topology.machine import Gpu, Machine
 from waywiser.topology.system import read_pci
 
 _BY_CHOICE = frozenset({"clocks set by an administrator", "sync boost", "display clocks"})
-"""Reasons for lower clocks that somebody asked for; the others are trouble."""
+"""Reasons for lower clocks that are settings; the others are problems."""
 
 
 def presence(situation: Situation) -> Iterator[DoctorFinding]:

@@ -12,7 +12,7 @@ from waywiser.topology.system_files import format_list, parse_list
 
 BUSY_FRACTION = 0.1
 """Load of the CPUs: a load above this (and above one process, since something runs this check)
-means that somebody else's work is being timed too."""
+means that the work of other programs is timed too."""
 
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:

@@ -1,6 +1,6 @@
 """Which places and how many bytes a benchmark of Comm|Scope is about.
 
-Counters are believed before the name: its arguments changed their order between versions, and
+Counters have priority over the name: its arguments changed their order between versions, and
 counters were named differently in each family.
 """
 

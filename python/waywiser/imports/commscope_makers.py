@@ -26,14 +26,14 @@ from waywiser.words import (
 
 KINDS = {"Host": "pageable", "Pageable": "pageable", "NUMA": "pageable", "Pinned": "pinned",
          "WC": "write-combined", "GPU": "device"}  # fmt: skip
-"""Their words for memory -> ours."""
+"""Words of Comm|Scope for memory -> those of Waywiser."""
 
 WALK_STRIDE = 2**20
 """Bytes from one page to the next in the benchmarks of page fault latency."""
 
 
 class Counterpart(Value, frozen=True):
-    """One of their benchmarks as ours."""
+    """A benchmark of Comm|Scope as one of Waywiser."""
 
     workload: Workload
     mode: TimingMode

@@ -1,4 +1,4 @@
-"""Which format a file has, by its content; its name is nobody's promise."""
+"""Which format a file has, by its content, and not by its name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read(path: Path, format: str | None = None) -> ForeignFile:
 
 
 def _shown(text: str) -> str | None:
-    """What a text that is no JSON seems to be."""
+    """The format of a text that is not JSON."""
     if text.lstrip()[:1] in ("{", "["):
         return None
     if _CSV_HEADER.search(text):

@@ -3,7 +3,7 @@
 A repetition is a sample: ``real_time`` per iteration, as many executions batched into it as it had
 iterations. Rows that sum up repetitions (``_mean``, ``_median``, ``_cv``, which may be bare NaN)
 are left out where the repetitions are there; where they are not, the median, or else the mean, is
-one sample that is marked as somebody else's summary, with their standard deviation beside. What
+one sample that is marked as the summary of another tool, with its standard deviation. What
 the benchmarks mean is defined in `waywiser.imports.commscope`.
 """
 

@@ -138,7 +138,7 @@ def _gpus(found: Sequence[ForeignFile], named: Iterable[int]) -> Iterator[Gpu]:
 
 
 def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
-    """Pairs of GPUs, both ways round, between which something was measured that takes direct
+    """Pairs of GPUs, in both orders, between which something was measured that needs direct
     access: a copy that is not said to go without, or a kernel that reached into the other's."""
     for measured in (each for one in found for each in one.measured if len(each.samples)):
         for transfer in measured.workload.transfers:

@@ -3,8 +3,8 @@
 Collectives that only move bytes have a counterpart: the transfers that they amount to, started
 together, by the executor ``nccl``; ``gpu:N`` is the GPU of rank N. Those that also add (all_reduce,
 reduce, reduce_scatter) have none. With ``-I`` every iteration is a sample; without, the one time is
-a mean over iterations, and marked as such. Times are in microseconds. ``env`` is never kept: it is
-the environment of whoever ran it.
+a mean over iterations, and marked as such. Times are in microseconds. ``env`` is not stored: it is
+the environment of the user.
 """
 
 from __future__ import annotations

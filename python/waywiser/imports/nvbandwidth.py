@@ -1,8 +1,8 @@
 """The JSON of nvbandwidth (``-j``, 0.5 and later).
 
-Figures are medians or means of samples that are not kept, so each is a summary; the buffer's size
-is not kept either, and the tool's default is assumed, which a rate does not depend on. Host memory
-is page-locked, on the node near the GPU. The meaning of the cases is in
+Figures are medians or means without their samples, so each is a summary; the buffer's size is
+not stored either: the tool's default is assumed, on which a bandwidth does not depend. Host
+memory is page-locked, on the node near the GPU. The meaning of the cases is in
 `waywiser.imports.nvbandwidth_cases`.
 """
 

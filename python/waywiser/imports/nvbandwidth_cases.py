@@ -5,7 +5,7 @@ column's GPU to the row's and a *write* from the row's to the column's, whatever
 description says.
 
 Of copies while others run (``bidirectional``, ``all_to_host``, ``host_to_all``) each figure is the
-rate of one of them, from a run of its own, while the others were kept going. Together they are one
+rate of one of them, from its own run, while the others ran. Together they are one
 workload here: every transfer with its own time, the whole as long as its slowest.
 """
 

@@ -3,7 +3,7 @@
 They are written in the grammar of `waywiser.words`, and ``A <-> B by X`` is a transfer and its
 opposite, as the tables write it. A transfer with a size (``of 64MiB``) is measured at that size,
 the others at the sizes of the survey. What the registry does not support is an error here and no
-note: somebody asked for it.
+note: the user named it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Wor
 
 
 class AskedError(WaywiserError):
-    """A workload of the command line that is none, or that cannot be measured here."""
+    """A workload of the command line that is not valid, or that cannot be measured here."""
 
 
 def asked_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
@@ -74,7 +74,7 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
 
 
 def _parse(text: str) -> Workload:
-    """The workload, with an opposite where somebody wrote ``A <-> B``. A size of 0, which words
+    """The workload, with the opposite for ``A <-> B``. A size of 0, which words
     take for none, is an error."""
     try:
         workload = Workload.parse(text.replace("<->", "->"))

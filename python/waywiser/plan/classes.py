@@ -26,7 +26,7 @@ class Classes:
         self._nodes = {node.index: node for node in machine.numa}
 
     def key(self, workload: Workload) -> Key:
-        """Equal for workloads that should behave alike at equal sizes, sizes left out."""
+        """Equal for workloads that should be equal at equal sizes; without the sizes."""
         places = list(dict.fromkeys(workload.places))
         letters = {place: f"{place.kind}:{n}" for n, place in enumerate(places)}
         return (

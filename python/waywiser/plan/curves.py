@@ -63,7 +63,7 @@ class Curve:
     asked: bool = False
     """Named by the user: if it is not supported, that is an error."""
     sizes: tuple[int, ...] = ()
-    """Visited if nobody asks for others, and never skipped; empty for those of the preset."""
+    """The default sizes, never skipped; empty for those of the preset."""
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""
@@ -228,7 +228,7 @@ def is_principal(path: Path, catalogue: Catalogue) -> bool:
 
 
 def is_remote(path: Path, catalogue: Catalogue) -> bool:
-    """Whether nobody asks for the path unless for everything."""
+    """Whether only a full survey has the path."""
     if _moves_by_itself(path, catalogue):
         return not catalogue.in_place(Transfer(path))
     if _is_for_the_survey(path, catalogue):

@@ -144,7 +144,7 @@ class Findings:
 
 
 def _similarity(workload: Workload) -> Hashable:
-    """Equal for workloads whose processes are expected to differ alike."""
+    """Equal for workloads whose processes are expected to have the same variance."""
     if workload.operation is not None:
         return workload.operation.name
     return (

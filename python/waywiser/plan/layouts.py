@@ -45,7 +45,7 @@ def example(executor: ExecutorKind) -> Layout | None:
 
 
 def usual_sizes(layout: Layout) -> tuple[int, ...]:
-    """Those at which a layout is tried if nobody asks for others."""
+    """The default sizes of a layout."""
     return whole_units(layout, (size for size in SIZES if size <= MOST_RUNS * layout.run))
 
 

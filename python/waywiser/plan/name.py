@@ -97,9 +97,9 @@ def _forward(transfers: Sequence[Transfer]) -> Sequence[Transfer]:
 def _alike(transfers: Sequence[Transfer], forward: Sequence[Transfer]) -> bool:
     """All are moved the same way. Of those one way all sources are of one kind at one kind of
     place, and so are all destinations."""
-    ways = {(t.path.executor, format_settings(t.parameters), str(t.layout)) for t in transfers}
+    methods = {(t.path.executor, format_settings(t.parameters), str(t.layout)) for t in transfers}
     sides = {tuple(map(_kind_of_end, transfer.path.ends)) for transfer in forward}
-    return len(ways) == len(sides) == 1
+    return len(methods) == len(sides) == 1
 
 
 def _kind_of_end(memory: Memory) -> tuple[str, str, str]:

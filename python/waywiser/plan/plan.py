@@ -56,7 +56,7 @@ class Plan:
     unsupported_paths: tuple[Unsupported, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
     left_out: int
-    """Series that nobody asks for unless the preset is full."""
+    """Series that only the preset `full` has."""
     worker_seconds: float
     """Expected for starting one worker process."""
     deadline_seconds: float = 0.0
@@ -115,7 +115,8 @@ def make_plan(machine: Machine, request: Request) -> Plan:
 
 
 def _is_wanted(curve: Curve, maker: Points) -> bool:
-    """Whether a curve that nobody names is wanted: sizes are a question about bytes that move."""
+    """Whether a curve that the user does not name is measured: sizes are a question about bytes
+    that move."""
     if maker.explicit and curve.operation is not None and not curve.principal:
         return False
     return maker.preset.depth is Depth.PAIRS or curve.asked or not curve.remote

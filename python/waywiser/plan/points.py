@@ -122,11 +122,11 @@ class Points:
     sizes: tuple[int, ...]
     unsupported_paths: list[Unsupported] = field(default_factory=list)
     left_out: int = 0
-    """Series that a more thorough preset, or somebody who asks, would measure."""
+    """Series that a more thorough preset, or `--only`, would measure."""
 
     @property
     def explicit(self) -> bool:
-        """Whether somebody asked for these sizes: every curve is visited at all of them."""
+        """Whether the user named these sizes: every curve is visited at all of them."""
         return bool(self.request.sizes)
 
     def of(self, curve: Curve, like: str) -> list[Point]:

@@ -2,9 +2,9 @@
 
 Each process measures the representative sizes first, then its share of the sizes that one process
 measures, whole curves at a time. So the replicates of a path are spread over the whole survey. What
-fits is decided anew before each part of a process, by `waywiser.plan.points.Priority` and by what
+fits is decided before each part of a process, by `waywiser.plan.points.Priority` and by what
 visits have taken so far (`waywiser.plan.costs`). What does not fit is a visit of its own with the
-reason, never silence. If somebody gave a deadline, further processes repeat the
+reason, never silence. With a deadline of the user, further processes repeat the
 representative sizes until then, those first whose processes differ most.
 
 The first visit of a representative size shows how long one execution takes. If that is too long,

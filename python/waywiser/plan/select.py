@@ -1,4 +1,4 @@
-"""Which series a person asks for: the patterns of ``--only``.
+"""Selects series: the patterns of ``--only``.
 
 A pattern is words, terms of the field among them (``h2d sm``), or a glob.
 """
@@ -138,7 +138,7 @@ def require_match(
     patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
-    none of ``others``, which nobody is pointed to."""
+    none of ``others``, which the message does not name."""
     for pattern in patterns:
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):

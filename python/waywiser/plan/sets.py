@@ -1,9 +1,9 @@
 """Transfers that start together: sets over all GPUs of a machine, and the curves of a check.
 
 What is one transfer between two places becomes a set over all of them, started by the same gate:
-host memory and every GPU, one way and both ways, from buffers of their own and from one shared
-buffer; one GPU and all its peers; pairs of GPUs; the ring of neighbours. They show what places
-share: a socket's memory, a PCIe switch, a GPU's own links. Names are those of
+host memory and every GPU, unidirectional and bidirectional, from buffers of their own and from one
+shared buffer; one GPU and all its peers; pairs of GPUs; the ring of neighbours. They show what
+places share: a socket's memory, a PCIe switch, a GPU's own links. Names are those of
 `waywiser.plan.name`, which ``--only host-to-all`` and the title of a table know.
 
 The test cases of nvbandwidth (0.8) are workloads of a plan. Its figures are sums over the rates of
@@ -11,20 +11,14 @@ the transfers, each over its own time, and in its bidirectional cases only of th
 direction; here a set's rate is all its bytes over the time from the common start to the last
 finish, and the seconds of every transfer are stored beside it. ``*_sm`` is ``by sm`` for ``*_ce``:
 
-    host_to_device_memcpy, device_to_host_memcpy  pinned@numa:N -> device@gpu:G, and its opposite
-    host_to_device_bidirectional_memcpy           pinned@numa:N <-> device@gpu:G
-    device_to_device_memcpy_read, _write          device@gpu:A -> device@gpu:B; for sm, side=pull
-                                                  is its read and side=push its write
-    device_to_device_bidirectional_memcpy         device@gpu:A <-> device@gpu:B
-    host_to_all_memcpy                            host-to-all
-    all_to_host_memcpy                            all-to-host
-    host_to_all_bidirectional_memcpy,
-    all_to_host_bidirectional_memcpy              host-and-all
-    one_to_all_read, one_to_all_write             one-to-all
-    all_to_one_read, all_to_one_write             all-to-one
-    device_local_copy                             device@gpu:G -> device@gpu:G
-    host_device_latency_sm,
-    device_to_device_latency_sm                   the operations of pointer chases
+host_to_device_memcpy, device_to_host_memcpy pinned@numa:N -> device@gpu:G, and its opposite
+host_to_device_bidirectional_memcpy pinned@numa:N <-> device@gpu:G device_to_device_memcpy_read,
+_write device@gpu:A -> device@gpu:B; for sm, side=pull is its read and side=push its write
+device_to_device_bidirectional_memcpy device@gpu:A <-> device@gpu:B host_to_all_memcpy
+host-to-all all_to_host_memcpy all-to-host host_to_all_bidirectional_memcpy,
+all_to_host_bidirectional_memcpy host-and-all one_to_all_read, one_to_all_write one-to-all
+all_to_one_read, all_to_one_write all-to-one device_local_copy device@gpu:G -> device@gpu:G
+host_device_latency_sm, device_to_device_latency_sm the operations of pointer chases
 """
 
 from __future__ import annotations
