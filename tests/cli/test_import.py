@@ -42,7 +42,7 @@ def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("arguments", "line"),
     [
         (["missing.json"], "missing.json: there is no such file"),
-        (["--format", "xml"], "'xml' is no format"),
+        (["--format", "xml"], "'xml' is not a format"),
         (["--topology", "missing.xml"], "missing.xml: cannot be read"),
         (["--machine", "a\nb"], "--machine: character 2 of the name is U+000A, which is not"),
         (
