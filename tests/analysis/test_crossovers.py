@@ -150,7 +150,7 @@ def test_alike_places_are_counted_and_not_repeated() -> None:
     said = answer(subject(*curves))
     (finding,) = said.findings
     assert "the same for both equivalent pairs of places" in finding.statement
-    assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 alike"
+    assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 equivalent"
 
 
 def test_lists_are_compared_over_the_size_of_their_pieces() -> None:

@@ -100,6 +100,11 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
+        if unknown := sum(found.verdict != "equivalent" for found in rates):
+            return (
+                f"No effect on bandwidth was found in {kinds}, at the measured sizes; {unknown} "
+                f"of {len(rates)} are not determined."
+            )
         return (
             f"No: the node does not change the bandwidth of any of {kinds}, at the measured sizes."
         )

@@ -88,6 +88,11 @@ def _summary(rates: Sequence[RegimeResult]) -> str:
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
+        if unknown := sum(found.verdict != "equivalent" for found in rates):
+            return (
+                f"No difference in bandwidth was found in {kinds}, at the measured sizes; "
+                f"{unknown} of {len(rates)} are not determined."
+            )
         return f"No: both directions of {kinds} have the same bandwidth, at the measured sizes."
     return (
         f"Yes: one direction is more than {THRESHOLD:.0%} faster for {len(differ)} of {kinds}: "

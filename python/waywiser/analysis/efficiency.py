@@ -61,7 +61,7 @@ def answer(subject: Subject) -> Answer:
     first = {curve.text for curve in principal(alone)}
     return Answer(
         question="efficiency",
-        title="Efficiency: which method is fastest, and what share of the bound has it?",
+        title="Efficiency: which method is fastest, and what share of the bound does it reach?",
         summary=_summary(found),
         findings=ranked(best[:MOST_FINDINGS]),
         tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
@@ -129,7 +129,8 @@ def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
     if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
         return (
-            f"that is at {format_bytes(top.bytes)}: {'what caches hold' if fits else 'less'} moves "
+            f"that is at {format_bytes(top.bytes)}: "
+            f"{'data in the caches' if fits else 'a smaller size'} moves "
             f"at up to {most.rate_text} GB/s ({format_bytes(most.bytes)})"
         )
     return ""

@@ -56,7 +56,7 @@ class MeasuredPoint(Value, frozen=True):
         found, series = self.estimate, self.line.workload
         if found.rate is None or self.bytes < rate_from:
             return Exhibit(series, "time", found.median, "s", found.interval)
-        return Exhibit(series, "rate", found.rate.value, "B/s", found.rate.interval)
+        return Exhibit(series, "bandwidth", found.rate.value, "B/s", found.rate.interval)
 
 
 class MeasuredCurve(Value, frozen=True):
