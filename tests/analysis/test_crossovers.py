@@ -39,7 +39,7 @@ def test_one_winner_is_reported_with_its_margins() -> None:
     )
     assert "5 times as fast from 8 B to 1 GiB" in finding.statement
     assert finding.effect == pytest.approx(4.0, rel=0.05)
-    assert finding.remedy == "use pinned where the program can choose"
+    assert finding.remedy == "use pinned if the program can choose"
     assert [device.place for device in finding.devices] == ["gpu:0"]
     assert {exhibit.series.partition(" of ")[0] for exhibit in finding.exhibits} == {
         PINNED,

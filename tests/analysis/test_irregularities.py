@@ -63,7 +63,7 @@ def test_the_cache_of_a_gpu_explains_its_peak() -> None:
     said = answer(subject(curve(LOCAL, falling(3e12, 2e12, 2**24), SIZES[:24])))
     (drop,) = said.findings
     assert (drop.id, drop.severity) == ("drop-by-cache", "info")
-    assert "this exceeds the last cache of the GPU" in drop.statement
+    assert "do not fit into the last cache of the GPU" in drop.statement
     assert said.summary.startswith("No unexplained dip or drop")
 
 
@@ -72,7 +72,7 @@ def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
         profiles.machine(), caches=(Cache(1, 2**15, (0,)), Cache(3, 2**25, (0, 1, 2, 3)))
     )
     near = answer(subject(curve(HOST, falling(40e9, 15e9, 2**24)), machine=machine))
-    assert "this exceeds the L3 cache of 32 MiB" in near.findings[0].statement
+    assert "do not fit into the L3 cache of 32 MiB" in near.findings[0].statement
     far = answer(subject(curve(HOST, falling(40e9, 15e9, 2**28)), machine=machine))
     assert far.findings[0].id == "drop" and "falls from" in far.findings[0].statement
     assert "in pieces of" in far.findings[0].remedy

@@ -76,7 +76,7 @@ def test_dips_are_few_and_none_is_of_page_locked_memory(recorded: Subject) -> No
 def test_what_caches_do_is_said_to_be_theirs(recorded: Subject) -> None:
     found = irregularities.answer(recorded).findings
     host = next(each for each in found if "pageable@numa:0 by cpu falls" in each.statement)
-    assert host.id == "drop-by-cache" and "this exceeds the L2 cache" in host.statement
+    assert host.id == "drop-by-cache" and "do not fit into the L2 cache" in host.statement
 
 
 def test_pinned_memory_beats_pageable_both_ways(recorded: Subject) -> None:

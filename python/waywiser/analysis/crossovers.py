@@ -170,7 +170,7 @@ def _remedy(found: Duel) -> str:
         names = ", ".join(dict.fromkeys(better))
         return f"use a third method, which is faster than both at these sizes: {names}"
     if not found.crosses and not any(better):
-        return f"use {found.winners[0]} where the program can choose"
+        return f"use {found.winners[0]} if the program can choose"
     choices = []
     named = [
         (name or found.winner(each), each) for name, each in zip(better, found.decided, strict=True)

@@ -173,7 +173,7 @@ def _statement(found: CurveIrregularity) -> str:
     if found.of > 1:
         text += f" (on {found.others + 1} of {found.of} equal paths)"
     if found.cache:
-        text += f": this exceeds {found.cache}, and {found.beyond} is measured"
+        text += f": these sizes do not fit into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
         text += "; seen in a single block only"
     return text
