@@ -250,8 +250,8 @@ def _of_families(points: Sequence[MeasuredPoint]) -> tuple[Table, ...]:
             "typically", "blocks differ by", "worst",
         ),
         (_row_of_family(family, families[family]) for family in FAMILIES if family in families),
-        "Uncertain by half the interval, or half of what blocks differ by where that is more, in "
-        "shares of the value; typically: half of the series are less.",
+        "The uncertainty is half of the interval, or half of the difference between blocks if that "
+        "is larger, relative to the value. Typically: the median over the series.",
     )  # fmt: skip
 
 
