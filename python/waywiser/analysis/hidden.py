@@ -117,13 +117,13 @@ def _processes(
         sides = where.get(point.line.identity, {})
         for block in point.estimate.blocks:
             side = sides.get(block.block, "")
-            if side in ("near", "far") and block.median > 0:
+            if side in ("local", "remote") and block.median > 0:
                 distance = math.log(block.median) - usual_logs[point.bytes]
-                own = apart.setdefault(block.block, {"near": {}, "far": {}})[side]
+                own = apart.setdefault(block.block, {"local": {}, "remote": {}})[side]
                 own.setdefault(point.line.curve, []).append(distance)
     return [
         SidesOfProcess(*({curve: median(found) for curve, found in sides[side].items()}
-                         for side in ("near", "far")))
+                         for side in ("local", "remote")))
         for sides in apart.values()
     ]  # fmt: skip
 
