@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TERMS = tomllib.loads((ROOT / "scripts" / "vocabulary.toml").read_text())["terms"]
+LISTED = tomllib.loads((ROOT / "scripts" / "vocabulary.toml").read_text())
+TERMS, CONCEPTS = LISTED["terms"], LISTED["concepts"]
 
 
 def check(root: Path) -> tuple[int, list[str]]:
@@ -21,6 +22,10 @@ def check(root: Path) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
+def glossary(terms: list[str], concepts: list[str]) -> str:
+    return "\n".join((*terms, *(f"| {concept} | a meaning |" for concept in concepts)))
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A source tree without a violation."""
@@ -28,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "native").mkdir()
     (tmp_path / "tests").mkdir()
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "glossary.md").write_text("\n".join(TERMS))
+    (tmp_path / "docs" / "glossary.md").write_text(glossary(TERMS, CONCEPTS))
     (tmp_path / "python" / "waywiser" / "good.py").write_text('"""Measures paths."""\nWAY = 1\n')
     return tmp_path
 
@@ -90,6 +95,13 @@ def test_public_classes_have_different_names(tree: Path) -> None:
 
 
 def test_a_term_that_no_document_uses_is_reported(tree: Path) -> None:
-    (tree / "docs" / "glossary.md").write_text("\n".join(TERMS[1:]))
+    (tree / "docs" / "glossary.md").write_text(glossary(TERMS[1:], CONCEPTS))
     code, (line,) = check(tree)
     assert code == 1 and repr(TERMS[0]) in line
+
+
+def test_a_concept_that_the_glossary_does_not_define_is_reported(tree: Path) -> None:
+    text = glossary(TERMS, CONCEPTS[1:]) + f"\n{CONCEPTS[0]} is in the text alone"
+    (tree / "docs" / "glossary.md").write_text(text)
+    code, (line,) = check(tree)
+    assert code == 1 and repr(CONCEPTS[0]) in line
