@@ -58,7 +58,7 @@ clean:
 help:
 	@echo "make survey   measure this machine (quick)"
 	@echo "make test     build and run every test that this machine can run"
-	@echo "make lint     formatters, linters, types, layers"
-	@echo "make format   let the formatters have their way"
+	@echo "make lint     formatters, linters, types, layers, vocabulary"
+	@echo "make format   let the formatters write"
 	@echo "make wheel    a wheel that carries hwloc, in dist/"
 	@echo "make clean    remove what was built and fetched"

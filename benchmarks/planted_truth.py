@@ -120,11 +120,11 @@ def page(options: argparse.Namespace, run: Callable[..., Iterator[object]]) -> I
     yield ""
     yield (
         "Synthetic machines with eight GPUs, on a switch or a mesh of NVLinks, with sockets shown, "
-        "hidden or one, have truths planted in them: links that are slower one way or both, a far "
-        "socket, hidden sockets, one odd size, GPUs that share a port. Noise is lent by recorded "
-        "surveys (docs/results), whole blocks, curves and visits at a time. How, and by which rule "
-        "a promise counts as broken, is said in docs/methodology.md and tests/planted. Shares have "
-        "exact binomial 95 % intervals; hypotheses of one machine are not quite independent."
+        "hidden or one, have planted effects: links that are slower in one direction or both, a "
+        "remote socket, hidden sockets, one odd size, GPUs that share a port. The noise is that of "
+        "recorded surveys (docs/results), whole blocks, curves and visits at a time. The method "
+        "and the rule for a broken promise are in docs/methodology.md and tests/planted. Shares "
+        "have exact binomial 95 % intervals; hypotheses of one machine are not quite independent."
     )
     yield ""
     yield f"    python benchmarks/planted_truth.py --machines {machines} --first {first}"
@@ -138,7 +138,7 @@ def page(options: argparse.Namespace, run: Callable[..., Iterator[object]]) -> I
     yield ""
     yield from questions(many)
     yield ""
-    yield "By truth and by how much longer a large copy takes:"
+    yield "By planted effect, and by how much longer a large copy takes:"
     yield ""
     yield row("question", "truth", "effect", "found", "missed")
     yield row("---", "---", "---", "---", "---")
@@ -147,7 +147,7 @@ def page(options: argparse.Namespace, run: Callable[..., Iterator[object]]) -> I
     yield ""
     yield f"## {machines // 5} machines, {SURVEY_BLOCKS} blocks (as `--preset standard` makes them)"
     yield ""
-    yield "Two blocks may find less, and are promised to reject no more."
+    yield "Two blocks may find less; the limit for rejected nulls is the same."
     yield ""
     yield from questions(few, nulls_alone=True)
     yield ""
@@ -174,9 +174,9 @@ def comparisons(options: argparse.Namespace, run: Callable[..., Iterator[object]
     yield row("what", "so many")
     yield row("---", "---")
     yield row("same machine: comparisons with every path the same or unclear", percent(quiet))
-    yield row("same machine: paths that seem different", percent(paths))
+    yield row("same machine: paths reported as different", percent(paths))
     yield row("one GPU's host link 5 % slower: comparisons that find it slower", percent(found))
-    yield row("one GPU's host link 5 % slower: comparisons that accuse others", percent(others))
+    yield row("one GPU's host link 5 % slower: comparisons that name others", percent(others))
     yield ""
 
 
@@ -189,7 +189,7 @@ def fleets(options: argparse.Namespace, run: Callable[..., Iterator[object]]) ->
     )
     yield ""
     kinds = [kind for kind, _ in ILL]
-    yield row("blocks", "fleets", *kinds, "sound hosts suspected", "sound hosts flagged")
+    yield row("blocks", "fleets", *kinds, "healthy hosts suspected", "healthy hosts flagged")
     yield row(*["---"] * (4 + len(kinds)))
     for blocks in (2, 1):
         jobs = [(options.first + n, blocks, n % 2 == 1) for n in range(options.fleets)]

@@ -28,7 +28,7 @@ from waywiser.plan.catalogue import (
     list_memories,
     list_operations,
 )
-from waywiser.records import Refusal, Series
+from waywiser.records import Series, Unsupported
 from waywiser.series.estimate import Estimate, estimate
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes, parse_bytes
@@ -71,7 +71,7 @@ class Measured(msgspec.Struct):
 
     machine: Machine
     series: dict[tuple[str, int], Series]
-    refusals: dict[str, Refusal]
+    unsupported_paths: dict[str, Unsupported]
 
 
 def _tables() -> ModuleType:
@@ -88,9 +88,9 @@ def measured() -> list[Measured]:
     read = _tables().read
     for folder in sorted((DOCS / "results").glob("*/"), reverse=True):
         for file in sorted(folder.glob("*/*.wwp.xz")):
-            machine, everything, refused = read(file)
+            machine, everything, unsupported_paths = read(file)
             by_text = {(one.workload.curve, _size(one)): one for one in everything}
-            found.append(Measured(machine, by_text, {one.path: one for one in refused}))
+            found.append(Measured(machine, by_text, {one.path: one for one in unsupported_paths}))
     return sorted(found, key=lambda one: len(one.machine.gpus))
 
 
@@ -101,8 +101,8 @@ def _size(series: Series) -> int:
 
 def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str = "") -> str:
     """Median, interval and number of samples of a curve, from the first profile that has it: at the
-    size, or else at the nearest that was measured, which is then shown. The reason where all that
-    know of it refuse it or failed at it; ``elsewhere`` where nobody tried."""
+    size, or else at the nearest that was measured, which is then shown. The reason if it is not
+    supported or failed in all profiles; ``elsewhere`` if none has it."""
     nearest: list[tuple[float, str]] = []
     for profile in profiles:
         for (text, at), series in profile.series.items():
@@ -114,8 +114,8 @@ def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str =
     if nearest:
         return min(nearest, key=lambda one: one[0])[1]
     for profile in profiles:
-        if refusal := profile.refusals.get(curve):
-            return f"refused: {refusal.reason}"
+        if unsupported := profile.unsupported_paths.get(curve):
+            return f"not supported: {unsupported.reason}"
         failed = profile.series.get((curve, size))
         if failed is not None and failed.failure is not None:
             return f"{failed.failure.kind}: {failed.failure.reason}"

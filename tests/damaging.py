@@ -26,13 +26,13 @@ VALUES: tuple[Any, ...] = (
     None, -1, 0, 1, 2.5, "text", "", 1e308, -1e308, 1e-320, math.inf, 2**63 - 1, -(2**63),
     b"\xff\x00\x01", "{", "[]", "{}", "null", "[null]", "[1e999]", "\x1b[31m\nred", "[" * 2000,
 )  # fmt: skip
-"""For a column."""
+"""Damage of a column."""
 
 PARTS: tuple[Any, ...] = (
     None, -1, 0, 1.5, "text", "", 1e308, 2**63, -(2**63), 10**30, True, [], {}, [[]], [None],
     "\x1b[31m", "..", "gpu:99999999999999999999",
 )  # fmt: skip
-"""For a part of a JSON text."""
+"""Damage of a part of a JSON text."""
 
 JSON_COLUMNS = (
     ("machine", "json"), ("plan", "json"), ("environment", "json"), ("health", "json"),

@@ -25,7 +25,7 @@ from waywiser.probe.guest import SurveyLock
 survey.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
 sys.exit(cli.run(sys.argv[1:]))
 """
-"""For ``python -c``: the lock is of whoever started it."""
+"""A program for ``python -c``: the lock is of whoever started it."""
 
 
 @contextmanager

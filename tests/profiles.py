@@ -18,9 +18,9 @@ from waywiser.records import (
     BufferRecord,
     Failure,
     GpuState,
-    Refusal,
     Samples,
     Series,
+    Unsupported,
     Visit,
 )
 from waywiser.series.block import BlockEstimate
@@ -38,10 +38,10 @@ SIZES = (8, 64 * 2**10, 2**20, 2**30)
 
 ENVIRONMENT = {"driver": "580.159", "governor": "", "huge_pages": "madvise"}
 
-REFUSALS = (
-    Refusal("managed@numa:0 -> device@gpu:0 by prefetch", "the driver cannot prefetch here"),
-    Refusal("managed@numa:0 -> device@gpu:1 by prefetch", "the driver cannot prefetch here"),
-    Refusal("file:/data/x -> pageable@numa:0 by cpu", "there is no such file"),
+UNSUPPORTED_PATHS = (
+    Unsupported("managed@numa:0 -> device@gpu:0 by prefetch", "the driver cannot prefetch here"),
+    Unsupported("managed@numa:0 -> device@gpu:1 by prefetch", "the driver cannot prefetch here"),
+    Unsupported("file:/data/x -> pageable@numa:0 by cpu", "there is no such file"),
 )
 
 
@@ -227,7 +227,7 @@ def _finished(seed: int, blocks: int) -> bytes:
             machine(),
             ENVIRONMENT,
             plan_json='{"preset":"standard"}',
-            refusals=REFUSALS,
+            unsupported_paths=UNSUPPORTED_PATHS,
             command=("waywiser", "survey"),
         ) as profile:
             for each in visits(seed, blocks):
@@ -240,7 +240,7 @@ WHAT = workload(H2D, 2**20)
 
 
 def new(path: Path) -> WritableProfile:
-    """Without any visit."""
+    """A profile without any visit."""
     return WritableProfile.create(path, machine(), ENVIRONMENT)
 
 

@@ -40,7 +40,7 @@ def test_the_page_is_current() -> None:
 
 @pytest.fixture(scope="module")
 def plans() -> dict[str, Plan]:
-    """By preset, of a machine with two GPUs, two nodes, and the survey's own file places."""
+    """Plans by preset for a machine with two GPUs, two nodes, and the survey's own file places."""
     files = (
         FilePlace("scratch", "/scratch", scratch=True, bytes=4 << 30, filesystem="ext4"),
         FilePlace("tmpfs", "/dev/shm", scratch=True, bytes=4 << 30, filesystem="tmpfs"),

@@ -94,7 +94,7 @@ def test_a_quiet_bare_metal_host_has_no_warning(tmp_path: Path) -> None:
             {"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "250000 100000"},
             "cpu-quota",
             "warning",
-            "2.5 CPUs' time for 16",
+            "the time of 2.5 CPUs for 16",
         ),
         (
             {"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "1073741824"},
@@ -181,7 +181,7 @@ def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
     assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").what
 
 
-def test_what_the_topology_left_out_is_reported(tmp_path: Path) -> None:
+def test_what_the_topology_skipped_is_reported(tmp_path: Path) -> None:
     assert "numa:2 is skipped" in one(found(tmp_path, {}), "topology").what
 
 

@@ -22,7 +22,7 @@ from waywiser.words import Transfer
 GUIDE = ROOT / "docs" / "how-to" / "add-an-executor.md"
 PATH = "pageable@numa:0 -> pageable@numa:0 by chunked"
 SMALLER = ("--sizes", "64KiB:256KiB", "--preset", "quick")
-"""In place of the sizes of the guide."""
+"""Sizes instead of those of the guide."""
 
 Run = Callable[..., tuple[int, str, str]]
 

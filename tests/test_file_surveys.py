@@ -71,7 +71,7 @@ def test_a_file_is_read_and_a_scratch_file_both_ways(run: Run, tmp_path: Path, d
     assert not any(str(path).endswith(f"@file:{data}") for path in done)
 
 
-def test_a_size_beyond_the_file_or_below_a_block_is_a_refusal(run: Run, data: Path) -> None:
+def test_a_size_beyond_the_file_or_below_a_block_is_an_error(run: Run, data: Path) -> None:
     code, out, err = finish(
         run("--only", f"file@file:{data}", "--file", "data", "--sizes", "8,4MiB", "--dry-run")
     )

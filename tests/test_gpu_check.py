@@ -130,7 +130,7 @@ def test_the_sanitizer_sees_two_gpus_in_parts(machine: dict[str, str], tmp_path:
     assert [f"visible 0,7 shard {part}" in log for part in range(4)] == [True] * 4
 
 
-def test_it_lists_its_steps_and_refuses_what_it_does_not_know(machine: dict[str, str]) -> None:
+def test_it_lists_its_steps_and_fails_for_what_it_does_not_know(machine: dict[str, str]) -> None:
     code, text = check(machine, "--list")
     assert code == 0
     listed = text.splitlines()

@@ -1,4 +1,4 @@
-"""Nothing above ``native/`` names an executor or a kind of memory to treat it specially: what
+"""No module above ``native/`` names an executor or a kind of memory to treat it specially: what
 others must know of one, it declares (`waywiser.topology.traits`)."""
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def prose(page: Path) -> str:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Of the headings, as GitHub makes them; a repeated one has a number."""
+    """Anchors of the headings, as GitHub makes them; a repeated one has a number."""
     found: dict[str, int] = {}
     names = set()
     for heading in HEADING.findall(prose(page)):

@@ -20,7 +20,7 @@ def test_a_file_is_read_whole_up_to_the_limit(tmp_path: Path) -> None:
                 read_regular(path, len(content) - 1)
 
 
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     with socket.socket(socket.AF_UNIX) as listening:

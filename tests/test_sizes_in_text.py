@@ -17,7 +17,7 @@ LIST = "device@gpu:0 -> device@gpu:0 by sm[grid=paper] as list[piece=28672]"
 
 @pytest.mark.parametrize("way", [COPY, LIST])
 @pytest.mark.parametrize("size", ["1048576", "1 MiB", "12345", "12345 B"])
-def test_a_size_is_read_with_its_unit_and_left_out_whole(way: str, size: str) -> None:
+def test_a_size_is_removed_with_its_unit(way: str, size: str) -> None:
     read = {"1048576": "1 MiB", "12345": "12345 B"}.get(size, size)
     series = f"{way} of {size}; {way} of {size} (flushed)"
     shown = way.replace("28672", "28KiB")

@@ -1,4 +1,5 @@
-"""Surveys with a scripted registry and probe: what is stored, resumed, refused, and left out."""
+"""Surveys with a scripted registry and probe: what is stored, resumed, not supported, and
+skipped."""
 
 from __future__ import annotations
 
@@ -194,7 +195,9 @@ def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
     assert [gpu.index for gpu in chosen.machine.gpus] == [1, 3]
     none = survey.prepare(Request(), Wishes(gpus="none"))
     assert none.machine.gpus == ()
-    assert "skipped by --gpus none" in {refusal.reason for refusal in none.plan.refusals}
+    assert "skipped by --gpus none" in {
+        unsupported.reason for unsupported in none.plan.unsupported_paths
+    }
 
 
 @pytest.mark.parametrize(("gpus", "says"), [("1", "no gpu:1.*it has 0"), ("a", "not a list")])
@@ -212,17 +215,17 @@ def test_gpus_that_others_use_are_left_alone_unless_shared(
     host(msgspec.structs.replace(two, gpus=(busy, two.gpus[1])))
     alone = survey.prepare(Request(), Wishes())
     assert [gpu.index for gpu in alone.machine.gpus] == [1]
-    assert [refusal.path for refusal in alone.scope.refusals] == ["gpu:0"]
+    assert [unsupported.path for unsupported in alone.scope.unsupported_paths] == ["gpu:0"]
     shared = survey.prepare(Request(), Wishes(share=True))
     assert len(shared.machine.gpus) == 2
 
 
-def test_gpus_that_cannot_be_used_are_left_out_with_the_reason(
+def test_gpus_that_cannot_be_used_are_skipped_with_the_reason(
     host: Callable[[Machine], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scope, "_unavailable_reason", lambda: "the driver is too old")
     plan = survey.prepare(Request(), Wishes()).plan
-    assert "the driver is too old" in {refusal.reason for refusal in plan.refusals}
+    assert "the driver is too old" in {unsupported.reason for unsupported in plan.unsupported_paths}
 
 
 def test_the_driver_is_asked_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

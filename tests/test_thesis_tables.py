@@ -25,7 +25,7 @@ from waywiser.severity import ORDER
 
 CAPTURES = Path(__file__).parent / "captures"
 BY = "by copy-engine"
-AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Identical links"
+AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Differences between equivalent paths"
 BOTH = ("local", "remote")
 
 ROWS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -139,7 +139,7 @@ def test_no_cell_disagrees_but_one_that_the_files_contradict(machine: Subject) -
 
 
 def remote_penalty(subject: Subject, gpu: int) -> float:
-    """Of a copy of 64 MiB to pageable memory: time to the remote node over time to the local."""
+    """For a copy of 64 MiB to pageable memory: time to the remote node over time to the local."""
     seconds = []
     for node in (1 - gpu // 4, gpu // 4):
         curve = subject.curve(f"device@gpu:{gpu} -> pageable@numa:{node} {BY}[api=sync]")
@@ -151,7 +151,7 @@ def remote_penalty(subject: Subject, gpu: int) -> float:
 
 
 def test_few_cells_are_not_determined_and_they_say_what_could_be_missed(machine: Subject) -> None:
-    """Of the 30 cells of both machines, three."""
+    """Three of the 30 cells of both machines differ."""
     open_ = {each.cell: each.found for each in compared(machine) if each.verdict[0] == "n"}
     expected = {
         "s822lc": {
@@ -171,7 +171,7 @@ ACCUSATIONS = ("slow-link", "uneven-paths", "missing-lanes", "narrow-link", "mis
 
 
 def test_the_first_findings_accuse_no_hardware(machine: Subject) -> None:
-    """Nothing of these machines was broken."""
+    """These machines had no defects."""
     findings: list[Finding] = [each for answer in answers(machine) for each in answer.findings]
     findings.sort(key=lambda each: -ORDER.index(each.severity))
     accused = [f.statement for f in findings if f.id in ACCUSATIONS and f.severity != "info"]

@@ -1,89 +1,107 @@
-"""Python code uses the words of the field: no retired words, duplicate classes or fragments."""
+"""The check of the vocabulary finds what it promises to find, and the project passes it."""
 
 from __future__ import annotations
 
-import ast
-import re
-from collections import Counter
-from collections.abc import Iterator
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "python" / "waywiser"
-SOURCES = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.py")}
-TREES = {name: ast.parse(source) for name, source in SOURCES.items()}
-
-RETIRED = {
-    *("tell", "tells", "telling", "told", "untold"),
-    *("doubt", "doubts", "doubted", "doubting"),
-    *("twin", "twins", "overtake", "overtakes", "overtaking", "farthest", "outlying", "likeness"),
-    *("judge", "judges", "judged", "judging", "judgement", "unjudged", "declined", "farewell"),
-    *("sound", "unsound", "ought", "house"),
-}
-"""No name, text or comment has these words, alone or as a part of an identifier."""
-
-WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-FRAGMENT = re.compile(r"(Of|Told)\b|Nothing where\b")
-"""How a docstring does not start: with a noun or verb phrase it says what it describes."""
-
-TEXTS = {
-    str(path.relative_to(ROOT)): path.read_text()
-    for path in (
-        *(ROOT / "native").rglob("*.[ch]pp"),
-        *(ROOT / "native").rglob("*.cu"),
-        *(ROOT / "native").rglob("*.h"),
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "docs" / "how-to").rglob("*.md"),
-        *ROOT.glob("[RC]*.md"),
-    )
-    if path.name != "CHANGELOG.md"
-}
-"""Native code, and the documents that describe the present version."""
-
-SHARED = {"Transfer"}
-"""The handle of a native transfer is only the type of an argument."""
+LISTED = tomllib.loads((ROOT / "scripts" / "vocabulary.toml").read_text())
+TERMS, CONCEPTS = LISTED["terms"], LISTED["concepts"]
 
 
-def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Strings that stand alone in a body: those of modules, classes, functions and attributes."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        for each in body if isinstance(body, list) else ():
-            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
-                yield each.value
+def check(root: Path) -> tuple[int, list[str]]:
+    """The exit code, and the lines of the check for a source tree."""
+    command = [sys.executable, ROOT / "scripts" / "vocabulary", root]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
 
 
-def test_no_retired_word_is_used() -> None:
-    found = [
-        f"{name}:{number}: {word}"
-        for name, source in {**SOURCES, **TEXTS}.items()
-        for number, line in enumerate(source.splitlines(), start=1)
-        for word in WORD.findall(line)
-        if word.lower() in RETIRED
-    ]
-    assert found == []
+def glossary(terms: list[str], concepts: list[str]) -> str:
+    return "\n".join((*terms, *(f"| {concept} | a meaning |" for concept in concepts)))
 
 
-def test_no_module_has_a_retired_name() -> None:
-    assert [name for name in SOURCES if RETIRED & set(re.split(r"[/_.]", name))] == []
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree without a violation."""
+    (tmp_path / "python" / "waywiser").mkdir(parents=True)
+    (tmp_path / "native").mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "glossary.md").write_text(glossary(TERMS, CONCEPTS))
+    (tmp_path / "python" / "waywiser" / "good.py").write_text('"""Measures paths."""\nWAY = 1\n')
+    return tmp_path
 
 
-def test_public_classes_have_names_of_their_own() -> None:
-    names = Counter(
-        node.name
-        for tree in TREES.values()
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )
-    assert {name for name, count in names.items() if count > 1} <= SHARED
+def test_the_project_keeps_to_its_vocabulary() -> None:
+    code, lines = check(ROOT)
+    assert (code, [line for line in lines if ": " in line]) == (0, [])
 
 
-def test_docstrings_are_no_fragments() -> None:
-    found = [
-        f"{name}:{text.lineno}: {str(text.value).strip().splitlines()[0]}"
-        for name, tree in TREES.items()
-        for text in docstrings(tree)
-        if FRAGMENT.match(str(text.value).strip())
-    ]
-    assert found == []
+@pytest.mark.parametrize(
+    ("file", "text", "line", "what"),
+    [
+        ("python/waywiser/a.py", "# as told before\n", 1, "'told'"),
+        ("python/waywiser/a.py", "class ToldTale:\n    pass\n", 1, "'told'"),
+        ("python/waywiser/a.py", "x = 1\nall_twins = x\n", 2, "'twins'"),
+        ("python/waywiser/a.py", 'x = f"{x} is left "\\\n    "out here"\n', 1, "'left out'"),
+        ("python/waywiser/a.py", '"""Of a thing."""\n', 1, "starts with a fragment"),
+        ("native/src/a.cpp", 'auto x = 1;\nthrow Bad("it was refused");\n', 2, "'refused'"),
+        ("native/src/a.cu", "// the house of memory\n", 1, "'house'"),
+        ("README.md", "a path as\nfar as it goes\n", 1, "'as far as'"),
+        ("docs/how-to/a.md", "Copies both ways.\n", 1, "'both ways'"),
+        ("tests/cli/test_a.py", "def test_that_it_is_told() -> None: ...\n", 1, "'told'"),
+        ("tests/test_rooms.py", "", 1, "'rooms'"),
+    ],
+)
+def test_a_violation_is_reported_with_its_line(
+    tree: Path, file: str, text: str, line: int, what: str
+) -> None:
+    path = tree / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    code, lines = check(tree)
+    assert code == 1
+    assert len(lines) == 1 and lines[0].startswith(f"{file}:{line}: ") and what in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("python/waywiser/a.py", "soldier = scolded = kind = household = 1\n"),
+        ("python/waywiser/a.py", 'row["refusal"] = f"{found.left_out} series"\n'),
+        ("python/waywiser/a.py", "left_out = refusal = 1  # this was refused\n"),
+        ("docs/a.md", "The key `refused` of a file:\n\n```\nleft out\n```\n"),
+        ("tests/test_a.py", 'x = "a text of a mistake: told"\n'),
+    ],
+)
+def test_other_words_names_and_keys_are_no_violation(tree: Path, file: str, text: str) -> None:
+    (tree / file).write_text(text)
+    assert check(tree)[0] == 0
+
+
+def test_public_classes_have_different_names(tree: Path) -> None:
+    package = tree / "python" / "waywiser"
+    (package / "a.py").write_text("class Curve: ...\nclass _Own: ...\n")
+    (package / "b.py").write_text("class _Own: ...\nclass Curve: ...\n")
+    code, (line,) = check(tree)
+    assert code == 1 and line.startswith("python/waywiser/b.py:2: class Curve")
+    assert "python/waywiser/a.py:1" in line
+
+
+def test_a_term_that_no_document_uses_is_reported(tree: Path) -> None:
+    (tree / "docs" / "glossary.md").write_text(glossary(TERMS[1:], CONCEPTS))
+    code, (line,) = check(tree)
+    assert code == 1 and repr(TERMS[0]) in line
+
+
+def test_a_concept_that_the_glossary_does_not_define_is_reported(tree: Path) -> None:
+    text = glossary(TERMS, CONCEPTS[1:]) + f"\n{CONCEPTS[0]} is in the text alone"
+    (tree / "docs" / "glossary.md").write_text(text)
+    code, (line,) = check(tree)
+    assert code == 1 and repr(CONCEPTS[0]) in line

@@ -82,7 +82,7 @@ def test_a_large_size_keeps_every_digit() -> None:
 @pytest.mark.parametrize(
     "text", ["", "KiB", "-8", "1.3", "0.3KiB", "8 bytes", "1e9", "٣", "9" * 5000, "8388608TiB"]
 )
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_what_is_no_size_is_an_error(text: str) -> None:
     with pytest.raises(WordError):
         parse_bytes(text)
 
@@ -169,7 +169,7 @@ def test_layouts_are_written_and_read_back() -> None:
 
 
 @pytest.mark.parametrize("layout", ["heap", "list[piece=]", "list[piece=1.3]", "box[[", "list of"])
-def test_layouts_that_are_none_are_refused(layout: str) -> None:
+def test_layouts_that_are_none_are_errors(layout: str) -> None:
     with pytest.raises(WordError):
         Transfer.parse(f"pinned@numa:0 -> device@gpu:0 by sm as {layout} of 64")
 

@@ -1,10 +1,10 @@
-"""Writes docs/results/dgx-1.md: what other people's files of a DGX-1 say, beside what they wrote.
+"""Writes docs/results/dgx-1.md: compares imported files of a DGX-1 with the thesis about them.
 
     python docs/results/dgx_1.py FOLDER
 
 imports the folder (Google Benchmark JSON of github.com/cwpearson/ms-thesis, data/microbench at
-8fe9f476) into a profile, asks it what the thesis chapter asks, and writes everything between the
-page's marks anew, and its figures. A test checks that page and files agree where the files are.
+8fe9f476) into a profile, answers the questions of the thesis chapter, and writes everything between
+the marks of the page, and its figures. If the files are there, a test compares the page with them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MIB, GIB = 2**20, 2**30
 ENGINE = "by copy-engine[api=sync]"
 SHOWN = tuple(2**n for n in (16, 18, 20, 22, 24, 26, 28, 30, 32, 33))
 NOISY = 0.25
-"""Pageable copies were seen to differ by as much from process to process."""
-MARKS = {"yes": "✓", "no": "×", "unclear": "?", "": ""}
+"""The difference of pageable copies between processes."""
+MARKS = {"yes": "yes", "no": "no", "unclear": "not determined", "": ""}
 
 
 class Asked(NamedTuple):
@@ -55,7 +55,7 @@ Check = Callable[[Asked], tuple[bool, str]]
 
 
 class Claim(NamedTuple):
-    """One statement of the chapter, and what is to be seen of it."""
+    """One statement of the chapter, with its check."""
 
     where: str
     says: str
@@ -64,7 +64,7 @@ class Claim(NamedTuple):
 
 
 def asked(folder: Path) -> Asked:
-    """The folder as one profile of a DGX-1, whose topology its files do not tell."""
+    """Imports the folder as one profile of a DGX-1, with its topology."""
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch) / "dgx-1.wwp"
         import_files([folder], target, machine="dgx-1", topology=TOPOLOGY)
@@ -73,18 +73,22 @@ def asked(folder: Path) -> Asked:
     return Asked(subject, across.tables([subject]))
 
 
-# What the chapter says.
+# The statements of the chapter.
 
 
 def mark(title: str, row: str, expected: str) -> Check:
-    """Of a cell of the tables over machines."""
+    """Returns the check of the mark of a cell."""
 
     def found(asked: Asked) -> tuple[bool, str]:
         cell = asked.cells(title)[row]
-        text = f"{MARKS[cell.mark]} {cell.text}".strip()
-        return cell.mark == expected, f"{text} (`{cell.series}`)"
+        return cell.mark == expected, f"{shown(cell)} (`{cell.series}`)"
 
     return found
+
+
+def shown(cell: Cell) -> str:
+    """``yes, +45 %``: the mark as a word, then the text."""
+    return ", ".join(filter(None, (MARKS[cell.mark], cell.text)))
 
 
 def rate_at(asked: Asked, curve: str, size: int) -> float:
@@ -200,7 +204,7 @@ def share_of_peak(asked: Asked) -> tuple[bool, str]:
     shares = [rate / 15.754 for rate in (there, back)]
     text = (
         f"{there:.2f} and {back:.2f} GB/s are {shares[0]:.0%} and {shares[1]:.0%} of the 15.75 "
-        f"GB/s of PCIe 3 x16; of the 20 GB/s that the chapter takes for it {there / 20:.0%} and "
+        f"GB/s of PCIe 3 x16; of the 20 GB/s that the chapter uses {there / 20:.0%} and "
         f"{back / 20:.0%}"
     )
     return all(0.6 <= share <= 0.7 for share in shares), text
@@ -224,29 +228,29 @@ UP = f"pageable@numa:0 -> device@gpu:0 {ENGINE}"
 DOWN = f"device@gpu:0 -> pageable@numa:0 {ENGINE}"
 REMOTE = f"device@gpu:0 -> pageable@numa:1 {ENGINE}"
 
-AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Identical links"
+AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Differences between equivalent paths"
 BY = "by copy-engine"
 
 CLAIMS = (
-    Claim("affinity", "pageable → GPU ×", mark(AFFINITY, f"pageable → GPU {BY}", "no")),
-    Claim("affinity", "pageable ← GPU ×", mark(AFFINITY, f"GPU → pageable {BY}", "no")),
-    Claim("affinity", "pinned → GPU ×", mark(AFFINITY, f"pinned → GPU {BY}", "no")),
-    Claim("affinity", "pinned ← GPU ×", mark(AFFINITY, f"GPU → pinned {BY}", "no")),
+    Claim("affinity", "pageable → GPU: no", mark(AFFINITY, f"pageable → GPU {BY}", "no")),
+    Claim("affinity", "pageable ← GPU: no", mark(AFFINITY, f"GPU → pageable {BY}", "no")),
+    Claim("affinity", "pinned → GPU: no", mark(AFFINITY, f"pinned → GPU {BY}", "no")),
+    Claim("affinity", "pinned ← GPU: no", mark(AFFINITY, f"GPU → pinned {BY}", "no")),
     *(
         Claim(
             "anisotropy",
-            f"{kind} ↔ GPU ({near}) ✓",
+            f"{kind} ↔ GPU ({near}): yes",
             mark(ANISOTROPY, f"{kind} ↔ GPU {BY} ({near})", "yes"),
         )
         for kind in ("pageable", "pinned")
         for near in ("local", "remote")
     ),
-    Claim("anisotropy", "pinned: 2 GB/s of it", two_gb_per_s),
+    Claim("anisotropy", "pinned: 2 GB/s", two_gb_per_s),
     Claim("anisotropy", "pageable: to the GPU tends to be faster", to_gpu_is_faster),
     *(
         Claim(
-            "identical CPU-GPU links",
-            f"{says} ({near}) ×",
+            "CPU-GPU links differ",
+            f"{says} ({near}): no",
             mark(IDENTICAL, f"{row} {BY} ({near})", "no"),
         )
         for says, row in (
@@ -258,28 +262,30 @@ CLAIMS = (
         for near in ("local", "remote")
     ),
     Claim(
-        "identical GPU-GPU links",
-        "local, peer on ×",
+        "GPU-GPU links differ",
+        "local, peer on: no",
         mark(IDENTICAL, f"GPU → GPU {BY} (NVLink ×1, local)", "no"),
     ),
     Claim(
-        "identical GPU-GPU links",
-        "local, peer off ✓",
+        "GPU-GPU links differ",
+        "local, peer off: yes",
         mark(IDENTICAL, f"GPU → GPU {BY} (peer off, local, submitted locally)", "yes"),
     ),
     Claim(
-        "identical GPU-GPU links",
-        "remote, peer off ×",
+        "GPU-GPU links differ",
+        "remote, peer off: no",
         mark(IDENTICAL, f"GPU → GPU {BY} (peer off, remote, submitted by the source's node)", "no"),
     ),
     Claim(
-        "identical GPU-GPU links",
+        "GPU-GPU links differ",
         "peer off: GPU 0 to 1 is slower than to 2 and 3, which are equal",
         slow_pair,
     ),
     Claim("peer access", "about doubles local transfers", peer_doubles),
     Claim(
-        "peer access", "off, remote: where the host thread is does not matter", no_pinning_effect
+        "peer access",
+        "off, remote: the NUMA node of the host thread has no effect",
+        no_pinning_effect,
     ),
     Claim(
         "CPU-CPU copies",
@@ -295,13 +301,13 @@ CLAIMS = (
 
 
 def made(asked: Asked) -> str:
-    """What stands between the marks of the page."""
+    """Writes the part between the marks of the page."""
     parts = [claims(asked), curves(asked), *map(markdown, asked.tables)]
     return "\n".join(parts)
 
 
 def claims(asked: Asked) -> str:
-    lines = ["| of | the chapter says | agrees | found |", "|---|---|---|---|"]
+    lines = ["| question | thesis chapter | agrees | Waywiser |", "|---|---|---|---|"]
     agreed = 0
     for claim in CLAIMS:
         holds, found = claim.found(asked)
@@ -313,7 +319,7 @@ def claims(asked: Asked) -> str:
 
 
 def curves(asked: Asked) -> str:
-    """The rates behind what does not agree, and what is odd."""
+    """Writes the bandwidths that are the evidence."""
     result = {
         "GPU 0 → pageable, local": DOWN,
         "GPU 0 → pageable, remote": REMOTE,
@@ -324,7 +330,7 @@ def curves(asked: Asked) -> str:
         "CPU 0 → CPU 1": f"pageable@numa:0 -> pinned@numa:1 {ENGINE}",
     }
     head = f"| GB/s at | {' | '.join(map(format_bytes, SHOWN))} |"
-    lines = ["## The curves behind them\n", head, "|---" * (len(SHOWN) + 1) + "|"]
+    lines = ["## The curves of these statements\n", head, "|---" * (len(SHOWN) + 1) + "|"]
     for name, text in result.items():
         found = of(asked, text)
         rates = [format_rate(p.rate, 0.01) if (p := found.at(n)) else "" for n in SHOWN]
@@ -337,12 +343,12 @@ def markdown(table: Table) -> str:
     lines.append(f"| {' | '.join(table.columns)} |")
     lines.append("|---" * len(table.columns) + "|")
     for row in table.rows:
-        lines.append("| " + " | ".join(f"{MARKS[c.mark]} {c.text}".strip() for c in row) + " |")
+        lines.append("| " + " | ".join(map(shown, row)) + " |")
     return "\n".join([*lines, ""])
 
 
 def figures(asked: Asked) -> dict[str, str]:
-    """By file name: the curves that the two disagreements are about."""
+    """Draws the curves of the two disagreements, by file name."""
     result = {
         "dgx-1-pageable.svg": ("GPU 0 to pageable memory", {"local": DOWN, "remote": REMOTE}),
         "dgx-1-pinned.svg": (
@@ -364,7 +370,7 @@ def figures(asked: Asked) -> dict[str, str]:
 
 
 def current(page: str, asked: Asked) -> str:
-    """The page with what stands between its marks made anew."""
+    """Returns the page with a new part between its marks."""
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}{made(asked)}{END}{tail}"

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.records import Refusal, Series
+from waywiser.records import Series, Unsupported
 from waywiser.series.estimate import Estimate, estimate
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
@@ -32,13 +32,13 @@ LARGE = 64 * 2**10
 
 
 @cache
-def read(file: Path) -> tuple[Machine, tuple[Series, ...], tuple[Refusal, ...]]:
-    """The machine, the series and the refusals of a compressed profile."""
+def read(file: Path) -> tuple[Machine, tuple[Series, ...], tuple[Unsupported, ...]]:
+    """The machine, the series and the unsupported paths of a compressed profile."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "profile.wwp"
         plain.write_bytes(lzma.decompress(file.read_bytes()))
         with Profile.open(plain) as profile:
-            return profile.machine, tuple(profile.series()), tuple(profile.refusals)
+            return profile.machine, tuple(profile.series()), tuple(profile.unsupported_paths)
 
 
 def microseconds(seconds: float) -> str:

@@ -32,7 +32,7 @@ std::optional<std::string> coming_refusal(const Executor& executor, const Transf
         const MemoryKind& kind = *Memories::instance().find(side->kind);
         if (kind.migrates() && !executor.in_place(transfer, machine)) {
             return side->kind +
-                   " memory comes to whoever copies it: use an executor that moves it in place";
+                   " memory migrates to what accesses it: use an executor that moves it in place";
         }
     }
     return std::nullopt;

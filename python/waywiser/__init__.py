@@ -13,7 +13,7 @@ See docs/python.md. Nothing else is imported before one of them is called.
 from __future__ import annotations
 
 __version__ = "0.1.0"
-"""The only home of the version: the build, the command line and the profile read it here."""
+"""The only place of the version: the build, the command line and the profile read it here."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ class NativeError(WaywiserError):
 
 @cache
 def load() -> ModuleType:
-    """The native module (see ``_native.pyi``). Loads no GPU driver by itself.
+    """The native module (see ``_native.pyi``). Loads no GPU driver.
 
     Raises `NativeError` if it was not built or a shared library it needs is missing.
     """

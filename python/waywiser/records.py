@@ -112,7 +112,7 @@ class BufferRecord(Value, frozen=True):
 
 
 class Failure(Value, frozen=True):
-    """Why a visit has no samples. Kinds: ``refused``, ``out-of-memory``, ``sticky``, ``gpu``,
+    """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, ``sticky``, ``gpu``,
     ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``,
     ``foreign`` (another tool's, in its words)."""
 
@@ -272,7 +272,7 @@ class Series(Value, frozen=True):
         return next((visit.failure for visit in self.visits if visit.failure), None)
 
 
-class Refusal(Value, frozen=True):
+class Unsupported(Value, frozen=True):
     """A path that cannot be measured here, with the reason: listed, never silent."""
 
     path: str

@@ -36,7 +36,7 @@ def open_regular(path: str | os.PathLike[str]) -> Iterator[int]:
     Raises `NotRegular`, and any other `OSError` of opening a file.
     """
     _require_regular(os.stat(path), path)  # opening a device can have effects, as on a watchdog
-    # Another file may have taken the name since: a FIFO is not waited for, and is refused below.
+    # Another file may have taken the name since: a FIFO is not waited for, and is an error below.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         _require_regular(os.fstat(descriptor), path)

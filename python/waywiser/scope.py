@@ -14,7 +14,7 @@ from waywiser.plan.catalogue import registered_traits
 from waywiser.probe.aside import leave_one_cpu_aside
 from waywiser.probe.environment import worker_environment
 from waywiser.probe.guest import memory_bound, usable_gpus
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.file_places import (
     SCRATCH,
     SHARED_MEMORY,
@@ -50,7 +50,7 @@ class Wishes(Value, frozen=True):
     scratch: str = ""
     """The folder for scratch files; empty for none, and none in memory either."""
     scratch_asked: bool = False
-    """Somebody named the folder: where it cannot be used is an error, and not a refusal."""
+    """The user named the folder: if it cannot be used, that is an error."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Scope:
 
     machine: Machine
     memory_bytes: int
-    refusals: tuple[Refusal, ...] = ()
+    unsupported_paths: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -111,19 +111,21 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu |
 
 def _with_files(scope: Scope, wishes: Wishes) -> Scope:
     """The scope with the places where files are."""
-    own, refusals = _own_places(wishes)
+    own, unsupported_paths = _own_places(wishes)
     named = (existing_file(path) for path in wishes.files)
     places = (*own, *{place.name: place for place in named}.values())
     machine = msgspec.structs.replace(scope.machine, files=places)
-    return replace(scope, machine=machine, refusals=(*scope.refusals, *refusals))
+    return replace(
+        scope, machine=machine, unsupported_paths=(*scope.unsupported_paths, *unsupported_paths)
+    )
 
 
-def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Refusal]]:
+def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Unsupported]]:
     """Where scratch files may be made, and why not."""
     if not wishes.scratch:
         return [], []
     found: list[FilePlace] = []
-    refusals: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     folders = {SCRATCH: wishes.scratch, TMPFS: SHARED_MEMORY}
     for name, folder in folders.items():
         try:
@@ -131,8 +133,8 @@ def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Refusal]]:
         except FileError as error:
             if wishes.scratch_asked and name == SCRATCH:
                 raise
-            refusals.append(Refusal(f"file:{name}", str(error)))
-    return found, refusals
+            unsupported_paths.append(Unsupported(f"file:{name}", str(error)))
+    return found, unsupported_paths
 
 
 def _without(scope: Scope, kept: set[int], reason: str) -> Scope:
@@ -162,9 +164,11 @@ def _asked(scope: Scope, gpus: str) -> Scope:
 
 
 def _free(scope: Scope, share: bool) -> Scope:
-    kept, refusals = usable_gpus(scope.machine, share, scope.memory_bytes)
-    reason = "; ".join(f"{refusal.path} is {refusal.reason}" for refusal in refusals)
-    return replace(_without(scope, set(kept), reason), refusals=tuple(refusals))
+    kept, unsupported_paths = usable_gpus(scope.machine, share, scope.memory_bytes)
+    reason = "; ".join(
+        f"{unsupported.path} is {unsupported.reason}" for unsupported in unsupported_paths
+    )
+    return replace(_without(scope, set(kept), reason), unsupported_paths=tuple(unsupported_paths))
 
 
 def _working(scope: Scope) -> Scope:

@@ -109,7 +109,9 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
     """
     scope = read_scope(wishes)
     if len(scope.machine.gpus) < expect_gpus:
-        why = scope.machine.gpu_reason or "; ".join(f"{r.path} {r.reason}" for r in scope.refusals)
+        why = scope.machine.gpu_reason or "; ".join(
+            f"{r.path} {r.reason}" for r in scope.unsupported_paths
+        )
         expected = "1 GPU is" if expect_gpus == 1 else f"{expect_gpus} GPUs are"
         raise SurveyError(
             f"{expected} expected and {len(scope.machine.gpus)} can be measured",
@@ -118,7 +120,11 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
     request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
     plan = make_plan(scope.machine, request)
     if not plan.points:
-        why = plan.refusals[-1].reason if plan.refusals else "no size suits what --only names"
+        why = (
+            plan.unsupported_paths[-1].reason
+            if plan.unsupported_paths
+            else "no size fits the paths that --only selects"
+        )
         raise SurveyError("nothing is left to measure", remedy=why)
     return Survey(scope, wishes, plan)
 
@@ -136,7 +142,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             survey.machine,
             _environment(survey.scope),
             plan_json=msgspec.json.encode(commission),
-            refusals=(*survey.scope.refusals, *survey.plan.refusals),
+            unsupported_paths=(*survey.scope.unsupported_paths, *survey.plan.unsupported_paths),
             command=command,
         ) as profile,
     ):
@@ -250,7 +256,7 @@ def commission_of(profile: Profile) -> Commission:
         raise SurveyError(
             f"its plan cannot be read ({error})",
             where=str(profile.path),
-            remedy="resume it with the version of Waywiser that made it, or survey anew",
+            remedy="resume it with the version of Waywiser that made it, or survey again",
         ) from error
 
 
@@ -268,7 +274,7 @@ def require_same(measured: Machine, live: Machine, file: Path) -> None:
             raise SurveyError(
                 f"its gpu:{gpu.index} is {gpu.uuid}, here it is {uuids.get(gpu.index, 'missing')}",
                 where=str(file),
-                remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey anew",
+                remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey again",
             )
 
 
@@ -277,19 +283,23 @@ def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
     usable = {gpu.index for gpu in scope.machine.gpus}
     for gpu in measured.gpus:
         if gpu.index not in usable:
-            why = next((r.reason for r in scope.refusals if r.path == f"gpu:{gpu.index}"), "")
+            why = next(
+                (r.reason for r in scope.unsupported_paths if r.path == f"gpu:{gpu.index}"), ""
+            )
             raise SurveyError(
                 f"gpu:{gpu.index} cannot be measured now",
                 where=str(file),
                 remedy=why or scope.machine.gpu_reason,
             )
     if reason := same_places(measured.files, scope.machine.files):
-        raise SurveyError(reason, where=str(file), remedy="bring it back as it was, or survey anew")
+        raise SurveyError(
+            reason, where=str(file), remedy="bring it back as it was, or survey again"
+        )
     cpus = {cpu for node in scope.machine.numa for cpu in node.cpus}
     missing = sorted({cpu for node in measured.numa for cpu in node.cpus} - cpus)
     if missing:
         raise SurveyError(
             f"it was measured on CPUs that may not be used now, as {missing[0]}",
             where=str(file),
-            remedy="give the process the same CPUs (taskset, cpuset), or survey anew",
+            remedy="give the process the same CPUs (taskset, cpuset), or survey again",
         )

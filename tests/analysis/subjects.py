@@ -17,12 +17,12 @@ from tests import profiles
 
 from waywiser.analysis.subject import Subject
 from waywiser.profile import RunHealth
-from waywiser.records import Locality, Refusal, Series, Visit
+from waywiser.records import Locality, Series, Unsupported, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, TimingMode, Transfer, Workload
 
 Seconds = Callable[[int], float]
-"""Of one transfer by its size: the truth that a test plants."""
+"""Times of one transfer by its size: the truth that a test plants."""
 
 SIZES = tuple(2**n for n in range(3, 31))
 """8 B to 1 GiB, as `standard` visits a path."""
@@ -98,15 +98,16 @@ def subject(
     machine: Machine | None = None,
     environment: Mapping[str, Any] | None = None,
     localities: Sequence[Locality] = (),
-    refusals: Sequence[Refusal] = (),
+    unsupported_paths: Sequence[Unsupported] = (),
     health: Sequence[RunHealth] = (),
 ) -> Subject:
-    """Of one machine: by default that of `tests.profiles.machine`, with two GPUs on PCIe 5 x16."""
+    """A subject of one machine: by default that of `tests.profiles.machine`, with two GPUs on
+    PCIe 5 x16."""
     return Subject.of_series(
         machine or profiles.machine(),
         [series for each in curves for series in each],
         environment=environment,
         localities=localities,
-        refusals=refusals,
+        unsupported_paths=unsupported_paths,
         health=health,
     )

@@ -38,8 +38,8 @@ def test_a_table_has_a_column_for_each_machine_and_a_dash_for_what_it_lacks() ->
     lone = named("lone", subject(curve(H2D, postal(0, 50e9), BIG)))
     found = tables([even, slow, lone])
     titles = [table.title for table in found]
-    assert titles == ["Anisotropy", "Identical links"]
-    links = by_title(found)["Identical links"]
+    assert titles == ["Anisotropy", "Differences between equivalent paths"]
+    links = by_title(found)["Differences between equivalent paths"]
     assert found[1].columns == ("transfer", "even", "slow", "lone")
     there, back = links["pinned → GPU by copy-engine"], links["GPU → pinned by copy-engine"]
     assert (there[0], there[2]) == ("no", "—")
@@ -103,4 +103,4 @@ def test_choices_show_which_is_faster_and_how_many_times() -> None:
 
 def test_what_no_machine_shows_has_no_table() -> None:
     found = answer([subject(curve(H2D, postal(0, 50e9), BIG))])
-    assert (found.tables, found.summary) == ((), "Nothing was measured of both.")
+    assert (found.tables, found.summary) == ((), "No kind of transfer has a result.")

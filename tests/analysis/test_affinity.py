@@ -14,7 +14,8 @@ FEW = SIZES[::2]
 
 
 def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
-    """Of two nodes: remote memory has so much of the rate, and so much of the latency."""
+    """A machine with two nodes: remote memory has so much of the rate, and so much of the
+    latency."""
     found: list[list[Series]] = []
     for gpu in range(gpus):
         for node in range(2):
@@ -35,7 +36,7 @@ def test_where_the_node_does_not_matter_nothing_is_found() -> None:
 def test_a_remote_node_that_is_slower_is_reported_with_how_much() -> None:
     found = asked(rate=1 / 1.08)
     (finding,) = found.findings
-    assert (finding.id, finding.severity) == ("far-memory", "info")
+    assert (finding.id, finding.severity) == ("remote-memory", "info")
     assert finding.effect == pytest.approx(0.08, abs=0.01)
     assert "all 4 pairs" in finding.statement
     assert [device.place for device in finding.devices] == [f"gpu:{gpu}" for gpu in range(4)]
@@ -63,12 +64,12 @@ def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
 
 def test_small_copies_are_distinguished() -> None:
     (finding,) = asked(latency=1.1).findings
-    assert finding.id == "far-start"
+    assert finding.id == "remote-latency"
 
 
 def test_a_remote_node_that_is_faster_is_odd() -> None:
     (finding,) = asked(rate=1.2).findings
-    assert (finding.id, finding.severity) == ("far-is-faster", "warning")
+    assert (finding.id, finding.severity) == ("local-memory-slower", "warning")
     assert finding.effect == pytest.approx(0.2, abs=0.01)
     assert "numa_node" in finding.remedy
 
@@ -84,7 +85,7 @@ def test_copies_within_a_node_are_related_with_copies_to_another() -> None:
             machine=machine(2, 2),
         )
     )
-    assert found.findings[0].id == "far-memory"
+    assert found.findings[0].id == "remote-memory"
     assert found.tables[0].rows[0][0].text == "pageable → pageable by cpu"
 
 
@@ -92,4 +93,4 @@ def test_of_one_node_nothing_can_be_reported() -> None:
     text = "pinned@numa:0 -> device@gpu:0 by copy-engine"
     found = answer(subject(curve(text, postal(1e-6, 1e10), FEW)))
     assert (found.findings, found.tables) == ((), ())
-    assert "no memory is nearer" in found.summary
+    assert "Not applicable: the system shows 1 NUMA node" in found.summary

@@ -110,7 +110,7 @@ def test_a_difference_at_medium_sizes_alone_is_reported() -> None:
 
 
 def test_what_the_first_of_several_shows_alone_is_said_of_the_kind() -> None:
-    """Of equal paths the first is measured at all sizes, the others at few."""
+    """The first of equivalent paths is measured at all sizes, the others at few."""
 
     def late(size: int) -> float:
         return EVEN(size) * (1.5 if size >= 2**27 else 1.0)

@@ -47,7 +47,7 @@ def _with(taken: Samples, transfers: tuple[tuple[float, ...], ...]) -> Samples:
 
 
 def asked(*more: list[Series], gpus: int = 4) -> Answer:
-    """Beside host links of 50 GB/s each way, alone."""
+    """A machine with host links of 50 GB/s each way, alone."""
     return answer(subject(host_links(gpus), *more, machine=machine(gpus)))
 
 
@@ -205,11 +205,11 @@ def test_a_size_that_was_not_measured_alone_is_taken_from_the_nearest() -> None:
 def test_what_was_never_measured_alone_cannot_be_known() -> None:
     found = answer(subject(together([h2d(0), h2d(1)], [30e9] * 2), machine=machine(2)))
     assert (found.findings, found.tables) == ((), ())
-    assert "not all measured alone" in found.unanswered[0]
+    assert "not all of their transfers were measured alone" in found.unanswered[0]
 
 
 def test_there_may_be_nothing_to_show() -> None:
-    assert asked().summary == "Nothing was measured together with something else."
+    assert asked().summary == "Not determined: no transfers were measured together."
 
 
 def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not() -> None:
@@ -230,7 +230,7 @@ def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not()
 def test_pairs_that_hang_together_are_one_group() -> None:
     pairs = [together([h2d(a), h2d(a + 1)], [30e9] * 2) for a in range(3)]
     (finding,) = asked(*pairs).findings
-    assert finding.statement.startswith("4 transfers share something: 3 pairs")
+    assert finding.statement.startswith("4 transfers share a bottleneck: 3 pairs")
     assert finding.exhibits[0].value == pytest.approx(60e9, rel=0.02)
 
 

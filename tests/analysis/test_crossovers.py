@@ -17,7 +17,7 @@ HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 
 
 def seen_later(series: list[Series], seconds: float) -> list[Series]:
-    """As if an application saw each execution take so much longer."""
+    """Makes each execution longer for the application by this factor."""
 
     def later(each: Series) -> Series:
         visits = []
@@ -39,7 +39,7 @@ def test_one_winner_is_reported_with_its_margins() -> None:
     )
     assert "5 times as fast from 8 B to 1 GiB" in finding.statement
     assert finding.effect == pytest.approx(4.0, rel=0.05)
-    assert finding.remedy == "use pinned where the program can choose"
+    assert finding.remedy == "use pinned if the program can choose"
     assert [device.place for device in finding.devices] == ["gpu:0"]
     assert {exhibit.series.partition(" of ")[0] for exhibit in finding.exhibits} == {
         PINNED,
@@ -106,7 +106,7 @@ def test_the_recommendation_is_the_fastest_of_all_that_was_measured() -> None:
         )
     )
     pageable = next(f for f in said.findings if f.statement.startswith("pinned is faster than p"))
-    assert pageable.remedy.startswith("use neither")
+    assert pageable.remedy.startswith("use a third method")
     assert pageable.remedy.endswith("pinned -> device by sm")
 
 
@@ -149,8 +149,8 @@ def test_alike_places_are_counted_and_not_repeated() -> None:
         curves.append(curve(PAGEABLE.replace("gpu:0", f"gpu:{gpu}"), postal(20e-6, 10e9)))
     said = answer(subject(*curves))
     (finding,) = said.findings
-    assert "so on both such pairs of places" in finding.statement
-    assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 alike"
+    assert "the same for both equivalent pairs of places" in finding.statement
+    assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 equivalent"
 
 
 def test_lists_are_compared_over_the_size_of_their_pieces() -> None:
@@ -185,7 +185,7 @@ def test_there_are_few_findings_however_much_was_measured() -> None:
 def test_a_single_way_has_no_rival() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9))))
     assert said.findings == () and said.tables == ()
-    assert said.unanswered == ("which method is best: no two to compare",)
+    assert said.unanswered == ("which method is fastest: there are no two methods to compare",)
 
 
 def test_what_else_beats_the_same_loser_is_no_news() -> None:

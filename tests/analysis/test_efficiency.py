@@ -47,10 +47,10 @@ def found() -> Answer:
 
 
 def test_the_best_way_is_reported_with_its_share_and_where_it_saturates(found: Answer) -> None:
-    best = next(each for each in found.findings if each.id == "best-way")
+    best = next(each for each in found.findings if each.id == "best-method")
     assert best.severity == "info"
     assert "from numa:0 to gpu:0 is pinned -> device by copy-engine: 55" in best.statement
-    assert "87% of what PCIe to gpu:0 could carry at best" in best.statement
+    assert "87% of the bound of PCIe to gpu:0" in best.statement
     assert "from 4 MiB on" in best.statement  # 19 x 137 KB, the next power of two
     assert [each.place for each in best.devices] == ["numa:0", "gpu:0"]
     assert best.devices[1].uuid
@@ -88,7 +88,7 @@ def test_equal_paths_are_one_row_and_one_finding() -> None:
     said = answer(subject(*(curve(path, postal(2e-6, 55e9)) for path in paths),
                           machine=four_gpus()))  # fmt: skip
     assert len(said.tables[0].rows) == 1
-    assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 alike"
+    assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 equivalent"
     (finding,) = said.findings
     assert "Of 4 such paths the slowest reaches" in finding.statement
 
@@ -152,10 +152,10 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
     cached = curve(f"{HOST}[threads=8]", lambda size: size / 290e9, (2**23,))
     result = within_host(memory, cached)
     assert "by cpu: 6.0" in result
-    assert "that is at 64 MiB: what caches hold moves at up to 60 GB/s" in result
-    assert "caches can hold 8 MiB, and it shows nothing of memory" in within_host(cached)
+    assert "that is at 64 MiB: data in the caches moves at up to 60 GB/s" in result
+    assert "caches can hold 8 MiB, and it does not show memory bandwidth" in within_host(cached)
 
 
 def test_more_than_a_link_can_carry_is_flagged_where_it_is_said() -> None:
     said = answer(subject(curve(H2D, postal(2.5e-6, 65e9))))
-    assert "more than it can" in said.findings[0].statement
+    assert "above the bound" in said.findings[0].statement

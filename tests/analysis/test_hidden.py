@@ -101,7 +101,7 @@ def test_one_socket_shows_no_sides() -> None:
 
 
 def test_peers_are_compared_from_memory_that_is_as_near() -> None:
-    """Else a block that is far from half of the GPUs would make them look slow."""
+    """Without this a block that is far from half of the GPUs would make them look slow."""
     from waywiser.analysis.identical import answer as identical
 
     assert identical(two_sided(1.1, synthetic.records(5))).findings == ()

@@ -35,7 +35,7 @@ def test_a_link_that_is_five_percent_slow_is_one_finding(blocks: int) -> None:
     assert finding.interval.low - 0.002 < 0.05 < finding.interval.high + 0.002
     assert [str(device) for device in finding.devices] == ["gpu:3 (0000:04:00.0, GPU-00000003)"]
     assert "gpu:3's link to the host" in finding.statement
-    assert "so does 1 more" in finding.statement
+    assert "1 more takes longer" in finding.statement
     assert "--only" in finding.remedy
     assert [exhibit.unit for exhibit in finding.exhibits[:3]] == ["B/s", "B/s", "ratio"]
 
@@ -44,7 +44,7 @@ def test_the_direction_that_is_slow_is_named() -> None:
     found = asked(host_links(8, {5: 0.05}, back={}))
     (finding,) = found.findings
     assert "numa:0 to gpu:5" in finding.statement
-    assert "so do" not in finding.statement
+    assert " more take" not in finding.statement
     marks = {row[0].text: row[1].mark for row in found.tables[0].rows}
     assert marks == {"pinned → GPU by copy-engine": "yes", "GPU → pinned by copy-engine": "no"}
 
@@ -122,7 +122,7 @@ def test_five_percent_are_found_on_nearly_every_machine() -> None:
 
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_a_fall_at_few_sizes_is_found_although_the_bandwidth_is_equal(blocks: int) -> None:
-    """To a fifth at 32 and 64 MiB."""
+    """Bandwidth falls to a fifth at 32 and 64 MiB."""
     path = "pinned@numa:0 -> device@gpu:{} by copy-engine"
     sizes = tuple(2**n for n in range(24, 31))
 
@@ -172,7 +172,7 @@ def test_paths_are_equivalent_only_if_the_submitting_node_is_as_near() -> None:
 def test_there_is_nothing_to_compare_with_one_gpu() -> None:
     found = asked(host_links(1), made=machine(1))
     assert (found.findings, found.tables) == ((), ())
-    assert "nothing to compare" in found.summary
+    assert "no two paths are equivalent" in found.summary
 
 
 def test_what_was_seen_of_a_slow_link_is_reported_with_it() -> None:

@@ -63,7 +63,7 @@ def test_the_cache_of_a_gpu_explains_its_peak() -> None:
     said = answer(subject(curve(LOCAL, falling(3e12, 2e12, 2**24), SIZES[:24])))
     (drop,) = said.findings
     assert (drop.id, drop.severity) == ("drop-by-cache", "info")
-    assert "no longer fits into the last cache of the GPU" in drop.statement
+    assert "do not fit into the last cache of the GPU" in drop.statement
     assert said.summary.startswith("No unexplained dip or drop")
 
 
@@ -72,7 +72,7 @@ def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
         profiles.machine(), caches=(Cache(1, 2**15, (0,)), Cache(3, 2**25, (0, 1, 2, 3)))
     )
     near = answer(subject(curve(HOST, falling(40e9, 15e9, 2**24)), machine=machine))
-    assert "no longer fits into the L3 cache of 32 MiB" in near.findings[0].statement
+    assert "do not fit into the L3 cache of 32 MiB" in near.findings[0].statement
     far = answer(subject(curve(HOST, falling(40e9, 15e9, 2**28)), machine=machine))
     assert far.findings[0].id == "drop" and "falls from" in far.findings[0].statement
     assert "in pieces of" in far.findings[0].remedy
@@ -126,14 +126,14 @@ def test_what_a_single_block_shows_is_no_warning_and_no_advice() -> None:
     (dip,) = said.findings
     assert dip.severity == "info" and "seen in a single block only" in dip.statement
     assert dip.remedy == "" and "one block shows it; measure it again" in said.unanswered[0]
-    assert any("of a single block" in each for each in said.unanswered)
+    assert any("with a single block" in each for each in said.unanswered)
 
 
 def test_without_sizes_there_is_no_answer() -> None:
     said = answer(subject(curve(H2D, postal(5e-6, 55e9), (8, 2**20))))
     assert said.findings == () and said.tables == ()
-    assert said.summary == "No curve has enough sizes to look for dips."
-    assert said.unanswered == ("1 curve of fewer than 6 sizes: nothing local is known",)
+    assert said.summary == "Not determined: no curve has enough sizes to find dips."
+    assert said.unanswered == ("1 curve with fewer than 6 sizes, too few to find dips",)
 
 
 def test_what_several_equal_paths_show_needs_no_second_block() -> None:

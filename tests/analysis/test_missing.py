@@ -8,7 +8,7 @@ from tests.profiles import visit
 
 from waywiser.analysis.identical import answer
 from waywiser.analysis.missing import findings
-from waywiser.records import Failure, Refusal, Series
+from waywiser.records import Failure, Series, Unsupported
 from waywiser.topology.machine import NvLink, PcieLink
 
 SICK = Failure("sticky", "the GPU does not answer")
@@ -30,8 +30,10 @@ def test_a_gpu_without_a_path_that_its_peers_have_is_reported_with_the_reason() 
         for each in [*host_links(8), *host_links(8, kind="pageable")]
         if not ("pageable" in str(each.workload) and "gpu:7" in str(each.workload))
     ]
-    refusal = Refusal("pageable@numa:0 -> device@gpu:7 by copy-engine", "its memory is full")
-    seen = subject(series, machine=machine(), refusals=(refusal,))
+    unsupported = Unsupported(
+        "pageable@numa:0 -> device@gpu:7 by copy-engine", "its memory is full"
+    )
+    seen = subject(series, machine=machine(), unsupported_paths=(unsupported,))
     (finding,) = answer(seen).findings
     assert (finding.id, finding.severity) == ("missing-path", "warning")
     assert finding.devices[0].place == "gpu:7"
@@ -52,7 +54,7 @@ def test_what_nobody_could_read_is_not_missing() -> None:
     assert findings(subject(machine=made)) == []
 
 
-def test_what_a_plan_left_out_is_not_missing() -> None:
+def test_what_a_plan_skipped_is_not_missing() -> None:
     series = [
         each
         for each in [*host_links(8), *host_links(8, kind="pageable")]
@@ -69,4 +71,4 @@ def test_a_path_that_failed_is_missing() -> None:
         for each in host_links(8)
     ]
     (finding,) = findings(subject(failed, machine=machine()))
-    assert finding.statement.startswith("gpu:7 lacks pinned → GPU by copy-engine")
+    assert finding.statement.startswith("gpu:7 has no pinned → GPU by copy-engine")

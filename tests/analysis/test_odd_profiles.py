@@ -48,10 +48,10 @@ def test_every_analysis_answers(seed: int) -> None:
         for answer in (*answers(found), across.answer([found, found])):
             text = msgspec.json.encode(answer).decode()
             assert not {"nan", "inf", "NaN"} & set(text.replace('"', " ").split())
-            assert all(map(_holds, _told(answer)))
+            assert all(map(_holds, _exhibits_of(answer)))
 
 
-def _told(answer: Answer) -> Iterator[Exhibit]:
+def _exhibits_of(answer: Answer) -> Iterator[Exhibit]:
     for finding in answer.findings:
         yield from finding.exhibits
         if finding.effect is not None:

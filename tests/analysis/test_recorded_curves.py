@@ -49,10 +49,10 @@ def test_answers_fit_a_page(recorded: Subject, ask: Callable[[Subject], Answer])
 
 
 def test_page_locked_memory_is_the_best_way_over_pcie(recorded: Subject) -> None:
-    best = [each for each in efficiency.answer(recorded).findings if each.id == "best-way"]
+    best = [each for each in efficiency.answer(recorded).findings if each.id == "best-method"]
     to_gpu = next(each for each in best if "from numa:0 to gpu:0" in each.statement)
     assert "is pinned -> device by copy-engine: 55" in to_gpu.statement
-    assert "88% of what PCIe to gpu:0 could carry" in to_gpu.statement
+    assert "88% of the bound of PCIe to gpu:0" in to_gpu.statement
     assert all(each.severity == "info" for each in best)
 
 
@@ -76,7 +76,7 @@ def test_dips_are_few_and_none_is_of_page_locked_memory(recorded: Subject) -> No
 def test_what_caches_do_is_said_to_be_theirs(recorded: Subject) -> None:
     found = irregularities.answer(recorded).findings
     host = next(each for each in found if "pageable@numa:0 by cpu falls" in each.statement)
-    assert host.id == "drop-by-cache" and "no longer fits into the L2 cache" in host.statement
+    assert host.id == "drop-by-cache" and "do not fit into the L2 cache" in host.statement
 
 
 def test_pinned_memory_beats_pageable_both_ways(recorded: Subject) -> None:

@@ -20,12 +20,20 @@ def test_in_memory_it_is_what_it_is_from_a_file(tmp_path: Path) -> None:
             profile.machine,
             profile.series(),
             environment=profiles.ENVIRONMENT,
-            refusals=profile.refusals,
+            unsupported_paths=profile.unsupported_paths,
             health=profile.health(),
         )
     assert from_memory.curves == from_file.curves
     assert from_memory.environment == from_file.environment == profiles.ENVIRONMENT
-    for field in ("series", "refusals", "failures", "skipped", "warnings", "visits", "summary"):
+    for field in (
+        "series",
+        "unsupported_paths",
+        "failures",
+        "skipped",
+        "warnings",
+        "visits",
+        "summary",
+    ):
         assert getattr(from_memory.overview, field) == getattr(from_file.overview, field)
 
 

@@ -35,7 +35,7 @@ def test_a_quiet_profile_has_nothing_against_it() -> None:
         "100% of 28 series are known to within 2%, 100% to within 5%, 100% to within 10%"
     )
     (family,) = said.tables[0].rows
-    assert [cell.text for cell in family[:4]] == ["host to GPU", "28", "100%", "100%"]
+    assert [cell.text for cell in family[:4]] == ["host to device (H2D)", "28", "100%", "100%"]
     assert any("fewer than six blocks" in each for each in said.unanswered)
 
 
@@ -143,4 +143,4 @@ def test_an_unfinished_survey_says_so() -> None:
 
 def test_an_empty_profile_is_said_to_be() -> None:
     said = answer(subject())
-    assert said.summary == "Nothing was measured." and said.tables == ()
+    assert said.summary == "Not determined: no series has a result." and said.tables == ()

@@ -256,7 +256,7 @@ def test_a_dry_run_says_how_many_how_much_and_how_long(capsys: Output) -> None:
     assert plan["request"]["seed"] == 5
     assert plan["estimate"]["series"] == len(plan["series"]) == 27
     assert plan["estimate"]["buffer_bytes"] == 2**30
-    assert plan["refusals"] == [
+    assert plan["unsupported_paths"] == [
         {
             "path": "pinned@numa:0 -> device@gpu:0 by copy-engine of 1 GiB",
             "reason": "1 GiB needs 2 GiB of buffers, --memory allows 1 GiB",

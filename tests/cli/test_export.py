@@ -320,7 +320,7 @@ def test_a_visit_says_on_which_side_its_memory_was(tmp_path: Path) -> None:
             result = msgspec.structs.replace(pinned, gpu_seconds=latencies)
             profile.commit_visit(msgspec.structs.replace(visit, buffers=(result, device)))
     rows = list(csv.DictReader(io.StringIO(exported(path, "csv", tmp_path), newline="")))
-    assert {(row["block"], row["side"]) for row in rows} == {("0", "near"), ("1", "far")}
+    assert {(row["block"], row["side"]) for row in rows} == {("0", "local"), ("1", "remote")}
     found = json.loads(exported(path, "json", tmp_path))
     assert found["sides"]["groups"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert len(found["locality"]) == 1

@@ -95,4 +95,7 @@ def test_a_label_that_is_no_workload_is_refused(tmp_path: Path) -> None:
     value["benchmarks"][0]["label"] = "nonsense"
     (tmp_path / "bad.json").write_text(json.dumps(value))
     found = import_files([tmp_path / "bad.json"], tmp_path / "b.wwp")
-    assert any("its label is no workload" in refusal.reason for refusal in found.refusals)
+    assert any(
+        "its label is not a workload" in unsupported.reason
+        for unsupported in found.unsupported_paths
+    )

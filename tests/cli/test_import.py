@@ -33,7 +33,7 @@ def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found["schema"] == 1 and found["profile"] == str(target)
     assert [each["file"] for each in found["files"]] == ["commscope.json", "osu_bw.txt"]
     assert [each["format"] for each in found["files"]] == ["google-benchmark", "osu"]
-    assert found["refusals"]
+    assert found["unsupported_paths"]
     with Profile.open(target) as profile:
         assert found["series"] == len(profile.workloads())
 
@@ -42,7 +42,7 @@ def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("arguments", "line"),
     [
         (["missing.json"], "missing.json: there is no such file"),
-        (["--format", "xml"], "'xml' is no format"),
+        (["--format", "xml"], "'xml' is not a format"),
         (["--topology", "missing.xml"], "missing.xml: cannot be read"),
         (["--machine", "a\nb"], "--machine: character 2 of the name is U+000A, which is not"),
         (

@@ -16,7 +16,7 @@ from report import machines
 from waywiser.cli.show import print_profile, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
-from waywiser.records import Failure, Refusal, Samples
+from waywiser.records import Failure, Samples, Unsupported
 from waywiser.series.overview import overview
 from waywiser.series.quality_flags import REMEDIES
 from waywiser.series.reasons import ReasonGroup
@@ -97,8 +97,8 @@ def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
         "  managed@numa:0 -> device@gpu:0 by prefetch\n"
         "  managed@numa:0 -> device@gpu:1 by prefetch\n" in shown
     )
-    for refusal in profiles.REFUSALS:
-        assert refusal.path in shown and refusal.reason in shown
+    for unsupported in profiles.UNSUPPORTED_PATHS:
+        assert unsupported.path in shown and unsupported.reason in shown
 
 
 def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
@@ -110,7 +110,9 @@ def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
             ),
             ReasonGroup("neither is a file", ("malloc@numa:0",)),
         ]
-        found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
+        found = msgspec.structs.replace(
+            found, unsupported_paths=(*found.unsupported_paths, *groups)
+        )
         texts = []
         for everything in (False, True):
             stream = io.StringIO()
@@ -130,7 +132,7 @@ def test_what_needs_a_gpu_is_one_line_on_a_host_without(tmp_path: Path) -> None:
     paths = [profiles.H2D, profiles.D2H, "empty-interval@gpu:0"]
     path = tmp_path / "host.wwp"
     with WritableProfile.create(
-        path, machine, {}, refusals=[Refusal(each, reason) for each in paths]
+        path, machine, {}, unsupported_paths=[Unsupported(each, reason) for each in paths]
     ) as new:
         new.commit_visit(
             profiles.visit(
@@ -255,12 +257,17 @@ def test_no_matrix_without_a_copy_between_gpus(
 
 def test_a_pipe_gets_plain_unfolded_lines(shown: str) -> None:
     assert "\x1b" not in shown
-    assert all(refusal.path in shown.splitlines()[n].strip() for n, refusal in found_lines(shown))
+    assert all(
+        unsupported.path in shown.splitlines()[n].strip() for n, unsupported in found_lines(shown)
+    )
 
 
 def found_lines(text: str) -> list[tuple[int, Any]]:
     lines = text.splitlines()
-    return [(lines.index(f"  {refusal.path}"), refusal) for refusal in profiles.REFUSALS]
+    return [
+        (lines.index(f"  {unsupported.path}"), unsupported)
+        for unsupported in profiles.UNSUPPORTED_PATHS
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -308,13 +315,15 @@ def test_json_has_every_series_with_interval_bound_and_reason(
     lost = [s for s in found["series"] if s["estimate"] is None]
     assert len(lost) == found["summary"]["failed"] == 3
     assert {group["reason"] for group in found["warnings"]} <= set(REMEDIES)
-    assert sum(len(group["members"]) for group in found["refusals"]) == len(profiles.REFUSALS)
+    assert sum(len(group["members"]) for group in found["unsupported_paths"]) == len(
+        profiles.UNSUPPORTED_PATHS
+    )
 
 
 def test_only_keeps_what_is_asked_for(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = as_json(profile, capsys, "device@gpu:1")
     assert {series["curve"] for series in found["series"]} == {profiles.PEER}
-    assert [group["members"] for group in found["refusals"]] == [
+    assert [group["members"] for group in found["unsupported_paths"]] == [
         ["managed@numa:0 -> device@gpu:1 by prefetch"]
     ]
     either = as_json(profile, capsys, "cpu numa:0", f"*of {2**30}")
@@ -332,17 +341,19 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         run_show(str(tmp_path / "none.wwp"), False)
 
 
-def write(path: Path, *visits: Any, refusals: Any = ()) -> Path:
-    with WritableProfile.create(path, profiles.machine(), {}, refusals=refusals) as new:
+def write(path: Path, *visits: Any, unsupported_paths: Any = ()) -> Path:
+    with WritableProfile.create(
+        path, profiles.machine(), {}, unsupported_paths=unsupported_paths
+    ) as new:
         for visit in visits:
             new.commit_visit(visit)
     return path
 
 
-def test_a_profile_of_refusals_alone_is_shown(
+def test_a_profile_of_unsupported_alone_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "a.wwp", refusals=profiles.REFUSALS)
+    path = write(tmp_path / "a.wwp", unsupported_paths=profiles.UNSUPPORTED_PATHS)
     assert run_show(str(path), False) == 0
     out = capsys.readouterr().out
     assert "\n0 series of 0 curves, 0 converged, 3 paths not supported; 0 ns of measuring\n" in out
@@ -353,7 +364,7 @@ def test_the_sizes_in_a_refusal_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
-    file = write(tmp_path / "a.wwp", refusals=[Refusal(path, "too large")])
+    file = write(tmp_path / "a.wwp", unsupported_paths=[Unsupported(path, "too large")])
     run_show(str(file), False, everything=True)
     assert f"  {path}\n" in capsys.readouterr().out
 
@@ -378,14 +389,16 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
 ) -> None:
     rng = random.Random(1)
     small, large = (profiles.workload(profiles.H2D, size) for size in (2**20, 2**30))
-    skip = profiles.visit(large, 0, failure=Failure("skipped", "the rate has saturated: 55 GB/s"))
+    skip = profiles.visit(
+        large, 0, failure=Failure("skipped", "the bandwidth has saturated: 55 GB/s")
+    )
     skip = type(skip)(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
     run_show(str(path), False, everything=True)
     out = capsys.readouterr().out
-    assert "  skipped, as the rate has saturated: 1 GiB\n" in out
+    assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
     assert "1 skipped with a reason" in out and "failed" not in out
     assert "1 converged (100% of the measured)" in out
 

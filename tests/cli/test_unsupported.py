@@ -4,7 +4,7 @@ import msgspec
 
 import profiles
 from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 
 HOST = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")
 GPU_PATHS = [profiles.H2D, profiles.D2H, "kernel-launch@gpu:0"]
@@ -36,8 +36,8 @@ def test_many_reasons_are_one_line() -> None:
 
 
 def test_all_are_listed_by_reason() -> None:
-    refusals = [Refusal(path, "no driver") for path in GPU_PATHS]
-    assert list(all_unsupported_lines(reasons_of(refusals).items())) == [
+    unsupported_paths = [Unsupported(path, "no driver") for path in GPU_PATHS]
+    assert list(all_unsupported_lines(reasons_of(unsupported_paths).items())) == [
         "not measured: no driver (3 in all)",
         *(f"  {path}" for path in GPU_PATHS),
     ]

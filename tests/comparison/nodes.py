@@ -72,7 +72,7 @@ def peer(source: int, destination: int) -> str:
 
 
 def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
-    """As of ``--preset check``, each with its seconds."""
+    """Series as of ``--preset check``, each with its seconds."""
     found = []
     for each in range(gpus):
         found += [
@@ -89,7 +89,7 @@ def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
 
 
 Slow = Callable[[Workload], float]
-"""By how much a workload takes longer: 1.05."""
+"""The factor by which a workload takes longer: 1.05."""
 
 
 def node(
@@ -159,7 +159,7 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
     """The node as a profile, with samples that have the medians and the intervals of its blocks."""
     plan = json.dumps({"request": {"preset": one.asked}})
     with WritableProfile.create(
-        path, one.machine, {}, plan_json=plan, refusals=one.refusals
+        path, one.machine, {}, plan_json=plan, unsupported_paths=one.unsupported_paths
     ) as profile:
         for moment, reading in zip(("start", "end"), health, strict=False):
             profile.commit_health(reading, moment)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from waywiser.records import Failure, GpuHealth, Health
 from waywiser.topology.machine import Machine
 
 PROCESSES = 8
-"""As `--preset check` measures sets."""
+"""Sets as `--preset check` measures sets."""
 
 
 def surveyed(seed: int, host: str = "node0", **options: Any) -> Node:

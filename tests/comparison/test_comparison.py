@@ -15,7 +15,7 @@ from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
 from waywiser.plan.select import NothingMatches
-from waywiser.records import Failure, Refusal
+from waywiser.records import Failure, Unsupported
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu
 from waywiser.words import Workload
@@ -242,16 +242,16 @@ def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:
     assert path.curve == nodes.h2d(2)
     assert "an illegal address" in path.why
     left_out = tuple(d for d in again.series if d.curve != nodes.h2d(2))
-    refused = msgspec.structs.replace(
-        again, series=left_out, refusals=(Refusal(nodes.h2d(2), "used by others"),)
+    unsupported_paths = msgspec.structs.replace(
+        again, series=left_out, unsupported_paths=(Unsupported(nodes.h2d(2), "used by others"),)
     )
-    (path,) = compare([base], [refused]).of("missing")
+    (path,) = compare([base], [unsupported_paths]).of("missing")
     assert path.why == "used by others"
-    (path,) = compare([refused], [base]).of("new")
+    (path,) = compare([unsupported_paths], [base]).of("new")
     assert path.curve == nodes.h2d(2)
 
 
-def test_a_path_that_was_left_out_for_time_is_skipped() -> None:
+def test_a_path_without_time_is_skipped() -> None:
     base = nodes.node(1)
     over = Failure("skipped", "the time was over")
 
@@ -287,7 +287,7 @@ def test_what_another_version_does_not_plan_is_not_lost(
     new = replace(again, series=kept, asked=asked, environment={"waywiser": version})
     (path,) = [each for each in compare([base], [new]).paths if each.curve == nodes.h2d(2)]
     assert path.verdict == verdict
-    assert ("by waywiser 2.0 it is no longer planned" in path.why) is (
+    assert ("by waywiser 2.0 the plan of this version no longer has it" in path.why) is (
         (version, asked) == ("2.0", "check")
     )
     if asked != "check":
@@ -299,9 +299,9 @@ def test_what_another_version_does_not_plan_is_not_lost(
     # so does a node that is gone
     bare = replace(new, machine=replace(new.machine, numa=()))
     assert compare([base], [bare]).counts["missing"] == 1
-    # what is refused is lost, also where all of its kinds are
-    refusals = (Refusal("pinned -> device by copy-engine", "no engine"),)
-    (path,) = compare([base], [replace(new, refusals=refusals)]).of("missing")
+    # what is not supported is lost, also where all of its kinds are
+    unsupported_paths = (Unsupported("pinned -> device by copy-engine", "no engine"),)
+    (path,) = compare([base], [replace(new, unsupported_paths=unsupported_paths)]).of("missing")
     assert path.why == "no engine"
     assert path.headline == "H2D"
 

@@ -87,7 +87,7 @@ def test_gpus_have_the_names_of_the_first_new_file_that_has_them() -> None:
 def test_a_survey_that_is_compared_with_itself_is_said() -> None:
     base = survey(1, "a")
     again = replace(base, file="backup")
-    assert notes([base], [again]) == ("backup is the same survey as a: it says nothing new",)
+    assert notes([base], [again]) == ("backup is the same survey as a: it has no new information",)
 
 
 def test_what_an_unfinished_survey_has_not_is_no_loss() -> None:

@@ -10,7 +10,7 @@ from waywiser.comparison.fleet import assess_fleet
 from waywiser.comparison.matching import without_copies
 
 
-def test_a_copy_under_another_name_is_left_out_and_said() -> None:
+def test_a_copy_under_another_name_is_skipped_and_said() -> None:
     survey = nodes.node(1, gpus=2)
     copy = msgspec.structs.replace(survey, file="backup.wwp")
     other = nodes.node(2, gpus=2)

@@ -38,7 +38,7 @@ def test_faster_ones_and_small_differences_are_none() -> None:
     assert not outliers(table, columns_of(table), 0.03, 0.05)
 
 
-def test_missing_values_are_left_out() -> None:
+def test_missing_values_are_skipped() -> None:
     table = np.random.default_rng(5).normal(0, 0.002, (50, 4))
     table[:, 2] = np.nan
     table[:47, 3] = np.nan  # three hosts have it: nobody can say who stands apart

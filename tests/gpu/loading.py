@@ -14,7 +14,7 @@ from waywiser.transfer.torch import SafetensorsError, load_file, load_files
 
 MIB = 2**20
 ALIGNMENT = 512
-"""Of torch's allocator; kernels and copy engines rely on less."""
+"""The alignment of torch's allocator; kernels and copy engines rely on less."""
 
 
 def write_model(path: Path) -> dict[str, bytes]:

@@ -32,7 +32,7 @@ def one(**row: Any) -> ForeignFile:
     return read_json({"benchmarks": [known | row]}, "x.json")
 
 
-def test_a_repetition_is_a_batched_sample_and_its_aggregates_are_left_out() -> None:
+def test_a_repetition_is_a_batched_sample_and_its_aggregates_are_skipped() -> None:
     sample = by_text(read("commscope.json"))[H2D].samples
     assert sample.span == pytest.approx((40e-6, 41e-6, 40.5e-6))
     assert sample.repetitions == (100, 100, 100)
@@ -68,10 +68,10 @@ def test_walks_of_several_lengths_are_one_operation() -> None:
     assert walk.notes == ("seconds of a step: the slope over walks of 4 to 14 steps",)
 
 
-def test_what_is_unknown_is_refused_with_the_reason() -> None:
-    (refusal,) = read("commscope.json").refusals
-    assert refusal.path == "EXAMPLE1"
-    assert "no counterpart" in refusal.reason
+def test_what_is_unknown_is_an_error_with_the_reason() -> None:
+    (unsupported,) = read("commscope.json").unsupported_paths
+    assert unsupported.path == "EXAMPLE1"
+    assert "no counterpart" in unsupported.reason
 
 
 def test_files_of_2018_show_aggregates_by_their_names() -> None:
@@ -109,7 +109,7 @@ def test_units_of_time(unit: str, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("row", "where"),
     [
-        ({"time_unit": "h"}, r"x\.json: benchmarks\[0\]\.time_unit: 'h' is no unit of time"),
+        ({"time_unit": "h"}, r"x\.json: benchmarks\[0\]\.time_unit: 'h' is not a unit of time"),
         ({"real_time": None}, r"benchmarks\[0\]\.real_time: null where a number is expected"),
         ({"real_time": float("nan")}, r"real_time: a number that is not finite"),
         ({"real_time": -1.0}, r"real_time: a time of -1 us"),
@@ -135,6 +135,6 @@ def test_some_failed_repetitions_are_noted_beside_the_good_ones() -> None:
     assert found.notes == ("1 of 2 repetitions failed: sticky",)
 
 
-def test_a_date_that_is_none_is_left_out() -> None:
+def test_a_date_that_is_none_is_skipped() -> None:
     assert started("Sat Jun  2 23:59:59 2018") == ""
     assert started("2018-06-02 23:59:59") == "2018-06-02T23:59:59"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waywiser.imports.errors import ImportRefused
+from waywiser.imports.errors import ImportFailed
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.series.overview import overview
@@ -24,13 +24,13 @@ QUICK = settings(max_examples=60)
 
 
 def survives(content: bytes, look: bool = False) -> None:
-    """Imports it: an `ImportRefused` of one line and nothing left, or a profile."""
+    """Imports it: an `ImportFailed` of one line and nothing left, or a profile."""
     with tempfile.TemporaryDirectory() as folder:
         path, target = Path(folder) / "a.json", Path(folder) / "a.wwp"
         path.write_bytes(content)
         try:
             import_files([path], target)
-        except ImportRefused as error:
+        except ImportFailed as error:
             assert "\n" not in str(error) and len(str(error)) < 1000
             assert error.exit_code == 2
             assert [each.name for each in Path(folder).iterdir()] == ["a.json"]

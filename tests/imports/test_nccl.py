@@ -47,10 +47,10 @@ def test_the_environment_of_the_user_is_not_kept() -> None:
     assert "hunter2" not in repr(found)
 
 
-def test_what_also_adds_is_refused() -> None:
+def test_what_also_adds_is_an_error() -> None:
     found = read(changed(args=["all_reduce_perf"]), "x")
     assert not found.measured
-    assert [(each.path, "also computes" in each.reason) for each in found.refusals] == [
+    assert [(each.path, "also computes" in each.reason) for each in found.unsupported_paths] == [
         ("all_reduce", True)
     ]
 
@@ -70,7 +70,7 @@ def test_who_sends_to_whom(name: str, transfers: int, size: int) -> None:
     [
         ({"results": {}}, "x: results: an object where a list"),
         ({"results": [{}]}, r"x: results\[0\]\.size: null where a number"),
-        ({"results": [{"size": 8, "root": "x"}]}, "the root is no rank"),
+        ({"results": [{"size": 8, "root": "x"}]}, "the root is not a rank"),
         ({"results": [{"size": 2**60}]}, "bytes"),
         ({"config": {"devices": [{"rank": 0}, {"rank": 0}]}}, "rank 0 is named twice"),
     ],

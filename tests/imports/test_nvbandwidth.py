@@ -84,7 +84,7 @@ def test_latencies_are_operations(found: ForeignFile) -> None:
 
 
 def test_what_was_waived_failed_or_is_not_known_is_listed(found: ForeignFile) -> None:
-    reasons = {refusal.path: refusal.reason for refusal in found.refusals}
+    reasons = {unsupported.path: unsupported.reason for unsupported in found.unsupported_paths}
     assert "waived" in reasons["one_to_all_read_sm"]
     assert reasons["device_local_copy"] == "it failed: out of memory"
     assert "no counterpart" in reasons["a_case_of_tomorrow"]
@@ -115,7 +115,7 @@ def with_case(**case: Any) -> Any:
         (with_case(bandwidth_matrix=[["nan"]]), "neither a figure nor N/A"),
         (with_case(bandwidth_matrix=[["-1"]]), "neither a figure nor N/A"),
         (with_case(bandwidth_matrix=["1"]), r"bandwidth_matrix\[0\]: a text where a list"),
-        (with_case(status="Maybe", bandwidth_matrix=None), "a list is expected|is no status"),
+        (with_case(status="Maybe", bandwidth_matrix=None), "a list is expected|is not a status"),
         (with_case(name=None), r"testcases\[0\]\.name: null where a text"),
         ({"nvbandwidth": {"GPU Device list": ["G"]}}, "names no GPU"),
     ],
@@ -128,7 +128,7 @@ def test_what_breaks_the_rules_is_reported_with_its_key(value: Any, what: str) -
 def test_one_direction_alone_is_no_workload() -> None:
     found = read(with_case(name="host_to_device_bidirectional_memcpy_ce"), "x")
     assert not found.measured
-    assert "device_to_host_bidirectional_memcpy_ce is missing" in found.refusals[0].reason
+    assert "device_to_host_bidirectional_memcpy_ce is missing" in found.unsupported_paths[0].reason
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_one_direction_alone_is_no_workload() -> None:
         ),
     ],
 )
-def test_a_matrix_of_another_shape_is_refused_with_its_row_and_lengths(
+def test_a_matrix_of_another_shape_is_an_error_with_its_row_and_lengths(
     name: str, matrix: list[list[str]], line: str
 ) -> None:
     case = {"name": name, "status": "Passed", "bandwidth_matrix": matrix}
@@ -173,4 +173,4 @@ def test_a_matrix_of_another_shape_is_refused_with_its_row_and_lengths(
 def test_an_empty_matrix_has_no_figures(name: str) -> None:
     case = {"name": name, "status": "Passed", "bandwidth_matrix": []}
     found = read({"nvbandwidth": {"testcases": [case]}}, "a.json")
-    assert found.measured == () and [each.path for each in found.refusals] == [name]
+    assert found.measured == () and [each.path for each in found.unsupported_paths] == [name]

@@ -24,7 +24,7 @@ def test_rates_are_in_10_to_the_6_bytes_and_buffers_are_reported_by_the_command(
     assert seconds(found) == {f"{path} of 1": pytest.approx(0.5e-6),
                               f"{path} of 1024": pytest.approx(0.5e-6)}  # fmt: skip
     assert {each.samples.flags for each in found.measured} == {(SUMMARY,)}
-    assert [refusal.reason for refusal in found.refusals] == ["its figure is 0"]
+    assert [unsupported.reason for unsupported in found.unsupported_paths] == ["its figure is 0"]
     assert found.version == "7.2"
 
 
@@ -38,9 +38,9 @@ def test_several_tables_of_one_text() -> None:
         f"{one} of 1048576": pytest.approx(110e-6),
         f"{there}; {back}": pytest.approx(2 * 1048576 / 1000e6),
     }
-    reasons = [refusal.reason for refusal in found.refusals]
-    assert any("moves none" in reason for reason in reasons)
-    assert any("did not arrive right" in reason for reason in reasons)
+    reasons = [unsupported.reason for unsupported in found.unsupported_paths]
+    assert any("0 bytes" in reason for reason in reasons)
+    assert any("found wrong bytes" in reason for reason in reasons)
     assert any("point-to-point" in reason for reason in reasons)
 
 

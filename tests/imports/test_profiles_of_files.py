@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from topology.captured import CAPTURES
-from waywiser.imports.errors import ImportRefused
+from waywiser.imports.errors import ImportFailed
 from waywiser.imports.profiles import files_of, import_files
 from waywiser.profile import ExistingFile, Profile
 from waywiser.series.overview import overview
@@ -52,10 +52,10 @@ def test_a_file_that_is_named_twice_or_was_copied_is_one_block(tmp_path: Path) -
     found = import_files([first, copy, first, other], tmp_path / "a.wwp")
     assert (found.series, found.visits) == (1, 2)
     assert [file.left_out for file in found.files] == [
-        "", "it says the same as 1.json", "it says the same as 1.json", "",
+        "", "it has the same content as 1.json", "it has the same content as 1.json", "",
     ]  # fmt: skip
     with written(tmp_path / "a.wwp") as profile:
-        assert [refusal.path for refusal in profile.refusals] == ["1.json"]
+        assert [unsupported.path for unsupported in profile.unsupported_paths] == ["1.json"]
 
 
 def test_importing_twice_gives_the_same_series(tmp_path: Path) -> None:
@@ -79,7 +79,11 @@ def test_where_every_number_came_from_is_kept(tmp_path: Path) -> None:
     import_files([folder], tmp_path / "a.wwp", command=("waywiser", "import", "x"))
     with written(tmp_path / "a.wwp") as profile:
         environment, plan = profile.environment, json.loads(profile.plan_json)
-        (visit,), (run,), refusals = list(profile.visits()), profile.runs, profile.refusals
+        (visit,), (run,), unsupported_paths = (
+            list(profile.visits()),
+            profile.runs,
+            profile.unsupported_paths,
+        )
         identity = profile.workloads()[0].identity
     empty, full = environment["imported"]
     assert empty["file"] == "a.json" and "is empty" in empty["left_out"]
@@ -90,14 +94,14 @@ def test_where_every_number_came_from_is_kept(tmp_path: Path) -> None:
     assert visit.started == "2026-11-20T10:00:00+00:00"
     assert visit.notes[0].startswith("imported from Comm_cudaMemcpyAsync_GPUToPinned of Google")
     assert run.command == ("waywiser", "import", "x") and run.ended
-    assert [refusal.path for refusal in refusals] == ["a.json"]
+    assert [unsupported.path for unsupported in unsupported_paths] == ["a.json"]
 
 
 def test_files_of_several_machines_are_distinguished_unless_they_are_said_to_be_one(
     tmp_path: Path,
 ) -> None:
     files = [result(tmp_path / "1.json", 1.0), result(tmp_path / "2.json", 1.0, host="node8")]
-    with pytest.raises(ImportRefused, match="are of 2 machines: node7, node8"):
+    with pytest.raises(ImportFailed, match="are of 2 machines: node7, node8"):
         import_files(files, tmp_path / "a.wwp")
     assert import_files(files, tmp_path / "a.wwp", machine="twin").machine.hostname == "twin"
 
@@ -121,7 +125,7 @@ def test_places_of_ranks_say_so(tmp_path: Path) -> None:
     assert any("of rank N" in note for note in machine.notes)
     with written(tmp_path / "a.wwp") as profile:
         (reason,) = (group.reason for group in overview(profile).unbounded)
-    assert "between the ranks" in reason
+    assert "between ranks" in reason
 
 
 def test_a_topology_may_be_given(tmp_path: Path) -> None:
@@ -130,19 +134,19 @@ def test_a_topology_may_be_given(tmp_path: Path) -> None:
     machine = import_files([file], tmp_path / "a.wwp", topology=capture).machine
     assert len(machine.gpus) == 4 and machine.hostname == "node7"
     far = result(tmp_path / "2.json", 1.0, name=NAME.replace("/0/1/", "/0/6/"))
-    with pytest.raises(ImportRefused, match=r"the results are about gpu:6, which this machine"):
+    with pytest.raises(ImportFailed, match=r"the results are about gpu:6, which this machine"):
         import_files([far], tmp_path / "b.wwp", topology=capture)
     assert not (tmp_path / "b.wwp").exists()
 
 
-def test_the_topology_of_other_gpus_is_refused(tmp_path: Path) -> None:
+def test_the_topology_of_other_gpus_is_an_error(tmp_path: Path) -> None:
     cells = {"status": "Passed", "bandwidth_matrix": [["50", "51", "52", "53"]]}
     value = {"nvbandwidth": {
         "GPU Device list": ["0: NVIDIA GeForce RTX 5090 (0000:0c:00.0)"],
         "testcases": [{"name": "host_to_device_memcpy_ce", **cells}]}}  # fmt: skip
     (tmp_path / "1.json").write_text(json.dumps(value))
     capture = CAPTURES / "two-socket-4gpu.json"
-    with pytest.raises(ImportRefused, match="the results are of NVIDIA GeForce RTX 5090 at gpu:0"):
+    with pytest.raises(ImportFailed, match="the results are of NVIDIA GeForce RTX 5090 at gpu:0"):
         import_files([tmp_path / "1.json"], tmp_path / "a.wwp", topology=capture)
 
 
@@ -172,25 +176,25 @@ def test_one_bad_file_among_good_ones_leaves_no_profile(tmp_path: Path) -> None:
     good = result(tmp_path / "1.json", 1.0)
     bad = tmp_path / "2.json"
     bad.write_text(good.read_text()[:-20])
-    with pytest.raises(ImportRefused, match=r"2\.json:1: the file ends in the middle"):
+    with pytest.raises(ImportFailed, match=r"2\.json:1: the file ends in the middle"):
         import_files([good, bad], tmp_path / "a.wwp")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["1.json", "2.json"]
 
 
 def test_files_without_a_counterpart_are_an_error_with_the_reason(tmp_path: Path) -> None:
     file = result(tmp_path / "1.json", 1.0, name="CUBLAS_SGEMM/1/2/3")
-    with pytest.raises(ImportRefused, match=r"1\.json: nothing in it has a counterpart here: "):
+    with pytest.raises(ImportFailed, match=r"1\.json: nothing in it has a counterpart here: "):
         import_files([file], tmp_path / "a.wwp")
 
 
-def test_of_a_folder_what_is_no_result_is_left_out_and_listed(tmp_path: Path) -> None:
+def test_of_a_folder_what_is_no_result_is_skipped_and_listed(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     folder.mkdir()
     result(folder / "1.json", 1.0)
     (folder / "lscpu.txt").write_text("Architecture: x86_64\n")
     found = import_files([folder], tmp_path / "a.wwp")
-    assert [refusal.path for refusal in found.refusals] == ["lscpu.txt"]
-    with pytest.raises(ImportRefused, match=r"lscpu\.txt: is of no format"):
+    assert [unsupported.path for unsupported in found.unsupported_paths] == ["lscpu.txt"]
+    with pytest.raises(ImportFailed, match=r"lscpu\.txt: has no format"):
         import_files([folder / "1.json", folder / "lscpu.txt"], tmp_path / "b.wwp")
 
 
@@ -208,22 +212,22 @@ def test_a_bad_file_of_a_folder_is_skipped_with_the_reason(tmp_path: Path) -> No
     os.mkfifo(folder / "pipe.log")
     found = import_files([folder], tmp_path / "a.wwp")
     assert found.series == 1
-    assert {refusal.path: refusal.reason for refusal in found.refusals} == {
+    assert {unsupported.path: unsupported.reason for unsupported in found.unsupported_paths} == {
         "cut.json": "the file ends in the middle: it is truncated, at line 1",
         "bytes.txt": "is not text, at line 2",
-        "matrix.json": "'odd' is no status, at testcases[0].status",
+        "matrix.json": "'odd' is not a status, at testcases[0].status",
         "folder.json": "is a directory and not a regular file",
         "link.json": "there is no such file",
         "pipe.log": "is a FIFO and not a regular file",
     }
-    with pytest.raises(ImportRefused, match=r"cut\.json:1: the file ends in the middle"):
+    with pytest.raises(ImportFailed, match=r"cut\.json:1: the file ends in the middle"):
         import_files([folder, folder / "cut.json"], tmp_path / "b.wwp")
     assert not (tmp_path / "b.wwp").exists()
 
 
 def test_a_folder_of_bad_files_alone_is_an_error_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "1.json").write_text("{")
-    with pytest.raises(ImportRefused, match=r"1\.json: the file ends in the middle"):
+    with pytest.raises(ImportFailed, match=r"1\.json: the file ends in the middle"):
         import_files([tmp_path], tmp_path / "a.wwp")
 
 
@@ -232,9 +236,9 @@ def test_a_folder_is_its_result_files_by_name(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert [path.name for path in files_of([tmp_path])] == ["a.csv", "b.json"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ImportRefused, match="has no file that ends in"):
+    with pytest.raises(ImportFailed, match="has no file that ends in"):
         files_of([tmp_path / "empty"])
-    with pytest.raises(ImportRefused, match="0 files"):
+    with pytest.raises(ImportFailed, match="0 files"):
         files_of([])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from waywiser.imports import reading
-from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
+from waywiser.imports.errors import EmptyFile, ImportFailed, Malformed
 from waywiser.imports.reading import clipped, parse_json, plain, read_text
 
 
@@ -17,7 +17,7 @@ def test_a_file_above_the_limit_is_not_even_read(
     with path.open("wb") as file:
         file.truncate(10 * 2**30)  # sparse
     monkeypatch.setattr(os, "read", lambda *_: pytest.fail("it was read"))
-    with pytest.raises(ImportRefused, match="has 10,240 MiB, and at most 128 MiB are read"):
+    with pytest.raises(ImportFailed, match="has 10,240 MiB, and at most 128 MiB are read"):
         read_text(path)
 
 
@@ -25,18 +25,18 @@ def test_a_file_that_shows_no_size_is_read_up_to_the_limit(tmp_path: Path) -> No
     path = Path("/proc/self/smaps")
     if not path.exists():
         pytest.skip("no /proc/self/smaps, a file that tells no size, on this system")
-    with pytest.raises(ImportRefused, match="has more than 99 bytes"):
+    with pytest.raises(ImportFailed, match="has more than 99 bytes"):
         read_text(path, limit=99)
     assert len(read_text(path)) > 99
 
 
-def test_too_many_parts_are_refused_before_they_are_parsed(
+def test_too_many_parts_are_errors_before_they_are_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "LIMIT_PARTS", 100)
     path = tmp_path / "a.json"
     path.write_text("[" + "[]," * 60 + "[]]")
-    with pytest.raises(ImportRefused, match="has more than 100 parts"):
+    with pytest.raises(ImportFailed, match="has more than 100 parts"):
         read_text(path)
 
 
@@ -48,21 +48,21 @@ def test_an_empty_file_is_reported_as_such(content: bytes, tmp_path: Path) -> No
         read_text(path)
 
 
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, kind in (
         (tmp_path / "pipe", "a FIFO"),
         (tmp_path, "a directory"),
         (Path("/dev/zero"), "a character device"),
     ):
-        with pytest.raises(ImportRefused, match=f": is {kind} and not a regular file"):
+        with pytest.raises(ImportFailed, match=f": is {kind} and not a regular file"):
             read_text(path)
 
 
 def test_a_profile_is_pointed_to_what_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "a.wwp"
     path.write_bytes(b"SQLite format 3\0\x10\xff")
-    with pytest.raises(ImportRefused, match="is a database") as caught:
+    with pytest.raises(ImportFailed, match="is a database") as caught:
         read_text(path)
     assert "waywiser show" in str(caught.value)
 
@@ -70,7 +70,7 @@ def test_a_profile_is_pointed_to_what_reads_it(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text_are_reported_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo \xff\xfe")
-    with pytest.raises(ImportRefused, match="a:2: is not text"):
+    with pytest.raises(ImportFailed, match="a:2: is not text"):
         read_text(path)
 
 

@@ -28,13 +28,13 @@ def test_every_file_of_the_dgx_1_is_read_or_found_to_be_empty() -> None:
         except EmptyFile:
             empty.append(path.name)
         else:
-            assert found.measured and not found.refusals, path
+            assert found.measured and not found.unsupported_paths, path
     assert empty == ["dgx-1-UM_Latency_GPUToGPU-1-0.json", "dgx-1-shared.json"]
 
 
 def test_the_dgx_1_is_one_machine(tmp_path: Path) -> None:
     found, seen = imported("dgx-1", tmp_path)
-    assert len(found.files) == 204 and len(found.refusals) == 2
+    assert len(found.files) == 204 and len(found.unsupported_paths) == 2
     assert [gpu.index for gpu in found.machine.gpus] == list(range(8))
     assert [node.index for node in found.machine.numa] == [0, 1]
     assert found.machine.gpus[0].peers == (1, 2, 3, 4)  # of the cube mesh, those with a link
@@ -84,7 +84,7 @@ def test_nvbandwidths_matrices_become_paths(tmp_path: Path) -> None:
         "0000:0c:00.0", "0000:22:00.0", "0000:b2:00.0", "0000:e0:00.0"
     ]  # fmt: skip
     assert (found.machine.hostname, found.machine.cuda_driver) == ("nf5468-m7", "12.8")
-    assert all("waived" in refusal.reason for refusal in found.refusals)
+    assert all("waived" in unsupported.reason for unsupported in found.unsupported_paths)
     lines = {line.workload: line for line in seen.series}
     rate = {text: line.estimate.rate.value / 1e9 for text, line in lines.items()
             if line.estimate and line.estimate.rate}  # fmt: skip

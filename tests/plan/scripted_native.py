@@ -290,7 +290,7 @@ def extents(transfer: Transfer) -> tuple[int, int]:
 
 
 def median_interval(samples: list[float]) -> tuple[float, float, float]:
-    """As the native one, with the whole range as the interval."""
+    """A stand-in for the native one, with the whole range as the interval."""
     ordered = sorted(samples)
     few = len(ordered) < 6
     low, high = (math.nan, math.nan) if few else (ordered[0], ordered[-1])

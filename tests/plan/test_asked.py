@@ -29,7 +29,7 @@ def test_only_the_named_are_measured_at_the_sizes_of_the_preset() -> None:
     found = plan(f"{H2D}; {P2P}")
     assert texts(found) == {f"{H2D}; {P2P}"}
     assert [point.size for point in found.points] == [2**i for i in range(3, 31)]
-    assert not found.refusals
+    assert not found.unsupported_paths
 
 
 def test_a_size_of_its_own_wins_and_may_differ_between_transfers() -> None:

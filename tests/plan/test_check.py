@@ -31,15 +31,15 @@ EIGHT = [
     "host-to-all pinned@numa:0 -> device@gpu:0-7 by copy-engine",
     "all-to-host device@gpu:0-7 -> pinned@numa:0 by copy-engine",
     "host-and-all pinned@numa:0 <-> device@gpu:0-7 by copy-engine",
-    "pairs-one-way device@gpu:0,2,4,6 -> device@gpu:1,3,5,7 by copy-engine",
-    "pairs-both-ways device@gpu:0,2,4,6 <-> device@gpu:1,3,5,7 by copy-engine",
+    "pairs-unidirectional device@gpu:0,2,4,6 -> device@gpu:1,3,5,7 by copy-engine",
+    "pairs-bidirectional device@gpu:0,2,4,6 <-> device@gpu:1,3,5,7 by copy-engine",
 ]
 
 
 def test_eight_gpus_are_checked_whole_and_in_time() -> None:
     found = check(captured.machine("h200-vm-8gpu"))
     assert sorted(point.curve.name for point in found.points) == sorted(EIGHT)
-    assert found.left_out == 0 and not found.refusals
+    assert found.left_out == 0 and not found.unsupported_paths
     assert outlook(found).seconds <= found.deadline_seconds <= 25
 
 
@@ -86,12 +86,14 @@ def test_each_gpu_is_checked_from_its_own_node() -> None:
     assert nodes == {0: 0, 1: 0, 2: 1, 3: 1}
 
 
-def test_without_a_gpu_the_nodes_are_checked_and_the_links_refused_with_the_reason() -> None:
+def test_without_a_gpu_the_nodes_are_checked_and_the_links_not_supported_with_the_reason() -> None:
     found = check(machine(nodes=2))
     assert {point.curve.name for point in found.points} == {
         f"pageable@numa:{a} -> pageable@numa:{b} by cpu" for a in (0, 1) for b in (0, 1)
     }
-    assert "no driver is loaded; install one" in {refusal.reason for refusal in found.refusals}
+    assert "no driver is loaded; install one" in {
+        unsupported.reason for unsupported in found.unsupported_paths
+    }
     assert outlook(found).seconds <= 25
 
 

@@ -88,10 +88,10 @@ def test_quick_tries_none_unless_it_is_named() -> None:
     assert named and all("list[piece=" in text for text in named)
 
 
-def test_a_layout_that_a_pair_refuses_is_reported_once() -> None:
-    refused = {r.path: r.reason for r in plan(preset="full").refusals}
-    assert refused["pageable -> pinned by tongs as box"] == "no box of pages"
-    assert "pageable -> pinned by tongs as list" not in refused
+def test_a_layout_that_a_pair_does_not_support_is_reported_once() -> None:
+    unsupported_paths = {r.path: r.reason for r in plan(preset="full").unsupported_paths}
+    assert unsupported_paths["pageable -> pinned by tongs as box"] == "no box of pages"
+    assert "pageable -> pinned by tongs as list" not in unsupported_paths
 
 
 def test_asked_sizes_become_whole_units_and_the_plan_says_so() -> None:

@@ -93,5 +93,5 @@ def test_without_a_gpu_no_path_to_one_is_planned_from_a_file_that_is_never_cold(
     of = msgspec.structs.replace(machine("no-gpu"), files=(tmpfs,))
     found = find_paths(of)
     assert not [path for path in found.valid if any(p.kind == "gpu" for p in path.places)]
-    refused = {each.path: each.reason for each in found.refused}
+    refused = {each.path: each.reason for each in found.unsupported_paths}
     assert refused["file[state=warm]@file:tmpfs -> device@gpu:0 by staged"] == of.gpu_reason

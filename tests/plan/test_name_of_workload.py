@@ -44,10 +44,10 @@ def between(*pairs: tuple[int, int]) -> list[str]:
             between((3, 0), (3, 1), (0, 3), (1, 3)),
             "one-and-all device@gpu:3 <-> device@gpu:0,1 by sm",
         ),
-        (between((0, 1), (2, 3)), "pairs-one-way device@gpu:0,2 -> device@gpu:1,3 by sm"),
+        (between((0, 1), (2, 3)), "pairs-unidirectional device@gpu:0,2 -> device@gpu:1,3 by sm"),
         (
             between((0, 1), (1, 0), (2, 3), (3, 2)),
-            "pairs-both-ways device@gpu:0,2 <-> device@gpu:1,3 by sm",
+            "pairs-bidirectional device@gpu:0,2 <-> device@gpu:1,3 by sm",
         ),
         (between((0, 1), (1, 2), (2, 0)), "ring device@gpu:0-2 -> device@gpu:0-2 by sm"),
         (between((0, 1), (1, 0)), "device@gpu:0 <-> device@gpu:1 by sm"),

@@ -10,10 +10,10 @@ from waywiser.plan.paths import find_paths
 
 
 @pytest.mark.usefixtures("scripted")
-def test_without_a_gpu_every_gpu_path_is_refused_with_the_machines_reason() -> None:
+def test_without_a_gpu_every_gpu_path_is_not_supported_with_the_machines_reason() -> None:
     found = find_paths(machine())
     assert [str(p) for p in found.valid] == ["pageable@numa:0 -> pageable@numa:0 by cpu"]
-    reasons = {refusal.path: refusal.reason for refusal in found.refused}
+    reasons = {unsupported.path: unsupported.reason for unsupported in found.unsupported_paths}
     for path in (
         "pinned@numa:0 -> device@gpu:0 by copy-engine",
         "device@gpu:0 -> device@gpu:0 by copy-engine",
@@ -25,9 +25,11 @@ def test_without_a_gpu_every_gpu_path_is_refused_with_the_machines_reason() -> N
 
 @pytest.mark.usefixtures("scripted")
 def test_nonsense_is_reported_once_per_pair_of_kinds() -> None:
-    refused = find_paths(machine(gpus=4, nodes=2)).refused
-    assert {refusal.reason for refusal in refused} == {"the CPU cannot address device memory"}
-    assert sorted(refusal.path for refusal in refused) == [
+    unsupported_paths = find_paths(machine(gpus=4, nodes=2)).unsupported_paths
+    assert {unsupported.reason for unsupported in unsupported_paths} == {
+        "the CPU cannot address device memory"
+    }
+    assert sorted(unsupported.path for unsupported in unsupported_paths) == [
         "device -> device by cpu",
         "device -> pageable by cpu",
         "device -> pinned by cpu",
@@ -36,19 +38,19 @@ def test_nonsense_is_reported_once_per_pair_of_kinds() -> None:
     ]
 
 
-def test_what_only_some_places_refuse_is_reported_for_each(
+def test_what_only_some_places_do_not_support_is_reported_for_each(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = scripted.refusal
 
-    def refusal(transfer: Any, on: Any) -> str | None:
+    def unsupported(transfer: Any, on: Any) -> str | None:
         ends = (transfer.source.place, transfer.destination.place)
         return "no way between them" if ends == ("gpu:0", "gpu:1") else real(transfer, on)
 
-    monkeypatch.setattr(scripted, "refusal", refusal)
-    refused = {r.path: r.reason for r in find_paths(machine(gpus=2)).refused}
-    assert refused["device@gpu:0 -> device@gpu:1 by copy-engine"] == "no way between them"
-    assert "device -> device by copy-engine" not in refused
+    monkeypatch.setattr(scripted, "refusal", unsupported)
+    unsupported_paths = {r.path: r.reason for r in find_paths(machine(gpus=2)).unsupported_paths}
+    assert unsupported_paths["device@gpu:0 -> device@gpu:1 by copy-engine"] == "no way between them"
+    assert "device -> device by copy-engine" not in unsupported_paths
 
 
 def test_a_reason_that_names_its_places_is_one_reason(
@@ -59,18 +61,18 @@ def test_a_reason_that_names_its_places_is_one_reason(
     )
     found = find_paths(machine(gpus=3))
     assert not found.valid
-    assert len(found.refused) == len(scripted.executors()) * len(scripted.memories()) ** 2
+    assert len(found.unsupported_paths) == len(scripted.executors()) * len(scripted.memories()) ** 2
 
 
 def test_what_counts_against_a_pair_hides_what_counts_against_one_of_its_places(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusal(transfer: Any, on: Any) -> str:
+    def unsupported(transfer: Any, on: Any) -> str:
         asleep = "numa:1" in (transfer.source.place, transfer.destination.place)
         return "it is asleep" if asleep else f"not by {transfer.executor}"
 
-    monkeypatch.setattr(scripted, "refusal", refusal)
-    result = find_paths(machine(nodes=2)).refused
+    monkeypatch.setattr(scripted, "refusal", unsupported)
+    result = find_paths(machine(nodes=2)).unsupported_paths
     pageable = {r.path: r.reason for r in result if r.path.startswith("pageable -> pageable")}
     assert pageable == {
         "pageable -> pageable by copy-engine": "not by copy-engine",
@@ -83,7 +85,7 @@ def test_a_memory_that_no_executor_takes_is_reported_where_nothing_else_counts_a
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scripted, "refusal", lambda transfer, on: "it is asleep")
-    assert {r.reason for r in find_paths(machine()).refused} == {"it is asleep"}
+    assert {r.reason for r in find_paths(machine()).unsupported_paths} == {"it is asleep"}
 
 
 def test_new_executors_and_kinds_are_found_without_change(

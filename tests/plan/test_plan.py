@@ -50,7 +50,7 @@ def test_latency_plans_small_sizes_alone() -> None:
     assert curves(plan(only=("latency",), sizes="64,1MiB"))[D2H] == [64]
     small = plan(only=("h2d latency",), memory_bytes=2**20)
     assert curves(small)[H2D] == sizes[H2D]
-    assert "GiB" not in " ".join(refusal.path for refusal in small.refusals)
+    assert "GiB" not in " ".join(unsupported.path for unsupported in small.unsupported_paths)
 
 
 @pytest.mark.parametrize("request_", [{"sizes": "1MiB"}, {"preset": "check"}])
@@ -146,7 +146,7 @@ def test_quick_leaves_no_principal_path_out() -> None:
 def test_sizes_that_do_not_fit_are_cut_with_the_reason() -> None:
     small = plan(memory_bytes=2**28)
     assert small.buffer_bytes <= 2**28
-    cut = {r.path: r.reason for r in small.refusals}
+    cut = {r.path: r.reason for r in small.unsupported_paths}
     assert cut[f"{H2D} of 256 MiB, 512 MiB, 1 GiB"] == (
         "256 MiB needs 512 MiB of buffers, --memory allows 256 MiB"
     )
@@ -177,23 +177,23 @@ def test_only_selects_curves_and_refusals() -> None:
         f"{H2D}[api=sync]",
         "empty-interval@gpu:0",
     }
-    assert {r.path for r in plan(only=("pinned cpu",)).refusals} == {
+    assert {r.path for r in plan(only=("pinned cpu",)).unsupported_paths} == {
         "device -> pinned by cpu",
         "pinned -> device by cpu",
     }
 
 
-def test_only_what_is_refused_says_why() -> None:
+def test_only_what_is_not_supported_has_a_reason() -> None:
     with pytest.raises(NothingMatches, match="no driver is loaded"):
         plan(0, only=("pinned device copy-engine",))
     with pytest.raises(NothingMatches, match="nearest"):
         plan(0, only=("teleport",))
 
 
-def test_settings_that_the_registry_refuses_are_listed() -> None:
-    refused = {r.path: r.reason for r in plan().refusals}
+def test_settings_that_the_registry_does_not_support_are_listed() -> None:
+    unsupported_paths = {r.path: r.reason for r in plan().unsupported_paths}
     path = "pageable@numa:0 -> pageable@numa:0 by cpu[threads=32]"
-    assert refused[path] == "too many threads"
+    assert unsupported_paths[path] == "too many threads"
 
 
 def test_the_same_request_gives_the_same_plan() -> None:
@@ -257,6 +257,6 @@ def test_sizes_ask_about_bytes_that_move() -> None:
     assert "malloc@numa:0" in operations(plan(sizes="1MiB", only=("malloc",)))
 
 
-def test_an_operation_without_a_place_is_refused_once_with_the_reason() -> None:
-    result = [r for r in plan(gpus=0).refusals if r.path.startswith("empty-interval")]
+def test_an_operation_without_a_place_is_reported_once_with_the_reason() -> None:
+    result = [r for r in plan(gpus=0).unsupported_paths if r.path.startswith("empty-interval")]
     assert [(r.path, bool(r.reason)) for r in result] == [("empty-interval@gpu:0", True)]

@@ -23,10 +23,10 @@ from waywiser.topology.machine import Machine
 CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
 
 BETWEEN_SECONDS = 0.0026
-"""From an answer to the next order: the median of the recorded surveys."""
+"""Seconds from an answer to the next order: the median of the recorded surveys."""
 
 WORKER_SECONDS = 0.7
-"""From the last answer of a worker to the first order of the next, with one GPU."""
+"""Seconds from the last answer of a worker to the first order of the next, with one GPU."""
 
 
 class Recorded:

@@ -93,7 +93,7 @@ def test_a_saturated_curve_is_skipped_up_to_its_largest_size_and_says_why() -> N
     assert [v.workload.bytes for v in mine] == [128 * MIB, 256 * MIB, 512 * MIB]
     assert mine[0].stop == "skipped"
     assert mine[0].failure == Failure(
-        "skipped", "the rate has saturated: 9.994, 9.997, 9.999 GB/s at 16 MiB, 32 MiB, 64 MiB"
+        "skipped", "the bandwidth has saturated: 9.994, 9.997, 9.999 GB/s at 16 MiB, 32 MiB, 64 MiB"
     )
 
 
@@ -289,7 +289,7 @@ def test_a_deadline_is_kept_and_every_planned_visit_is_made_or_skipped_once(
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.floats(0.3, 3.0), st.floats(10.0, 120.0))
 def test_what_falls_away_falls_away_by_priority(pace: float, deadline: float) -> None:
-    """If all visits are faster or slower alike."""
+    """The factor for the time of all visits."""
     of = plan(2, deadline_seconds=deadline)
     short = Played(of, lambda _: pace).for_time(of) - {Priority.CONDITIONAL}
     # What is decided before anything has been measured may be wrong about the least of two.
@@ -422,7 +422,7 @@ def test_noisy_processes_loosen_the_rule_of_others_and_never_of_themselves() -> 
         (f"equal to {H2D} at 64 MiB, within 3 %", False),
     ],
 )
-def test_what_is_left_out_for_time_is_known_by_its_reason(reason: str, expected: bool) -> None:
+def test_what_is_skipped_for_time_is_known_by_its_reason(reason: str, expected: bool) -> None:
     assert is_for_time(reason) is expected
 
 
@@ -434,4 +434,4 @@ def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> N
         )
     )
     reasons = {v.failure.reason for v in skipped if v.failure}
-    assert reasons == {f"not compared: nothing was measured of it and of {H2D}"}
+    assert reasons == {f"not compared: no size was measured of both it and {H2D}"}

@@ -18,7 +18,7 @@ from waywiser.plan.select import (
     sized_texts_of,
     suggestion,
     texts_of,
-    texts_of_refusal,
+    texts_of_unsupported,
 )
 from waywiser.plan.terms import TERMS
 from waywiser.topology.machine import Gpu
@@ -174,8 +174,8 @@ def test_links_that_are_not_known_are_an_error_with_a_remedy() -> None:
 
 
 def test_terms_apply_to_paths_that_are_refused() -> None:
-    assert matches_any(texts_of_refusal(PEER), ["p2p sm"])
-    assert matches_any(texts_of_refusal("device -> device by detour"), ["device detour"])
+    assert matches_any(texts_of_unsupported(PEER), ["p2p sm"])
+    assert matches_any(texts_of_unsupported("device -> device by detour"), ["device detour"])
 
 
 def test_terms_that_match_nothing_are_explained() -> None:

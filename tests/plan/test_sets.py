@@ -73,7 +73,7 @@ def test_the_largest_set_is_just_within_the_default_memory() -> None:
     assert sets(found)[name] == [64 * MIB, 256 * MIB]
     both = name.replace("host-to-all", "host-and-all").replace("->", "<->")
     assert sets(found)[both] == [64 * MIB]
-    assert any(r.path == f"{both} of 256 MiB" for r in found.refusals)
+    assert any(r.path == f"{both} of 256 MiB" for r in found.unsupported_paths)
 
 
 def test_a_shared_buffer_is_counted_once() -> None:

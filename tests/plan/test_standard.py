@@ -203,10 +203,10 @@ def test_every_executor_and_operation_has_its_part(one: Plan) -> None:
         found = any(f" by {executor.name}" in text for text in texts | two)
         assert found != executor.survey_only, executor.name
         assert found or any(f" by {executor.name}" in text for text in full), executor.name
-    refused = {refusal.path.split("@")[0] for refusal in one.refusals}
+    unsupported_paths = {unsupported.path.split("@")[0] for unsupported in one.unsupported_paths}
     for operation in list_operations():
         starts = (f"{operation.name}@", f"{operation.name}[")
-        assert operation.name in refused or any(t.startswith(starts) for t in texts)
+        assert operation.name in unsupported_paths or any(t.startswith(starts) for t in texts)
 
 
 def test_operations_take_a_small_part_of_the_time(one: Plan) -> None:
@@ -232,7 +232,7 @@ def test_full_goes_to_eight_gibibytes_where_memory_allows() -> None:
     assert max(point.size for point in full.points) == 2**33
     less = make_plan(h200(1), Request(preset="full", only=only))
     assert max(point.size for point in less.points) == 2**31
-    assert [r.reason for r in less.refusals] == [
+    assert [r.reason for r in less.unsupported_paths] == [
         "4 GiB needs 8 GiB of buffers, --memory allows 4 GiB"
     ]
 

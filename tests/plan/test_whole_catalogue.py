@@ -57,7 +57,7 @@ def test_files_are_met_from_a_block_up_and_within_what_may_be_used() -> None:
     asked = plan(sizes="8,1MiB,1GiB", only=("shelf@file:scratch -> pageable@numa:0 by cart",))
     one_way = [p for p in asked.points if len(p.curve.transfers) == 1]
     assert [p.size for p in one_way] == [MIB]
-    result = [(refusal.path, refusal.reason) for refusal in asked.refusals]
+    result = [(unsupported.path, unsupported.reason) for unsupported in asked.unsupported_paths]
     path = "shelf@file:scratch -> pageable@numa:0 by cart"
     assert (f"{path} of 8 B", "a disk moves no less than 4 KiB at a time") in result
     no_room = "1 GiB needs 1 GiB of file:scratch, 64 MiB may be used there"
@@ -131,7 +131,7 @@ def test_staging_counts_in_the_memory_that_is_allowed() -> None:
     found = plan(memory_bytes=allowed, sizes="1MiB,512KiB", only=(FERRIED,))
     assert [point.size for point in found.points if point.curve.text == FERRIED] == [2**19]
     assert max(point.buffer_bytes for point in found.points) == 3 * 2**19
-    result = {refusal.path: refusal.reason for refusal in found.refusals}
+    result = {unsupported.path: unsupported.reason for unsupported in found.unsupported_paths}
     assert result[f"{FERRIED} of 1 MiB"].startswith("1 MiB needs 3 MiB of buffers and staging")
 
 

@@ -21,7 +21,7 @@ question is less now and then, and is then asked neither to be found nor to be k
 
 
 def hypothesis(question: str, about: str, effect: float, rejected: bool, truth: str) -> Hypothesis:
-    """Nothing is planted where the effect is none."""
+    """An effect of zero means that nothing is planted."""
     return Hypothesis(question, about, effect, rejected, truth if effect else "")
 
 
@@ -31,7 +31,7 @@ def time_of(model: Model, path: str) -> float:
 
 
 def longer(model: Model, one: str, other: str) -> float:
-    """By how much the slower of two takes longer in truth; 0 where they are equal."""
+    """The true excess of the slower of two; 0 if they are equal."""
     a, b = time_of(model, one), time_of(model, other)
     effect = max(a, b) / min(a, b) - 1
     return effect if effect > 1e-9 else 0.0
@@ -49,7 +49,7 @@ def differing(groups: Iterable[CurveGroup]) -> set[str]:
 
 
 def anisotropies(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
-    """Of each way there and back that both are equal."""
+    """Hypotheses that both directions of a path are equal."""
     model = planted.model
     differ = differing(anisotropy.by_kind(subject))
     ways = [
@@ -70,7 +70,7 @@ def anisotropies(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
 
 
 def peers(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
-    """Of each path between two places that it equals its equivalents."""
+    """Hypotheses that a path between two places equals its equivalents."""
     model = planted.model
     sound = replace(model, truths=model.of("far sockets"))
     slow = {
@@ -99,7 +99,7 @@ def links(model: Model) -> Iterator[str]:
 
 
 def far(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
-    """Of each way to a GPU from the node it is not at that it equals that from its own."""
+    """Hypotheses that a path from a remote node to a GPU equals that from the local node."""
     model = planted.model
     differ = differing(affinity.by_kind(subject))
     dips = {truth.curve for truth in model.of("dip")}
@@ -113,7 +113,7 @@ def far(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
 
 
 def sets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
-    """Of each set of transfers that none is slowed by another."""
+    """Hypotheses that no transfer of a set is slowed by another."""
     found, _ = found_together(subject)
     for each in found:
         what = each.point.workload
@@ -124,7 +124,7 @@ def sets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
 
 
 def dips(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
-    """Of each curve over many sizes that none of them is odd; found where it is told as that
+    """Hypotheses that no size of a curve is odd; found if it is reported as that
     size."""
     result = {truth.curve: truth for truth in planted.model.of("dip")}
     curves = [curve for curve in subject.curves if curve.workload.bytes]

@@ -20,14 +20,14 @@ from waywiser.words import Path, Workload
 STARTED = "2026-11-20T12:00:00.000+00:00"
 MIB = 2**20
 LINK_SIZES = (2**13, MIB, LARGE)
-"""Of every link with the host."""
+"""The bandwidth of every link with the host."""
 PEER_SIZES = (MIB, LARGE)
 LONG = tuple(2**n for n in range(12, 29))
 """4 KiB to 256 MiB: of the three curves over many sizes."""
 DIP_SIZES = tuple(2**n for n in range(18, 26) if 2**n not in LINK_SIZES)
 """Where dips are planted: bandwidth has begun to count, and no other curve has the size."""
 BLOCKS = 6
-"""Of `full`: the fewest for which an interval over blocks exists."""
+"""The number of `full`: the fewest for which an interval over blocks exists."""
 EFFECTS = (0.05, 0.05, 0.08, 0.20)
 """Half of all truths are as small as is promised to be found."""
 OFTEN = 0.75
@@ -35,7 +35,7 @@ OFTEN = 0.75
 SOUND = 0.2
 """Share of machines without any truth."""
 COPY_SECONDS = (5.7e-6, 5.9e-6)
-"""From and to: of a copy of 8 bytes to a GPU near the block."""
+"""Limits of the latency of a copy of 8 bytes to a GPU that is local to the block."""
 ROUNDS, LOCATED_BLOCKS, WORKERS = 8, 6, 2
 COPIES = 9
 """What a worker does to find out where memory is: a latency is the median of so many copies in a

@@ -52,11 +52,11 @@ class Truth:
     gpus: tuple[int, ...] = ()
     """The GPU; a pair, from the first to the second; those of the second hidden socket."""
     down: bool = False
-    """Of an anisotropic GPU: the direction to the host is the slow one."""
+    """For an anisotropic GPU: whether the direction to the host is the slow one."""
     curve: str = ""
-    """Of a dip."""
+    """The effect of a dip."""
     size: int = 0
-    """Of a dip: bytes."""
+    """The size of a dip in bytes."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Model:
         return int(gpu >= self.count // 2) if self.sockets == "shown" else 0
 
     def seconds(self, workload: Workload) -> tuple[float, ...]:
-        """Of each transfer of the workload, all started together."""
+        """Seconds of each transfer of the workload, all started together."""
         paths = [transfer.path for transfer in workload.transfers]
         dip = self._dip(workload)
         return tuple(
@@ -134,7 +134,8 @@ class Model:
 
     @property
     def machine(self) -> Machine:
-        """As topology shows it: hidden sockets as one, and no GPU near to any node."""
+        """The machine as its topology shows it: hidden sockets as one, and no GPU near to any
+        node."""
         cpus = 32 // self.nodes
         return Machine(
             hostname="planted",

@@ -48,7 +48,7 @@ NEAR = 4
 """A size is lent to sizes that are at most so many times as large or small."""
 
 FEW_BYTES = 64
-"""As many as are copied to see how near a block of memory is."""
+"""The size of the copies that locate a block of memory."""
 
 Array = NDArray[np.float64]
 
@@ -58,18 +58,18 @@ class Donor:
     """One recorded visit as deviations; natural logarithms of ratios."""
 
     within: Array
-    """Of each sample from the block's median, in the order taken."""
+    """Deviations of each sample from the block's median, in the order taken."""
     between: float
-    """Of the block's median from that of its series' blocks."""
+    """The deviation of the block's median from that of its series' blocks."""
     stop: Stop
     repetitions: tuple[int, ...]
     flags: tuple[int, ...]
     reach: tuple[float, float] | None
-    """From where to where the interval of the median goes, over the median; None without one."""
+    """The interval of the median over the median; None without one."""
 
     @property
     def whole(self) -> Array:
-        """Of each sample from the series' median."""
+        """Deviations of each sample from the series' median."""
         return self.within + self.between
 
 
@@ -117,10 +117,11 @@ class Pool:
     """All that may be borrowed."""
 
     blocks: list[Lot] = field(default_factory=list)
-    """Of each recorded block of a survey that has several: each curve with that block alone."""
+    """Entries of each recorded block of a survey that has several: each curve with that block
+    alone."""
     surveys: list[Lot] = field(default_factory=list)
-    """Of each recorded survey of a machine that was surveyed again: each curve with all blocks, as
-    they deviate from what all surveys of the machine say."""
+    """Entries of each recorded survey of a machine that was surveyed again: each curve with all
+    blocks, as they deviate from what all surveys of the machine say."""
     calls: list[Array] = field(default_factory=list)
     """Single copies of a few bytes from pinned memory to a GPU, from call to completion: of each
     from the median of its visit, in the order taken."""
@@ -146,7 +147,7 @@ def recorded() -> Pool:
             machines[file.parent].append(known)
             pool.blocks += _blocks_of(known)
         for series in known:
-            if _is_few_bytes_to_gpu(series.workload):
+            if _is_small_copy_to_gpu(series.workload):
                 pool.calls += [_calls(visit) for visit in series.visits if visit.samples.host]
     for surveys in machines.values():
         if len(surveys) > 1:
@@ -166,7 +167,7 @@ def _blocks_of(known: Sequence[Series]) -> Iterator[Lot]:
 
 
 def _surveyed_again(surveys: Sequence[Sequence[Series]]) -> Iterator[Lot]:
-    """Of series that each of several surveys visited in two blocks and more."""
+    """Deviations of series that each of several surveys visited in two blocks and more."""
     by_identity = [{series.workload.identity: series for series in survey} for survey in surveys]
     found: list[list[tuple[Series, tuple[Donor, ...]]]] = [[] for _ in surveys]
     for identity in by_identity[0]:
@@ -236,7 +237,7 @@ def _donor(visit: Visit, shift: float) -> Donor:
     )
 
 
-def _is_few_bytes_to_gpu(workload: Workload) -> bool:
+def _is_small_copy_to_gpu(workload: Workload) -> bool:
     path = workload.transfers[0].path
     kinds = (path.source.kind, path.destination.kind)
     return len(workload.transfers) == 1 and kinds == ("pinned", "device") and (

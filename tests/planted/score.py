@@ -81,7 +81,7 @@ class Share:
 
 @dataclass
 class Score:
-    """Of one question, or of all."""
+    """The score of one question, or of all."""
 
     found: Share
     rejected: Share
@@ -98,7 +98,7 @@ class Score:
 
 
 def scored(hypotheses: Iterable[Hypothesis]) -> dict[str, Score]:
-    """By question."""
+    """Scores by question."""
     scores: dict[str, Score] = {}
     for each in hypotheses:
         score = scores.setdefault(each.question, Score(Share(), Share()))

@@ -46,8 +46,8 @@ class Wanted:
 
 
 def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> Wanted:
-    """As ``--preset check`` visits: every link alone at ``sizes``, and at the largest of them both
-    ways and all at once."""
+    """Visits as in ``--preset check``: every link alone at ``sizes``, and at the largest of them
+    both ways and all at once."""
     gpus = range(model.count)
     alone = [(between(a, b),) for a in gpus for b in gpus if a != b]
     together: list[tuple[str, ...]] = []

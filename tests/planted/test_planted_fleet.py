@@ -56,9 +56,9 @@ def test_at_most_one_of_400_peers_is_flagged(pool: Pool, fleets: list[FleetTrial
 
 
 def test_one_block_a_host_flags_nobody_wrongly_either(pool: Pool) -> None:
-    """As of a nightly check: some suspicions more, which the second survey drops, and of links that
-    are 5 % slower not all in one night. Making and judging the fleet takes 3 million calls: a
-    second or two."""
+    """A result as of a nightly check: some suspicions more, which the second survey drops, and
+    of links that are 5 % slower not all in one night. Making and judging the fleet takes 3
+    million calls: a second or two."""
     each, calls = result_and_calls(lambda: fleet(FLEETS[0], pool, blocks=1))
     assert calls < 10_000_000
     assert not each.wrongly_flagged

@@ -65,7 +65,7 @@ def replayed(recording: Path, name: str, scales: tuple[Scale, ...], resample: in
 
 
 def is_copy(workload: Workload) -> bool:
-    """By copy engines, between memories that these reach by themselves."""
+    """Whether copy engines copy, between memories that they access directly."""
     return bool(workload.transfers) and all(
         transfer.path.executor == "copy-engine"
         and transfer.layout is None

@@ -76,7 +76,7 @@ def test_sizes_of_a_curve_borrow_from_one_recorded_curve(pool: Pool) -> None:
 
 
 def in_common(rows: list[list[float]]) -> float:
-    """Of what sizes deviate by in a block, the share that they have in common: the mean product of
+    """The common share of the deviations of sizes in a block: the mean product of
     two of them over the mean square."""
     products = [(sum(row) ** 2 - sum(v * v for v in row)) / (len(row) * (len(row) - 1))
                 for row in rows]  # fmt: skip

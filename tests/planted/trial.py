@@ -23,9 +23,9 @@ from waywiser.comparison.path_change import ProfileComparison
 MIB = 2**20
 
 SURVEY_SIZES = (8, 4096, 2**18, MIB, 16 * MIB, LARGE)
-"""Of a survey that is compared: latency, the way between, and rates."""
+"""Sizes of a survey that is compared: latency, medium, and bandwidth."""
 SURVEY_BLOCKS = 2
-"""As `standard` has them, and as recorded surveys do."""
+"""The number as in `standard`, and as recorded surveys do."""
 
 COMPARED_BLOCKS = 4
 """Processes that each survey of a comparison has."""
@@ -74,7 +74,7 @@ class FleetTrial:
     first: Fleet
     second: Fleet
     found: dict[str, int] = field(init=False)
-    """Of each illness, the hosts that are bad in the end, with the right device named."""
+    """For each kind of damage, the hosts that are bad in the end, with the right device named."""
 
     def __post_init__(self) -> None:
         self.found = {kind: 0 for kind, _ in ILL}
@@ -89,7 +89,7 @@ class FleetTrial:
 
     @property
     def wrongly_flagged(self) -> list[str]:
-        """In the end."""
+        """The final result."""
         return [host.host for host in self.second.of("bad") if host.host not in self.ill]
 
 

@@ -96,7 +96,7 @@ DEEDS = {
     "noise": make_noise,
     "raise": lambda: 1 / 0,
     "child": leave_child,
-    "refused": lambda: fail("refused", fatal=False),
+    "not-supported": lambda: fail("not-supported", fatal=False),
     "out-of-memory": lambda: fail("out-of-memory", fatal=True),
     "sticky": lambda: fail("sticky", fatal=True),
 }

@@ -24,7 +24,7 @@ def test_the_largest_node_gives_its_last_cpu() -> None:
     assert [node.cpus for node in machine.numa] == [(0, 1), (2, 3)]
 
 
-def test_where_cpus_are_few_none_is_left_out() -> None:
+def test_where_cpus_are_few_none_is_skipped() -> None:
     machine = with_cpus((0, 1, 2))
     assert leave_one_cpu_aside(machine) is machine
 

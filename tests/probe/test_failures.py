@@ -41,11 +41,11 @@ def gpu_error(kind: str) -> GpuError:
         (gpu_error("sticky"), "sticky", "cudaMalloc failed: why (2)", True),
         (gpu_error("out_of_memory"), "out-of-memory", "cudaMalloc failed: why (2)", True),
         (gpu_error("unavailable"), "gpu", "the driver is too old (cudaMalloc failed", True),
-        (Refused("no such path"), "refused", "no such path", False),
+        (Refused("no such path"), "not-supported", "no such path", False),
         (WrongBytes("1 of 8"), "wrong-bytes", "1 of 8", False),
         (MemoryError(), "out-of-memory", "host memory: none left", True),
         (KeyError("span"), "crash", "KeyError: 'span'", True),
-        (OrderFailed("refused", "as it is"), "refused", "as it is", False),
+        (OrderFailed("not-supported", "as it is"), "not-supported", "as it is", False),
     ],
 )
 def test_an_exception_becomes_a_failure(

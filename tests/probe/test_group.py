@@ -32,11 +32,11 @@ def test_a_member_without_a_share_is_not_asked(run: Run) -> None:
 
 
 def test_nobody_starts_before_all_are_prepared(run: Run) -> None:
-    """The first member would die on its start; the second refuses the preparation."""
-    scripts = ({"do": "kill"}, {"do": "refused", "when": "prepare"})
-    refused, after = run([an_order(*scripts), an_order({}, {})], size=2)
-    assert refused.failure is not None
-    assert refused.failure.kind == "refused"
+    """The first member would die on its start; the second fails the preparation."""
+    scripts = ({"do": "kill"}, {"do": "not-supported", "when": "prepare"})
+    unsupported_paths, after = run([an_order(*scripts), an_order({}, {})], size=2)
+    assert unsupported_paths.failure is not None
+    assert unsupported_paths.failure.kind == "not-supported"
     assert after.worker == 1
     assert after.stop == "converged"
 
@@ -53,7 +53,7 @@ def test_the_loss_of_one_member_is_the_loss_of_the_group(run: Run, deed: str) ->
     assert after.stop == "converged"
 
 
-def test_a_member_that_refuses_while_the_other_measures_costs_no_worker(run: Run) -> None:
-    lost, after = run([an_order({}, {"do": "refused"}), an_order({}, {})], size=2)
+def test_a_member_that_fails_while_the_other_measures_costs_no_worker(run: Run) -> None:
+    lost, after = run([an_order({}, {"do": "not-supported"}), an_order({}, {})], size=2)
     assert lost.failure is not None
     assert after.worker == 1

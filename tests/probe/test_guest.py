@@ -72,17 +72,19 @@ def gpus(**fields: object) -> Machine:
 
 def test_a_gpu_in_use_is_left_alone_with_the_reason() -> None:
     machine = gpus(processes=("4711 train.py 9000 MiB",))
-    kept, refused = usable_gpus(machine, False, GIB)
+    kept, unsupported_paths = usable_gpus(machine, False, GIB)
     assert kept == (0,)
-    assert [refusal.path for refusal in refused] == ["gpu:1"]
-    assert "4711 train.py 9000 MiB" in refused[0].reason
-    assert "--share" in refused[0].reason
+    assert [unsupported.path for unsupported in unsupported_paths] == ["gpu:1"]
+    assert "4711 train.py 9000 MiB" in unsupported_paths[0].reason
+    assert "--share" in unsupported_paths[0].reason
 
 
 def test_a_gpu_with_too_little_free_memory_is_left_alone_with_the_reason() -> None:
-    kept, refused = usable_gpus(gpus(memory_free_bytes=GIB - 1), False, GIB)
+    kept, unsupported_paths = usable_gpus(gpus(memory_free_bytes=GIB - 1), False, GIB)
     assert kept == (0,)
-    assert "1023 MiB of its memory is free, a workload may take 1 GiB" in refused[0].reason
+    assert (
+        "1023 MiB of its memory is free, a workload may take 1 GiB" in unsupported_paths[0].reason
+    )
 
 
 @pytest.mark.parametrize("free_bytes", [0, GIB, 2 * GIB])

@@ -130,7 +130,7 @@ def test_a_visit_that_is_over_at_once_is_read_at_its_end() -> None:
 
 
 @pytest.mark.usefixtures("telemetry")
-def test_small_transfers_are_left_in_peace_for_a_while(now: Callable[[float], None]) -> None:
+def test_small_transfers_are_not_disturbed_for_a_while(now: Callable[[float], None]) -> None:
     readings = made(60.0, patience=30.0)
     readings.under_load()
     assert readings.take() == 30.0

@@ -115,7 +115,7 @@ def test_lines_come_out_as_they_went_in(
 
 
 @pytest.mark.parametrize("data", [b"x" * 11, b"x" * 11 + b"\n", b"\n" + b"x" * 11])
-def test_a_line_that_is_too_long_is_refused(data: bytes) -> None:
+def test_a_line_that_is_too_long_is_an_error(data: bytes) -> None:
     reader = Lines(maximum_bytes=10)
     with pytest.raises(ProtocolError, match="more than 10 bytes: 'xxx"):
         reader.feed(data)

@@ -93,9 +93,9 @@ def test_a_block_that_was_not_recorded_comes_from_another_and_says_so(replay: Re
     assert visit.notes[-1] == "replayed from block 1 of the recording"
 
 
-def test_what_was_not_recorded_is_refused_and_the_rest_goes_on(replay: Replay) -> None:
-    refused, after = replay([(64, 0), (16, 0)])
-    assert refused.failure == Failure("refused", "not in the recording")
+def test_what_was_not_recorded_is_an_error_and_the_rest_goes_on(replay: Replay) -> None:
+    unsupported_paths, after = replay([(64, 0), (16, 0)])
+    assert unsupported_paths.failure == Failure("not-supported", "not in the recording")
     assert after.stop == "budget"
     assert after.worker == 1
 

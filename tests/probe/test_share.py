@@ -68,7 +68,7 @@ def test_the_slowest_rank_is_the_span_of_a_sample() -> None:
 def test_samples_without_a_partner_are_dropped_and_counted() -> None:
     whole = together({0: a_part((1.0,), (2.0,)), 1: a_part((3.0,))})
     assert len(whole.samples) == len(whole.samples.flags) == 1
-    assert whole.notes == ("samples taken: rank 0 2, rank 1 1; the first 1 of each are kept",)
+    assert whole.notes == ("samples taken: rank 0 2, rank 1 1; the first 1 of each are used",)
 
 
 def test_together_they_converged_only_if_each_did() -> None:

@@ -93,11 +93,13 @@ def test_a_line_without_end_is_cut_off(run: Run) -> None:
     assert after.stop == "converged"
 
 
-def test_an_order_that_is_refused_leaves_the_worker_alive(run: Run) -> None:
-    refused, after = run([an_order({"do": "refused", "when": "prepare"}), an_order()])
-    assert refused.failure is not None
-    assert refused.failure.kind == "refused"
-    assert (refused.worker, after.worker) == (1, 1)
+def test_an_order_that_fails_leaves_the_worker_alive(run: Run) -> None:
+    unsupported_paths, after = run(
+        [an_order({"do": "not-supported", "when": "prepare"}), an_order()]
+    )
+    assert unsupported_paths.failure is not None
+    assert unsupported_paths.failure.kind == "not-supported"
+    assert (unsupported_paths.worker, after.worker) == (1, 1)
 
 
 def test_noise_on_standard_output_is_not_the_protocol(run: Run) -> None:

@@ -91,20 +91,20 @@ def test_paths_of_host_and_gpu_are_measured_by_one_worker(measure: Measure) -> N
     assert [buffer.memory for buffer in visits[1].buffers] == ["pinned@numa:0", "device@gpu:0"]
 
 
-def test_a_path_that_cannot_be_run_is_refused_by_the_worker(measure: Measure) -> None:
-    refused, after = measure(
+def test_a_path_that_cannot_be_run_fails_in_the_worker(measure: Measure) -> None:
+    unsupported_paths, after = measure(
         [an_order("device@gpu:7 -> device@gpu:0 by copy-engine of 8"), an_order(H2D)]
     )
-    assert refused.failure is not None
-    assert refused.failure.kind == "refused"
-    assert "gpu:7" in refused.failure.reason
+    assert unsupported_paths.failure is not None
+    assert unsupported_paths.failure.kind == "not-supported"
+    assert "gpu:7" in unsupported_paths.failure.reason
     assert (after.failure, after.worker) == (None, 1)
 
 
-def test_an_operation_that_nobody_knows_is_refused(measure: Measure) -> None:
+def test_an_operation_that_nobody_knows_is_an_error(measure: Measure) -> None:
     (visit,) = measure([an_order(Workload(operation=Operation("levitate", Place("gpu", 0))))])
     assert visit.failure is not None
-    assert visit.failure.kind == "refused"
+    assert visit.failure.kind == "not-supported"
     assert "no operation 'levitate'" in visit.failure.reason
 
 
@@ -190,8 +190,8 @@ def test_without_a_gpu_the_host_is_measured_and_each_gpu_path_says_why_not(
     assert after.failure is None
 
 
-def test_more_memory_than_allowed_is_refused(measure: Measure) -> None:
+def test_more_memory_than_allowed_is_an_error(measure: Measure) -> None:
     (visit,) = measure([an_order(H2D)], memory_bytes=1 << 20)
     assert visit.failure is not None
-    assert visit.failure.kind in ("refused", "out-of-memory")
+    assert visit.failure.kind in ("not-supported", "out-of-memory")
     assert visit.failure.reason

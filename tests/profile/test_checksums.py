@@ -32,7 +32,7 @@ def contents(path: Path) -> Any:
             profile.plan_json,
             profile.environments,
             profile.runs,
-            profile.refusals,
+            profile.unsupported_paths,
             profile.localities(),
             profile.health(),
             list(profile.visits()),
@@ -52,11 +52,12 @@ def _overview(path: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A profile with rows in every table."""
-    path = tmp_path_factory.mktemp("sound") / "a.wwp"
+    path = tmp_path_factory.mktemp("valid") / "a.wwp"
     with WritableProfile.create(
-        path, profiles.machine(), profiles.ENVIRONMENT, refusals=profiles.REFUSALS,
+        path, profiles.machine(), profiles.ENVIRONMENT,
+        unsupported_paths=profiles.UNSUPPORTED_PATHS,
         plan_json='{"request":{"preset":"check"}}', command=("waywiser", "survey"),
     ) as profile:  # fmt: skip
         profile.commit_health(Health("2026-11-20", (GpuHealth(0, "GPU-0", {"x": 1}),)), "start")
@@ -66,9 +67,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_flipped_byte_is_reported_or_held_no_data(sound: Path, tmp_path: Path) -> None:
-    whole = sound.read_bytes()
-    expected = {name: read(sound) for name, read in READERS.items()}
+def test_a_flipped_byte_is_reported_or_held_no_data(valid: Path, tmp_path: Path) -> None:
+    whole = valid.read_bytes()
+    expected = {name: read(valid) for name, read in READERS.items()}
     path = tmp_path / "b.wwp"
     rng = random.Random(20261122)
     reported = 0
@@ -94,12 +95,12 @@ def values(path: Path, table: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("table", [table.name for table in TABLES])
 def test_a_changed_value_of_any_table_is_found_with_its_place(
-    sound: Path, tmp_path: Path, table: str
+    valid: Path, tmp_path: Path, table: str
 ) -> None:
     path = tmp_path / "b.wwp"
     (table_of,) = [each for each in TABLES if each.name == table]
     for column in table_of.columns:
-        path.write_bytes(sound.read_bytes())
+        path.write_bytes(valid.read_bytes())
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA ignore_check_constraints = ON")
         changed = f"{column.name} || 'x'" if "TEXT" in column.type else f"{column.name} + 1000"
@@ -115,11 +116,11 @@ def test_a_changed_value_of_any_table_is_found_with_its_place(
             assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_rows_that_are_gone_are_found(sound: Path, tmp_path: Path) -> None:
+def test_rows_that_are_gone_are_found(valid: Path, tmp_path: Path) -> None:
     lost = {table: rf"{table} has \d+ of \d+ rows" for table in COUNTED}
     for table, says in {**lost, "series": "is missing", "plan": "has 0 rows"}.items():
         path = tmp_path / f"{table}.wwp"
-        path.write_bytes(sound.read_bytes())
+        path.write_bytes(valid.read_bytes())
         connection = sqlite3.connect(path)
         key = TABLES[[each.name for each in TABLES].index(table)].columns[0].name
         connection.execute(f"DELETE FROM {table} WHERE {key} = (SELECT max({key}) FROM {table})")
@@ -129,9 +130,9 @@ def test_rows_that_are_gone_are_found(sound: Path, tmp_path: Path) -> None:
             contents(path)
 
 
-def test_a_block_that_is_there_twice_is_found(sound: Path, tmp_path: Path) -> None:
+def test_a_block_that_is_there_twice_is_found(valid: Path, tmp_path: Path) -> None:
     path = tmp_path / "b.wwp"
-    path.write_bytes(sound.read_bytes())
+    path.write_bytes(valid.read_bytes())
     with sqlite3.connect(path) as connection:
         columns = ", ".join(column.name for column in _visit().columns[1:])
         again = f"SELECT visit + 1000, {columns} FROM visit LIMIT 1"

@@ -21,13 +21,13 @@ def test_integers_come_back(values: list[int]) -> None:
     assert unpacked(packed(values, "q"), len(values), "q") == tuple(values)
 
 
-def test_an_integer_beyond_64_bits_is_refused() -> None:
+def test_an_integer_beyond_64_bits_is_an_error() -> None:
     with pytest.raises(BadColumn):
         packed([2**63], "q")
 
 
 @given(st.binary(max_size=60), st.integers(-1, 2**60))
-def test_bytes_from_anyone_are_refused_or_so_many_numbers(data: bytes, count: int) -> None:
+def test_bytes_from_anyone_are_an_error_or_so_many_numbers(data: bytes, count: int) -> None:
     for blob in (data, zlib.compress(data)):
         with suppress(BadColumn):
             assert len(unpacked(blob, count, "d")) == count

@@ -31,13 +31,13 @@ from waywiser.profile.schema import SCHEMA_VERSION
 
 def read_all(path: Path) -> int:
     with Profile.open(path) as profile:
-        known = (profile.machine, profile.refusals, profile.environments, profile.runs)
+        known = (profile.machine, profile.unsupported_paths, profile.environments, profile.runs)
         return len(known) + len(list(profile.visits())) + len(profile.series())
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return profiles.write(tmp_path_factory.mktemp("sound") / "a.wwp")
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return profiles.write(tmp_path_factory.mktemp("valid") / "a.wwp")
 
 
 def assert_clear(error: ProfileError, path: Path) -> None:
@@ -112,10 +112,10 @@ def test_another_version_is_named_with_the_remedy(
 
 @given(keep=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_file_is_said(
-    sound: Path, tmp_path_factory: pytest.TempPathFactory, keep: float
+    valid: Path, tmp_path_factory: pytest.TempPathFactory, keep: float
 ) -> None:
     path = tmp_path_factory.mktemp("cut") / "a.wwp"
-    whole = sound.read_bytes()
+    whole = valid.read_bytes()
     path.write_bytes(whole[: int(len(whole) * keep)])
     with pytest.raises((DamagedProfile, NotAProfile)) as caught:
         Profile.open(path)
@@ -130,10 +130,10 @@ wrong_bytes = st.lists(
 
 
 @given(wrong=wrong_bytes)
-def test_a_file_with_wrong_bytes_is_read_or_refused_but_never_breaks(
-    sound: Path, tmp_path_factory: pytest.TempPathFactory, wrong: list[tuple[float, int]]
+def test_a_file_with_wrong_bytes_is_read_or_an_error_but_never_breaks(
+    valid: Path, tmp_path_factory: pytest.TempPathFactory, wrong: list[tuple[float, int]]
 ) -> None:
-    damaged = bytearray(sound.read_bytes())
+    damaged = bytearray(valid.read_bytes())
     for position, value in wrong:
         damaged[int(position * len(damaged))] = value
     path = tmp_path_factory.mktemp("wrong") / "a.wwp"

@@ -35,7 +35,7 @@ def test_everything_comes_back_as_it_went_in(tmp_path: Path) -> None:
         assert list(profile.visits()) == list(profiles.visits())
         assert profile.machine == profiles.machine()
         assert profile.environment == profiles.ENVIRONMENT
-        assert set(profile.refusals) == set(profiles.REFUSALS)
+        assert set(profile.unsupported_paths) == set(profiles.UNSUPPORTED_PATHS)
         assert msgspec.json.decode(profile.plan_json) == {"preset": "standard"}
         (run,) = profile.runs
         assert run.command == ("waywiser", "survey") and run.version == waywiser.__version__
@@ -112,7 +112,7 @@ def test_identities_by_another_rule_are_said_and_not_shown_as_nothing(tmp_path: 
     connection.close()
     with (
         Profile.open(path) as profile,
-        pytest.raises(ProfileError, match=r"is of-old in it and .* survey anew"),
+        pytest.raises(ProfileError, match=r"is of-old in it and .* survey again"),
     ):
         profile.series()
 

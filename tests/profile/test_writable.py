@@ -19,8 +19,8 @@ from waywiser.profile import (
 )
 from waywiser.records import (
     Failure,
-    Refusal,
     Samples,
+    Unsupported,
 )
 
 
@@ -105,11 +105,11 @@ def test_resume_is_a_further_run_with_its_own_environment(tmp_path: Path) -> Non
 
 
 def test_a_later_reason_replaces_an_earlier_one(tmp_path: Path) -> None:
-    refusals = [Refusal("a", "old"), Refusal("b", "why"), Refusal("a", "new")]
+    unsupported_paths = [Unsupported("a", "old"), Unsupported("b", "why"), Unsupported("a", "new")]
     with WritableProfile.create(
-        tmp_path / "a.wwp", profiles.machine(), {}, refusals=refusals
+        tmp_path / "a.wwp", profiles.machine(), {}, unsupported_paths=unsupported_paths
     ) as profile:
-        assert profile.refusals == (Refusal("a", "new"), Refusal("b", "why"))
+        assert profile.unsupported_paths == (Unsupported("a", "new"), Unsupported("b", "why"))
 
 
 def test_one_survey_at_a_time(tmp_path: Path) -> None:

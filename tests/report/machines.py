@@ -102,7 +102,7 @@ def subject(machine: Machine, seed: int = 1, **survey: Any) -> Subject:
     gpus = len(machine.gpus)
     return Subject.of_series(
         machine, sorted(series, key=lambda each: (each.workload.curve, each.workload.bytes)),
-        environment=profiles.ENVIRONMENT, refusals=profiles.REFUSALS,
+        environment=profiles.ENVIRONMENT, unsupported_paths=profiles.UNSUPPORTED_PATHS,
         localities=records(seed, gpus=gpus) if gpus > 1 else (),
     )  # fmt: skip
 
@@ -111,7 +111,7 @@ def write(path: Path, machine: Machine, seed: int = 1, **survey: int) -> Path:
     """A finished profile; ``survey`` as in `visits`."""
     write_profile(
         path, machine, profiles.ENVIRONMENT, visits(machine, seed, **survey),
-        plan_json='{"request":{"preset":"full"}}', refusals=profiles.REFUSALS,
+        plan_json='{"request":{"preset":"full"}}', unsupported_paths=profiles.UNSUPPORTED_PATHS,
         command=("waywiser", "survey"),
     )  # fmt: skip
     if len(machine.gpus) > 1:

@@ -123,4 +123,4 @@ def test_without_headline_paths_the_fastest_of_each_family_is_shown() -> None:
     fast = curve(paths.format("mpi"), postal(1e-6, 2e11), (8, 2**20, 2**26))
     few = curve(paths.format("sm"), postal(1e-9, 9e11), (8, 64))
     (row,) = headline_rows(profiles.machine(), entry(subject(slow, fast, few), name="a").curves)
-    assert (row.group, row.first.text) == ("GPU to GPU", paths.format("mpi"))
+    assert (row.group, row.first.text) == ("device to device (P2P)", paths.format("mpi"))

@@ -17,7 +17,7 @@ DESKTOP = {"width": 1280, "height": 900}
 PAPER = {"width": 688, "height": 1017}
 """A4 without its margins, in points of 1/96 inch."""
 LEAST_CONTRAST = 4.5
-"""Of text (WCAG 2.2, 1.4.3)."""
+"""The contrast of text (WCAG 2.2, 1.4.3)."""
 
 ALL_OPEN = "document.querySelectorAll('details').forEach(each => each.open = true)"
 

@@ -37,8 +37,8 @@ def visit(
 
 
 def test_memory_is_near_a_gpu_of_its_side() -> None:
-    assert nearness(visit(0, [0], 1e-4), SIDES) == "near"
-    assert nearness(visit(0, [1], 1e-4), SIDES) == "far"
+    assert nearness(visit(0, [0], 1e-4), SIDES) == "local"
+    assert nearness(visit(0, [1], 1e-4), SIDES) == "remote"
     assert nearness(visit(0, [None], 1e-4), SIDES) == ""
     assert nearness(visit(0, [0], 1e-4), None) == ""
     both = f"{profiles.H2D}; {profiles.D2H}"
@@ -52,7 +52,7 @@ def result(*visits: Visit) -> str:
 
 def test_blocks_on_both_sides_are_distinguished_where_it_matters() -> None:
     apart = result(visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4))
-    assert apart == "with its memory on the far side it takes +10.0%"
+    assert apart == "with its memory on the remote side it takes +10.0%"
     assert result(visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)) == ""
     assert result(visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)) == ""
 
@@ -66,4 +66,4 @@ def test_an_overview_shows_it_of_every_block_that_knows() -> None:
         first={what.curve: what.curve},
         localities=synthetic.records(5),
     )
-    assert seen.nearness == {what.identity: {0: "near", 1: "far"}}
+    assert seen.nearness == {what.identity: {0: "local", 1: "remote"}}

@@ -89,7 +89,7 @@ def test_a_plan_that_says_nothing_promises_nothing(found: Overview) -> None:
 def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> None:
     what = profiles.workload(profiles.H2D, 2**30)
     good = profiles.visit(what, 0, profiles.samples(random.Random(1), 20e-3))
-    bare = profiles.visit(what, 1, failure=Failure("skipped", "the rate has saturated"))
+    bare = profiles.visit(what, 1, failure=Failure("skipped", "the bandwidth has saturated"))
     result = of(tmp_path, good, msgspec.structs.replace(bare, stop="skipped"))
     (line,) = result.series
     assert line.estimate is not None
@@ -99,12 +99,12 @@ def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> Non
     assert (result.summary.converged, result.summary.skipped) == (1, 0)
 
 
-def test_what_the_machine_refused_when_asked_is_no_failure(tmp_path: Path) -> None:
-    pages = Failure("refused", "no huge pages are reserved")
+def test_what_the_machine_does_not_support_is_no_failure(tmp_path: Path) -> None:
+    pages = Failure("not-supported", "no huge pages are reserved")
     what = [profiles.workload(profiles.H2D, 2**20), profiles.workload(profiles.H2D, 2**21)]
-    refused = [profiles.visit(what[0], block, failure=pages) for block in range(2)]
+    unsupported_paths = [profiles.visit(what[0], block, failure=pages) for block in range(2)]
     crashed = profiles.visit(what[1], 0, failure=Failure("crash", "SIGSEGV"))
-    result = of(tmp_path, *refused, crashed, profiles.visit(what[1], 1, failure=pages))
+    result = of(tmp_path, *unsupported_paths, crashed, profiles.visit(what[1], 1, failure=pages))
     assert [group.reason for group in result.failures] == ["crash: SIGSEGV"]
     (unsupported,) = result.unsupported
     assert (unsupported.reason, len(unsupported.members)) == ("no huge pages are reserved", 2)

@@ -13,7 +13,7 @@ from waywiser.series.quality_flags import REMEDIES, QualityFlag
 WHAT = profiles.workload(profiles.H2D, 2**20)
 
 
-def doubts_of(*blocks: Samples, **options: Any) -> dict[str, QualityFlag]:
+def flags_of(*blocks: Samples, **options: Any) -> dict[str, QualityFlag]:
     visits = tuple(profiles.visit(WHAT, n, each, **options) for n, each in enumerate(blocks))
     found = estimate(Series(WHAT, visits), profiles.machine())
     assert found is not None
@@ -29,7 +29,7 @@ def spans(*values: float) -> Samples:
 
 
 def test_a_quiet_series_raises_no_quality_flag() -> None:
-    assert doubts_of(quiet(), quiet()) == {}
+    assert flags_of(quiet(), quiet()) == {}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_quiet_series_raises_no_quality_flag() -> None:
 def test_each_trouble_is_reported_alone_with_its_remedy(
     kind: str, blocks: list[Samples], options: dict[str, Any]
 ) -> None:
-    found = doubts_of(*blocks, **options)
+    found = flags_of(*blocks, **options)
     assert list(found) == [kind]
     assert found[kind].remedy in str(found[kind])
     assert found[kind].what
@@ -86,11 +86,11 @@ def test_every_kind_has_a_test_and_a_remedy() -> None:
 
 
 def test_small_differences_between_sharp_blocks_are_no_disagreement() -> None:
-    assert doubts_of(quiet(1.0, noise=1e-5), quiet(1.01, noise=1e-5)) == {}
+    assert flags_of(quiet(1.0, noise=1e-5), quiet(1.01, noise=1e-5)) == {}
 
 
 def test_a_far_sample_that_the_body_explains_is_no_outlier() -> None:
-    found = doubts_of(spans(*[0.6, 0.8, 1.0, 1.2, 1.4] * 4, 1.6))
+    found = flags_of(spans(*[0.6, 0.8, 1.0, 1.2, 1.4] * 4, 1.6))
     assert "outliers" not in found and "spread" in found
 
 

@@ -92,14 +92,16 @@ def test_what_moves_without_work_is_taken_off() -> None:
 
 def test_a_copy_within_a_gpu_moves_no_link() -> None:
     found = result("device@gpu:0 -> device@gpu:0 by copy-engine", GpuTraffic(0, STILL, STILL))
-    assert found.links == () and str(found) == "no link moved that is counted"
+    assert found.links == () and str(found) == "no counted link moved bytes"
 
 
 def test_what_is_not_counted_is_reported() -> None:
     nowhere = result(profiles.H2D, reason="no NVIDIA driver")
     assert not nowhere.known and str(nowhere) == "links unknown: no NVIDIA driver"
-    refused = result(profiles.H2D, GpuTraffic(0, reasons=("PCIe sent is not counted",)))
-    assert not refused.known and "gpu:0: PCIe sent is not counted" in str(refused)
+    unsupported_paths = result(profiles.H2D, GpuTraffic(0, reasons=("PCIe sent is not counted",)))
+    assert not unsupported_paths.known and "gpu:0: PCIe sent is not counted" in str(
+        unsupported_paths
+    )
     partly = result(
         profiles.H2D,
         GpuTraffic(0, LinkBytes(pcie_rx=MOVED), LinkBytes(pcie_rx=0), ("NVML shows no NVLink",)),

@@ -14,7 +14,7 @@ Times = list[tuple[float, ...]]
 
 
 def rates(workload: Workload, *blocks: tuple[Times, list[int]]) -> list[float]:
-    """Of blocks, each of the transfers' times and of flags."""
+    """A series of blocks, each with the transfers' times and flags."""
     found = []
     for number, (times, flags) in enumerate(blocks):
         spans = tuple(max(seconds) for seconds in times)

@@ -59,7 +59,7 @@ def test_a_difference_is_significant_and_exceeds_the_threshold(asked: list[Effec
 @few
 @given(st.floats(0.04, 0.3), st.integers(1, 500))
 def test_effects_that_are_not_given_count_as_asked(log_ratio: float, among: int) -> None:
-    """As headline effects without any difference."""
+    """Decisions of headline effects without any difference."""
     effect = one(log_ratio, 0.01)
     nothing = [one(0.0, 0.01)] * (among - 1)
     (short,) = decide([effect], among=among)

@@ -25,7 +25,7 @@ def curve(
     sizes: Sequence[int] = SIZES,
     dips: dict[int, float] | None = None,
 ) -> CurveBlocks:
-    """With noise of blocks at each size, and a level of each block's own."""
+    """Blocks with noise at each size, and a level of each block's own."""
     rng = random.Random(seed)
     levels = [rng.gauss(0, sigma) for _ in range(blocks)]
 

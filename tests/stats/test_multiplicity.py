@@ -22,7 +22,7 @@ def test_none_is_above_one_and_none_asks_nothing() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan")])
-def test_what_is_no_probability_is_refused(wrong: float) -> None:
+def test_what_is_no_probability_is_an_error(wrong: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         holm([0.5, wrong])
 

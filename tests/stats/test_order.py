@@ -127,12 +127,12 @@ def test_interval_covers_the_true_median_as_often_as_it_says(count: int, shape: 
 
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0, -0.5, 2.0])
-def test_a_confidence_outside_its_range_is_refused(wrong: float) -> None:
+def test_a_confidence_outside_its_range_is_an_error(wrong: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         median_interval([1.0] * 10, wrong)
 
 
-def test_no_samples_are_refused() -> None:
+def test_no_samples_are_an_error() -> None:
     with pytest.raises(ValueError, match="no samples"):
         median([])
 

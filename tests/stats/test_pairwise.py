@@ -75,7 +75,8 @@ def test_five_percent_of_one_pair_and_of_all_are_found() -> None:
 
 
 def test_a_drop_at_two_sizes_is_found_although_the_regime_is_equal() -> None:
-    """To a fifth at 32 and 64 MiB, where sizes but one are measured in one process."""
+    """Bandwidth falls to a fifth at 32 and 64 MiB, where sizes but one are measured in one
+    process."""
     rng = np.random.default_rng(2)
     low = (2**25, 2**26)
     pairs = [pair(rng, 4, dips=low, dip=4.0, replicated=(2**28,))]

@@ -85,7 +85,7 @@ def test_one_bad_size_does_not_bend_the_line() -> None:
     assert fit.typical < 0.01
 
 
-def test_a_size_that_one_block_left_out_counts_with_the_others() -> None:
+def test_a_size_that_one_block_skipped_counts_with_the_others() -> None:
     made = points(5e-6, 50e9)
     blocks = [list(each) for each in made.blocks]
     blocks[-1] = blocks[-1][:1]

@@ -82,7 +82,7 @@ def test_only_usable_cpus_are_listed() -> None:
     assert all(set(cache.cpus) <= {2, 3} for cache in found.caches)
 
 
-def test_a_node_whose_cpus_are_all_forbidden_is_left_out() -> None:
+def test_a_node_whose_cpus_are_all_forbidden_is_skipped() -> None:
     capture = load_capture(CAPTURES / "two-socket-4gpu.json")
     system = msgspec.structs.replace(capture.system, affinity=tuple(range(16)))
     found = machine_from(msgspec.structs.replace(capture, system=system))

@@ -162,7 +162,10 @@ def test_a_bare_file_shows_the_link_as_it_was_seen() -> None:
     old = machine_from(load_capture(CAPTURES / "hwloc-1.xml"))
     found = bound(old, Workload.parse(H2D))
     assert found is not None
-    assert found.made_of == "PCIe: 8.0 GB/s as seen (more, if the GPU was idle)"
+    assert (
+        found.made_of
+        == "PCIe: 8.0 GB/s at the link state of the capture (more, if the GPU was idle)"
+    )
 
 
 @given(

@@ -100,14 +100,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_capture(tmp_path / "nowhere.xml")
 
 
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(CaptureError, match=r": is a .* not a regular file"):
             load_capture(path)
 
 
-def test_a_file_above_the_limit_is_refused(tmp_path: Path) -> None:
+def test_a_file_above_the_limit_is_an_error(tmp_path: Path) -> None:
     with (tmp_path / "a.xml").open("wb") as file:
         file.truncate(LIMIT_BYTES + 1)  # sparse
     with pytest.raises(CaptureError, match="at most 32 MiB are read"):
@@ -147,7 +147,7 @@ def test_a_live_capture_is_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine_from(capture).hostname == capture.system.hostname
 
 
-def test_hwlocs_refusal_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hwlocs_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> str:
         raise ValueError("hwloc cannot read this machine")
 

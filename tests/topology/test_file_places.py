@@ -1,4 +1,4 @@
-"""Files that somebody names and folders for scratch files: what is refused, and what is left."""
+"""Files that somebody names and folders for scratch files: what is an error, and what remains."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_what_is_no_readable_file_is_one_line(
         "/dev/null": "not an ordinary file",
         "a\0b": "cannot be",
     }.items():
-        with pytest.raises(FileError, match=says) as refused:
+        with pytest.raises(FileError, match=says) as unsupported_paths:
             existing_file(name)
-        assert "\n" not in str(refused.value)
+        assert "\n" not in str(unsupported_paths.value)
 
 
 @pytest.mark.parametrize("name", ["a by b", "a -> b", "a; b", "a\nb"])
-def test_a_path_that_would_break_the_grammar_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_path_that_would_break_the_grammar_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"x")
     with pytest.raises(FileError, match="cannot be written into the name of a series"):
         existing_file(str(tmp_path / name))

@@ -73,7 +73,7 @@ def test_distances_are_read_in_pieces() -> None:
         ('<!DOCTYPE t [<!ENTITY a "b">]>' + document(PU), "entities"),
     ],
 )
-def test_what_is_no_topology_is_refused_in_one_line(text: str, why: str) -> None:
+def test_what_is_no_topology_is_an_error_in_one_line(text: str, why: str) -> None:
     with pytest.raises(TopologyError, match=why) as caught:
         read_xml(text, where="file.xml")
     assert "\n" not in str(caught.value)

@@ -28,7 +28,7 @@ def test_an_end_with_an_address_and_no_kind_is_a_switch() -> None:
     assert links_from_lanes([Lane(0, "", "0000:09:00.0", 1000)], INDEX)[0].to == "switch"
 
 
-def test_hidden_gpus_and_unnamed_ends_are_left_out() -> None:
+def test_hidden_gpus_and_unnamed_ends_are_skipped() -> None:
     lanes = [Lane(0, "gpu", "0000:0f:00.0", 25781), Lane(1, "", "", 25781)]
     assert links_from_lanes(lanes, INDEX) == ()
 

@@ -19,7 +19,7 @@ def test_states_of_some_or_all() -> None:
     assert telemetry.read() == ()
 
 
-def test_a_gpu_that_is_gone_is_left_out() -> None:
+def test_a_gpu_that_is_gone_is_skipped() -> None:
     assert [s.index for s in read_gpu_states(GPUS, FakeNvml([h200_answers(1)]))] == [1]
 
 

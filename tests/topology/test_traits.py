@@ -85,6 +85,6 @@ def test_a_machine_of_an_earlier_program_has_the_traits_of_this_version() -> Non
     assert read.traits.executor("nccl").route == "between ranks"
 
 
-def test_traits_of_a_later_program_are_read_as_far_as_they_are_known() -> None:
+def test_known_traits_of_a_later_program_are_read() -> None:
     later = b'{"name": "warp", "family": "kernels", "route": "shortest", "colour": "blue"}'
     assert msgspec.json.decode(later, type=ExecutorTraits).family == "kernels"

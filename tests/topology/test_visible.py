@@ -60,7 +60,7 @@ def test_an_instance_is_chosen_by_its_uuid() -> None:
     assert seen("MIG-p1", (CUT,)) == ["MIG-p1"]
 
 
-def test_an_instance_behind_a_whole_gpu_is_left_out() -> None:
+def test_an_instance_behind_a_whole_gpu_is_skipped() -> None:
     assert seen("1,0", (CUT, GPUS[1])) == ["GPU-a1"]
 
 

@@ -95,7 +95,7 @@ def test_methods_of_a_handle_are_named_with_it() -> None:
     assert handle.result(np.float64(1)) == 4
 
 
-def test_a_method_on_something_else_is_refused() -> None:
+def test_a_method_on_something_else_is_an_error() -> None:
     copy: Any = transfer.Context.copy
     assert "copy: it is called on an object of type int" in refusal(copy, 3, HERE, THERE)
 
@@ -123,7 +123,7 @@ def test_a_path_with_a_null_byte_is_one_line() -> None:
     ("arguments", "named"),
     [(("x",), {}), ((-1,), {}), ((1, "zz"), {}), ((1, object), {}), ((1,), {"numa": -1})],
 )
-def test_new_memory_is_refused_with_what_to_do(
+def test_new_memory_is_an_error_with_what_to_do(
     arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
     with pytest.raises(transfer.TransferError, match=r"^pinned_empty: .*\(pass .*\)$"):

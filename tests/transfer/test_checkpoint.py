@@ -91,7 +91,7 @@ def test_the_usual_index_is_taken_among_several(tmp_path: Path) -> None:
     assert selected(tmp_path) == WHOLE
 
 
-def test_a_folder_that_does_not_say_what_to_load_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_say_what_to_load_is_an_error(tmp_path: Path) -> None:
     assert "the folder has no index and 0 safetensors files" in refusal(SafetensorsError, tmp_path)
     for name in SHARDS:
         write(tmp_path / name, name)
@@ -148,7 +148,7 @@ def test_the_search_for_like_names_is_bounded(
 
 
 @pytest.mark.parametrize("keys", ["embed", [1], [b"embed"], [None]])
-def test_keys_that_are_no_names_are_refused(tmp_path: Path, keys: object) -> None:
+def test_keys_that_are_no_names_are_errors(tmp_path: Path, keys: object) -> None:
     path = write(tmp_path / "x.safetensors", "embed")
     with pytest.raises(TypeError, match="keys"):
         selected(path, keys)  # type: ignore[arg-type]
@@ -175,7 +175,7 @@ def test_the_index_decides_between_two_copies(tmp_path: Path) -> None:
     assert selected(index) == WHOLE
 
 
-def test_a_tensor_of_two_files_is_refused_if_no_index_decides(tmp_path: Path) -> None:
+def test_a_tensor_of_two_files_is_an_error_if_no_index_decides(tmp_path: Path) -> None:
     index = sharded(tmp_path)
     write(tmp_path / SHARDS[0], "embed", "layer.0", "layer.1", "more")
     write(tmp_path / SHARDS[1], "layer.2", "head", "more")
@@ -215,14 +215,14 @@ def test_an_index_is_hostile_input_too(tmp_path: Path, text: str, words: str) ->
     assert words in message
 
 
-def test_an_index_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+def test_an_index_that_is_too_large_is_an_error_unread(tmp_path: Path) -> None:
     index = tmp_path / INDEX_NAME
     index.touch()
     os.truncate(index, 10**12)
     assert "1,000,000,000,000 bytes, more than 100,000,000" in refusal(SafetensorsError, index)
 
 
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo.safetensors"
     os.mkfifo(fifo)
     assert "not a regular file" in refusal(SafetensorsError, fifo)

@@ -538,7 +538,7 @@ class TestPinned:
             (((1 << 40, 1 << 40), "f8"), MemoryError),
         ],
     )
-    def test_what_is_refused(self, arguments: Any, error: type[Exception]) -> None:
+    def test_what_is_an_error(self, arguments: Any, error: type[Exception]) -> None:
         with pytest.raises(error) as caught:
             transfer.pinned_empty(*arguments)
         assert isinstance(caught.value, transfer.TransferError)

@@ -70,7 +70,7 @@ class TestBatch:
         with pytest.raises(RuntimeError, match="no more arrays"):
             transfer.copy_batch(dsts=failing(), srcs=[np.zeros(4)])
 
-    def test_what_is_refused(self) -> None:
+    def test_what_is_an_error(self) -> None:
         one, other = np.zeros(4), np.ones(4)
         with pytest.raises(ValueError, match="dsts has 2 arrays and srcs has 1"):
             transfer.copy_batch(dsts=[one, other], srcs=[one])
@@ -293,7 +293,7 @@ class TestFiles:
             assert transfer.read(file, received) == 10
         assert received.tobytes() == b"0123456789"
 
-    def test_a_file_for_appending_is_refused(self, tmp_path: pathlib.Path) -> None:
+    def test_a_file_for_appending_is_an_error(self, tmp_path: pathlib.Path) -> None:
         path = tmp_path / "file"
         path.write_bytes(b"0123456789")
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)

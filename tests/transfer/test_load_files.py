@@ -285,7 +285,8 @@ def made_tensors(loading: Any, monkeypatch: pytest.MonkeyPatch) -> list[weakref.
 
 
 READS = 6
-"""Of `write_model`: for each of 3 layers one of the large tensor and one of the small ones."""
+"""Tensors of `write_model`: for each of 3 layers one of the large tensor and one of the small
+ones."""
 
 
 @pytest.mark.parametrize("failing", range(READS))
@@ -364,7 +365,7 @@ def test_short_memory_is_reported_as_torch_does(
     assert transfers.running == 0
 
 
-def test_a_type_that_torch_does_not_have_is_refused_before_any_read(
+def test_a_type_that_torch_does_not_have_is_an_error_before_any_read(
     loading: Any, transfers: StandInTransfers, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.safetensors"
@@ -386,7 +387,7 @@ def test_a_type_of_a_newer_torch_is_named(
 
 
 @pytest.mark.parametrize("device", [True, "meta", None])
-def test_a_device_that_cannot_be_loaded_to_is_refused(
+def test_a_device_that_cannot_be_loaded_to_is_an_error(
     loading: Any, transfers: StandInTransfers, tmp_path: Path, device: Any
 ) -> None:
     path = tmp_path / "model.safetensors"

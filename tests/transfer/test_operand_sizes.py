@@ -86,7 +86,7 @@ class RawCudaArray:
         ((HUGE, 1 << 10), (0, 0)),
     ],
 )
-def test_what_is_beyond_any_memory_is_refused(kind: Any, shape: Any, strides: Any) -> None:
+def test_what_is_beyond_any_memory_is_an_error(kind: Any, shape: Any, strides: Any) -> None:
     if kind is RawCudaArray and strides is not None:
         strides = tuple(min(max(4 * s, -(1 << 63)), (1 << 63) - 1) for s in strides)
     like = np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), (1,), (4,))
@@ -99,7 +99,7 @@ def test_what_is_beyond_any_memory_is_refused(kind: Any, shape: Any, strides: An
 
 @pytest.mark.parametrize("kind", [RawDlpack, RawCudaArray])
 @pytest.mark.parametrize("shape", [(-1,), (2, -3), (0, -1)])
-def test_a_negative_length_is_refused(kind: Any, shape: tuple[int, ...]) -> None:
+def test_a_negative_length_is_an_error(kind: Any, shape: tuple[int, ...]) -> None:
     with pytest.raises(transfer.InvalidOperand, match="negative length"):
         transfer.copy(np.zeros(shape[:-1], np.float32), kind(shape))
 
@@ -112,7 +112,7 @@ def test_large_lengths_of_arrays_without_elements(kind: Any, shape: tuple[int, .
 
 
 @pytest.mark.parametrize(("bits", "lanes"), [(64, 2), (64, 4), (8, 3), (8, 4), (32, 2), (128, 1)])
-def test_an_index_of_vectors_or_of_other_integers_is_refused(bits: int, lanes: int) -> None:
+def test_an_index_of_vectors_or_of_other_integers_is_an_error(bits: int, lanes: int) -> None:
     index = RawDlpack((1,))
     index.tensor.code, index.tensor.bits, index.tensor.lanes = 0, bits, lanes
     destination, source = np.zeros((4, 8)), np.ones((4, 8))

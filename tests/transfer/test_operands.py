@@ -113,7 +113,7 @@ class TestKindsOfArrays:
         assert same_bytes(same, before)
 
 
-class TestRefusals:
+class TestErrors:
     def test_what_is_no_array(self) -> None:
         for thing in (3, None, [1, 2], "text", object()):
             with pytest.raises(TypeError, match="not an array") as caught:
@@ -271,7 +271,7 @@ class TestRefusals:
             transfer.copy(np.zeros(4), Failing())
 
 
-def test_a_refusal_says_what_and_the_remedy() -> None:
+def test_an_error_says_what_and_the_remedy() -> None:
     with pytest.raises(transfer.TransferError) as caught:
         transfer.copy(np.zeros(3), np.zeros(4))
     error = caught.value

@@ -184,15 +184,15 @@ def test_elements_of_less_than_a_byte_fill_bytes() -> None:
         (b'{"a":' + b"[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_refused(header: object, words: str) -> None:
+def test_what_is_an_error(header: object, words: str) -> None:
     assert words in refusal(header)
 
 
-def test_a_file_that_was_cut_is_refused() -> None:
+def test_a_file_that_was_cut_is_an_error() -> None:
     assert "its tensors have 24 bytes and the file has 23 after" in refusal({"a": ONE}, 23)
 
 
-def test_bytes_of_no_tensor_at_the_end_are_refused() -> None:
+def test_bytes_of_no_tensor_at_the_end_are_errors() -> None:
     assert "its tensors have 24 bytes and the file has 25 after" in refusal({"a": ONE}, 25)
     assert "its tensors have 0 bytes and the file has 1 after" in refusal({}, 1)
 
@@ -203,7 +203,7 @@ def test_a_hostile_name_makes_no_hostile_message(name: str) -> None:
     assert "type" in refusal({name: {**ONE, "dtype": "\x1b[2J"}})
 
 
-def test_a_header_of_very_many_values_is_refused_before_it_is_parsed() -> None:
+def test_a_header_of_very_many_values_is_an_error_before_it_is_parsed() -> None:
     assert f"more than {VALUES_LIMIT:,} values" in refusal(b"[" * (VALUES_LIMIT + 1))
     assert "values" in refusal(b'{"a":[' + b"[]," * VALUES_LIMIT + b"0]}")
 
@@ -241,14 +241,14 @@ def opened_header(content: bytes, file_bytes: int | None = None) -> Header:
         (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],
 )
-def test_a_file_that_is_no_safetensors_file_is_refused(content: bytes, words: str) -> None:
+def test_a_file_that_is_no_safetensors_file_is_an_error(content: bytes, words: str) -> None:
     with pytest.raises(SafetensorsError) as caught:
         opened_header(content)
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
 
 
-def test_a_file_that_ends_within_its_header_is_refused() -> None:
+def test_a_file_that_ends_within_its_header_is_an_error() -> None:
     with pytest.raises(SafetensorsError, match="the file ends at byte 10, within its header"):
         opened_header(struct.pack("<Q", 20) + b"{}", file_bytes=28)
 
@@ -303,7 +303,7 @@ def test_every_valid_header_is_accepted_as_it_is(
 
 @given(st.binary(max_size=200), st.integers(0, 300))
 @settings(deadline=None)
-def test_any_bytes_are_accepted_or_refused(raw: bytes, data_bytes: int) -> None:
+def test_any_bytes_are_accepted_or_an_error(raw: bytes, data_bytes: int) -> None:
     try:
         parse_header(b"{" + raw, data_bytes, "x")
     except SafetensorsError as error:
@@ -330,7 +330,7 @@ JSON_VALUES = st.recursive(
 
 @given(JSON_VALUES, st.integers(0, 64))
 @settings(deadline=None)
-def test_any_json_is_accepted_or_refused(value: object, data_bytes: int) -> None:
+def test_any_json_is_accepted_or_an_error(value: object, data_bytes: int) -> None:
     try:
         parsed(value, data_bytes)
     except SafetensorsError as error:
@@ -417,7 +417,7 @@ def fuzzed(count: int, seed: int) -> list[tuple[bytes, Header | None]]:
     return read
 
 
-def test_mutated_headers_are_refused_or_right() -> None:
+def test_mutated_headers_are_errors_or_right() -> None:
     check_invariants(parse_header(SOUND, SOUND_DATA, "x"), len(SOUND), SOUND_DATA)
     read = fuzzed(20_000, seed=10)
     accepted = sum(header is not None for _, header in read)

@@ -150,7 +150,7 @@ def test_what_torch_and_numpy_call_otherwise() -> None:
     transfer.copy(torch.zeros(4, dtype=torch.bfloat16).view(torch.uint16), np.zeros(4, np.uint16))
 
 
-def test_broadcast_destinations_are_refused() -> None:
+def test_broadcast_destinations_are_errors() -> None:
     with pytest.raises(ValueError, match="share memory"):
         transfer.copy(torch.zeros(1).expand(4), torch.zeros(4))
     destination = torch.zeros(4)

@@ -255,7 +255,7 @@ class TestStreamObjects:
         assert (host == 7).all()
 
     @pytest.mark.parametrize("stream", ["default", 1.5, True, object(), -1])
-    def test_what_is_no_stream_is_refused(self, stream: Any) -> None:
+    def test_what_is_no_stream_is_an_error(self, stream: Any) -> None:
         with pytest.raises(transfer.InvalidOperand, match="not a CUDA stream"):
             transfer.copy(GpuArray(4), np.zeros(4, np.uint8), stream=stream)
 
@@ -282,7 +282,7 @@ class TestCapture:
         assert (array.get() == 3).all()
 
     @pytest.mark.parametrize("nbytes", [INLINE, STAGED])
-    def test_pageable_memory_is_refused(self, nbytes: int) -> None:
+    def test_pageable_memory_is_an_error(self, nbytes: int) -> None:
         stream, array = Stream(0), GpuArray(nbytes)
 
         def record() -> None:
@@ -292,7 +292,7 @@ class TestCapture:
         fake_gpu.Graph(stream, record)
 
     @pytest.mark.parametrize("asynchronous", [False, True])
-    def test_between_gpus_a_captured_destination_is_refused(self, asynchronous: bool) -> None:
+    def test_between_gpus_a_captured_destination_is_an_error(self, asynchronous: bool) -> None:
         streams = Stream(0), Stream(1)
         source = GpuArray(INLINE, gpu=0, stream=streams[0].handle)
         destination = GpuArray(INLINE, gpu=1, stream=streams[1].handle).set(np.zeros(INLINE))
@@ -327,7 +327,7 @@ class TestCapture:
         streams[0].synchronize()
         assert (destination.get() == 1).all()
 
-    def test_handles_and_files_are_refused(self, tmp_path: Any) -> None:
+    def test_handles_and_files_are_errors(self, tmp_path: Any) -> None:
         stream, array = Stream(0), GpuArray(64)
         host = transfer.pinned_empty(64, np.uint8)
         (tmp_path / "file").write_bytes(bytes(64))

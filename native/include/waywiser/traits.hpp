@@ -60,7 +60,7 @@ struct MemoryTraits {
     // The class of paths for which this kind of memory is the reference: at most one kind for each
     // class and kind of place.
     PathClass reference = PathClass::none;
-    // The other kind of memory that GPUs reach in exactly the same way.
+    // The other kind of memory that GPUs access exactly the same.
     std::string same_as;
 };
 

@@ -129,7 +129,7 @@ private:
 struct ContextOptions {
     std::size_t threads = 0;
     std::size_t pinned_bytes = 0;
-    std::vector<int> relays{};  // NOLINT(readability-redundant-member-init): no warning if left out
+    std::vector<int> relays{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     std::size_t relay_bytes = 0;
     std::size_t polite_bytes = 0;
     bool plain = false;

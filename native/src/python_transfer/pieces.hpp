@@ -10,7 +10,7 @@
 
 namespace waywiser::python {
 
-// More pieces are rejected: describing them would take longer than copying them in another way.
+// More pieces are rejected: describing them would take longer than copying them by another method.
 constexpr std::size_t kMostPieces = std::size_t{1} << 20;
 
 // One piece of a list.

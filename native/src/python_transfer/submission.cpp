@@ -66,7 +66,7 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
     return status;
 }
 
-// Copies few bytes between host and GPU in the calling thread, until they have arrived.
+// Copies a small amount between host and GPU in the calling thread, until they have arrived.
 void run_inline(ContextState& context, Submission& copy) {
     waywiser_transfer* left = nullptr;
     check_use(use(context, [&](waywiser_context* c) {
@@ -108,7 +108,7 @@ void run_helping(ContextState& context, Submission& copy) {
     });
 }
 
-// Only host memory. Few bytes are copied without the library, which may use a GPU.
+// Only host memory. Small amounts are copied without the library, which may use a GPU.
 void run_on_host(ContextState& context, Submission& copy) {
     // The library rejects a stream that is captured.
     const bool in_stream = copy.names_stream && !wait_for_stream(context, copy.streams.carrier);

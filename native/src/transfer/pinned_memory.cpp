@@ -86,7 +86,7 @@ void pin(PinnedMemory& memory, std::size_t bytes) {
     }
     std::fprintf(stderr,
                  "waywiser: %zu MiB of pinned memory are in %zu registrations of at most %zu MiB, "
-                 "since one was refused: other libraries may not copy across their borders\n",
+                 "since a larger one failed: other libraries may not copy across their borders\n",
                  bytes >> 20, memory.registrations.size(), kPiece >> 20);
 }
 

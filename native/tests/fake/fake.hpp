@@ -25,7 +25,7 @@
 // | staged          | GB/s            | rate with a pageable side, or peer access off           |
 // | latency         | microseconds    | added to every copy, fill and launch; 2                 |
 // | far             | MICROS@SEED     | added between page-locked memory and GPUs of the other  |
-// |                 |                 | half of them; SEED, 1 if left out, deals blocks; 0      |
+// |                 |                 | half of them; SEED, 1 by default, deals blocks; 0       |
 // | piece           | microseconds    | added to a batched copy for each of its runs; 0.2       |
 // | event           | microseconds    | what recording an event takes of its stream; 0.5        |
 // | oom_at          | WHEN            | allocations, registrations included, out of memory      |
@@ -34,7 +34,7 @@
 // | lost            | POINT@WHEN      | the same when the stream gets there; the call succeeds  |
 // | hang            | POINT@WHEN      | never ends: the stream's work, or a call that blocks    |
 // | crash           | POINT@WHEN      | the process dies of SIGSEGV                             |
-// | delay           | SECONDS@WHEN    | such copies take longer; WHEN is 1+ if left out         |
+// | delay           | SECONDS@WHEN    | such copies take longer; WHEN is 1+ by default          |
 // | flip            | copy@WHEN       | one bit of the last byte arrives wrong                  |
 // | drop            | copy@WHEN       | the copy does nothing                                   |
 // | block           | copy@WHEN       | the call blocks its host until done, though it need not |

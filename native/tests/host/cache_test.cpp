@@ -51,7 +51,7 @@ double walk(const std::vector<std::uint64_t>& words) {
 
 // The fastest of several, since any disturbance makes a walk slower.
 template <class Before>
-double quickest_walk(const std::vector<std::uint64_t>& words, Before before) {
+double fastest_walk(const std::vector<std::uint64_t>& words, Before before) {
     double best = 1;
     for (int i = 0; i < 40; ++i) {
         before();
@@ -66,12 +66,12 @@ TEST(Flush, MakesAWarmBufferCold) {
 #endif
     if (flush_instruction().empty()) GTEST_SKIP() << "no instruction flushes this CPU's caches";
     const auto words = ring();
-    const double warm = quickest_walk(words, [&] { walk(words); });
-    const double cold = quickest_walk(words, [&] {
+    const double warm = fastest_walk(words, [&] { walk(words); });
+    const double cold = fastest_walk(words, [&] {
         walk(words);
         ASSERT_TRUE(flush(words.data(), kBytes, allowed_cpus()));
     });
-    const double spared = quickest_walk(words, [&] {
+    const double spared = fastest_walk(words, [&] {
         walk(words);
         std::vector<char> other(kBytes);
         ASSERT_TRUE(flush(other.data(), kBytes, allowed_cpus()));

@@ -108,7 +108,7 @@ TEST_F(OperationsTest, ErrorsOfTheDeviceAreReported) {
 }
 
 // The fastest setting of each operation: a range of 256 MiB adds nothing about failures.
-OperationCall quickest(const Operation& operation, const Place& place) {
+OperationCall fastest(const Operation& operation, const Place& place) {
     Settings settings;
     if (operation.info().name.ends_with("-latency")) {
         for (const Parameter& parameter : operation.info().parameters) {
@@ -124,7 +124,7 @@ TEST_F(OperationsTest, AnErrorOfAnyCallIsSurfacedAndLeaksNothing) {
     };
     for (const auto& operation : Operations::instance().entries()) {
         if (operation->place_kinds().front() != Place::Kind::gpu) continue;
-        const OperationCall call = quickest(*operation, Place::parse("gpu:1"));
+        const OperationCall call = fastest(*operation, Place::parse("gpu:1"));
         SCOPED_TRACE(call.text());
         measure(call);  // the streams and the gate stay
         const fake::Live before = fake::live();
@@ -155,7 +155,7 @@ TEST_F(OperationsTest, ALostContextIsReported) {
         fake::configure("lost=launch@2");
         session = std::make_unique<Session>(machine, SessionOptions{});
         const OperationCall call =
-            quickest(*Operations::instance().find(name), Place::parse("gpu:0"));
+            fastest(*Operations::instance().find(name), Place::parse("gpu:0"));
         try {
             session->measure({.operation = call, .rule = kQuick}, {});
             ADD_FAILURE() << name << " did not notice";

@@ -1,9 +1,8 @@
-"""The same questions of several machines, in the shape of the thesis chapter's tables.
+"""The same questions for several machines, as tables in the form of the thesis chapter.
 
-Rows are kinds of transfer, columns are machines; a cell links to the curve that shows why. Beside
-the questions there are alternatives, of which a program takes one: pageable or pinned memory, peer
-access on or off, and what an executor declares as its alternative, as managed memory on demand or
-prefetched. Source
+Rows are kinds of transfer, columns are machines; a cell links to the curve that is its evidence.
+Further tables compare alternatives: pageable or pinned memory, peer access on or off, and what an
+executor declares as its alternative, for example managed memory on demand or prefetched. Source
 of the form: C. Pearson, M.S. thesis, 2018, the tables of affinity, anisotropy and identical links.
 """
 
@@ -45,8 +44,10 @@ def answer(subjects: Sequence[Subject]) -> Answer:
     names = ", ".join(names_of(subjects))
     return Answer(
         question="across",
-        title="How do machines compare in kind?",
-        summary=f"{len(found)} tables over {names}." if found else "Nothing was measured of both.",
+        title="Machines compared by kind of transfer",
+        summary=f"{len(found)} tables over {names}."
+        if found
+        else "No kind of transfer has a result.",
         tables=found,
     )
 
@@ -60,18 +61,18 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
             "transfer",
             subjects,
             _affinity,
-            f"yes: memory of another node is slower or faster by {DIFFER} {LARGE}, no: as fast",
+            f"yes: memory of another node is slower or faster by {DIFFER} {LARGE}, no: equal",
         ),
         *_table(
             "Anisotropy",
             "transfer",
             subjects,
             _anisotropy,
-            f"yes: one way is faster by {DIFFER} {LARGE} (→ as written, ← the way back), "
-            "no: they are as fast",
+            f"yes: one direction is faster by {DIFFER} {LARGE} (→ as written, ← the opposite), "
+            "no: equal",
         ),
         *_table(
-            "Identical links",
+            "Differences between equivalent paths",
             "transfer",
             subjects,
             _identical,
@@ -83,8 +84,9 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
                 "direction",
                 subjects,
                 partial(_choice, title),
-                f"Which is faster {LARGE}, and how many times; yes: they differ by {DIFFER}, "
-                "no: they do not",
+                f"The faster one {LARGE}, and how many times as fast; yes: they differ by "
+                f"{DIFFER}, "
+                "no: equal",
             )
             for title in dict.fromkeys(choices)
         ),
@@ -161,7 +163,7 @@ def _times(choice: Choice, decision: Decision) -> str:
     return f"{name} ×{format_number(factor, 0.02)}"
 
 
-# Two methods of doing the same, of which a program takes one.
+# Two methods for the same transfer.
 
 
 class Choice(NamedTuple):

@@ -31,8 +31,8 @@ from waywiser.words.number_format import count
 RATIO = "bandwidth remote over bandwidth local"
 
 SLOWER: tuple[tuple[Regime, str, str], ...] = (
-    ("bandwidth", "far-memory", "large copies"),
-    ("latency", "far-start", "small copies"),
+    ("bandwidth", "remote-memory", "large copies"),
+    ("latency", "remote-latency", "small copies"),
 )
 """The findings of kinds that take longer with remote memory."""
 
@@ -43,7 +43,7 @@ def answer(subject: Subject) -> Answer:
     by_latency = hidden.summary(subject)
     return Answer(
         question="affinity",
-        title="Does it matter where memory is?",
+        title="NUMA affinity: does the node of host memory change the speed?",
         summary=f"{_summary(subject, groups)} {by_latency}".strip(),
         findings=ranked([*hidden.findings(subject), *_findings(subject, groups)]),
         tables=(
@@ -51,7 +51,7 @@ def answer(subject: Subject) -> Answer:
                 "Remote against local memory",
                 groups,
                 signed,
-                "+n %: remote takes so much longer, −n % so much less",
+                "+n %: remote takes n % longer, −n %: n % less time",
             ),
             *hidden.tables(subject),
         ),
@@ -88,17 +88,27 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
     if not rates:
         nodes = count(len(subject.machine.numa), "NUMA node")
         if not subject.machine.nodes_known:
-            return "Nothing describes the NUMA nodes of this machine."
+            return "Not determined: the file does not describe the NUMA nodes of this machine."
         if not subject.machine.numa:
-            return "The system shows no NUMA node."
+            return "Not determined: the system shows no NUMA node."
         if len(subject.machine.numa) > 1:
-            return f"There are {nodes}, and nothing was measured both local and remote."
-        return f"The system shows {nodes}: no memory is nearer than another."
+            return (
+                f"Not determined: there are {nodes}, and no path was measured both local and "
+                "remote."
+            )
+        return f"Not applicable: the system shows {nodes}."
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return f"The node does not change the bandwidth of any of {kinds}, at the measured sizes."
-    return f"The node changes the bandwidth of {len(differ)} of {kinds}: {', '.join(differ)}."
+        if unknown := sum(found.verdict != "equivalent" for found in rates):
+            return (
+                f"No effect on bandwidth was found in {kinds}, at the measured sizes; {unknown} "
+                f"of {len(rates)} are not determined."
+            )
+        return (
+            f"No: the node does not change the bandwidth of any of {kinds}, at the measured sizes."
+        )
+    return f"Yes: the node changes the bandwidth of {len(differ)} of {kinds}: {', '.join(differ)}."
 
 
 def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
@@ -133,11 +143,11 @@ def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
     decision, at = most.evidence
     kind = kind_of(at.a.workload.transfers[0], subject.machine)
     odd = kind.is_quiet and decision is most.decision
-    more = f"; so it is with {len(found) - 1} more kinds" if len(found) > 1 else ""
+    more = f"; the same for {len(found) - 1} more kinds" if len(found) > 1 else ""
     return finding(
         subject,
         most,
-        "far-is-faster",
+        "local-memory-slower",
         f"{most.label} is faster with memory of another node: {{slow}} takes {{effect}} longer "
         f"than {{fast}}{{sizes}}{{pairs}}{more}",
         "check that the system shows the right node (numa_node of the PCI device), and whether "

@@ -1,4 +1,4 @@
-"""Is a path as fast there as back?
+"""Anisotropy: does the bandwidth of a path depend on its direction?
 
 Every usual curve is compared with that of the opposite path by the same executor. The question and
 the form of the table are those of the thesis chapter on explicit transfers (C. Pearson, M.S.
@@ -27,23 +27,23 @@ from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
 from waywiser.words.number_format import count
 
-RATIO = "bandwidth there over bandwidth back"
+RATIO = "bandwidth over that of the opposite direction"
 
 
 def answer(subject: Subject) -> Answer:
-    """Per kind of transfer, whether there is as fast as back."""
+    """Compares both directions of each kind of transfer."""
     groups = by_kind(subject)
     rates = [found for group in groups if (found := group.bandwidth)]
     return Answer(
         question="anisotropy",
-        title="Is a path as fast there as back?",
+        title="Anisotropy: does the speed of a path depend on its direction?",
         summary=_summary(rates),
         findings=ranked([*_of_moving(subject, groups), *_of_latency(subject, groups)]),
         tables=pair_table(
-            "There against back",
+            "Each direction against the opposite one",
             groups,
             faster_direction,
-            "→ n %: the direction as written is so much faster, ← the opposite one is",
+            "→ n %: the direction as written is n % faster, ← n %: the opposite one is",
         ),
         unanswered=not_determined(groups),
         answered=bool(rates),
@@ -81,13 +81,21 @@ def _is_forward(path: Path) -> bool:
 
 def _summary(rates: Sequence[RegimeResult]) -> str:
     if not rates:
-        return "No path but those of files was measured in both directions at large sizes."
+        return (
+            "Not determined: no path between memories was measured in both directions at "
+            "large sizes."
+        )
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return f"No direction of {kinds} is faster in bandwidth, at the measured sizes."
+        if unknown := sum(found.verdict != "equivalent" for found in rates):
+            return (
+                f"No difference in bandwidth was found in {kinds}, at the measured sizes; "
+                f"{unknown} of {len(rates)} are not determined."
+            )
+        return f"No: both directions of {kinds} have the same bandwidth, at the measured sizes."
     return (
-        f"One direction has more than {THRESHOLD:.0%} more bandwidth for {len(differ)} of {kinds}: "
+        f"Yes: one direction is more than {THRESHOLD:.0%} faster for {len(differ)} of {kinds}: "
         f"{', '.join(differ)}."
     )
 

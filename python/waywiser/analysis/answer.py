@@ -112,7 +112,7 @@ class Answer(Value, frozen=True):
     question: str
     """The name of the analysis: ``anisotropy``."""
     title: str
-    """The question, as a person asks it."""
+    """The question in words."""
     summary: str
     """The answer in a sentence or two."""
     findings: tuple[Finding, ...] = ()

@@ -28,8 +28,8 @@ OF_SUM = 0.01
 """The uncertainty that a sum of bandwidths alone is written with: three digits."""
 
 HALF = 0.75
-"""A link that is as wide both ways carries nearly twice as much both ways; below this share of the
-sum it behaves more like one that is taken in turns."""
+"""A bidirectional transfer over a full-duplex link has nearly the sum of both directions. Below
+this share of the sum the link is more like a half-duplex one."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -37,7 +37,7 @@ def answer(subject: Subject) -> Answer:
     together, unknown = found_together(subject)
     both_ways = [each for each in together if each.is_duplex]
     sets = [each for each in together if not each.is_duplex]
-    lacking = named([curve.name for curve in unknown])
+    unmeasured = named([curve.name for curve in unknown])
     unclear = [
         (each.curve.name, each.decision)
         for each in together
@@ -45,15 +45,15 @@ def answer(subject: Subject) -> Answer:
     ]
     return Answer(
         question="contention",
-        title="What do transfers cost one another?",
+        title="Contention: are transfers slower together than alone?",
         summary=_summary(sets, both_ways),
         findings=ranked([*_of_sets(subject, sets), *_of_duplex(subject, both_ways)]),
         tables=(
-            *_table("Together against alone", sets),
-            *_table("Both ways against each way alone", both_ways),
+            *_table("Concurrent transfers against each alone", sets),
+            *_table("Bidirectional against each direction alone", both_ways),
         ),
         unanswered=(
-            *([f"their transfers were not all measured alone: {lacking}"] if unknown else []),
+            *([f"not all of their transfers were measured alone: {unmeasured}"] if unknown else []),
             *undecided(unclear, what="loss"),
         ),
         answered=bool(together),
@@ -62,10 +62,13 @@ def answer(subject: Subject) -> Answer:
 
 def _summary(sets: Sequence[Together], both_ways: Sequence[Together]) -> str:
     if not sets and not both_ways:
-        return "Nothing was measured together with something else."
+        return "Not determined: no transfers were measured together."
     parts = [
         f"{sum(each.is_slowed for each in found)} of {len(found)} {what}"
-        for found, what in ((sets, "sets of transfers"), (both_ways, "paths both ways"))
+        for found, what in (
+            (sets, "sets of concurrent transfers"),
+            (both_ways, "bidirectional paths"),
+        )
         if found
     ]
     return f"Slower together than alone: {', '.join(parts)}."
@@ -74,13 +77,15 @@ def _summary(sets: Sequence[Together], both_ways: Sequence[Together]) -> str:
 def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
     return table(
         title,
-        ("together", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
+        ("transfers", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
         map(_row, found),
         "yes: takes longer than its slowest transfer alone by more than "
-        f"{THRESHOLD:.0%}, no: as long, ? not determined; GB/s of all bytes until the last is "
-        "done; how many times as long as alone the transfers take. If some wait for others, as "
-        "copies out of one GPU on one engine, the slowest is counted from the common start to the "
-        "end of all, and the fastest from where it began itself.",
+        f"{THRESHOLD:.0%}, no: equal, ? not determined. GB/s: all bytes until the last transfer "
+        "ends. Slowest, fastest: time together over time alone. If transfers wait for others "
+        "(for "
+        "example copies out of one GPU on one engine), the slowest is counted from the common "
+        "start "
+        "to the common end, and the fastest from its own start.",
     )
 
 
@@ -104,14 +109,14 @@ def _row(each: Together) -> tuple[Cell, ...]:
 
 
 class _Lost(NamedTuple):
-    """What paths of a kind lose both ways."""
+    """The bidirectional loss of the paths of one kind."""
 
     kind: Kind
     slowed: list[Together]
     of: int
-    """Paths of the kind that were measured both ways."""
+    """Paths of the kind with a bidirectional measurement."""
     equal: int
-    """How many of them are as fast."""
+    """How many of them lose nothing."""
 
     @property
     def middle(self) -> Together:
@@ -157,7 +162,7 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
     return Finding(
         id="duplex-loss",
         severity="warning" if odd else "info",
-        statement="both ways at once carry less than the sum of each way alone: "
+        statement="bidirectional bandwidth is less than the sum of both directions alone: "
         + "; ".join(parts),
         effect=1 - each.share,
         interval=Interval(1 - span.high, 1 - span.low) if span else None,
@@ -165,7 +170,7 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
         exhibits=tuple(e for one in lost[:NAMED] for e in _exhibits(one.middle, (0, 1))),
         remedy="compare these paths with their equivalents: slot, width and firmware settings"
         if odd
-        else "plan with these rates where both ways are busy at once",
+        else "plan with these bandwidths if both directions are used at the same time",
     )
 
 
@@ -185,8 +190,8 @@ def _of_sets(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
     shared = [{t.way for each in group for t in each.transfers} for group in joined]
     shapes: dict[str, Together] = {}
     for each in sets:
-        ways = {transfer.way for transfer in each.transfers}
-        known_by_pairs = any(ways <= group or group <= ways <= paired for group in shared)
+        paths = {transfer.way for transfer in each.transfers}
+        known_by_pairs = any(paths <= group or group <= paths <= paired for group in shared)
         if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
             continue
         best = shapes.setdefault(_shape(each), each)
@@ -247,10 +252,10 @@ def _connected(subject: Subject, pairs: Sequence[Together]) -> Finding:
         middle,
         (0, 1),
         members,
-        f"{len(members)} transfers share something: {len(pairs)} pairs of them are slower "
+        f"{len(members)} transfers share a bottleneck: {len(pairs)} pairs of them are slower "
         f"together: {_rate_text(rate, span)} instead of "
         f"{format_rate(middle.alone_rate, OF_SUM)} GB/s ({_ends(members)})",
-        "spread what runs together over transfers that do not share it",
+        "run transfers together that do not share it",
     )
 
 
@@ -264,17 +269,17 @@ def _shared(subject: Subject, each: Together) -> Finding:
     total, is_buffer = len(each.transfers), each.point.workload.shared
     who = f"all {total}" if len(group) == total else f"{len(group)} of {total}"
     more = f"; {count(len(further), 'further group')} slowed by another factor" if further else ""
-    # of several groups the sum is what one asks for first, whatever each of them carries
+    # of several groups the sum comes first
     whole = (
         f"together {_rate_text(*each.carried(range(total)))} of "
         f"{format_rate(each.alone_rate, OF_SUM)} alone; "
         if further
         else ""
     )
-    remedy = "plan with this rate for all of them together"
+    remedy = "plan with this bandwidth for all of them together"
     if len(members) > 2:
         remedy += (
-            "; measure pairs to see whether they share one thing or several: waywiser survey "
+            "; measure pairs to see which of them share a bottleneck: waywiser survey "
             f"--workload '{members[0].way}; {members[1].way}'"
         )
     return _bottleneck(
@@ -283,8 +288,8 @@ def _shared(subject: Subject, each: Together) -> Finding:
         group,
         members,
         f"{each.curve.name}: {whole}{who} transfers share "
-        f"{'one buffer' if is_buffer else 'something'} that carries {_rate_text(rate, span)}, "
-        f"where alone they add up to {format_rate(sum(alone), OF_SUM)} GB/s "
+        f"{'one buffer' if is_buffer else 'a bottleneck'} that carries {_rate_text(rate, span)}, "
+        f"and alone they add up to {format_rate(sum(alone), OF_SUM)} GB/s "
         f"({_ends(members)}, {_sizes(members)}{more})",
         "give each transfer a buffer of its own" if is_buffer else remedy,
         "warning" if rate < max(alone) or is_buffer else "info",
@@ -352,10 +357,10 @@ def _rate_text(rate: float, span: Interval | None) -> str:
 
 def _exhibits(each: Together, group: Sequence[int]) -> list[Exhibit]:
     """The bandwidth of a group of transfers together, and of each alone."""
-    found = [Exhibit(each.point.line.workload, "rate together", each.carried(group)[0], "B/s",
+    found = [Exhibit(each.point.line.workload, "bandwidth together", each.carried(group)[0], "B/s",
                      each.carried(group)[1])]  # fmt: skip
     for point in [each.alone[n] for n in group][:NAMED]:
         rate = point.estimate.rate
         span = rate.interval if rate else None
-        found.append(Exhibit(point.line.workload, "rate alone", point.rate, "B/s", span))
+        found.append(Exhibit(point.line.workload, "bandwidth alone", point.rate, "B/s", span))
     return found

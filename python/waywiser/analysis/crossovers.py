@@ -27,11 +27,11 @@ from waywiser.words.number_format import count
 
 MOST_OF_LAYOUTS = 2
 LEAST_DECIDED = 2
-"""Sizes at which somebody wins: one alone is in the table, and no finding."""
+"""Sizes at which one method is faster: a single one is in the table, and no finding."""
 MOST_PLACES = 3
 """Named in one finding."""
 LEAST_IMPORTANT = 6
-"""The least important duels: nobody asks for them."""
+"""The least important comparisons."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -44,14 +44,16 @@ def answer(subject: Subject) -> Answer:
     lists = fastest_by_piece(subject)
     return Answer(
         question="crossovers",
-        title="Which method is best at which size, and where are the crossovers?",
+        title="Crossovers: which method is fastest at which size?",
         summary=_summary(fought, lists),
         findings=(
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
             *(_of_layout(subject, each) for each in _worth(lists)),
         ),
         tables=(*policy_table(found, traits), *duel_table(fought), *layout_table(lists)),
-        unanswered=() if fought or lists else ("which method is best: no two to compare",),
+        unanswered=()
+        if fought or lists
+        else ("which method is fastest: there are no two methods to compare",),
         answered=bool(fought or lists),
     )
 
@@ -143,8 +145,8 @@ def _where(found: Duel) -> str:
     if found.of:
         some, total = found.like + 1, found.of + 1
         all_of_them = "both" if total == 2 else f"all {total}"
-        text += f"; so on {all_of_them if some == total else f'{some} of {total}'} such pairs of "
-        text += "places"
+        text += f"; the same for {all_of_them if some == total else f'{some} of {total}'} "
+        text += "equivalent pairs of places"
     return text
 
 
@@ -166,9 +168,9 @@ def _remedy(found: Duel) -> str:
     better = [_better(found, each) for each in found.decided]
     if all(better):
         names = ", ".join(dict.fromkeys(better))
-        return f"use neither, but what is faster than both at these sizes: {names}"
+        return f"use a third method, which is faster than both at these sizes: {names}"
     if not found.crosses and not any(better):
-        return f"use {found.winners[0]} where the program can choose"
+        return f"use {found.winners[0]} if the program can choose"
     choices = []
     named = [
         (name or found.winner(each), each) for name, each in zip(better, found.decided, strict=True)
@@ -261,14 +263,15 @@ def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:
 
 def _summary(fought: Sequence[Duel], lists: Sequence[LayoutCrossover]) -> str:
     if not fought and not lists:
-        return "No two methods between the same places differ in one thing alone."
+        return "No two methods between the same places differ in exactly one parameter."
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
     winners = len(fought) - crossing - even
     parts = []
     if fought:
         parts.append(
-            f"Of {count(len(fought), 'pair')} of methods that differ in one thing, in {crossing} "
+            f"Of {count(len(fought), 'pair')} of methods that differ in one parameter, in "
+            f"{crossing} "
             f"the faster one depends on the size, {winners} have one winner and {even} are even"
         )
     if lists:

@@ -29,7 +29,7 @@ LEAST_SIZES = 3
 """Sizes that both were measured at."""
 
 MATTERS = 0.10
-"""A method that is never better by more is no reason to choose."""
+"""Smaller differences at all sizes are not reported."""
 
 
 class Duel(Value, frozen=True):
@@ -194,21 +194,22 @@ def margins_text(least: float, most: float) -> str:
 
 
 def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
-    """Who wins where, of methods that differ in one thing."""
+    """Who wins where, of methods that differ in one parameter."""
     matter = [each for each in found if each.most >= MATTERS]
     caption = (
-        "Sizes at which one is faster, with how much longer the other takes; where intervals "
+        "Sizes at which one method is faster, and by how much longer the other takes; where "
+        "intervals "
         f"separate and by more than {THRESHOLD:.0%}, without intervals by {UNKNOWN:.0%}; at a "
         f"single size by {UNKNOWN:.0%}. yes: at all sizes."
     )
     if even := len(found) - len(matter):
         caption += f" {even} further pairs never differ by {MATTERS:.0%}."
     return table(
-        "Duels",
+        "Methods compared pairwise",
         ("places", "in common", "one", "other", "one is faster", "other is faster"),
         (
             (
-                Cell(each.pair.text + (f" and {each.of} alike" if each.of else "")),
+                Cell(each.pair.text + (f" and {each.of} equivalent" if each.of else "")),
                 Cell(each.common),
                 Cell(each.names[0], series=each.first.text),
                 Cell(each.names[1], series=each.second.text),

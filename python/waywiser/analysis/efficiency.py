@@ -63,7 +63,7 @@ def answer(subject: Subject) -> Answer:
     first = {curve.text for curve in principal(alone)}
     return Answer(
         question="efficiency",
-        title="How good is each path, and what is the best method between two places?",
+        title="Efficiency: which method is fastest, and what share of the bound does it reach?",
         summary=_summary(found),
         findings=ranked(best[:MOST_FINDINGS]),
         tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
@@ -97,17 +97,17 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
         text += " through the page cache"
     text += f": {top.rate_text} GB/s"
     if share is not None and bound is not None:
-        text += f", {share:.0%} of what {bound.narrowest} could carry at best"
+        text += f", {share:.0%} of the bound of {bound.narrowest}"
         text += (
-            " (more than it can: the number or the bound is wrong)" if round(share, 2) > 1 else ""
+            " (above the bound: the number or the bound is wrong)" if round(share, 2) > 1 else ""
         )
     caches = _caches(pair, curve)
     text += f"; {caches or _saturates(curve, saturates)}"
     even = _even(pair, curve)
-    text += f"; as fast is {' and '.join(even[:2])}" if even else ""
+    text += f"; equally fast: {' and '.join(even[:2])}" if even else ""
     low = share is not None and share < USUAL_SHARE
     return Finding(
-        id="low-share" if low else "best-way",
+        id="low-share" if low else "best-method",
         severity="warning" if low else "info",
         statement=text + _range(group, curve),
         effect=1 - share if low and share is not None else None,
@@ -124,14 +124,15 @@ def _is_mapped(memory: Memory, subject: Subject) -> bool:
 
 
 def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
-    """What the caches of CPUs have to do with the rate; empty if nothing."""
+    """How the caches of CPUs explain the bandwidth; empty if they do not."""
     top, most = sustained(curve), peak(curve)
     if pair.cached(curve):
-        return f"caches can hold {format_bytes(top.bytes)}, and it shows nothing of memory"
+        return f"caches can hold {format_bytes(top.bytes)}, and it does not show memory bandwidth"
     if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
         return (
-            f"that is at {format_bytes(top.bytes)}: {'what caches hold' if fits else 'less'} moves "
+            f"that is at {format_bytes(top.bytes)}: "
+            f"{'data in the caches' if fits else 'a smaller size'} moves "
             f"at up to {most.rate_text} GB/s ({format_bytes(most.bytes)})"
         )
     return ""
@@ -147,7 +148,7 @@ def _saturates(curve: MeasuredCurve, size: int) -> str:
         return f"at {format_bytes(worst.bytes)} it falls to {worst.rate_text} GB/s"
     if size == curve.points[-1].bytes:
         return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
-    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this rate"
+    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this bandwidth"
 
 
 def best_curve(pair: PlacePair) -> MeasuredCurve:
@@ -199,7 +200,7 @@ def _second(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredPoint]:
 def _remedy(low: bool, saturates: int | None) -> str:
     if low:
         return (
-            "look for what holds it back: link width and generation under load, IOMMU, firmware "
+            "check what limits it: link width and generation under load, IOMMU, firmware "
             "settings, few threads where CPUs copy; ask waywiser doctor"
         )
     if saturates is None:
@@ -240,7 +241,7 @@ def _summary(found: Sequence[PlaceGroup]) -> str:
 def _unanswered(fits: Sequence[Fitted], found: Sequence[PlaceGroup]) -> Iterator[str]:
     few = sum(fit.postal is None for fit in fits)
     if few:
-        yield f"latency and rate of {count(few, 'curve')}: too few sizes for a fit"
+        yield f"latency and bandwidth of {count(few, 'curve')}: too few sizes for a fit"
     odd = [
         fit.curve.name
         for fit in fits
@@ -248,14 +249,14 @@ def _unanswered(fits: Sequence[Fitted], found: Sequence[PlaceGroup]) -> Iterator
     ]
     if odd:
         yield (
-            f"one latency and rate, or up to three, do not describe {count(len(odd), 'curve')}: "
-            f"{named(odd)}"
+            "a fit of one to three latencies and bandwidths does not describe "
+            f"{count(len(odd), 'curve')}: {named(odd)}"
         )
     unknown = [
         group.text for group in found if sustained(best_curve(group.first)).line.bound is None
     ]
     if unknown:
-        yield f"what share of the possible is reached, no bound being known: {'; '.join(unknown)}"
+        yield f"the share of the bound, because no bound is known: {'; '.join(unknown)}"
 
 
 def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
@@ -266,18 +267,18 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
     classes = [found for found in by_class.values() if any(fit.postal for fit in found)]
     drawn = {fit.postal.over for found in classes for fit in found if fit.postal is not None}
     caption = (
-        "Latency and rate (GB/s) of t = latency + bytes / rate, with 95 % intervals by bootstrap "
-        f"over {' or '.join(sorted(drawn))}; half-peak size is their product. Sustained is the "
-        f"best rate of large sizes, saturated what is within {TOLERANCE:.0%} of it; a peak is "
-        "shown where a smaller size is faster by more. If a curve is several lines, the latency "
-        "is that of the first and the rate that of the last, and ? marks what no such lines "
-        "describe."
+        "Latency and bandwidth (GB/s) of t = latency + bytes / bandwidth, with 95 % intervals by "
+        f"bootstrap over {' or '.join(sorted(drawn))}; the half-peak size is their product. "
+        "Sustained is the highest bandwidth of large sizes; a curve saturates at the first size "
+        f"within {TOLERANCE:.0%} of it. A peak is shown if a smaller size is faster by more. If "
+        "a curve is several lines, the latency is that of the first line and the bandwidth that "
+        "of the last. ? marks curves that no such lines describe."
     )
     if few := len(by_class) - len(classes):
         caption += f" {few} have too few sizes for a fit."
     return table(
-        "Latency, rate and half-peak size",
-        ("path", "latency", "rate", "half-peak size", "sustained GB/s", "saturates at",
+        "Latency, bandwidth and half-peak size",
+        ("path", "latency", "bandwidth", "half-peak size", "sustained GB/s", "saturates at",
          "peak GB/s", "of bound", "narrowest"),
         map(_row_of_fit, classes),
         caption,
@@ -288,7 +289,7 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     fit = max(found, key=lambda each: len(each.curve.points))
     curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
     line = best.line
-    name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} alike"
+    name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} equivalent"
     higher = top.rate * (1 - TOLERANCE) > best.rate
     saturates = "—" if higher and is_within_host(curve) else format_bytes(saturation(curve))
     at = f"{top.rate_text} at {format_bytes(top.bytes)}"
@@ -355,12 +356,12 @@ def _relative(interval: Interval, value: float) -> float | None:
 def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
     """Percent of the best achieved at some sizes; one row for each method of a group."""
     return table(
-        "Percent of the best achieved between the same two places",
+        "Bandwidth in percent of the fastest method between the same two places",
         ("places", "method", *map(format_bytes, SIZES), "sustained GB/s"),
         (row for group in found for row in _rows_of_group(group)),
-        "At each size the fastest method is 100, with any memory and executor, and however it "
-        "is set; methods are shown with their settings as by default. Sizes that were skipped are "
-        "interpolated, also of a method that is set otherwise and was measured at few.",
+        "At each size the fastest method is 100, with any memory, executor and settings. The rows "
+        "are methods with default settings. Skipped sizes are interpolated, also for methods "
+        "with other settings that were measured at few sizes.",
     )
 
 

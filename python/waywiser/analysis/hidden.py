@@ -1,8 +1,8 @@
-"""Sides of a machine that its system does not show: found by latencies, not by asking.
+"""Sides of a machine that its system does not show, found by latencies.
 
 Which GPUs are on one side together is decided in `waywiser.series.locality`, from blocks of memory
-that every worker tries before it measures. What it costs to be far is shown by the series
-themselves: each knows on which side the pages of each of its blocks were
+that every worker tries before it measures. The series themselves show what remote memory
+costs: each knows on which side the pages of each of its blocks were
 (`waywiser.series.locality`, `waywiser.stats.remote_penalty`).
 """
 
@@ -28,16 +28,16 @@ from waywiser.words import Place, Value, ranges_of
 
 
 class RemotePenalty(Value, frozen=True):
-    """What being far costs one kind of transfer at sizes of one part."""
+    """The cost of remote memory for one kind of transfer, at the sizes of one regime."""
 
     kind: str
     regime: Regime
     curve: str
     near: int
-    """Processes with near memory; some have both."""
+    """Processes with local memory; some have both."""
     far: int
     decision: Decision
-    """Its ratio is that of bandwidths, far over near."""
+    """Its ratio is that of bandwidths, remote over local."""
 
 
 def findings(subject: Subject) -> Iterator[Finding]:
@@ -58,13 +58,14 @@ def findings(subject: Subject) -> Iterator[Finding]:
         effect=sides.far_seconds / sides.near_seconds - 1 if sides.near_seconds else None,
         devices=tuple(subject.device(Place("gpu", gpu)) for gpu in sides.gpus),
         exhibits=tuple(_exhibits(subject, sides)),
-        remedy="trust no NUMA number here: feed each GPU from buffers that were measured to be on "
-        "its side, and keep threads and rings of each side apart",
+        remedy="do not rely on NUMA numbers here: use buffers that were measured to be on the "
+        "side of "
+        "their GPU, and keep the threads and rings of each side apart",
     )
 
 
 def summary(subject: Subject) -> str:
-    """What was measured of sides, in a sentence; empty if nothing was."""
+    """One sentence about the measured sides; empty if none was measured."""
     sides = subject.overview.sides
     if sides is None or len(sides.gpus) < 2:
         return ""
@@ -72,12 +73,12 @@ def summary(subject: Subject) -> str:
 
 
 def tables(subject: Subject) -> tuple[Table, ...]:
-    """What being far costs, if blocks were on both sides."""
+    """The cost of remote memory, if blocks were on both sides."""
     return table(
-        "Far against near memory, by measured side",
-        ("transfer", "regime", "far takes", "processes near and far"),
+        "Remote against local memory, by measured side",
+        ("transfer", "regime", "remote takes", "local and remote processes"),
         map(_row, costs(subject)),
-        f"yes: the side matters by {EQUIVALENT_WITHIN}.",
+        f"yes: the side changes the time by {EQUIVALENT_WITHIN}.",
     )
 
 
@@ -116,13 +117,13 @@ def _processes(
         sides = where.get(point.line.identity, {})
         for block in point.estimate.blocks:
             side = sides.get(block.block, "")
-            if side in ("near", "far") and block.median > 0:
+            if side in ("local", "remote") and block.median > 0:
                 distance = math.log(block.median) - usual_logs[point.bytes]
-                own = apart.setdefault(block.block, {"near": {}, "far": {}})[side]
+                own = apart.setdefault(block.block, {"local": {}, "remote": {}})[side]
                 own.setdefault(point.line.curve, []).append(distance)
     return [
         SidesOfProcess(*({curve: median(found) for curve, found in sides[side].items()}
-                         for side in ("near", "far")))
+                         for side in ("local", "remote")))
         for sides in apart.values()
     ]  # fmt: skip
 
@@ -160,7 +161,7 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
         if cost.decision.verdict == "different":
             effect, span = longer(cost.decision)
             interval = Interval(1 + span.low, 1 + span.high) if span else None
-            what = f"far over near, {cost.regime} of {cost.kind}"
+            what = f"remote over local, {cost.regime} of {cost.kind}"
             yield Exhibit(cost.curve, what, 1 + effect, "ratio", interval)
 
 

@@ -1,14 +1,14 @@
-"""Do equivalent paths perform equally?
+"""Link equivalence: do equivalent paths have equal bandwidth?
 
-Equivalent paths are those that the machine's symmetry maps onto one another, as far as the topology
-shows it. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
+Equivalent paths are those that the symmetry of the machine, as the topology shows it, maps onto
+each other. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
 bandwidth regime, and at every size, since a drop at few sizes hides in a median over sizes. Paths
 that differ are reported by link, with every kind of transfer that shows it: one slow slot is one
-finding. Only copies that a GPU makes by itself accuse a link: if pageable copies of a GPU are slow
-and its pinned ones equal their peers, the link is not the reason.
+finding. Only copies without CPU threads are evidence against a link: if pageable copies of a GPU
+are slow and its pinned ones equal their peers, the link is not the reason.
 
-The question and the form of the table are those of the thesis chapter on explicit transfers
-(C. Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
+The question and the form of the table are those of the thesis chapter on explicit transfers (C.
+Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ EXPLAINING = ("slow link", "throttled")
 """Quality flags that are a reason for a link to be slow."""
 
 STAGED = ("peer off", "no peer access", "through the host")
-"""Kinds of link between two GPUs that are none: bytes go through the host's memory."""
+"""Kinds of connection of two GPUs without a link: bytes go through host memory."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -65,7 +65,7 @@ def answer(subject: Subject) -> Answer:
     ]
     return Answer(
         question="identical",
-        title="Do equivalent paths perform equally?",
+        title="Link equivalence: do equivalent paths have equal bandwidth?",
         summary=_summary(groups),
         findings=ranked(findings),
         tables=_table(groups),
@@ -84,7 +84,7 @@ def answer(subject: Subject) -> Answer:
 
 
 def is_uneven(peers: Sequence[PeerResult]) -> bool:
-    """Whether so many of a group are slow that nobody can say which of it is right; not if one GPU
+    """Whether so many of a group are slow that the right ones are not known; not if one GPU
     is at an end of all that are slow."""
     slow = [each for each in peers if each.is_slow]
     if len(slow) <= (1 - missing.MOST) * len(peers) or len(peers) == 2:
@@ -103,7 +103,7 @@ def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
 def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
     if not groups:
         return (
-            "There is nothing to compare: no two paths should be equivalent, or none of them was "
+            "Not determined: no two paths are equivalent by the topology, or none of them was "
             f"measured from {format_bytes(RATE_BYTES)} on."
         )
     paths = [each for peers in groups for each in peers]
@@ -323,7 +323,7 @@ def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
         return ""
     least, most = percent(min(rest)), percent(max(rest))
     by = least if least == most else f"{least.removesuffix(' %')} to {most}"
-    return f"; so {'do' if len(rest) > 1 else 'does'} {len(rest)} more, by {by}"
+    return f"; {len(rest)} more {'take' if len(rest) > 1 else 'takes'} longer, by {by}"
 
 
 def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
@@ -350,7 +350,7 @@ def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
         "fast-link",
         f"{len(members)} paths are faster than their equivalents, most of all {head.curve.text}: "
         f"they take {{effect}} longer ({listed})",
-        "see what the others lack: the paths may not be as equivalent as the topology says",
+        "find what is different: the paths may not be as equivalent as the topology shows",
         devices=subject.gpus(place for each in members for place in each.path.places),
         shown=_exhibits([head]),
     )
@@ -380,8 +380,8 @@ def _of_uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iter
         f"{why}",
         "keep a GPU's buffers on its own side"
         if along
-        else "the machine is less even than its topology says: look for switches, sockets or "
-        "slots that the groups share",
+        else "the topology does not show all differences: check which switches, "
+        "sockets or slots the groups share",
         severity="info" if along or not direct else "warning",
         devices=gpus,
         shown=_exhibits(slow),

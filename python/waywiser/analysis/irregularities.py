@@ -35,7 +35,7 @@ from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
 
 OTHERS = 2
-"""Equal paths that show the same as one of a single block, so that it is believed."""
+"""Equal paths that must confirm an irregularity of a single block."""
 NEAR = 4
 """Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
 
@@ -67,7 +67,7 @@ def answer(subject: Subject) -> Answer:
     tested = [curve for curve in curves if len(curve.points) >= LEAST_SIZES]
     return Answer(
         question="irregularities",
-        title="Are there sizes at which a path is slower than it should be?",
+        title="Irregularities: is a path slower than expected at some sizes?",
         summary=_summary(found, len(tested)),
         findings=ranked(findings)[:MOST_FINDINGS],
         tables=_table(found),
@@ -176,7 +176,7 @@ def _statement(found: CurveIrregularity) -> str:
     if found.of > 1:
         text += f" (on {found.others + 1} of {found.of} equal paths)"
     if found.cache:
-        text += f": so much no longer fits into {found.cache}, and {found.beyond} is measured"
+        text += f": these sizes do not fit into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
         text += "; seen in a single block only"
     return text
@@ -193,11 +193,11 @@ def _remedy(found: CurveIrregularity) -> str:
     around = f"waywiser survey --sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
     if what.kind == "drop":
         return (
-            f"move such amounts in pieces of {format_bytes(what.reference)}, or by another way "
-            f"(see the crossovers); look closer: {around} --only '{way}'"
+            f"move such sizes in pieces of {format_bytes(what.reference)}, or by another way "
+            f"(see the crossovers); measure more sizes: {around} --only '{way}'"
         )
     return (
-        f"avoid {_sizes(what)} on this path: {_instead(found)}; look closer: {around} "
+        f"avoid {_sizes(what)} on this path: {_instead(found)}; measure more sizes: {around} "
         f"--only '{way}'"
     )
 
@@ -237,7 +237,7 @@ def _exhibits(curve: MeasuredCurve, what: Irregularity) -> list[Exhibit]:
 
 def _summary(found: Sequence[CurveIrregularity], tested: int) -> str:
     if not tested:
-        return "No curve has enough sizes to look for dips."
+        return "Not determined: no curve has enough sizes to find dips."
     unexplained = sum(each.corroborated and not each.cache for each in found)
     by_cache = sum(bool(each.cache) for each in found)
     dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
@@ -255,10 +255,10 @@ def _table(found: Sequence[CurveIrregularity]) -> tuple[Table, ...]:
         "Dips and drops",
         ("path", "what", "sizes", "takes longer by", "95 %", "p", "blocks", "explained by"),
         map(_row, ordered),
-        "A dip is slower than smaller and larger sizes let expect, a drop stays. Listed are those "
-        f"of at least {LEAST_DEPTH:.0%}, beyond the scatter of blocks and the wiggle of the curve "
-        f"(one-sided t, Bonferroni over all sizes of the profile, level {LEVEL:g}), and seen in "
-        "the blocks counted.",
+        "A dip is slower than smaller and larger sizes suggest; a drop lasts to the end of the "
+        f"curve. The table has those of at least {LEAST_DEPTH:.0%} that exceed the scatter of "
+        "blocks and the unevenness of the curve (one-sided t, Bonferroni over all sizes of the "
+        f"profile, level {LEVEL:g}). Blocks: how many show it.",
     )
 
 
@@ -290,10 +290,10 @@ def _unanswered(
             )
     few = len(curves) - len(tested)
     if few:
-        yield f"{count(few, 'curve')} of fewer than {LEAST_SIZES} sizes: nothing local is known"
+        yield f"{count(few, 'curve')} with fewer than {LEAST_SIZES} sizes, too few to find dips"
     single = sum(all(len(point.estimate.blocks) < 2 for point in curve.points) for curve in tested)
     if single:
         yield (
-            f"{count(single, 'curve')} of a single block: how blocks scatter is not known, and "
-            "only what is far deeper than usual is reported"
+            f"{count(single, 'curve')} with a single block: the scatter of blocks is not known, "
+            "and only very deep dips are reported"
         )

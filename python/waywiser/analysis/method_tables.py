@@ -28,14 +28,13 @@ def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ..
     """A row for each range of sizes between two places."""
     return table(
         "Which method to use",
-        ("places", "sizes", "method", "it does", "next best", "takes longer by"),
+        ("places", "sizes", "method", "bandwidth or time", "second fastest", "takes longer by"),
         (row for group in found for row in _rows_of_group(group, traits)),
-        "The fewest changes by which no size is known to take more than "
-        f"{TOLERANCE:.0%} longer than by the fastest method, of all that were measured; from "
-        "call to completion, as an application sees it. Sizes that a method skips are "
-        "interpolated. Write-combined memory, which CPUs read slowly, is skipped where pinned "
-        "memory does the same. The next best is another method at the same sizes, at its "
-        "best and at its worst.",
+        "The fewest changes of method with which no size takes more than "
+        f"{TOLERANCE:.0%} longer than with the fastest measured method. Times are from call to "
+        "completion. Skipped sizes are interpolated. Write-combined memory, which CPUs read "
+        "slowly, is not shown if pinned memory was measured too. The second fastest is another "
+        "method at the same sizes, with its smallest and its largest difference.",
     )
 
 
@@ -85,7 +84,7 @@ def _for_anything(curves: Sequence[MeasuredCurve], traits: Traits) -> list[Measu
 def _name_cell(curves: Sequence[MeasuredCurve], n: int | None) -> Cell:
     transfer = curves[n].transfer if n is not None else None
     if n is None or transfer is None:
-        return Cell("none was measured there")
+        return Cell("none was measured")
     return Cell(method_text(transfer), series=curves[n].text)
 
 
@@ -147,8 +146,8 @@ def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
         "Lists and boxes: the fastest method by size of pieces",
         ("memories", "layout", "bytes", *map(format_bytes, runs)),
         (_row_of_layout(each, runs) for each in lists),
-        "Of a list the pieces, of a box the rows are of the size above each column; from "
-        "call to completion. How much longer the second fastest takes is in brackets; ? where the "
+        "Columns: the size of the pieces of a list, or of the rows of a box. Times are from call "
+        "to completion. In brackets: by how much longer the second fastest takes; ? if the "
         "intervals of the two overlap.",
     )
 

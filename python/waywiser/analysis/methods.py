@@ -60,7 +60,7 @@ class PlaceGroup(Value, frozen=True):
     @property
     def text(self) -> str:
         others = len(self.pairs) - 1
-        return f"{self.first.text} and {others} alike" if others else self.first.text
+        return f"{self.first.text} and {others} equivalent" if others else self.first.text
 
 
 def is_method(curve: MeasuredCurve) -> bool:

@@ -19,7 +19,7 @@ MOST = 2 / 3
 
 
 class Property(NamedTuple):
-    """A number that equivalent GPUs have alike."""
+    """A number that is equal for equivalent GPUs."""
 
     id: str
     """The id of the finding if a GPU has less."""
@@ -78,7 +78,7 @@ def _of_topology(subject: Subject) -> Iterator[Finding]:
 
 
 def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
-    """GPUs by name, three and more: of two nobody knows which is right."""
+    """GPUs by name, three and more: of two the right one is not known."""
     found: dict[tuple[str, str], list[Gpu]] = {}
     for gpu in gpus:
         found.setdefault((gpu.name, gpu.mig), []).append(gpu)
@@ -133,9 +133,11 @@ def _measured(subject: Subject) -> dict[str, set[int]]:
 
 
 def _lost(subject: Subject) -> dict[int, dict[str, str]]:
-    """Kinds of path that were refused, or failed, by GPU, with the reason."""
+    """Kinds of path that are not supported, or failed, by GPU, with the reason."""
     reasons = [
-        (path, group.reason) for group in subject.overview.refusals for path in group.members
+        (path, group.reason)
+        for group in subject.overview.unsupported_paths
+        for path in group.members
     ]
     reasons += [
         (line.curve, "it failed")
@@ -174,7 +176,7 @@ def _missing(subject: Subject, gpu: Gpu, missing: dict[str, str]) -> Finding:
     return Finding(
         id="missing-path",
         severity="warning",
-        statement=f"{place} lacks {named(list(missing))}, which equivalent GPUs have: {why}",
+        statement=f"{place} has no {named(list(missing))}, which equivalent GPUs have: {why}",
         devices=(subject.device(place),),
-        remedy="see what failed or was refused in waywiser show, and survey it again with --only",
+        remedy="see the reason in waywiser show, and survey it again with --only",
     )

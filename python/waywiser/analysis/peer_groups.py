@@ -110,7 +110,8 @@ def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
 
 
 def _family(members: _Members) -> Hashable:
-    """Kinds whose processes scatter alike: both directions, from the same memory of any sort."""
+    """Kinds with the same variance between processes: both directions, from the same memory of
+    any sort."""
     if not members:
         return None
     kind = members[0][0]

@@ -20,19 +20,19 @@ from waywiser.words import (
 from waywiser.words.sizes_in_text import with_units
 
 FAMILIES = (
-    "host to GPU",
-    "GPU to host",
-    "within a GPU",
-    "GPU to GPU",
-    "within a NUMA node",
-    "between NUMA nodes",
+    "host to device (H2D)",
+    "device to host (D2H)",
+    "local copy (D2D)",
+    "device to device (P2P)",
+    "host to host (H2H), one NUMA node",
+    "host to host (H2H), two NUMA nodes",
     "files",
-    "both ways at once",
-    "several at once",
+    "bidirectional",
+    "concurrent",
     "operations",
 )
 
-_BY_KINDS = {("numa", "gpu"): "host to GPU", ("gpu", "numa"): "GPU to host"}
+_BY_KINDS = {("numa", "gpu"): FAMILIES[0], ("gpu", "numa"): FAMILIES[1]}
 _OPPOSITE = 2
 """Transfers of a pair."""
 
@@ -104,16 +104,16 @@ class Shown:
             return "operations"
         if self.transfer is None:
             two = len(self.workload.transfers) == _OPPOSITE and " <-> " in self.name
-            return "both ways at once" if two else "several at once"
+            return "bidirectional" if two else "concurrent"
         source, destination = self.transfer.path.places
         kinds = (source.kind, destination.kind)
         if "file" in kinds:
             return "files"
         same = source == destination
-        alike = "within a GPU" if same else "GPU to GPU"
+        family = FAMILIES[2 if same else 3]
         if kinds == ("numa", "numa"):
-            alike = "within a NUMA node" if same else "between NUMA nodes"
-        return _BY_KINDS.get(kinds, alike)
+            family = FAMILIES[4 if same else 5]
+        return _BY_KINDS.get(kinds, family)
 
 
 def curves(lines: Iterable[Line]) -> list[Shown]:

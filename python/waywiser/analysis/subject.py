@@ -10,7 +10,7 @@ import msgspec
 from waywiser.analysis.answer import Device, Exhibit, device_at
 from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
-from waywiser.records import Locality, Refusal, Series
+from waywiser.records import Locality, Series, Unsupported
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line, by_curve
 from waywiser.series.overview import Overview, overview, overview_of
@@ -56,7 +56,7 @@ class MeasuredPoint(Value, frozen=True):
         found, series = self.estimate, self.line.workload
         if found.rate is None or self.bytes < rate_from:
             return Exhibit(series, "time", found.median, "s", found.interval)
-        return Exhibit(series, "rate", found.rate.value, "B/s", found.rate.interval)
+        return Exhibit(series, "bandwidth", found.rate.value, "B/s", found.rate.interval)
 
 
 class MeasuredCurve(Value, frozen=True):
@@ -95,7 +95,8 @@ class Subject(Value, frozen=True):
     curves: tuple[MeasuredCurve, ...]
     """The curves in the order of the profile."""
     overview: Overview
-    """Refusals, quality flags, health, sides and all else that the profile has as a whole."""
+    """Unsupported paths, quality flags, health, sides and all else that the profile has as a
+    whole."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What could explain a number, as the latest run found it; empty if it was not recorded."""
 
@@ -117,16 +118,16 @@ class Subject(Value, frozen=True):
         *,
         environment: Mapping[str, Any] | None = None,
         localities: Sequence[Locality] = (),
-        refusals: Sequence[Refusal] = (),
+        unsupported_paths: Sequence[Unsupported] = (),
         health: Sequence[RunHealth] = (),
     ) -> Subject:
-        """A subject from series in memory, by curve and size: a machine that nobody surveyed into a
-        file."""
+        """A subject from series in memory, by curve and size: a machine that was not surveyed
+        into a file."""
         kept = list(series)
         workloads = {each.workload.identity: each.workload for each in kept}
         first = representatives(workloads.values(), machine)
         seen = overview_of(machine, kept, first=first, localities=localities,
-                           refusals=refusals, health=health)  # fmt: skip
+                           unsupported_paths=unsupported_paths, health=health)  # fmt: skip
         curves = curves_of(seen.series, workloads)
         return cls(machine.hostname, machine, curves, seen, dict(environment or {}))
 

@@ -52,15 +52,15 @@ def hidden_loss(decision: Decision) -> str:
 
 
 def undecided(
-    decisions: Iterable[tuple[str, Decision]], lacking: str = "", what: str = "difference"
+    decisions: Iterable[tuple[str, Decision]], loss: str = "", what: str = "difference"
 ) -> list[str]:
     """Lines for what was not decided, by name: one for decisions without known noise, which says
-    what is ``lacking``, and one for those that could hide a difference."""
+    the ``loss``, and one for those that could hide a difference."""
     found = list(decisions)
     unknown = [name for name, each in found if each.detectable is None]
     hidden = [f"{name} {hidden_loss(each)}" for name, each in found if each.detectable is not None]
     return [
-        *([f"measured in one process{lacking}: {named(unknown)}"] if unknown else []),
+        *([f"measured in one process{loss}: {named(unknown)}"] if unknown else []),
         *([f"a {what} of this size could have been missed: {named(hidden)}"] if hidden else []),
     ]
 

@@ -207,7 +207,7 @@ def _largest(curve: MeasuredCurve) -> int:
 
 
 def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> MeasuredPoint | None:
-    """The transfer by itself at its size, else at the nearest that has a bandwidth too."""
+    """The transfer alone at its size, else at the nearest that has a bandwidth too."""
     curve = subject.curve(Workload((transfer,), cache=workload.cache).curve)
     if curve is None:
         return None
@@ -242,8 +242,8 @@ def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Togethe
 
 
 def _family(each: _Candidate) -> Hashable:
-    """Workloads whose processes scatter alike: by one executor between the same kinds of memory,
-    one path in both directions or a set, from buffers of their own or a shared one."""
+    """Workloads with the same variance between processes: by one executor between the same kinds
+    of memory, one path in both directions or a set, from buffers of their own or a shared one."""
     paths = [transfer.path for transfer in each.point.workload.transfers]
     kinds = frozenset(memory.kind for path in paths for memory in (path.source, path.destination))
     workload = each.point.workload

@@ -33,7 +33,7 @@ MANY = 0.10
 
 
 BUSY_FRACTION = 0.1
-"""Load of the CPUs: a load above this, and above one process, is somebody else's work."""
+"""Load of the CPUs: a load above this, and above one process, is the work of other programs."""
 SWAPPED_FRACTION = 0.01
 """Share of the memory that is swapped out; a few unused pages always are."""
 
@@ -46,7 +46,7 @@ def answer(subject: Subject) -> Answer:
     grave = [*_conditions(subject), *_failures(subject)]
     return Answer(
         question="trust",
-        title="How far can these numbers be trusted?",
+        title="Quality: how certain are these numbers?",
         summary=_summary(subject, points),
         findings=ranked([*grave, *found[:MOST_FLAGS]]),
         tables=(*_of_families(points), *_of_flags(flags, len(points))),
@@ -95,7 +95,7 @@ def _share(value: float) -> str:
 
 
 def _failures(subject: Subject) -> Iterator[Finding]:
-    """What was planned and has no number: wrong bytes first, since they are nobody's noise."""
+    """What was planned and has no number: wrong bytes first, since they are never noise."""
     groups = subject.overview.failures
     wrong = [group for group in groups if group.reason.startswith("wrong-bytes")]
     for group in wrong:
@@ -104,7 +104,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
             severity="error",
             statement=f"{count(len(group.members), 'visit')} moved wrong bytes, for example "
             f"{group.members[0]}: {group.reason.removeprefix('wrong-bytes: ')}",
-            remedy="do not use this path; look at the health of the GPUs, and report it",
+            remedy="do not use this path; check the health of the GPUs, and report it",
         )
     others = [group for group in groups if group not in wrong]
     if others:
@@ -124,19 +124,20 @@ def _failures(subject: Subject) -> Iterator[Finding]:
             severity="warning",
             statement=f"the survey is not finished: {visits} of {planned} visits were made",
             effect=1 - visits / planned,
-            remedy="waywiser survey --resume goes on where it stopped",
+            remedy="waywiser survey --resume continues it",
         )
 
 
 def _conditions(subject: Subject) -> Iterator[Finding]:
-    """What the doctor asks of a machine before a survey, asked of the record."""
+    """Applies the checks of the doctor to the recorded machine."""
     yield from _health(subject)
     found = list(_unrest(subject))
     if found:
         yield Finding(
             id="unfit-machine",
             severity="warning",
-            statement=f"the machine was not at rest when it was measured: {'; '.join(found)}",
+            statement="other load or settings of the machine disturbed the measurement: "
+            f"{'; '.join(found)}",
             remedy="ask waywiser doctor, which names a remedy for each, and survey again",
         )
 
@@ -156,7 +157,7 @@ def _health(subject: Subject) -> Iterator[Finding]:
         severity="warning" if corrected else "error",
         statement=f"error counters of the GPUs rose: {', '.join(_counted_errors(subject))}",
         devices=tuple(gpus),
-        remedy="look at nvidia-smi -q and the kernel's log, and have what rises again replaced",
+        remedy="check nvidia-smi -q and the kernel log; replace a device whose counters rise again",
     )
 
 
@@ -201,7 +202,7 @@ def _number(value: Any) -> float:
 
 def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
     if not points:
-        return "Nothing was measured."
+        return "Not determined: no series has a result."
     known = [value for point in points if (value := uncertainty(point)) is not None]
     if not known:
         return f"None of {count(len(points), 'series')} has an interval."
@@ -221,18 +222,18 @@ def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
 
 def _unanswered(subject: Subject, points: Sequence[MeasuredPoint]) -> Iterator[str]:
     if subject.overview.summary.blocks < 2:
-        yield "how numbers change from process to process: there is one block"
+        yield "variance between processes: there is one block"
     elif subject.overview.summary.blocks < 6:
         yield (
-            "what a further process would find: fewer than six blocks give no interval between "
+            "the interval between processes: fewer than six blocks give no interval between "
             "processes (--preset full makes six)"
         )
     without = sum(uncertainty(point) is None for point in points)
     if without:
-        yield f"how certain {count(without, 'series')} are: they have no interval"
+        yield f"the uncertainty of {count(without, 'series')}: they have no interval"
     health = subject.overview.health
     if health is None:
-        yield "whether errors were counted meanwhile: no counters were read"
+        yield "whether error counters rose: none were read"
     else:
         yield from (f"health: {text}" for text in chain(health.unread, health.unavailable))
 
@@ -243,14 +244,14 @@ def _of_families(points: Sequence[MeasuredPoint]) -> tuple[Table, ...]:
     for point in points:
         families.setdefault(family_of(point), []).append(point)
     return table(
-        "How uncertain numbers are",
+        "Uncertainty by kind of transfer",
         (
             "paths", "series", "converged", *(f"within {step:.0%}" for step in STEPS),
             "typically", "blocks differ by", "worst",
         ),
         (_row_of_family(family, families[family]) for family in FAMILIES if family in families),
-        "Uncertain by half the interval, or half of what blocks differ by where that is more, in "
-        "shares of the value; typically: half of the series are less.",
+        "The uncertainty is half of the interval, or half of the difference between blocks if that "
+        "is larger, relative to the value. Typically: the median over the series.",
     )  # fmt: skip
 
 
@@ -290,5 +291,5 @@ def _of_flags(flags: Sequence[Flagged], of: int) -> tuple[Table, ...]:
             )
             for each in flags
         ),
-        "The weightiest first: those that make numbers wrong, then by series times size.",
+        "Sorted by weight: first wrong numbers, then the number of series times the size.",
     )

@@ -29,7 +29,7 @@ def run_import(
     """Writes the profile ``output`` (by default named after ``machine`` where that is given) and
     says what is in it.
 
-    Returns 0. Raises `ImportRefused` for anything that is wrong with a file, and the `ProfileError`
+    Returns 0. Raises `ImportFailed` for anything that is wrong with a file, and the `ProfileError`
     of an output that exists or cannot be written; then there is no profile.
     """
     from waywiser.imports.profiles import import_files
@@ -73,7 +73,7 @@ def _write_json(found: Imported, target: Path) -> None:
         "series": found.series,
         "visits": found.visits,
         "failed": found.failed,
-        "refusals": found.refusals,
+        "unsupported_paths": found.unsupported_paths,
     }
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
@@ -83,8 +83,8 @@ def _print(found: Imported, target: Path) -> None:
     from waywiser.words.number_format import count
 
     groups: dict[str, list[str]] = {}
-    for refusal in found.refusals:
-        groups.setdefault(refusal.reason, []).append(refusal.path)
+    for unsupported in found.unsupported_paths:
+        groups.setdefault(unsupported.reason, []).append(unsupported.path)
     tools: dict[str, int] = {}
     for each in found.files:
         if each.found is not None:

@@ -48,7 +48,7 @@ def _unsupported(everything: bool) -> Iterator[str]:
     machine = scope.live_machine()
     if machine.gpus and not everything:
         return
-    groups = reasons_of(find_paths(machine).refused)
+    groups = reasons_of(find_paths(machine).unsupported_paths)
     if everything:
         yield from ("", "Not measured on this machine", *all_unsupported_lines(groups.items()))
     else:

@@ -167,7 +167,9 @@ def _print_reasons(console: Console, found: Overview, marks: Marks) -> None:
 
 def _unsupported(found: Overview) -> list[tuple[str, tuple[str, ...]]]:
     """The reasons why something cannot be measured here, as the plan or the measurement found."""
-    return [(group.reason, group.members) for group in (*found.refusals, *found.unsupported)]
+    return [
+        (group.reason, group.members) for group in (*found.unsupported_paths, *found.unsupported)
+    ]
 
 
 def _print_curves(console: Console, shown: Sequence[Shown], marks: Marks) -> None:
@@ -269,6 +271,6 @@ def _sentence(summary: Summary) -> str:
         "skipped with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
-    if summary.refused:
-        parts.append(f"{count(summary.refused, 'path')} not supported")
+    if summary.unsupported_paths:
+        parts.append(f"{count(summary.unsupported_paths, 'path')} not supported")
     return ", ".join(parts) + f"; {format_time(summary.seconds, 0.005)} of measuring"

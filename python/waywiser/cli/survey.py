@@ -89,8 +89,8 @@ def _print_progress(text: str) -> None:
 def _before(survey: Survey) -> Iterator[str]:
     """What is said before long work starts."""
     yield machine_line(survey.machine)
-    for refusal in survey.scope.refusals:
-        yield f"{refusal.path} is skipped: {refusal.reason}"
+    for unsupported in survey.scope.unsupported_paths:
+        yield f"{unsupported.path} is skipped: {unsupported.reason}"
     yield from survey.scope.notes
     yield from survey.plan.notes
     yield from _file_lines(survey)
@@ -174,11 +174,11 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
                 }
                 for point in plan.points
             ],
-            "refusals": [*survey.scope.refusals, *plan.refusals],
+            "unsupported_paths": [*survey.scope.unsupported_paths, *plan.unsupported_paths],
         }
         print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
         return
-    unsupported = reasons_of(plan.refusals).items()
+    unsupported = reasons_of(plan.unsupported_paths).items()
     for line in (
         *_before(survey),
         *_curves(plan),

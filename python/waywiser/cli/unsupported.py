@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Machine
 from waywiser.words.members import counted, merged
 from waywiser.words.number_format import count
@@ -45,11 +45,11 @@ def all_unsupported_lines(groups: Groups) -> Iterator[str]:
         yield from (f"  {with_sizes(member)}" for member in members)
 
 
-def reasons_of(refusals: Iterable[Refusal]) -> dict[str, list[str]]:
+def reasons_of(unsupported_paths: Iterable[Unsupported]) -> dict[str, list[str]]:
     """The paths and operations by reason."""
     found: dict[str, list[str]] = {}
-    for refusal in refusals:
-        found.setdefault(refusal.reason, []).append(refusal.path)
+    for unsupported in unsupported_paths:
+        found.setdefault(unsupported.reason, []).append(unsupported.path)
     return found
 
 

@@ -126,7 +126,7 @@ def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
 
 
 def _missing(comparison: ProfileComparison) -> Iterator[str]:
-    """Missing paths, but for those of a GPU that is gone, which is a finding by itself."""
+    """Missing paths, but for those of a GPU that is gone, which is a separate finding."""
     gone = set(comparison.missing_gpus)
     for path in comparison.of("missing"):
         if not gone & set(path.devices):
@@ -139,7 +139,7 @@ def _undecided(comparison: ProfileComparison) -> Iterator[str]:
     named = {path.curve for path in suspects}
     hidden = [path for path in comparison.undecided if path.curve not in named]
     if hidden:
-        more = f"; so for {len(hidden) - 1} more headline paths" if hidden[1:] else ""
+        more = f"; the same for {len(hidden) - 1} more headline paths" if hidden[1:] else ""
         yield (
             f"{_could_hide(hidden[0])}{more} (a check has to find {comparison.most_hidden:.0%}): "
             "measure again while nothing else uses the machine"

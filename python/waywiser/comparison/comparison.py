@@ -123,15 +123,15 @@ def _usable(
 ) -> tuple[list[Node], list[str]]:
     """The repeats that are further surveys of the new machine, and a note on each other one."""
     usable, copies = without_copies(repeats)
-    notes = [f"{copy} is a copy of {of}, and repeats nothing" for copy, of in copies]
+    notes = [f"{copy} is a copy of {of}, and is not a repetition" for copy, of in copies]
     for repeat in list(usable):
         same = next((each for each in (*base, *new) if without_copies((each, repeat))[1]), None)
         if same is not None:
-            notes.append(f"{repeat.called} is the survey {same.called}, and repeats nothing")
+            notes.append(f"{repeat.called} is the survey {same.called}, and is not a repetition")
         elif not any(is_same_machine(each, repeat) for each in new):
-            notes.append(f"{repeat.called} is of another machine, and repeats nothing")
+            notes.append(f"{repeat.called} is of another machine, and is not a repetition")
         elif repeat.created < min(each.created for each in new):
-            notes.append(f"{repeat.called} is older than the new survey, and repeats nothing")
+            notes.append(f"{repeat.called} is older than the new survey, and is not a repetition")
         else:
             continue
         usable.remove(repeat)
@@ -167,15 +167,16 @@ def _lacking(
         )
         imported = all(node.tools for node in (*base, *new))
         yield (
-            f"before and now, one process alone measured {of}: how far processes differ is not "
-            f"known, and no change of these can be confirmed; {'' if imported else survey}compare "
+            f"before and now, one process alone measured {of}: the variance between "
+            "processes is not known, and no change of these can be confirmed; "
+            f"{'' if imported else survey}compare "
             "several files of before with several of now"
         )
     improved = any(path.verdict == "improvement" for path in paths)
     if improved and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
         yield (
             f"an improvement that fewer than {SURVEYS_FOR_VARIANCE} surveys of before or of now "
-            "show may be chance: how far surveys of one machine differ is not known"
+            "show may be chance: the variance between surveys is not known"
         )
 
 

@@ -20,7 +20,7 @@ ENVIRONMENT = (
     "transparent_huge_pages", "iommu", "virtualisation", "container", "cpus_allowed",
     "memory_nodes_allowed", "cgroup_cpus", "cuda_driver", "cuda_runtime",
 )  # fmt: skip
-"""What a survey records of a machine that moves numbers and does not change by itself."""
+"""Settings of a machine that a survey records and that change numbers."""
 
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
@@ -50,12 +50,12 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
         if node.unfinished:
             yield (
                 f"{node.called} is unfinished: its survey still runs, or was stopped; "
-                f"waywiser survey --resume -o {node.called} goes on with it"
+                f"continue it with waywiser survey --resume -o {node.called}"
             )
     for node in new:
         for old in base:
             if without_copies((old, node))[1]:
-                yield f"{node.called} is the same survey as {old.called}: it says nothing new"
+                yield f"{node.called} is the same survey as {old.called}: it has no new information"
 
 
 def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
@@ -135,7 +135,7 @@ def _changed(
 
 
 def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
-    """The files that have each value; values that nobody knows are skipped."""
+    """The files that have each value; unknown values are skipped."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         if text := value(node):
@@ -155,7 +155,7 @@ def _and(texts: Sequence[str]) -> str:
 
 
 def _known(text: str) -> str:
-    """Empty for what an import calls unknown: that it is another one nobody can say."""
+    """Empty for what an import calls unknown: then it cannot be compared."""
     return "" if text.split(" ")[0] == "unknown" else text
 
 

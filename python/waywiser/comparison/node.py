@@ -13,7 +13,7 @@ from waywiser.analysis.imported import as_imported, imported_from
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.rows import gpu_states_from
-from waywiser.records import GpuState, Refusal
+from waywiser.records import GpuState, Unsupported
 from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.series.series_summary import SeriesSummary
@@ -49,9 +49,9 @@ class Node(Value, frozen=True):
     created: str = ""
     """UTC, ISO 8601."""
     asked: str = ""
-    """What the survey was asked for, as text: two nodes with equal ones have had the same plan, as
-    far as their machines allowed."""
-    refusals: tuple[Refusal, ...] = ()
+    """The request of the survey, as text: nodes with equal requests have the same plan, except for
+    what their machines do not support."""
+    unsupported_paths: tuple[Unsupported, ...] = ()
     health: tuple[RunHealth, ...] = ()
     links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
     """Links by GPU, those that host memory was copied to or from."""
@@ -97,7 +97,7 @@ def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool =
         file=str(profile.path),
         created=profile.created,
         asked=msgspec.json.encode(asked).decode() if asked else "",
-        refusals=profile.refusals,
+        unsupported_paths=profile.unsupported_paths,
         health=tuple(profile.health()),
         links=_links(frame) if links else {},
         environment=environment,

@@ -16,7 +16,7 @@ from waywiser.series.series_summary import SeriesSummary
 from waywiser.words import Workload
 
 LEFT_OUT = ("skipped", "interrupted")
-"""Kinds of failure that say nothing of the path: somebody's time was over, or patience."""
+"""Kinds of failure that are no property of the path: no time, or an interruption."""
 
 
 def missing(
@@ -36,7 +36,7 @@ def missing(
     survey had no time for it, was not asked for it, did not plan it or is unfinished.
     """
     measured, failures = _measured(after), _failures(after)
-    reasons = {r.path: r.reason for node in new for r in node.refusals}
+    reasons = {r.path: r.reason for node in new for r in node.unsupported_paths}
     replanned = _replanned(base, new)
     asked_alike = len({node.asked for node in (*base, *new)}) == 1
 
@@ -48,15 +48,15 @@ def missing(
             if failure.kind in LEFT_OUT:
                 return "skipped", failure.reason
             return "missing", f"{failure.kind}: {failure.reason}"
-        if refused := _refused(workload, reasons):
-            return "missing" if curve in headlines else "skipped", refused
+        if unsupported_paths := _unsupported_paths(workload, reasons):
+            return "missing" if curve in headlines else "skipped", unsupported_paths
         if any(node.unfinished for node in new):
             return "skipped", "the new survey is unfinished"
         if replanned and _has_nodes(workload, new):
-            planned = "it is no longer planned for what was asked for"
+            planned = "the plan of this version no longer has it"
             return "skipped", f"by waywiser {replanned} {planned}"
         if not asked_alike:
-            return "skipped", "the new survey was not asked for it"
+            return "skipped", "the options of the new survey do not select it"
         if curve in headlines:
             return "missing", "the new survey has not measured it"
         return "skipped", "the new survey did not plan it"
@@ -103,8 +103,8 @@ def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
     return all(named <= {node.index for node in each.machine.numa} for each in new)
 
 
-def _refused(workload: Workload, reasons: Mapping[str, str]) -> str:
-    """Why it was refused: by its own name, as one of its paths, or with all of its kinds."""
+def _unsupported_paths(workload: Workload, reasons: Mapping[str, str]) -> str:
+    """Why it is not supported: by its own name, as one of its paths, or with all of its kinds."""
     paths = [transfer.path for transfer in workload.transfers]
     kinds = [f"{p.source.kind} -> {p.destination.kind} by {p.executor}" for p in paths]
     names = [workload.curve, *map(str, paths), *kinds]

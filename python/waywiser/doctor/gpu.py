@@ -14,7 +14,7 @@ _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""
 
 _BY_CHOICE = frozenset({"clocks set by an administrator", "sync boost", "display clocks"})
-"""Reasons for lower clocks that somebody asked for; the others are trouble."""
+"""Reasons for lower clocks that are settings; the others are problems."""
 
 
 def presence(situation: Situation) -> Iterator[DoctorFinding]:
@@ -29,7 +29,7 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
             f"{len(there)} NVIDIA display devices in /sys/bus/pci/devices"
             if situation.is_live
             else "the machine in the profile",
-            "see the reason; paths of the host are measured all the same",
+            "see the reason; host paths are measured",
         )
     elif situation.backend == "none":
         yield DoctorFinding(
@@ -88,7 +88,7 @@ def _narrow(gpu: Gpu, width: int) -> DoctorFinding:
         "warning",
         f"gpu:{gpu.index} has {width} of {gpu.pcie.width_max} PCIe lanes",
         f"{gpu.name} at {gpu.pci}: x{width} now, x{gpu.pcie.width_max} possible",
-        "reseat the card or its riser, and look at the slot's bifurcation in the firmware",
+        "reseat the card or its riser, and check the bifurcation of the slot in the firmware",
     )
 
 
@@ -101,7 +101,7 @@ def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> DoctorFinding:
             "warning",
             f"gpu:{gpu.index}'s PCIe link stays at generation {generation} of {most} under load",
             evidence + ", read while bytes moved",
-            "look at the link speed in the firmware, at the riser, and for PCIe errors in the log",
+            "check the link speed in the firmware, the riser, and PCIe errors in the kernel log",
         )
     return DoctorFinding(
         "link-generation",
@@ -128,10 +128,10 @@ def clocks(situation: Situation) -> Iterator[DoctorFinding]:
             yield DoctorFinding(
                 "throttling",
                 "info" if reason in _BY_CHOICE else "warning",
-                f"gpu:{gpu.index}'s clocks are held down: {reason}",
+                f"gpu:{gpu.index}'s clocks are reduced: {reason}",
                 evidence,
-                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE shows more; cool it, or ask "
-                "whoever set the limit",
+                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE shows more; improve the "
+                "cooling, or raise the limit",
             )
 
 
@@ -145,7 +145,7 @@ def users(situation: Situation) -> Iterator[DoctorFinding]:
                 f"gpu:{gpu.index} is used by {len(gpu.processes)} other "
                 f"process{'es' if len(gpu.processes) > 1 else ''}",
                 "; ".join(gpu.processes),
-                "a survey leaves it alone unless --share; wait, or choose others with --gpus",
+                "a survey skips it without --share; wait, or select other GPUs with --gpus",
             )
 
 
@@ -160,22 +160,22 @@ def modes(situation: Situation) -> Iterator[DoctorFinding]:
                 f"gpu:{gpu.index} is a MIG instance ({gpu.mig}): its link is shared with the "
                 "others, and there is no peer access",
                 where,
-                "nvidia-smi -mig 0 as root, where the whole GPU is to be measured",
+                "to measure the whole GPU, as root: nvidia-smi -mig 0",
             )
         if gpu.ecc == "off":
             yield DoctorFinding(
                 "ecc",
                 "info",
-                f"gpu:{gpu.index} has ECC off: memory may be faster, and errors go unseen",
+                f"gpu:{gpu.index} has ECC off: memory may be faster, and errors are not detected",
                 where,
-                "compare only with GPUs that have it off too",
+                "compare only with GPUs whose ECC is off",
             )
         if gpu.persistence == "off":
             yield DoctorFinding(
                 "persistence",
                 "warning",
-                f"gpu:{gpu.index} has persistence mode off: the driver lets go of it between "
-                "processes, so each start is slow and clocks are cold",
+                f"gpu:{gpu.index} has persistence mode off: the driver deinitialises it "
+                "between processes, so each start is slow and clocks are low",
                 where,
                 "as root: nvidia-smi -pm 1, or run nvidia-persistenced",
             )

@@ -36,7 +36,7 @@ def huge_pages(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "huge-pages",
             "info",
-            "transparent huge pages are always on: ordinary pageable memory has them too",
+            "transparent huge pages are always on: ordinary pageable memory uses them too",
             f"{path}: {setting}",
             "compare only with machines that have the same setting",
         )
@@ -46,7 +46,7 @@ def huge_pages(situation: Situation) -> Iterator[DoctorFinding]:
             "info",
             "transparent huge pages are off: pageable[pages=huge] gets ordinary pages",
             f"{path}: {setting}",
-            "as root: echo madvise into it",
+            "as root: write madvise into it",
         )
 
 
@@ -58,8 +58,8 @@ def swap(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "swap",
             "warning",
-            f"{used / 2**30:.1f} GiB are swapped out: buffers may be, too",
-            "/proc/meminfo: SwapTotal less SwapFree",
+            f"{used / 2**30:.1f} GiB are swapped out: buffers may be swapped too",
+            "/proc/meminfo: SwapTotal minus SwapFree",
             "wait until memory is free, or give the survey a smaller --memory",
         )
 
@@ -71,8 +71,8 @@ def lock_limit(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "memlock",
             "info",
-            f"only {format_bytes(int(limit))} may be locked: enough for CUDA, which the limit does "
-            "not hold for, but not for RDMA or mlock",
+            f"only {format_bytes(int(limit))} may be locked: enough for CUDA, to which the limit does "
+            "not apply, but not for RDMA or mlock",
             "/proc/self/limits: Max locked memory",
             "ulimit -l unlimited (limits.conf; docker --ulimit memlock=-1)",
         )

@@ -10,7 +10,7 @@ from waywiser.topology.system_files import format_list, parse_list
 
 BUSY_FRACTION = 0.1
 """Load of the CPUs: a load above this (and above one process, since something runs this check)
-means that somebody else's work is being timed too."""
+means that the work of other programs is timed too."""
 
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:
@@ -28,7 +28,8 @@ def governor(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "governor",
             "warning",
-            f"the frequency governor is {', '.join(found)}: cores slow down in between",
+            f"the frequency governor is {', '.join(found)}: cores reduce their clock "
+            "between samples",
             "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
             "as root: cpupower frequency-set -g performance",
         )
@@ -43,7 +44,7 @@ def boost(situation: Situation) -> Iterator[DoctorFinding]:
             "info",
             "turbo is on: clocks depend on temperature and on what other cores do",
             "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost",
-            "leave it for realistic numbers; compare only with machines that have it too",
+            "keep it for realistic numbers; compare only with machines that use it too",
         )
     elif state == "off":
         yield DoctorFinding(
@@ -77,8 +78,8 @@ def quota(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "cpu-quota",
             "warning",
-            f"the cgroup allows {limit:g} CPUs' time for {usable} CPUs: copies by many threads "
-            "will be stopped in the middle",
+            f"the cgroup allows the time of {limit:g} CPUs for {usable} CPUs: copies by many "
+            "threads will be throttled",
             "cpu.max or cpu.cfs_quota_us of this process's cgroup",
             "run without the quota (docker --cpus, Kubernetes limits), or with a cpuset instead",
         )
@@ -97,7 +98,7 @@ def cpuset(situation: Situation) -> Iterator[DoctorFinding]:
             "info",
             f"this process may use {len(online) - len(missing)} of {len(online)} CPUs",
             f"not CPUs {format_list(missing)}",
-            "start it outside the cpuset (taskset, container, batch system) to measure the rest",
+            "to measure the rest, start it outside the cpuset (taskset, container, batch system)",
         )
 
 

@@ -18,15 +18,16 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "hidden-topology",
             "warning",
-            f"{machine.virtual} does not show which memory is near which GPU, and may hide sockets",
+            f"{machine.virtual} does not show which memory is local to which GPU, and may hide "
+            "sockets",
             "numa_node is -1 for every GPU",
-            "trust measured locality only; virtual CPUs may move between sockets within seconds",
+            "use measured locality only; virtual CPUs may move between sockets within seconds",
         )
     else:
         yield DoctorFinding(
             "virtualisation",
             "info",
-            f"a virtual machine ({machine.virtual}): neighbours on the same host are not seen",
+            f"a virtual machine ({machine.virtual}): load of its neighbours is not visible",
             "the processor's hypervisor flag or the firmware's tables",
             "",
         )

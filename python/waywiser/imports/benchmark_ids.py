@@ -1,6 +1,6 @@
 """Which places and how many bytes a benchmark of Comm|Scope is about.
 
-Counters are believed before the name: its arguments changed their order between versions, and
+Counters have priority over the name: its arguments changed their order between versions, and
 counters were named differently in each family.
 """
 
@@ -64,7 +64,7 @@ class Benchmark:
         counted = self.counters.get("bytes", 0.0)
         if counted >= 1:
             if counted != int(counted) or counted > 2**MOST_EXPONENT:
-                raise NoCounterpart("its counter 'bytes' is no size")
+                raise NoCounterpart("its counter 'bytes' is not a size")
             return int(counted)
         exponent = self.name.exponent
         if exponent is None and self.name.arguments:
@@ -72,7 +72,7 @@ class Benchmark:
         if exponent is None:
             raise NoCounterpart("neither its name nor a counter gives how many bytes it moves")
         if not 0 <= exponent <= MOST_EXPONENT:
-            raise NoCounterpart(f"2^{exponent} is no size")
+            raise NoCounterpart(f"2^{exponent} is not a size")
         return 1 << exponent
 
     def host_and_gpu(self) -> tuple[int, int]:
@@ -135,5 +135,5 @@ class Benchmark:
 
 def _place(value: float) -> int:
     if value != int(value) or not 0 <= value < MOST_PLACES:
-        raise NoCounterpart(f"{value:g} is the number of no GPU or NUMA node")
+        raise NoCounterpart(f"{value:g} is not the number of a GPU or NUMA node")
     return int(value)

@@ -105,7 +105,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(
         ),
         (
             r"NUMA_(?:RD|WR)|NUMA/(?:RD|WR)",
-            make.without("it reads or writes without copying, and a copy does both"),
+            make.without("it only reads or only writes, and a copy does both"),
         ),
         (
             r"Comm_3d_.*",
@@ -113,7 +113,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(
         ),
         (
             r".*(?:GPUToHostMt|GPUThreads)",
-            make.without("how many threads took part is not what a parameter here says"),
+            make.without("no parameter here means the number of threads that took part"),
         ),
     )
 )

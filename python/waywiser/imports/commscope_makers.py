@@ -26,14 +26,14 @@ from waywiser.words import (
 
 KINDS = {"Host": "pageable", "Pageable": "pageable", "NUMA": "pageable", "Pinned": "pinned",
          "WC": "write-combined", "GPU": "device"}  # fmt: skip
-"""Their words for memory -> ours."""
+"""Words of Comm|Scope for memory -> those of Waywiser."""
 
 WALK_STRIDE = 2**20
 """Bytes from one page to the next in the benchmarks of page fault latency."""
 
 
 class Counterpart(Value, frozen=True):
-    """One of their benchmarks as ours."""
+    """A benchmark of Comm|Scope as one of Waywiser."""
 
     workload: Workload
     mode: TimingMode
@@ -214,7 +214,7 @@ def _touched_in_place(
     match: re.Match[str], subject: Benchmark, toucher: Place, owner: Place
 ) -> Workload:
     if toucher.kind == "numa":
-        raise NoCounterpart("a CPU that reaches into a GPU's memory has no counterpart here")
+        raise NoCounterpart("CPU access to the memory of a GPU has no counterpart here")
     kind = "device" if owner.kind == "gpu" else "pinned"
     theirs, own = Memory(kind, owner), Memory("device", toucher)
     cache = _cache(match, False)
@@ -268,10 +268,10 @@ def walk(match: re.Match[str], subject: Benchmark) -> Counterpart:
 def without(reason: str) -> Maker:
     """A maker for known families that have no counterpart here."""
 
-    def refuse(match: re.Match[str], subject: Benchmark) -> Counterpart:
+    def not_imported(match: re.Match[str], subject: Benchmark) -> Counterpart:
         raise NoCounterpart(reason)
 
-    return refuse
+    return not_imported
 
 
 def operation(name: str, *, at: str, sized: bool = False) -> Maker:

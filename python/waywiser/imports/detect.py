@@ -1,4 +1,4 @@
-"""Which format a file has, by its content; its name is nobody's promise."""
+"""Which format a file has, by its content, and not by its name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.imports import google_benchmark, nccl, nvbandwidth, osu
-from waywiser.imports.errors import ImportRefused, UnknownFormat
+from waywiser.imports.errors import ImportFailed, UnknownFormat
 from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.reading import parse_json, read_text
 
 FORMATS = {
     "nvbandwidth": "nvbandwidth -j",
     "google-benchmark": "Google Benchmark's JSON, of Comm|Scope and its ancestors",
-    "google-benchmark-csv": "Google Benchmark's CSV, of the same",
+    "google-benchmark-csv": "Google Benchmark's CSV, of the same tools",
     "osu": "text of the OSU micro-benchmarks",
     "nccl": "nccl-tests -J",
 }
@@ -36,15 +36,15 @@ _OSU_TITLE = re.compile(r"^[ \t]{0,20}# OSU ", re.MULTILINE)
 
 
 def require_format(name: str) -> None:
-    """Raises `ImportRefused` for a name that is no format."""
+    """Raises `ImportFailed` for a name that is not a format."""
     if name not in FORMATS:
-        raise ImportRefused(f"{name!r} is no format", remedy=f"write {', '.join(FORMATS)}")
+        raise ImportFailed(f"{name!r} is not a format", remedy=f"write {', '.join(FORMATS)}")
 
 
 def read(path: Path, format: str | None = None) -> ForeignFile:
     """What the file says, in the format that it shows or that is named.
 
-    Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportRefused` for a
+    Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportFailed` for a
     file that is too large or cannot be read.
     """
     where = str(path)
@@ -61,7 +61,7 @@ def read(path: Path, format: str | None = None) -> ForeignFile:
 
 
 def _shown(text: str) -> str | None:
-    """What a text that is no JSON seems to be."""
+    """The format of a text that is not JSON."""
     if text.lstrip()[:1] in ("{", "["):
         return None
     if _CSV_HEADER.search(text):
@@ -82,5 +82,5 @@ def _json_format(value: Any, where: str) -> str:
 
 def _unknown(where: str) -> UnknownFormat:
     return UnknownFormat(
-        "is of no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
+        "has no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
     )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from waywiser.words import WaywiserError
 
 
-class ImportRefused(WaywiserError):
+class ImportFailed(WaywiserError):
     """A file, or several together, that cannot be imported. ``exit_code`` is 2."""
 
 
-class EmptyFile(ImportRefused):
+class EmptyFile(ImportFailed):
     """A file without a single byte of content, as a benchmark that never ran leaves behind."""
 
 
-class Malformed(ImportRefused):
+class Malformed(ImportFailed):
     """A file of a known format that breaks its rules: where, what was expected."""
 
 
-class UnknownFormat(ImportRefused):
+class UnknownFormat(ImportFailed):
     """A file that is of none of the formats."""

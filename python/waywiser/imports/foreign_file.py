@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.records import Failure, Refusal, Samples
+from waywiser.records import Failure, Samples, Unsupported
 from waywiser.words import TimingMode, Value, Workload
 
 
@@ -59,5 +59,5 @@ class ForeignFile(Value, frozen=True):
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What else the file says of how it was made, under its own names."""
     measured: tuple[ForeignSeries, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    unsupported_paths: tuple[Unsupported, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""

@@ -3,7 +3,7 @@
 A repetition is a sample: ``real_time`` per iteration, as many executions batched into it as it had
 iterations. Rows that sum up repetitions (``_mean``, ``_median``, ``_cv``, which may be bare NaN)
 are left out where the repetitions are there; where they are not, the median, or else the mean, is
-one sample that is marked as somebody else's summary, with their standard deviation beside. What
+one sample that is marked as the summary of another tool, with its standard deviation. What
 the benchmarks mean is defined in `waywiser.imports.commscope`.
 """
 
@@ -26,7 +26,7 @@ from waywiser.imports.errors import Malformed
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.walk import walk_of
-from waywiser.records import SUMMARY, Failure, Refusal, Samples
+from waywiser.records import SUMMARY, Failure, Samples, Unsupported
 from waywiser.words import Operation, TimingMode, WordError, Workload
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -78,7 +78,7 @@ def read_json(value: Any, where: str) -> ForeignFile:
     entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")
     rows = [_json_row(entry, f"{where}: benchmarks[{n}]") for n, entry in enumerate(entries)]
     date = text_of(context.get("date", ""), f"{where}: context.date")
-    measured, refusals = _gather(rows, ours="waywiser" in context)
+    measured, unsupported_paths = _gather(rows, ours="waywiser" in context)
     return ForeignFile(
         format="google-benchmark",
         tool="Google Benchmark",
@@ -88,7 +88,7 @@ def read_json(value: Any, where: str) -> ForeignFile:
         hostname=text_of(context.get("host_name", ""), f"{where}: context.host_name"),
         environment=plain(context, CONTEXT),
         measured=tuple(measured),
-        refusals=tuple(refusals),
+        unsupported_paths=tuple(unsupported_paths),
     )
 
 
@@ -109,12 +109,12 @@ def read_csv(text: str, where: str) -> ForeignFile:
     except csv.Error as error:
         place = f"{where}:{first + reader.line_num}"
         raise Malformed(f"is not CSV: {error}", where=place) from error
-    measured, refusals = _gather(rows)
+    measured, unsupported_paths = _gather(rows)
     return ForeignFile(
         format="google-benchmark-csv",
         tool="Google Benchmark",
         measured=tuple(measured),
-        refusals=tuple(refusals),
+        unsupported_paths=tuple(unsupported_paths),
     )
 
 
@@ -151,7 +151,7 @@ def _json_row(value: Any, where: str) -> BenchmarkRow:
         return BenchmarkRow(plain_name, aggregate, spread, 0, counters, error, label, mode)
     unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
     if unit not in SECONDS:
-        raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
+        raise Malformed(f"{unit!r} is not a unit of time", where=f"{where}.time_unit")
     return BenchmarkRow(
         plain_name,
         aggregate,
@@ -180,7 +180,9 @@ def _is_number(value: Any) -> bool:
 def _error(entry: dict[str, Any], where: str) -> str:
     for flag, message in (("error_occurred", "error_message"), ("skipped", "skip_message")):
         if entry.get(flag) is True:
-            return text_of(entry.get(message, ""), f"{where}.{message}") or "it says not what"
+            return text_of(entry.get(message, ""), f"{where}.{message}") or (
+                "it does not give the reason"
+            )
     return ""
 
 
@@ -198,7 +200,7 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Benchm
         return BenchmarkRow(name, aggregate, spread, 0, {}, "")
     unit = cells.get("time_unit", "ns")
     if unit not in SECONDS:
-        raise Malformed(f"{clipped(unit, 40)!r} is no unit of time", where=where)
+        raise Malformed(f"{clipped(unit, 40)!r} is not a unit of time", where=where)
     counters = {
         key: number
         for key, cell in cells.items()
@@ -235,7 +237,7 @@ def _iterations(count: float, where: str) -> int:
 
 def _gather(
     rows: Iterable[BenchmarkRow], ours: bool = False
-) -> tuple[list[ForeignSeries], list[Refusal]]:
+) -> tuple[list[ForeignSeries], list[Unsupported]]:
     """Rows of one name, however far apart, are one set of repetitions; in a file that was exported
     here, those of one block."""
     sets: dict[tuple[str, float], list[BenchmarkRow]] = {}
@@ -243,7 +245,7 @@ def _gather(
         block = row.counters.get("block", 0.0) if ours else 0.0
         sets.setdefault((row.name, block), []).append(row)
     measured: list[ForeignSeries] = []
-    refusals: dict[str, Refusal] = {}
+    unsupported_paths: dict[str, Unsupported] = {}
     walks: dict[str, list[tuple[ForeignSeries, int]]] = {}
     for (name, _), group in sets.items():
         parsed = parse_name(name)
@@ -251,7 +253,7 @@ def _gather(
             counters = next((row.counters for row in group if row.counters), {})
             found = labelled(group[0]) if ours else counterpart(parsed, counters)
         except NoCounterpart as reason:
-            refusals.setdefault(parsed.family, Refusal(parsed.family, str(reason)))
+            unsupported_paths.setdefault(parsed.family, Unsupported(parsed.family, str(reason)))
             continue
         one = _measured(name, parsed.family, found, group)
         if found.steps and one.failure is None:
@@ -260,11 +262,11 @@ def _gather(
             measured.append(one)
     for group_of_walks in walks.values():
         walked = walk_of(group_of_walks)
-        if isinstance(walked, Refusal):
-            refusals.setdefault(walked.path, walked)
+        if isinstance(walked, Unsupported):
+            unsupported_paths.setdefault(walked.path, walked)
         else:
             measured.append(walked)
-    return measured, list(refusals.values())
+    return measured, list(unsupported_paths.values())
 
 
 def labelled(row: BenchmarkRow) -> Counterpart:
@@ -275,7 +277,7 @@ def labelled(row: BenchmarkRow) -> Counterpart:
             return Counterpart(Workload.parse(row.label), row.mode)
         return Counterpart(Workload(operation=Operation.parse(row.label)), row.mode)
     except WordError as error:
-        raise NoCounterpart(f"its label is no workload: {error}") from None
+        raise NoCounterpart(f"its label is not a workload: {error}") from None
 
 
 def _measured(

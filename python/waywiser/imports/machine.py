@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from waywiser.imports.errors import ImportRefused
+from waywiser.imports.errors import ImportFailed
 from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture
@@ -29,9 +29,9 @@ LONGEST_NAME = 253
 UNKNOWN = "unknown processor"
 
 LITTLE = (
-    "made of result files that do not describe the machine: links, clocks, memory sizes and what "
-    "is near to what are not known, peer access only where it was used, and each NUMA node is "
-    "taken for a package of its own (name a capture or hwloc XML with --topology)"
+    "made of result files that do not describe the machine: links, clocks, memory sizes and the "
+    "NUMA node of each GPU are not known, peer access is known only for what used it, and each "
+    "NUMA node counts as a package of its own (name a capture or hwloc XML with --topology)"
 )
 RANKS = (
     "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
@@ -40,18 +40,18 @@ RANKS = (
 
 
 def require_name(name: str) -> None:
-    """Raises `ImportRefused` for a name of a machine that is empty, overlong or not printable."""
+    """Raises `ImportFailed` for a name of a machine that is empty, overlong or not printable."""
     if not name.strip():
-        raise ImportRefused("the name is empty", where="--machine", remedy="write a name")
+        raise ImportFailed("the name is empty", where="--machine", remedy="write a name")
     if len(name) > LONGEST_NAME:
-        raise ImportRefused(
+        raise ImportFailed(
             f"the name has {len(name):,} characters, and at most {LONGEST_NAME} are allowed",
             where="--machine",
             remedy="write a shorter name",
         )
     for position, character in enumerate(name, 1):
         if not character.isprintable():
-            raise ImportRefused(
+            raise ImportFailed(
                 f"character {position} of the name is U+{ord(character):04X}, which is not "
                 "printable",
                 where="--machine",
@@ -60,13 +60,13 @@ def require_name(name: str) -> None:
 
 
 def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
-    """``name``, or the one host that all files are of. Raises `ImportRefused` for several."""
+    """``name``, or the one host that all files are of. Raises `ImportFailed` for several."""
     if name is not None:
         return name
     hosts = sorted({each.hostname for each in found if each.hostname})
     if len(hosts) > 1:
         listed = ", ".join(hosts[:4]) + (" …" if len(hosts) > 4 else "")
-        raise ImportRefused(
+        raise ImportFailed(
             f"the files are of {len(hosts)} machines: {listed}",
             remedy="import each machine's into a profile of its own, or say that they are one with "
             "--machine NAME",
@@ -75,7 +75,7 @@ def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
 
 
 def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | None) -> Machine:
-    """The machine of all files together. Raises `ImportRefused` if the files are of several, or
+    """The machine of all files together. Raises `ImportFailed` if the files are of several, or
     name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
     workloads = [measured.workload for each in found for measured in each.measured]
     hostname = hostname_of(found, name)
@@ -138,7 +138,7 @@ def _gpus(found: Sequence[ForeignFile], named: Iterable[int]) -> Iterator[Gpu]:
 
 
 def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
-    """Pairs of GPUs, both ways round, between which something was measured that takes direct
+    """Pairs of GPUs, in both orders, between which something was measured that needs direct
     access: a copy that is not said to go without, or a kernel that reached into the other's."""
     for measured in (each for one in found for each in one.measured if len(each.samples)):
         for transfer in measured.workload.transfers:
@@ -158,7 +158,7 @@ def _require_same_models(found: Sequence[ForeignFile], machine: Machine, topolog
     for gpu in (gpu for each in found for gpu in each.gpus if gpu.name):
         name, other = gpu.name.lower(), theirs.get(gpu.index, "")
         if other and name not in other and other not in name:
-            raise ImportRefused(
+            raise ImportFailed(
                 f"the results are of {gpu.name} at gpu:{gpu.index}, where this machine has "
                 f"{next(each.name for each in machine.gpus if each.index == gpu.index)}",
                 where=str(topology),
@@ -175,8 +175,8 @@ def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Pa
             continue
         for place in workload.named_places:
             if place not in known:
-                raise ImportRefused(
-                    f"the results are about {place}, which this machine has not",
+                raise ImportFailed(
+                    f"the results are about {place}, which this machine does not have",
                     where=str(topology),
                     remedy="name the topology of the machine that was measured",
                 )

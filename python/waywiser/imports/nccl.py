@@ -3,8 +3,8 @@
 Collectives that only move bytes have a counterpart: the transfers that they amount to, started
 together, by the executor ``nccl``; ``gpu:N`` is the GPU of rank N. Those that also add (all_reduce,
 reduce, reduce_scatter) have none. With ``-I`` every iteration is a sample; without, the one time is
-a mean over iterations, and marked as such. Times are in microseconds. ``env`` is never kept: it is
-the environment of whoever ran it.
+a mean over iterations, and marked as such. Times are in microseconds. ``env`` is not stored: it is
+the environment of the user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from waywiser.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
 from waywiser.imports.google_benchmark import started
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.summary import is_time, summary
-from waywiser.records import Failure, Refusal, Samples
+from waywiser.records import Failure, Samples, Unsupported
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 
 MOST_RANKS = 64
@@ -66,10 +66,10 @@ def read(value: Any, where: str) -> ForeignFile:
     gpus = tuple(_gpus(config, where))
     collective = _collective(arguments)
     measured: list[ForeignSeries] = []
-    refusals: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     reason = _why_not(collective, len(gpus))
     if reason:
-        refusals.append(Refusal(collective or "an unknown collective", reason))
+        unsupported_paths.append(Unsupported(collective or "an unknown collective", reason))
     else:
         for n, row in enumerate(rows):
             measured += _measured(row, collective, len(gpus), f"{where}: results[{n}]")
@@ -86,7 +86,7 @@ def read(value: Any, where: str) -> ForeignFile:
         gpus=gpus,
         environment={"args": clipped(" ".join(arguments))} | plain(config, _PLAIN_CONFIG),
         measured=tuple(measured),
-        refusals=tuple(refusals),
+        unsupported_paths=tuple(unsupported_paths),
     )
 
 
@@ -143,7 +143,7 @@ def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[F
         raise Malformed(f"{size} bytes", where=f"{where}.size")
     text = text_of(row.get("root", "0"), f"{where}.root")
     if not _ROOT.match(text):
-        raise Malformed("the root is no rank", where=f"{where}.root")
+        raise Malformed("the root is not a rank", where=f"{where}.root")
     root = max(0, int(text))
     pairs, shared = COLLECTIVES[collective]
     each = size // ranks if shared else size

@@ -1,8 +1,8 @@
 """The JSON of nvbandwidth (``-j``, 0.5 and later).
 
-Figures are medians or means of samples that are not kept, so each is a summary; the buffer's size
-is not kept either, and the tool's default is assumed, which a rate does not depend on. Host memory
-is page-locked, on the node near the GPU. The meaning of the cases is in
+Figures are medians or means without their samples, so each is a summary; the buffer's size is
+not stored either: the tool's default is assumed, on which a bandwidth does not depend. Host
+memory is page-locked, on the node near the GPU. The meaning of the cases is in
 `waywiser.imports.nvbandwidth_cases`.
 """
 
@@ -17,7 +17,7 @@ from waywiser.imports.errors import Malformed
 from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.imports.nvbandwidth_cases import MOST_GPUS, Case, Matrix, measured_of, rows_of
 from waywiser.imports.reading import clipped, list_of, object_of, text_of
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 
 _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-fA-F:.]+)\))?"
                   r"(?:: \((?P<host>[^()]*)\))?\s*$")  # fmt: skip
@@ -28,18 +28,20 @@ def read(value: Any, where: str) -> ForeignFile:
     top = object_of(object_of(value, where).get("nvbandwidth"), f"{where}: nvbandwidth")
     gpus = tuple(_gpus(top, f"{where}: nvbandwidth.GPU Device list"))
     cases: dict[str, Case] = {}
-    refusals: dict[str, Refusal] = {}
+    unsupported_paths: dict[str, Unsupported] = {}
     failures: dict[str, str] = {}
     entries = list_of(top.get("testcases", []), f"{where}: nvbandwidth.testcases")
     for n, each in enumerate(entries):
         _enter(object_of(each, f"{where}: testcases[{n}]"), f"{where}: testcases[{n}]",
-               cases, refusals, failures)  # fmt: skip
-    measured = list(measured_of(cases, refusals))
+               cases, unsupported_paths, failures)  # fmt: skip
+    measured = list(measured_of(cases, unsupported_paths))
     for name, reason in failures.items():
-        refusals.setdefault(name, Refusal(name, f"it failed: {reason}"))
+        unsupported_paths.setdefault(name, Unsupported(name, f"it failed: {reason}"))
     said = text_of(top.get("error", ""), f"{where}: nvbandwidth.error")
     if said and not measured:
-        refusals.setdefault("nvbandwidth", Refusal("nvbandwidth", f"it failed: {said}"))
+        unsupported_paths.setdefault(
+            "nvbandwidth", Unsupported("nvbandwidth", f"it failed: {said}")
+        )
     return ForeignFile(
         format="nvbandwidth",
         tool="nvbandwidth",
@@ -50,7 +52,7 @@ def read(value: Any, where: str) -> ForeignFile:
         gpus=gpus,
         environment={"warning": clipped(str(top["warning"]))} if "warning" in top else {},
         measured=tuple(measured),
-        refusals=tuple(refusals.values()),
+        unsupported_paths=tuple(unsupported_paths.values()),
     )
 
 
@@ -86,7 +88,7 @@ def _enter(
     entry: dict[str, Any],
     where: str,
     cases: dict[str, Case],
-    refusals: dict[str, Refusal],
+    unsupported_paths: dict[str, Unsupported],
     failures: dict[str, str],
 ) -> None:
     name = text_of(entry.get("name"), f"{where}.name")
@@ -96,14 +98,16 @@ def _enter(
             name, _matrix(name, entry.get("bandwidth_matrix"), f"{where}.bandwidth_matrix")
         )
     elif status == "Waived":
-        reason = "nvbandwidth waived it: the machine lacks what it needs"
-        refusals[name] = Refusal(name, reason)
+        reason = "nvbandwidth waived it: the machine does not have what it needs"
+        unsupported_paths[name] = Unsupported(name, reason)
     elif status in ("Error", "ERROR"):
-        failures[name] = text_of(entry.get("error", ""), f"{where}.error") or "it says not why"
+        failures[name] = text_of(entry.get("error", ""), f"{where}.error") or (
+            "it does not give the reason"
+        )
     elif status == "Running":  # an error adds a second entry; without one, it never ended
-        failures.setdefault(name, "it never ended")
+        failures.setdefault(name, "it did not end")
     else:
-        raise Malformed(f"{clipped(status, 40)!r} is no status", where=f"{where}.status")
+        raise Malformed(f"{clipped(status, 40)!r} is not a status", where=f"{where}.status")
 
 
 def _matrix(name: str, value: Any, where: str) -> Matrix:

@@ -5,7 +5,7 @@ column's GPU to the row's and a *write* from the row's to the column's, whatever
 description says.
 
 Of copies while others run (``bidirectional``, ``all_to_host``, ``host_to_all``) each figure is the
-rate of one of them, from a run of its own, while the others were kept going. Together they are one
+rate of one of them, from its own run, while the others ran. Together they are one
 workload here: every transfer with its own time, the whole as long as its slowest.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from waywiser.imports.foreign_file import ForeignSeries
 from waywiser.imports.nearby import ALLOCATED, ANYWHERE
 from waywiser.imports.summary import is_time, summary
-from waywiser.records import Failure, Refusal
+from waywiser.records import Failure, Unsupported
 from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload
 
 BYTES = 512 * 2**20
@@ -30,8 +30,8 @@ LATENCY_BYTES = 2 * 2**20
 MOST_GPUS = 1024
 
 ASSUMED = "the size of its buffers is unknown: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is near each GPU: on the node that a topology shows, else called numa:0"
-TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
+NODE = "its host memory is local to each GPU: on the node that a topology shows, else named numa:0"
+TOGETHER = "each transfer was timed in its own run while the others ran"
 NOTHING = "it has no figure, or Waywiser has no counterpart of it"
 
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
@@ -66,8 +66,10 @@ def rows_of(name: str, columns: int) -> int:
     return 1 if _ONE_ROW.fullmatch(what) else 0
 
 
-def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[ForeignSeries]:
-    """Every series of the cases; what has none is added to ``refusals``, by name."""
+def measured_of(
+    cases: Mapping[str, Case], unsupported_paths: dict[str, Unsupported]
+) -> Iterator[ForeignSeries]:
+    """Every series of the cases; what has none is added to ``unsupported_paths``, by name."""
     for case in cases.values():
         parts = _PARTS.match(case.name)
         what, by = (parts["what"], parts["by"]) if parts else (case.name, "ce")
@@ -76,7 +78,7 @@ def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iter
         other = _other_way(case.name)
         if not made and other not in cases:
             reason = f"it has one direction of two, and {other} is missing" if other else NOTHING
-            refusals.setdefault(case.name, Refusal(case.name, reason))
+            unsupported_paths.setdefault(case.name, Unsupported(case.name, reason))
         yield from made
 
 
@@ -246,7 +248,7 @@ def _chased(
 ) -> ForeignSeries:
     parameters = {"bytes": str(LATENCY_BYTES), "memory": memory}
     seconds = nanoseconds * 1e-9
-    failure = None if is_time(seconds) else Failure("foreign", "its figure is no time")
+    failure = None if is_time(seconds) else Failure("foreign", "its figure is not a time")
     return ForeignSeries(
         name=name,
         family=name,

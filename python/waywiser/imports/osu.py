@@ -16,7 +16,7 @@ from waywiser.imports.errors import Malformed
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.reading import clipped
 from waywiser.imports.summary import is_time, summary
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
 
 _TITLE = re.compile(
@@ -72,7 +72,7 @@ def read(text: str, where: str) -> ForeignFile:
     if not starts:
         raise Malformed("no title that begins with # OSU MPI", where=where)
     measured: list[ForeignSeries] = []
-    refusals: dict[str, Refusal] = {}
+    unsupported_paths: dict[str, Unsupported] = {}
     version = ""
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         table = _table(lines, start, end, where)
@@ -80,17 +80,17 @@ def read(text: str, where: str) -> ForeignFile:
         test = TESTS.get(table.what)
         if not test:
             reason = "only point-to-point latency and bandwidth have a counterpart here"
-            refusals.setdefault(table.title, Refusal(table.title, reason))
+            unsupported_paths.setdefault(table.title, Unsupported(table.title, reason))
             continue
         measured += _measured(table, test)
-        for refusal in _unusable(table):
-            refusals.setdefault(refusal.path, refusal)
+        for unsupported in _unusable(table):
+            unsupported_paths.setdefault(unsupported.path, unsupported)
     return ForeignFile(
         format="osu",
         tool="OSU micro-benchmarks",
         version=version,
         measured=tuple(measured),
-        refusals=tuple(refusals.values()),
+        unsupported_paths=tuple(unsupported_paths.values()),
     )
 
 
@@ -148,7 +148,11 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
             found = _COMMAND_BUFFERS.search(command["rest"])
             return (found["send"], found["to"], "") if found else ("H", "H", "")
     if "-" in mpi:  # MPI-CUDA, MPI-ROCM: built for GPUs, and asked to use them
-        return "D", "D", "where the buffers were is unknown: on GPUs, as the title suggests"
+        return (
+            "D",
+            "D",
+            ("the place of the buffers is unknown: GPUs are assumed, as the title suggests"),
+        )
     return "H", "H", ""
 
 
@@ -177,12 +181,12 @@ def _measured(table: OsuTable, test: str) -> Iterator[ForeignSeries]:
         )
 
 
-def _unusable(table: OsuTable) -> Iterator[Refusal]:
+def _unusable(table: OsuTable) -> Iterator[Unsupported]:
     for size, value in table.rows:
         if size in table.failed:
-            reason = "the bytes did not arrive right, as the tool's validation says"
-            yield Refusal(f"{table.title}, {size}", reason)
+            reason = "the tool's validation found wrong bytes"
+            yield Unsupported(f"{table.title}, {size}", reason)
         elif size == 0:
-            yield Refusal(f"{table.title}, 0", "a message of no bytes moves none")
+            yield Unsupported(f"{table.title}, 0", "the message has 0 bytes")
         elif value == 0:
-            yield Refusal(f"{table.title}, {size}", "its figure is 0")
+            yield Unsupported(f"{table.title}, {size}", "its figure is 0")

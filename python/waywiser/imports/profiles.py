@@ -17,13 +17,13 @@ import msgspec
 from msgspec.structs import replace
 
 from waywiser.imports import detect
-from waywiser.imports.errors import EmptyFile, ImportRefused, UnknownFormat
+from waywiser.imports.errors import EmptyFile, ImportFailed, UnknownFormat
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.machine import machine_of, require_name
 from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
-from waywiser.records import Refusal, Visit
+from waywiser.records import Unsupported, Visit
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Machine
@@ -59,7 +59,7 @@ class Imported(Value, frozen=True):
     failed: int
     """Visits that have no samples, since the other tool failed there."""
     series: int
-    refusals: tuple[Refusal, ...]
+    unsupported_paths: tuple[Unsupported, ...]
 
 
 def import_files(
@@ -75,7 +75,7 @@ def import_files(
 
     Some files are skipped and listed with the reason: an empty file among others, a file with the
     same results as another, and a file of a folder that cannot be read or is of no known format.
-    Raises `ImportRefused` for anything that is wrong with a file of ``paths`` or with the name
+    Raises `ImportFailed` for anything that is wrong with a file of ``paths`` or with the name
     ``machine``, for files without one result that has a counterpart here, and for files of several
     machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
     """
@@ -90,7 +90,7 @@ def import_files(
         known = machine_from(load_capture(topology))
         files = [_near(each, known) for each in files]
     described = machine_of([each.found for each in files if each.found], machine, topology)
-    refusals = tuple(_refusals(files))
+    unsupported_paths = tuple(_unsupported_paths(files))
     blocks = list(_blocks(files))
     write_profile(
         output,
@@ -98,25 +98,27 @@ def import_files(
         {"imported": [_provenance(each) for each in files]},
         (_visit(each, measured, block) for each, measured, block in blocks),
         plan_json=msgspec.json.encode(_plan(blocks)),
-        refusals=refusals,
+        unsupported_paths=unsupported_paths,
         command=command,
     )
     identities = {measured.workload.identity for _, measured, _ in blocks}
     failed = sum(measured.failure is not None for _, measured, _ in blocks)
-    return Imported(described, tuple(files), len(blocks), failed, len(identities), refusals)
+    return Imported(
+        described, tuple(files), len(blocks), failed, len(identities), unsupported_paths
+    )
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
     """The files named, and of a folder those that may be results, by name.
 
-    Raises `ImportRefused` for nothing to read, and for more than `MOST_FILES`.
+    Raises `ImportFailed` for nothing to read, and for more than `MOST_FILES`.
     """
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = _results_in(path)
             if not inside:
-                raise ImportRefused(
+                raise ImportFailed(
                     f"has no file that ends in {', '.join(IN_FOLDERS)}",
                     where=str(path),
                     remedy="name the files",
@@ -125,12 +127,12 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         else:
             files.append(path)
     if not files or len(files) > MOST_FILES:
-        raise ImportRefused(f"{len(files)} files", remedy=f"name 1 to {MOST_FILES:,}")
+        raise ImportFailed(f"{len(files)} files", remedy=f"name 1 to {MOST_FILES:,}")
     return files
 
 
 def _results_in(folder: Path) -> list[Path]:
-    """Raises `ImportRefused` if the folder cannot be read."""
+    """Raises `ImportFailed` if the folder cannot be read."""
     try:
         return sorted(
             each
@@ -138,30 +140,30 @@ def _results_in(folder: Path) -> list[Path]:
             if each.suffix.lower() in IN_FOLDERS and not each.name.startswith(".")
         )
     except OSError as error:
-        raise ImportRefused(
+        raise ImportFailed(
             f"cannot be read: {error.strerror or error}", where=str(folder), remedy="ask its owner"
         ) from error
 
 
 def _read(path: Path, format: str | None, named: bool) -> ReadFile:
-    """Raises `ImportRefused` for a bad file that is ``named``; one of a folder is skipped with the
+    """Raises `ImportFailed` for a bad file that is ``named``; one of a folder is skipped with the
     reason."""
     found, left_out = None, ""
     try:
         found = detect.read(path, format)
     except EmptyFile:
         left_out = EMPTY
-    except ImportRefused as error:
+    except ImportFailed as error:
         if named:
             raise
         left_out = _reason(error, path)
     return ReadFile(clipped(path.name), found, _modified(path), left_out)
 
 
-def _reason(error: ImportRefused, path: Path) -> str:
+def _reason(error: ImportFailed, path: Path) -> str:
     """Why a file of a folder is skipped, with the place in the file if the error has one."""
     if isinstance(error, UnknownFormat):
-        return "a file of the folder is of no format that can be imported"
+        return "a file of the folder has no format that can be imported"
     place = error.where.removeprefix(str(path)).lstrip(": ")
     if not place:
         return error.what
@@ -186,7 +188,9 @@ def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
         if file.found is not None:
             digest = hashlib.sha256(msgspec.json.encode(file.found)).digest()
             if digest in seen:
-                file = replace(file, found=None, left_out=f"it says the same as {seen[digest]}")
+                file = replace(
+                    file, found=None, left_out=f"it has the same content as {seen[digest]}"
+                )
             else:
                 seen[digest] = file.name
         kept.append(file)
@@ -201,23 +205,23 @@ def _near(file: ReadFile, machine: Machine) -> ReadFile:
 
 def _require_results(files: Sequence[ReadFile]) -> None:
     if not any(each.found for each in files):
-        raise ImportRefused(files[0].left_out, where=files[0].name, remedy="name result files")
+        raise ImportFailed(files[0].left_out, where=files[0].name, remedy="name result files")
     if any(each.found and each.found.measured for each in files):
         return
-    reasons = {refusal.reason: each.name for each in files if each.found
-               for refusal in each.found.refusals}  # fmt: skip
+    reasons = {unsupported.reason: each.name for each in files if each.found
+               for unsupported in each.found.unsupported_paths}  # fmt: skip
     reason, name = next(iter(reasons.items()), ("it has no result", files[0].name))
-    raise ImportRefused(f"nothing in it has a counterpart here: {reason}", where=name)
+    raise ImportFailed(f"nothing in it has a counterpart here: {reason}", where=name)
 
 
-def _refusals(files: Sequence[ReadFile]) -> Iterator[Refusal]:
-    seen: dict[str, Refusal] = {}
+def _unsupported_paths(files: Sequence[ReadFile]) -> Iterator[Unsupported]:
+    seen: dict[str, Unsupported] = {}
     for each in files:
         if each.found is None:
-            yield Refusal(each.name, each.left_out)
+            yield Unsupported(each.name, each.left_out)
         else:
-            for refusal in each.found.refusals:
-                seen.setdefault(refusal.path, refusal)
+            for unsupported in each.found.unsupported_paths:
+                seen.setdefault(unsupported.path, unsupported)
     yield from seen.values()
 
 

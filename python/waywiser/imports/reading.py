@@ -1,6 +1,6 @@
 """Reads a file that may come from anyone: never more than fits.
 
-A size above `LIMIT_BYTES` is refused before a byte is read, and more than `LIMIT_PARTS` before
+A size above `LIMIT_BYTES` is an error before a byte is read, and more than `LIMIT_PARTS` before
 anything is parsed, so memory stays bounded whatever the file holds. NaN and infinities, which
 Google Benchmark writes bare, are read; whether one is allowed where it stands the caller decides
 for a number.
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
+from waywiser.imports.errors import EmptyFile, ImportFailed, Malformed
 from waywiser.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 
 LIMIT_BYTES = 128 * 2**20
@@ -39,34 +39,34 @@ _REMEDIES: dict[type[OSError], str] = {
 def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
     """The text of the whole file.
 
-    Raises `EmptyFile`, and `ImportRefused` if it is not a regular file, cannot be read, is not
+    Raises `EmptyFile`, and `ImportFailed` if it is not a regular file, cannot be read, is not
     text in UTF-8, or has more than ``limit`` bytes.
     """
     where = str(path)
     try:
         data = read_regular(path, limit)
     except FileNotFoundError as error:
-        raise ImportRefused(
+        raise ImportFailed(
             "there is no such file", where=where, remedy="name result files"
         ) from error
     except OSError as error:
         remedy = _REMEDIES.get(type(error), "ask its owner")
-        raise ImportRefused(why_not_read(error), where=where, remedy=remedy) from error
+        raise ImportFailed(why_not_read(error), where=where, remedy=remedy) from error
     if not data.strip(b"\xef\xbb\xbf \t\r\n\0"):
         raise EmptyFile("the file is empty", where=where, remedy="run the benchmark again")
     if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > LIMIT_PARTS:
-        raise ImportRefused(
+        raise ImportFailed(
             f"has more than {LIMIT_PARTS:,} parts", where=where, remedy="import its runs one by one"
         )
     if data.startswith(_DATABASE):
-        raise ImportRefused(
+        raise ImportFailed(
             "is a database", where=where, remedy="a profile needs no import: waywiser show reads it"
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ImportRefused("is not text", where=f"{where}:{line}") from error
+        raise ImportFailed("is not text", where=f"{where}:{line}") from error
 
 
 def parse_json(text: str, where: str) -> Any:

@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.imports.foreign_file import ForeignSeries
-from waywiser.records import SUMMARY, Refusal, Samples
+from waywiser.records import SUMMARY, Samples, Unsupported
 
 
-def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Refusal:
+def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Unsupported:
     """A series from (a set of repetitions, its steps) of walks that differ in length alone.
 
-    The n-th sample is the slope over the n-th repetition of every length. A refusal if there is
+    The n-th sample is the slope over the n-th repetition of every length. `Unsupported` if there is
     one length only, or where walks did not become longer with their steps.
     """
     first = walks[0][0]
     steps = [count for _, count in walks]
     if len(set(steps)) < 2:
-        return Refusal(first.family, "walks of one length do not show what a step costs")
+        return Unsupported(first.family, "walks of one length do not show what a step costs")
     rounds = min(len(walk.samples) for walk, _ in walks)
     slopes = [_slope(steps, [walk.samples.span[n] for walk, _ in walks]) for n in range(rounds)]
     if not slopes or min(slopes) <= 0:
-        return Refusal(first.family, "its walks did not take longer the more steps they had")
+        return Unsupported(first.family, "its walks did not take longer the more steps they had")
     flag = SUMMARY if any(flag & SUMMARY for walk, _ in walks for flag in walk.samples.flags) else 0
     note = f"seconds of a step: the slope over walks of {min(steps)} to {max(steps)} steps"
     return ForeignSeries(

@@ -195,8 +195,10 @@ class ProfileView:
         for row in self.series:
             if path in (row.path, row.curve) and row.not_measured:
                 return str(row.not_measured)
-        refused = (group.reason for group in self._overview.refusals if path in group.members)
-        return next(refused, "")
+        unsupported_paths = (
+            group.reason for group in self._overview.unsupported_paths if path in group.members
+        )
+        return next(unsupported_paths, "")
 
     @cached_property
     def _curves(self) -> tuple[MeasuredCurve, ...]:

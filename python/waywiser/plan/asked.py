@@ -2,8 +2,8 @@
 
 They are written in the grammar of `waywiser.words`, and ``A <-> B by X`` is a transfer and its
 opposite, as the tables write it. A transfer with a size (``of 64MiB``) is measured at that size,
-the others at the sizes of the survey. Whatever the registry refuses is an error here and no note:
-somebody asked for it.
+the others at the sizes of the survey. What the registry does not support is an error here and no
+note: the user named it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Wor
 
 
 class AskedError(WaywiserError):
-    """A workload of the command line that is none, or that cannot be measured here."""
+    """A workload of the command line that is not valid, or that cannot be measured here."""
 
 
 def asked_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
     """The workloads as curves, each once, those of one curve beside each other.
 
-    Raises `AskedError` naming the transfer: not in the grammar, refused by the registry, transfers
+    Raises `AskedError` naming the transfer: not in the grammar, not supported, transfers
     that need processes with and without peer access.
     """
     if not texts:
@@ -52,7 +52,7 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
     if workload.shared and all(len(set(side)) == len(side) for side in sides):
         raise AskedError(
             f"--workload {text!r}: no memory is named twice on one side, so none can be shared",
-            remedy="leave out (shared)",
+            remedy="remove (shared)",
         )
     needs = {catalogue.peer_access(transfer): transfer for transfer in transfers}
     if True in needs and False in needs:
@@ -74,7 +74,7 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
 
 
 def _parse(text: str) -> Workload:
-    """The workload, with an opposite where somebody wrote ``A <-> B``. A size of 0, which words
+    """The workload, with the opposite for ``A <-> B``. A size of 0, which words
     take for none, is an error."""
     try:
         workload = Workload.parse(text.replace("<->", "->"))

@@ -1,9 +1,10 @@
 """Which curves of a machine should be equal: those that its symmetry maps onto one another.
 
 Two curves are of one class where the same is done (executor, settings, layout, kinds of memory,
-cache state) between places that are alike: GPUs of the same model with the same links, NUMA nodes
-with as many CPUs, and between them the same relations as far as topology shows them. What it does
-not show (a hidden socket, a worse slot) is why a class is checked by measurement and not believed.
+cache state) between equivalent places: GPUs of the same model with the same links, NUMA nodes
+with as many CPUs, and the same relations between them in the topology. A
+class is checked by measurement, because the topology does not show everything (a hidden socket, a
+worse slot).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Classes:
         self._nodes = {node.index: node for node in machine.numa}
 
     def key(self, workload: Workload) -> Key:
-        """Equal for workloads that should behave alike at equal sizes, sizes left out."""
+        """Equal for workloads that should be equal at equal sizes; without the sizes."""
         places = list(dict.fromkeys(workload.places))
         letters = {place: f"{place.kind}:{n}" for n, place in enumerate(places)}
         return (

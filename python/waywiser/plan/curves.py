@@ -24,7 +24,7 @@ import msgspec
 from waywiser.plan.catalogue import Catalogue, Parameter
 from waywiser.plan.name import name_of
 from waywiser.plan.preset import Depth, Preset
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Machine
 from waywiser.words import Cache, Layout, Memory, Operation, Path, Place, Transfer, Workload
 
@@ -61,9 +61,9 @@ class Curve:
     """What the process must have; None if it does not matter."""
 
     asked: bool = False
-    """Named by a person, who gets an error where others get a refusal."""
+    """Named by the user: if it is not supported, that is an error."""
     sizes: tuple[int, ...] = ()
-    """Visited if nobody asks for others, and never skipped; empty for those of the preset."""
+    """The default sizes, never skipped; empty for those of the preset."""
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""
@@ -134,14 +134,14 @@ def combinations(parameters: Sequence[Parameter], depth: Depth) -> list[Settings
 
 def path_curves(
     paths: Iterable[Path], catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Refusal]]:
+) -> tuple[list[Curve], list[Unsupported]]:
     """Contiguous bytes on each path with its settings, and the settings that the registry
     refuses. On the way to files only those who know no other way have their own settings varied,
     unless everything is: what a CPU's threads do is seen in memory."""
     paths = list(paths)
     elsewhere = {path.executor for path in paths if not has_file(path)}
     curves: list[Curve] = []
-    refused: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     for path in paths:
         if "contiguous" not in catalogue.executors[path.executor].layouts:
             continue
@@ -153,7 +153,7 @@ def path_curves(
             if a_guest and transfer.parameters:
                 continue
             if index and (reason := catalogue.refusal(transfer)):
-                refused.append(Refusal(str(transfer), reason))
+                unsupported_paths.append(Unsupported(str(transfer), reason))
                 continue
             curves.append(
                 Curve(
@@ -163,7 +163,7 @@ def path_curves(
                     peer_access=catalogue.peer_access(transfer),
                 )
             )
-    return curves, refused
+    return curves, unsupported_paths
 
 
 def _settings(
@@ -228,7 +228,7 @@ def is_principal(path: Path, catalogue: Catalogue) -> bool:
 
 
 def is_remote(path: Path, catalogue: Catalogue) -> bool:
-    """Whether nobody asks for the path unless for everything."""
+    """Whether only a full survey has the path."""
     if _moves_by_itself(path, catalogue):
         return not catalogue.in_place(Transfer(path))
     if _is_for_the_survey(path, catalogue):
@@ -311,28 +311,28 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
 
 def operation_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Refusal]]:
-    """Every operation at every place of its kind, with its settings; and the refused.
+) -> tuple[list[Curve], list[Unsupported]]:
+    """Every operation at every place of its kind, with its settings; and the unsupported.
 
-    If the machine has no place of the kind, the operation is refused once, with the reason.
+    If the machine has no place of the kind, the operation is reported once, with the reason.
     """
     curves: list[Curve] = []
-    refused: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     places = [Place("numa", node.index) for node in machine.numa]
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
     for kind in catalogue.operations:
         here = [place for known in kind.places for place in places if place.kind == known]
         if not here:
             why = machine.gpu_reason or f"this machine has no place {kind.places[0]}"
-            refused.append(Refusal(f"{kind.name}@{kind.places[0]}:0", why))
+            unsupported_paths.append(Unsupported(f"{kind.name}@{kind.places[0]}:0", why))
         for place in here:
             known = catalogue.operation_parameters(Operation(kind.name, place))
             for settings in combinations(known, preset.depth)[:MOST_COMBINATIONS]:
                 operation = Operation(kind.name, place, settings)
                 if reason := catalogue.operation_refusal(operation):
-                    refused.append(Refusal(str(operation), reason))
+                    unsupported_paths.append(Unsupported(str(operation), reason))
                     continue
                 is_empty = kind.name == EMPTY_INTERVAL
                 remote = not is_empty and preset.depth is Depth.DEFAULTS
                 curves.append(Curve(operation=operation, principal=is_empty, remote=remote))
-    return curves, refused
+    return curves, unsupported_paths

@@ -123,7 +123,7 @@ class Findings:
             return ""
         rates = ", ".join(f"{rate / 1e9:.4g}" for rate in last)
         sizes = ", ".join(map(format_bytes, below))
-        return f"the rate has saturated: {rates} GB/s at {sizes}"
+        return f"the bandwidth has saturated: {rates} GB/s at {sizes}"
 
     def differ(self, curve: str, like: str, block: int) -> bool:
         """Whether two curves differ, in this block or one before, at any size that both have."""
@@ -144,7 +144,7 @@ class Findings:
 
 
 def _similarity(workload: Workload) -> Hashable:
-    """Equal for workloads whose processes are expected to differ alike."""
+    """Equal for workloads whose processes are expected to have the same variance."""
     if workload.operation is not None:
         return workload.operation.name
     return (

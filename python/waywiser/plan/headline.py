@@ -1,4 +1,4 @@
-"""Headline paths: the ones that the owner of a machine asks about first, by group and by curve.
+"""Headline paths: the most important paths of a machine, by group and by curve.
 
 Checks, comparisons and reports use them, and ``--only`` takes the name of a group.
 """

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from waywiser.plan.catalogue import Catalogue, ExecutorKind
 from waywiser.plan.curves import Curve, combinations, is_principal, is_remote
 from waywiser.plan.preset import Depth, Preset
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.words import Layout, Path, Transfer
 
 _KIB, _MIB = 2**10, 2**20
@@ -45,7 +45,7 @@ def example(executor: ExecutorKind) -> Layout | None:
 
 
 def usual_sizes(layout: Layout) -> tuple[int, ...]:
-    """Those at which a layout is tried if nobody asks for others."""
+    """The default sizes of a layout."""
     return whole_units(layout, (size for size in SIZES if size <= MOST_RUNS * layout.run))
 
 
@@ -57,12 +57,12 @@ def whole_units(layout: Layout, sizes: Iterable[int]) -> tuple[int, ...]:
 
 def layout_curves(
     paths: Iterable[Path], catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Refusal]]:
-    """The layouts of each path whose executor moves them, and those refused: per kind of layout
-    and pair of memory kinds once. Usual paths alone, unless the preset is for everything: then
-    each setting of them too."""
+) -> tuple[list[Curve], list[Unsupported]]:
+    """The layouts of each path whose executor moves them, and those not supported: per kind of
+    layout and pair of memory kinds once. Usual paths alone, unless the preset is for everything:
+    then each setting of them too."""
     curves: list[Curve] = []
-    refused: dict[str, Refusal] = {}
+    unsupported_paths: dict[str, Unsupported] = {}
     everything = preset.depth is Depth.PAIRS
     for path in paths:
         usual = _is_usual(path, catalogue)
@@ -76,7 +76,7 @@ def layout_curves(
             if reason := catalogue.refusal(bare):
                 pair = f"{path.source.kind} -> {path.destination.kind} by {path.executor}"
                 what = f"{pair} as {layout.kind}"
-                refused.setdefault(what, Refusal(what, reason))
+                unsupported_paths.setdefault(what, Unsupported(what, reason))
                 continue
             for settings in combinations(catalogue.parameters(bare), depth):
                 transfer = Transfer(path, parameters=settings, layout=layout)
@@ -84,7 +84,7 @@ def layout_curves(
                     needed = catalogue.peer_access(transfer)
                     remote = preset.depth is Depth.DEFAULTS
                     curves.append(Curve((transfer,), remote=remote, peer_access=needed))
-    return curves, list(refused.values())
+    return curves, list(unsupported_paths.values())
 
 
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:

@@ -26,24 +26,24 @@ from waywiser.words import (
     ranges_of,
 )
 
-BOTH_WAYS = {
+BIDIRECTIONAL = {
     "host-to-all": "host-and-all",
     "all-to-host": "host-and-all",
     "one-to-all": "one-and-all",
     "all-to-one": "one-and-all",
-    "pairs-one-way": "pairs-both-ways",
+    "pairs-unidirectional": "pairs-bidirectional",
 }
 """A set of transfers -> the set of these and all their opposites."""
 
 SETS = {
     "host-to-all": "from host memory to each of several GPUs",
     "all-to-host": "from each of several GPUs to host memory",
-    "host-and-all": "between host memory and each of several GPUs, both ways",
+    "host-and-all": "between host memory and each of several GPUs, bidirectional",
     "one-to-all": "from one GPU to several others",
     "all-to-one": "from several GPUs to one",
-    "one-and-all": "between one GPU and several others, both ways",
-    "pairs-one-way": "from one GPU to another in pairs that share none",
-    "pairs-both-ways": "the same, both ways",
+    "one-and-all": "between one GPU and several others, bidirectional",
+    "pairs-unidirectional": "from one GPU to another, in pairs without a common GPU",
+    "pairs-bidirectional": "between the two GPUs of each such pair, bidirectional",
     "ring": "from each GPU to the next, and from the last to the first",
 }
 """The names of sets, and the transfers that start together in them."""
@@ -59,7 +59,7 @@ def name_of(workload: Workload) -> str:
     shape = ""
     if len(forward) > 1:
         shape = _shape([transfer.path.places for transfer in forward])
-        shape = BOTH_WAYS.get(shape, "") if both else shape
+        shape = BIDIRECTIONAL.get(shape, "") if both else shape
         if not shape:
             return workload.curve
     first = forward[0]
@@ -97,9 +97,9 @@ def _forward(transfers: Sequence[Transfer]) -> Sequence[Transfer]:
 def _alike(transfers: Sequence[Transfer], forward: Sequence[Transfer]) -> bool:
     """All are moved the same way. Of those one way all sources are of one kind at one kind of
     place, and so are all destinations."""
-    ways = {(t.path.executor, format_settings(t.parameters), str(t.layout)) for t in transfers}
+    methods = {(t.path.executor, format_settings(t.parameters), str(t.layout)) for t in transfers}
     sides = {tuple(map(_kind_of_end, transfer.path.ends)) for transfer in forward}
-    return len(ways) == len(sides) == 1
+    return len(methods) == len(sides) == 1
 
 
 def _kind_of_end(memory: Memory) -> tuple[str, str, str]:
@@ -116,7 +116,7 @@ def _shape(edges: Sequence[tuple[Place, Place]]) -> str:
             return "all-to-host" if _differ(sources) else ""
         case ("gpu", "gpu"):
             if _differ([*sources, *destinations]):
-                return "pairs-one-way"
+                return "pairs-unidirectional"
             if _is_ring(sources, destinations):
                 return "ring"
             if len(set(sources)) == 1 and _differ([sources[0], *destinations]):

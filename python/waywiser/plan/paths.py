@@ -16,7 +16,7 @@ import msgspec
 
 from waywiser.plan.catalogue import Catalogue, MemoryKind
 from waywiser.plan.layouts import example
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import Layout, Memory, Path, Place, Transfer
 
@@ -32,7 +32,7 @@ class MachinePaths:
     """The paths of a machine with default variants, and why the others are not paths of it."""
 
     valid: tuple[Path, ...]
-    refused: tuple[Refusal, ...]
+    unsupported_paths: tuple[Unsupported, ...]
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,20 @@ class _Senseless:
 
 
 def find_paths(machine: Machine) -> MachinePaths:
-    """Every valid path, and the refused: those that make no sense anywhere are reported once per
-    pair of memory kinds, those that only this machine or these places refuse one by one."""
+    """Every valid path, and the unsupported: those that make no sense anywhere are reported once
+    per pair of memory kinds, those that only this machine or these places do not support one by
+    one."""
     here = Catalogue(machine)
     world = with_hypothetical_gpu(machine)
     anywhere = here if world is machine else Catalogue(world)
     valid: list[Path] = []
-    refused: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     senseless: list[_Senseless] = []
     for executor, (source, destination) in itertools.product(
         anywhere.executors.values(), itertools.product(anywhere.memories.values(), repeat=2)
     ):
         usable: list[Path] = []
-        missing: list[Refusal] = []
+        missing: list[Unsupported] = []
         nonsense: list[tuple[Path, str]] = []
         layout = example(executor)
         for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
@@ -68,16 +69,16 @@ def find_paths(machine: Machine) -> MachinePaths:
                 possible = _in_another_state(path, layout, anywhere)
             for candidate in possible:
                 if reason := _missing_here(candidate, layout, here, machine):
-                    missing.append(Refusal(str(candidate), reason))
+                    missing.append(Unsupported(str(candidate), reason))
                 else:
                     usable.append(candidate)
         valid += usable
-        refused += missing
+        unsupported_paths += missing
         senseless.append(_Senseless(nonsense, alone=not usable and not missing))
     of_memories = _given_by_all(senseless, len(anywhere.executors))
     for each in senseless:
-        refused += _refusals(each, of_memories)
-    return MachinePaths(tuple(valid), tuple(refused))
+        unsupported_paths += _unsupported_paths(each, of_memories)
+    return MachinePaths(tuple(valid), tuple(unsupported_paths))
 
 
 def with_hypothetical_gpu(machine: Machine) -> Machine:
@@ -95,8 +96,8 @@ def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
 
 
 def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -> Iterator[Path]:
-    """A path between a GPU and a file in another state, if its place refuses the usual state of
-    files: the first that it takes, as in memory that is never cold."""
+    """A path between a GPU and a file in another state, if its place does not support the usual
+    state of files: the first that it takes, as in memory that is never cold."""
     if {place.kind for place in path.places} != {"gpu", "file"}:
         return
     from_file = path.source.place.kind == "file"
@@ -129,11 +130,11 @@ def _given_by_all(senseless: list[_Senseless], executors: int) -> set[str]:
     return {reason for reason, count in by.items() if count == executors}
 
 
-def _refusals(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:
+def _unsupported_paths(senseless: _Senseless, of_memories: set[str]) -> Iterator[Unsupported]:
     """Each path; if no place is served, the pair once per reason. Reasons against the
     pair itself count before reasons against a memory at one of its places."""
     if not senseless.alone:
-        yield from (Refusal(str(path), reason) for path, reason in senseless.paths)
+        yield from (Unsupported(str(path), reason) for path, reason in senseless.paths)
         return
     of_pair = [each for each in senseless.paths if each[1] not in of_memories]
     first: dict[str, tuple[Path, str]] = {}
@@ -141,4 +142,4 @@ def _refusals(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]
         first.setdefault(_PLACE.sub("", reason), (path, reason))
     for path, reason in first.values():
         pair = f"{path.source.kind} -> {path.destination.kind}"
-        yield Refusal(f"{pair} by {path.executor}", reason)
+        yield Unsupported(f"{pair} by {path.executor}", reason)

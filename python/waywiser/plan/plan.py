@@ -21,11 +21,11 @@ from waywiser.plan.select import (
     matches_any,
     require_match,
     texts_of,
-    texts_of_refusal,
+    texts_of_unsupported,
 )
 from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 from waywiser.words.sizes_in_text import with_units
@@ -55,14 +55,14 @@ class Plan:
     request: Request
     preset: Preset
     points: tuple[Point, ...]
-    refusals: tuple[Refusal, ...]
+    unsupported_paths: tuple[Unsupported, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
     left_out: int
-    """Series that nobody asks for unless the preset is full."""
+    """Series that only the preset `full` has."""
     worker_seconds: float
     """Expected for starting one worker process."""
     deadline_seconds: float = 0.0
-    """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
+    """Seconds after the start by which every visit is expected to end; 0 for no deadline."""
     notes: tuple[str, ...] = ()
     """What the plan made of a request that could not be met to the letter."""
 
@@ -94,14 +94,14 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     preset = find_preset(request.preset)
     sizes = parse_sizes(request.sizes or preset.sizes)
     catalogue = Catalogue(with_hypothetical_gpu(machine))
-    curves, refusals = _chosen(machine, catalogue, preset, request)
+    curves, unsupported_paths = _chosen(machine, catalogue, preset, request)
     maker = Points(machine, catalogue, preset, request, sizes)
     if not request.only:
         wanted = [curve for curve in curves if _is_wanted(curve, maker)]
         maker.left_out = len(curves) - len(wanted)
         curves = wanted
     points = _points(curves, maker)
-    if points or not maker.refusals:
+    if points or not maker.unsupported_paths:
         _require_small_sizes(points, machine, request)
     if preset.links_only:
         points = _rotating(points)
@@ -110,7 +110,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         request,
         preset,
         tuple(points),
-        (*refusals, *maker.refusals),
+        (*unsupported_paths, *maker.unsupported_paths),
         left_out=maker.left_out,
         worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
@@ -119,7 +119,8 @@ def make_plan(machine: Machine, request: Request) -> Plan:
 
 
 def _is_wanted(curve: Curve, maker: Points) -> bool:
-    """Whether a curve that nobody names is wanted: sizes are a question about bytes that move."""
+    """Whether a curve that the user does not name is measured: sizes are a question about bytes
+    that move."""
     if maker.explicit and curve.operation is not None and not curve.principal:
         return False
     return maker.preset.depth is Depth.PAIRS or curve.asked or not curve.remote
@@ -134,7 +135,11 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
         like = "" if curve.asked else first.get(curve.text, "")
         found = maker.of(curve, "" if like == curve.text else like)
         if curve.asked and not found:
-            reason = maker.refusals[-1].reason if maker.refusals else "it has no such size"
+            reason = (
+                maker.unsupported_paths[-1].reason
+                if maker.unsupported_paths
+                else "it has no such size"
+            )
             raise AskedError(
                 f"--workload {curve.text!r} does not fit: {reason}",
                 remedy="name another size (of SIZE, --sizes), or allow more with --memory",
@@ -183,59 +188,66 @@ def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
 
 def _chosen(
     machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
-) -> tuple[list[Curve], list[Refusal]]:
+) -> tuple[list[Curve], list[Unsupported]]:
     """The curves that are asked for: by name, by pattern, or all of the preset."""
     asked = asked_curves(request.workloads, machine)
     if asked and not request.only:
         return asked, []
-    curves, refusals = _select(machine, *_curves(machine, catalogue, preset), request.only)
+    curves, unsupported_paths = _select(machine, *_curves(machine, catalogue, preset), request.only)
     named = {curve.text for curve in asked}
-    return [*asked, *(curve for curve in curves if curve.text not in named)], refusals
+    return [*asked, *(curve for curve in curves if curve.text not in named)], unsupported_paths
 
 
 def _curves(
     machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Refusal]]:
+) -> tuple[list[Curve], list[Unsupported]]:
     if preset.links_only:
         return check_curves(machine, preset)
     found = find_paths(machine)
-    single, refused = path_curves(found.valid, catalogue, preset)
+    single, unsupported_paths = path_curves(found.valid, catalogue, preset)
     curves = [*single, *pair_curves(single, catalogue, preset)]
     if preset.cache_sizes:
         curves += cache_curves(single, catalogue, preset)
     curves += set_curves(machine, catalogue, preset, found.valid)
     laid_out, unserved = layout_curves(found.valid, catalogue, preset)
     operations, unperformed = operation_curves(machine, catalogue, preset)
-    refusals = [*found.refused, *refused, *unserved, *unperformed]
-    return [*curves, *laid_out, *operations], refusals
+    unsupported_paths = [*found.unsupported_paths, *unsupported_paths, *unserved, *unperformed]
+    return [*curves, *laid_out, *operations], unsupported_paths
 
 
 def _select(
-    machine: Machine, curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
-) -> tuple[list[Curve], list[Refusal]]:
+    machine: Machine,
+    curves: list[Curve],
+    unsupported_paths: list[Unsupported],
+    only: tuple[str, ...],
+) -> tuple[list[Curve], list[Unsupported]]:
     if not only:
-        return curves, refusals
+        return curves, unsupported_paths
     texts = [texts_of(curve.at(0), machine) for curve in curves]
-    of_refusals = [(each, texts_of_refusal(each.path, machine)) for each in refusals]
+    of_unsupported = [
+        (each, texts_of_unsupported(each.path, machine)) for each in unsupported_paths
+    ]
     for pattern in only:
-        refused = [each for each, known in of_refusals if matches_any(known, [pattern])]
-        if refused and not any(matches_any(known, [pattern]) for known in texts):
+        unsupported = [each for each, known in of_unsupported if matches_any(known, [pattern])]
+        if unsupported and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
-                remedy=_reasons(refused),
+                remedy=_reasons(unsupported_paths),
             )
     require_match(only, [text for known in texts for text in known])
     return (
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
-        [each for each, known in of_refusals if matches_any(known, only)],
+        [each for each, known in of_unsupported if matches_any(known, only)],
     )
 
 
-def _reasons(refusals: list[Refusal]) -> str:
-    """An example of each reason, of three at most: what this machine or these places refuse comes
-    before what is impossible anywhere."""
+def _reasons(unsupported_paths: list[Unsupported]) -> str:
+    """An example of each reason, of three at most: what this machine or these places do not
+    support comes before what is impossible anywhere."""
     examples: dict[str, str] = {}
-    for refusal in sorted(refusals, key=lambda refusal: "@" not in refusal.path):
-        examples.setdefault(refusal.reason, refusal.path)
+    for unsupported in sorted(
+        unsupported_paths, key=lambda unsupported: "@" not in unsupported.path
+    ):
+        examples.setdefault(unsupported.reason, unsupported.path)
     stated = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
     return "; ".join(stated)

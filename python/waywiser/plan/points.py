@@ -22,7 +22,7 @@ from waywiser.plan.sizes import (
     representative_sizes,
     thin,
 )
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload, format_bytes
@@ -37,13 +37,13 @@ PAGE = 4096
 anything less would go through the page cache."""
 
 COSTLY_OCTAVES = 2
-"""Between the sizes of a principal curve of what moves in place, since each sample costs a way
+"""The step between sizes of a principal curve of what moves in place, since each sample costs a way
 back, and of what a search has to tune, of which few sizes show the latency, the rate, and where the
 plain copy is slower; unless the preset wants more of every curve."""
 
 FILE_OCTAVES = 3
-"""Between the sizes of a principal curve of files, which are slow and saturate early; unless the
-preset is as thorough with every curve."""
+"""The step between sizes of a principal curve of files, which are slow and saturate early; unless
+the preset is as thorough with every curve."""
 
 SEARCHED_LARGEST = 256 * 2**20
 """The largest size of what a search has to tune."""
@@ -54,7 +54,7 @@ SHORT_SECONDS = 40e-6
 those of 35 µs by 0.6 % (docs/results/2026-11-23-surveys)."""
 
 VISIT_SECONDS = 0.02
-"""A visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
+"""A visit of a small size: order, set-up, samples, answer, and a commit that reaches the disk."""
 
 BYTE_SECONDS = 0.8e-9
 """More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""
@@ -120,20 +120,21 @@ class Point:
 
 @dataclass
 class Points:
-    """Makes the points of curves; ``refusals`` and ``left_out`` gather what is not visited."""
+    """Makes the points of curves; ``unsupported_paths`` and ``left_out`` gather what is not
+    visited."""
 
     machine: Machine
     catalogue: Catalogue
     preset: Preset
     request: Request
     sizes: tuple[int, ...]
-    refusals: list[Refusal] = field(default_factory=list)
+    unsupported_paths: list[Unsupported] = field(default_factory=list)
     left_out: int = 0
-    """Series that a more thorough preset, or somebody who asks, would measure."""
+    """Series that a more thorough preset, or `--only`, would measure."""
 
     @property
     def explicit(self) -> bool:
-        """Whether somebody asked for these sizes: every curve is visited at all of them."""
+        """Whether the user named these sizes: every curve is visited at all of them."""
         return bool(self.request.sizes)
 
     def of(self, curve: Curve, like: str) -> list[Point]:
@@ -221,12 +222,12 @@ class Points:
 
     def _possible(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that its executor can move; where somebody asked for the others, they are one
-        refusal."""
+        unsupported path."""
         least = PAGE if self._is_on_disk(curve) else 0
         cut = [format_bytes(size) for size in sizes if size < least]
         if cut and (self.explicit or curve.asked):
             reason = f"a disk moves no less than {format_bytes(PAGE)} at a time"
-            self.refusals.append(Refusal(f"{curve.text} of {', '.join(cut)}", reason))
+            self.unsupported_paths.append(Unsupported(f"{curve.text} of {', '.join(cut)}", reason))
         return tuple(size for size in sizes if size >= least)
 
     def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -303,12 +304,12 @@ class Points:
         return GROWING if short else BANDWIDTH_SIZE
 
     def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes whose buffers fit; those that do not are one refusal."""
+        """The sizes whose buffers fit; those that do not are one unsupported path."""
         why = {size: self._too_large(curve, size) for size in sizes}
         cut = [size for size, reason in why.items() if reason]
         if cut:
             what = f"{curve.name} of {', '.join(map(format_bytes, cut))}"
-            self.refusals.append(Refusal(what, why[cut[0]]))
+            self.unsupported_paths.append(Unsupported(what, why[cut[0]]))
         return tuple(size for size in sizes if not why[size])
 
     def _too_large(self, curve: Curve, size: int) -> str:

@@ -18,7 +18,7 @@ class Depth(IntEnum):
     """How far a survey goes beyond the defaults; of parameters and variants, which are varied."""
 
     DEFAULTS = 0
-    """No settings, layouts and operations beside the empty interval, unless somebody names them.
+    """No settings, layouts and operations beside the empty interval, unless the user names them.
     All GPUs at once move bytes by the reference executor alone."""
     SINGLE = 1
     """Each setting of a principal path alone, usual layouts, all operations, and the links that
@@ -46,7 +46,7 @@ class Preset(Value, frozen=True):
     """Octaves between the sizes of a secondary curve, which goes no further than
     `waywiser.plan.sizes.GROWING`; a principal curve has all sizes."""
     sizes: str = DEFAULT
-    """Sizes unless somebody asks for others."""
+    """The default sizes."""
     set_sizes: tuple[int, ...] = (64 * 2**20, 256 * 2**20)
     """Sizes of each transfer of a set over all GPUs: two, for one alone does not show that it has
     saturated."""
@@ -58,12 +58,12 @@ class Preset(Value, frozen=True):
     combined_sizes: tuple[int, ...] = ()
     """The only ones where two settings are away from their defaults at once; none for all."""
     links_only: bool = False
-    """Nothing but what shows whether the links of the machine are well (see
+    """Only the series that show whether the links of the machine are healthy (see
     `waywiser.plan.sets.check_curves`)."""
     longest_seconds: float = math.inf
-    """Sizes at which one execution is expected to take longer are left to who asks for them."""
+    """Sizes at which one execution is expected to take longer are measured on request only."""
     seconds: float = 0.0
-    """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
+    """Seconds after the start by which every visit is expected to end; 0 for no deadline."""
     seconds_between: float = 0.0
     """More, if there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0
@@ -90,7 +90,7 @@ class Request(Value, frozen=True):
     sizes: str = ""
     """As in `waywiser.plan.sizes`; empty for those of the preset."""
     workloads: tuple[str, ...] = ()
-    """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
+    """Named by the user, instead of the preset's own; ``only`` adds of those what it matches."""
     memory_bytes: int = 4 << 30
     """Size of all buffers of a workload together, host and device."""
     seed: int = 1
@@ -99,7 +99,7 @@ class Request(Value, frozen=True):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether somebody asked for a part of the plan: every process measures all of it."""
+        """Whether the user selected a part of the plan: every process measures all of it."""
         return bool(self.only or self.sizes or self.workloads)
 
 
@@ -107,7 +107,7 @@ _KIB, _MIB = 2**10, 2**20
 
 CHECK = Preset(
     name="check",
-    description="every link of the machine, alone and all at once, in up to 8 processes and under "
+    description="every link of the machine, alone and concurrently, in up to 8 processes and under "
     "30 s: for every night",
     depth=Depth.DEFAULTS,
     processes=8,
@@ -147,7 +147,7 @@ QUICK = Preset(
 
 STANDARD = Preset(
     name="standard",
-    description="every path that is asked for and each setting of the first of equal paths, "
+    description="all headline paths, and each setting of the first of equivalent paths, "
     "representative sizes in four processes",
     depth=Depth.SINGLE,
     # The fewest that show how far processes differ.
@@ -172,7 +172,7 @@ STANDARD = Preset(
 
 FULL = Preset(
     name="full",
-    description="every way and setting, alone and in pairs, in six processes, to 8 GiB: in hours",
+    description="all paths and settings, alone and in pairs, in six processes, to 8 GiB: in hours",
     depth=Depth.PAIRS,
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
     processes=6,

@@ -2,9 +2,9 @@
 
 Each process measures the representative sizes first, then its share of the sizes that one process
 measures, whole curves at a time. So the replicates of a path are spread over the whole survey. What
-fits is decided anew before each part of a process, by `waywiser.plan.points.Priority` and by what
+fits is decided before each part of a process, by `waywiser.plan.points.Priority` and by what
 visits have taken so far (`waywiser.plan.costs`). What does not fit is a visit of its own with the
-reason, never silence. If somebody gave a deadline, further processes repeat the
+reason, never silence. With a deadline of the user, further processes repeat the
 representative sizes until then, those first whose processes differ most.
 
 The first visit of a representative size shows how long one execution takes. If that is too long,
@@ -60,7 +60,7 @@ class _Work(NamedTuple):
     seconds: float
     point: Point
     block: int
-    """In which process; -1 for whichever has time."""
+    """The number of the process; -1 for any that has time."""
 
 
 class Schedule:
@@ -390,7 +390,7 @@ class Schedule:
             return ""
         compared = self._findings.compared(point.curve.text, point.like, block)
         if not compared:
-            return f"not compared: nothing was measured of it and of {self._names[point.like]}"
+            return f"not compared: no size was measured of both it and {self._names[point.like]}"
         sizes = ", ".join(map(format_bytes, compared))
         return (
             f"{EQUAL} {self._names[point.like]} at {sizes}, within {EQUAL_RATE * 100:.0f} % "

@@ -1,4 +1,4 @@
-"""Which series a person asks for: the patterns of ``--only``.
+"""Selects series: the patterns of ``--only``.
 
 A pattern is words, terms of the field among them (``h2d sm``), or a glob.
 """
@@ -59,7 +59,7 @@ def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[
     return (text, *with_terms(workload, text, machine), *texts_of(workload, machine))
 
 
-def texts_of_refusal(path: str, machine: Machine | None = None) -> tuple[str, ...]:
+def texts_of_unsupported(path: str, machine: Machine | None = None) -> tuple[str, ...]:
     """The same of a path that cannot be measured; the text alone if it names kinds of memory."""
     try:
         return texts_of(Workload.parse(path), machine)
@@ -215,15 +215,15 @@ def require_match(
     patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
-    none of ``others``, which nobody is pointed to. Raises `UnknownLinks` for one that asks for a
-    kind of link, if the links of anything else that it matches are not known."""
+    none of ``others``, which the message does not name. Raises `UnknownLinks` for one that asks for
+    a kind of link, if the links of anything else that it matches are not known."""
     for pattern in patterns:
         _require_known_links(pattern, texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(
-                    f"there is no {pattern} path here: it needs a GPU, or more of them",
-                    remedy="waywiser doctor says what this machine has",
+                    f"there is no {pattern} path here: it needs a GPU, or more GPUs",
+                    remedy="waywiser doctor shows what this machine has",
                 )
             if (words := pattern.casefold().split()) and TERMS.keys() >= set(words):
                 meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)

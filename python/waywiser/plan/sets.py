@@ -1,9 +1,9 @@
 """Transfers that start together: sets over all GPUs of a machine, and the curves of a check.
 
 What is one transfer between two places becomes a set over all of them, started by the same gate:
-host memory and every GPU, one way and both ways, from buffers of their own and from one shared
-buffer; one GPU and all its peers; pairs of GPUs; the ring of neighbours. They show what places
-share: a socket's memory, a PCIe switch, a GPU's own links. Names are those of
+host memory and every GPU, unidirectional and bidirectional, from buffers of their own and from one
+shared buffer; one GPU and all its peers; pairs of GPUs; the ring of neighbours. They show what
+places share: a socket's memory, a PCIe switch, a GPU's own links. Names are those of
 `waywiser.plan.name`, which ``--only host-to-all`` and the title of a table know.
 
 The test cases of nvbandwidth (0.8) are workloads of a plan. Its figures are sums over the rates of
@@ -11,20 +11,14 @@ the transfers, each over its own time, and in its bidirectional cases only of th
 direction; here a set's rate is all its bytes over the time from the common start to the last
 finish, and the seconds of every transfer are stored beside it. ``*_sm`` is ``by sm`` for ``*_ce``:
 
-    host_to_device_memcpy, device_to_host_memcpy  pinned@numa:N -> device@gpu:G, and its opposite
-    host_to_device_bidirectional_memcpy           pinned@numa:N <-> device@gpu:G
-    device_to_device_memcpy_read, _write          device@gpu:A -> device@gpu:B; for sm, side=pull
-                                                  is its read and side=push its write
-    device_to_device_bidirectional_memcpy         device@gpu:A <-> device@gpu:B
-    host_to_all_memcpy                            host-to-all
-    all_to_host_memcpy                            all-to-host
-    host_to_all_bidirectional_memcpy,
-    all_to_host_bidirectional_memcpy              host-and-all
-    one_to_all_read, one_to_all_write             one-to-all
-    all_to_one_read, all_to_one_write             all-to-one
-    device_local_copy                             device@gpu:G -> device@gpu:G
-    host_device_latency_sm,
-    device_to_device_latency_sm                   the operations of pointer chases
+host_to_device_memcpy, device_to_host_memcpy pinned@numa:N -> device@gpu:G, and its opposite
+host_to_device_bidirectional_memcpy pinned@numa:N <-> device@gpu:G device_to_device_memcpy_read,
+_write device@gpu:A -> device@gpu:B; for sm, side=pull is its read and side=push its write
+device_to_device_bidirectional_memcpy device@gpu:A <-> device@gpu:B host_to_all_memcpy
+host-to-all all_to_host_memcpy all-to-host host_to_all_bidirectional_memcpy,
+all_to_host_bidirectional_memcpy host-and-all one_to_all_read, one_to_all_write one-to-all
+all_to_one_read, all_to_one_write all-to-one device_local_copy device@gpu:G -> device@gpu:G
+host_device_latency_sm, device_to_device_latency_sm the operations of pointer chases
 """
 
 from __future__ import annotations
@@ -37,7 +31,7 @@ from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.curves import Curve
 from waywiser.plan.paths import NO_GPU
 from waywiser.plan.preset import Depth, Preset
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
@@ -87,7 +81,7 @@ def set_curves(
         yield from _together(sets, known, catalogue, preset)
 
 
-def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal]]:
+def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Unsupported]]:
     """What a nightly check measures, all principal, and what of it this machine cannot do.
 
     Each host link to its GPU, from it, and both together; every ordered pair of GPUs; the sets in
@@ -98,11 +92,11 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
     catalogue = Catalogue(machine)
     traits = catalogue.traits
     curves: list[Curve] = []
-    refusals: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
 
     def possible(paths: Iterable[Path]) -> list[Path]:
         asked = [(path, catalogue.refusal(Transfer(path))) for path in paths]
-        refusals.extend(Refusal(str(path), reason) for path, reason in asked if reason)
+        unsupported_paths.extend(Unsupported(str(path), reason) for path, reason in asked if reason)
         return [path for path, reason in asked if not reason]
 
     executors = set_executors(catalogue, preset)
@@ -115,7 +109,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
         curves = [_curve([path], catalogue, preset) for path in between]
         host, gpu = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
         missing = f"{host} <-> {gpu} by {' and '.join(executors)}"
-        refusals.append(Refusal(missing, machine.gpu_reason or NO_GPU))
+        unsupported_paths.append(Unsupported(missing, machine.gpu_reason or NO_GPU))
         executors = []
     gpus = [gpu.index for gpu in machine.gpus]
     for executor in executors:
@@ -128,7 +122,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
         pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         sets = [host_paths, _opposite(host_paths), _both_ways(host_paths), pairs, _both_ways(pairs)]
         curves += _together(sets, set(map(str, [*links, *peers])), catalogue, preset)
-    return [replace(curve, principal=True) for curve in curves], refusals
+    return [replace(curve, principal=True) for curve in curves], unsupported_paths
 
 
 def _from_host(

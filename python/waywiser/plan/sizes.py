@@ -103,7 +103,7 @@ def size_range(low: int, high: int, points_per_octave: int = 1) -> tuple[int, ..
 
 def thin(sizes: tuple[int, ...], octaves: int, largest: int = GROWING) -> tuple[int, ...]:
     """The top one of the ``sizes`` up to ``largest``, and those at least ``octaves`` below the one
-    kept before; all above ``largest`` are left out."""
+    kept before; all above ``largest`` are dropped."""
     kept: list[int] = []
     for size in sorted((s for s in sizes if s <= largest), reverse=True):
         if not kept or size * 2**octaves <= kept[-1]:

@@ -22,7 +22,7 @@ TERMS = {
     "bidir": "both directions of one path at once",
     "bidirectional": "the same",
     "zero-copy": "a kernel reads or writes page-locked host memory",
-    "uvm": "unified (managed) memory, whose pages move by themselves",
+    "uvm": "unified (managed) memory, whose pages migrate automatically",
     "disk": "one side is a file",
     "memcpy": "cudaMemcpyAsync, which copy engines serve",
     "latency": "transfers of up to 4 KiB, and operations whose names have this word",

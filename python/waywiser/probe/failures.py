@@ -24,7 +24,7 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
     if isinstance(error, OrderFailed):
         return error
     if isinstance(error, library.Refused):
-        return OrderFailed("refused", str(error))
+        return OrderFailed("not-supported", str(error))
     if isinstance(error, library.WrongBytes):
         return OrderFailed("wrong-bytes", str(error))
     if isinstance(error, library.GpuError):

@@ -90,7 +90,7 @@ class WorkerGroup:
         """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
         if it does not say. May lose the group."""
         member = self._members[0]
-        member.doing = "looking where memory is"
+        member.doing = "locating memory"
         started, deadline = datetime.now(UTC), time.monotonic() + seconds
         found = Locality(self.number, started.isoformat(timespec="milliseconds"), str(memory))
         try:

@@ -9,7 +9,7 @@ from typing import Self
 
 from waywiser.closeable import Closeable
 from waywiser.probe import cgroup
-from waywiser.records import Refusal
+from waywiser.records import Unsupported
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import WaywiserError, format_bytes
 
@@ -61,7 +61,7 @@ class SurveyLock(Closeable):
         who = f"by process {pid}" if pid else "by a process that cannot be seen from here"
         return GuestError(
             f"this host is being surveyed already, {who}",
-            remedy="wait until it is done: two surveys at a time would measure each other",
+            remedy="wait until it is done: two concurrent surveys would disturb each other",
         )
 
     def _holder(self) -> int:
@@ -79,27 +79,29 @@ class SurveyLock(Closeable):
 
 def usable_gpus(
     machine: Machine, share: bool, memory_bytes: int
-) -> tuple[tuple[int, ...], list[Refusal]]:
+) -> tuple[tuple[int, ...], list[Unsupported]]:
     """The indices of the GPUs that may be measured, and the reason for each of the others.
 
     Left alone are GPUs that other processes use or with less than ``memory_bytes`` free, unless
-    ``share``. A GPU whose free memory is unknown (0) is not refused for it.
+    ``share``. A GPU whose free memory is unknown (0) is not skipped for it.
     """
     kept: list[int] = []
-    refused: list[Refusal] = []
+    unsupported_paths: list[Unsupported] = []
     for gpu in machine.gpus:
         reason = "" if share else _occupied(gpu, memory_bytes)
         if reason:
-            refused.append(Refusal(f"gpu:{gpu.index}", reason))
+            unsupported_paths.append(Unsupported(f"gpu:{gpu.index}", reason))
         else:
             kept.append(gpu.index)
-    return tuple(kept), refused
+    return tuple(kept), unsupported_paths
 
 
 def _occupied(gpu: Gpu, memory_bytes: int) -> str:
     if gpu.processes:
         users = "; ".join(gpu.processes)
-        return f"in use by others ({users}): wait for them, or measure beside them with --share"
+        return (
+            f"in use by others ({users}): wait for them, or measure at the same time with --share"
+        )
     if 0 < gpu.memory_free_bytes < memory_bytes:
         free = format_bytes(gpu.memory_free_bytes >> 20 << 20)
         return (

@@ -74,14 +74,14 @@ class Recording:
         self._resample = resample
 
     def prepare(self, order: Order) -> None:
-        """Refuses a series that was not recorded."""
+        """Raises `OrderFailed` for a series that was not recorded."""
         self._visit(order)
 
     def locate(self, asked: Locate) -> Located:
         """What a worker of the recording found about the memory, each in its turn."""
         known = [each for each in self._profile.localities() if each.memory == str(asked.memory)]
         if not known:
-            raise OrderFailed("refused", NOT_RECORDED)
+            raise OrderFailed("not-supported", NOT_RECORDED)
         found = known[self._hello.process.block % len(known)]
         if found.failure is not None:
             raise OrderFailed(found.failure.kind, found.failure.reason)
@@ -118,11 +118,11 @@ class Recording:
         try:
             rows = self._rows.get(share.identity)
             if not rows:
-                raise OrderFailed("refused", NOT_RECORDED)
+                raise OrderFailed("not-supported", NOT_RECORDED)
             same_block = (row for row in rows if row.block == order.block)
             return self._profile.visit_of(next(same_block, rows[order.block % len(rows)]), share)
         except WaywiserError as error:
-            raise OrderFailed("refused", str(error)) from error
+            raise OrderFailed("not-supported", str(error)) from error
 
     @cached_property
     def _rows(self) -> dict[str, list[VisitRow]]:

@@ -32,8 +32,8 @@ def together(parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
     """What the ranks found, by rank, as one: alone it is what the one rank found.
 
     Ranks share no clock, so the span of a sample is that of the slowest rank, and the skew the
-    largest seen within one. Sample i of all ranks ran at the same time only as far as they kept
-    step; where one took fewer samples, the others' surplus is dropped and a note says so.
+    largest seen within one. Sample i of all ranks ran at the same time only if the ranks kept
+    step; if one took fewer samples, the surplus of the others is dropped with a note.
     """
     if len(parts) == 1:
         return next(iter(parts.values()))
@@ -70,7 +70,7 @@ def _notes(shares: Sequence[_Share]) -> tuple[str, ...]:
     counts = [len(part.samples) for _, part in shares]
     if min(counts) != max(counts):
         taken = ", ".join(f"rank {rank} {len(part.samples)}" for rank, part in shares)
-        notes.append(f"samples taken: {taken}; the first {min(counts)} of each are kept")
+        notes.append(f"samples taken: {taken}; the first {min(counts)} of each are used")
     return tuple(notes)
 
 

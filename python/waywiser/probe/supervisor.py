@@ -138,12 +138,12 @@ class Supervisor:
                 self._locate(process)
                 if self._group.usable:
                     return self._group
-                reason = "it was lost while looking where memory is"
+                reason = "it was lost while it located memory"
                 self._drop()
         raise ProbeError(
             f"{self._options.startup_attempts} workers in a row did not get ready: {reason}",
             where=" ".join(self._options.command),
-            remedy="run the command by itself with --help: it must start and name its options",
+            remedy="run the command alone with --help: it must start and list its options",
         )
 
     def _locate(self, process: Process) -> None:

@@ -43,12 +43,12 @@ class NativeMeasurer:
         self._links: LinkCounters | None = None
 
     def prepare(self, order: Order) -> None:
-        """Refuses what cannot be run, and makes the session."""
+        """Makes the session; raises `OrderFailed` for what cannot be run."""
         try:
             for transfer in self._share(order).transfers:
-                refusal = self._library.refusal(native_transfer(transfer), self._machine)
-                if refusal is not None:
-                    raise OrderFailed("refused", refusal)
+                unsupported = self._library.refusal(native_transfer(transfer), self._machine)
+                if unsupported is not None:
+                    raise OrderFailed("not-supported", unsupported)
             if self._session is None:
                 self._session = self._new_session()
         except Exception as error:

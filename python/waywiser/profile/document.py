@@ -58,8 +58,8 @@ def document() -> str:
 
 A profile (`.wwp`) is one SQLite database with a rollback journal, readable with the `sqlite3`
 program or any library: `application_id` is {APPLICATION_ID} (`0x{APPLICATION_ID:X}`, the bytes
-`WAYW`), `user_version` is the version of this schema, now {SCHEMA_VERSION}. A reader refuses any
-other version.
+`WAYW`), `user_version` is the version of this schema, now {SCHEMA_VERSION}. A reader
+reports an error for any other version.
 
 Each finished visit is committed in one transaction with all its samples, so a killed survey loses
 none that was finished. A visit that was interrupted is replaced when the survey is resumed; every

@@ -135,7 +135,7 @@ def damaged(path: Path, detail: str) -> DamagedProfile:
     return DamagedProfile(
         f"the profile is damaged ({readable})",
         where=str(path),
-        remedy="copy it again, or survey anew",
+        remedy="copy it again, or survey again",
     )
 
 

@@ -18,7 +18,7 @@ from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, TABLE, count_key
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
-from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
+from waywiser.records import Health, Locality, Samples, Series, Unsupported, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload
 
@@ -105,9 +105,9 @@ class Profile(Closeable):
         )
 
     @property
-    def refusals(self) -> tuple[Refusal, ...]:
+    def unsupported_paths(self) -> tuple[Unsupported, ...]:
         found = self._rows("refusal", tuple[str, str])
-        return tuple(Refusal(*row) for row in sorted(found, key=lambda row: (row[1], row[0])))
+        return tuple(Unsupported(*row) for row in sorted(found, key=lambda row: (row[1], row[0])))
 
     def localities(self) -> list[Locality]:
         """What workers found about where memory is, in the order found."""
@@ -199,7 +199,7 @@ class Profile(Closeable):
             raise ProfileError(
                 f"{workload} is {row.identity} in it and {workload.identity} here",
                 where=str(self.path),
-                remedy="read it with the version of Waywiser that made it, or survey anew",
+                remedy="read it with the version of Waywiser that made it, or survey again",
             )
         return workload
 

@@ -19,6 +19,9 @@ from waywiser.profile.errors import ProfileError
 from waywiser.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
 from waywiser.words import Stop, TimingMode, Workload, canonical_json
 
+FORMER_KINDS = {"refused": "not-supported"}
+"""Kinds of failures in older profiles, with their present names."""
+
 MOST_SAMPLES = 2**20
 """The most samples that one visit holds."""
 
@@ -80,7 +83,8 @@ class VisitRow(NamedTuple):
     def failure(self) -> Failure | None:
         if self.failure_kind is None:
             return None
-        return Failure(self.failure_kind, self.failure_reason or "")
+        kind = FORMER_KINDS.get(self.failure_kind, self.failure_kind)
+        return Failure(kind, self.failure_reason or "")
 
 
 def _json(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from waywiser.profile import writing
 from waywiser.profile.opening import explained
 from waywiser.profile.output_path import new_output
-from waywiser.records import Refusal, Visit
+from waywiser.records import Unsupported, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -21,7 +21,7 @@ def write_profile(
     visits: Iterable[Visit],
     *,
     plan_json: str | bytes = "{}",
-    refusals: Sequence[Refusal] = (),
+    unsupported_paths: Sequence[Unsupported] = (),
     command: Sequence[str] = (),
 ) -> None:
     """Writes a profile of one run in one transaction; thousands of visits in a second.
@@ -32,7 +32,7 @@ def write_profile(
     with (
         new_output(Path(path)) as part,
         explained(part),
-        writing.new_database(part, machine, plan_json, refusals) as connection,
+        writing.new_database(part, machine, plan_json, unsupported_paths) as connection,
     ):
         row = writing.begin_run(connection, 1, environment, command)
         known: set[str] = set()

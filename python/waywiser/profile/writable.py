@@ -14,7 +14,7 @@ from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
 from waywiser.profile.output_path import new_output
 from waywiser.profile.profile import Profile, is_finished
-from waywiser.records import Health, Locality, Refusal, Visit
+from waywiser.records import Health, Locality, Unsupported, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -61,7 +61,7 @@ class WritableProfile(Profile):
         environment: Mapping[str, Any],
         *,
         plan_json: str | bytes = "{}",
-        refusals: Sequence[Refusal] = (),
+        unsupported_paths: Sequence[Unsupported] = (),
         command: Sequence[str] = (),
     ) -> WritableProfile:
         """A new profile, ready for visits, with its first run begun.
@@ -72,7 +72,10 @@ class WritableProfile(Profile):
         file = Path(path)
         with new_output(file) as part:
             try:
-                with explained(part), writing.new_database(part, machine, plan_json, refusals):
+                with (
+                    explained(part),
+                    writing.new_database(part, machine, plan_json, unsupported_paths),
+                ):
                     pass  # no visits yet
             except NotWritable as error:  # nothing is left that could be named or resumed
                 raise NotWritable(

@@ -19,21 +19,21 @@ from waywiser import __version__
 from waywiser.profile import rows
 from waywiser.profile.checksum import sealed
 from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
-from waywiser.records import Health, Locality, Refusal, Visit
+from waywiser.records import Health, Locality, Unsupported, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload
 
 
 @contextmanager
 def new_database(
-    path: Path, machine: Machine, plan_json: str | bytes, refusals: Sequence[Refusal]
+    path: Path, machine: Machine, plan_json: str | bytes, unsupported_paths: Sequence[Unsupported]
 ) -> Iterator[sqlite3.Connection]:
     """A profile without visits, as a connection to write more to before all is committed."""
     plan = plan_json if isinstance(plan_json, str) else plan_json.decode()
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.executescript("BEGIN;" + create_sql())
-        fill(connection, machine, plan, refusals)
+        fill(connection, machine, plan, unsupported_paths)
         yield connection
         connection.execute("COMMIT")
     finally:
@@ -41,15 +41,18 @@ def new_database(
 
 
 def fill(
-    connection: sqlite3.Connection, machine: Machine, plan: str, refusals: Sequence[Refusal]
+    connection: sqlite3.Connection,
+    machine: Machine,
+    plan: str,
+    unsupported_paths: Sequence[Unsupported],
 ) -> None:
     meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
     for key, value in meta.items():
         put(connection, "meta", (key, value))
     put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
     put(connection, "plan", (1, plan))
-    for refusal in refusals:
-        put(connection, "refusal", (refusal.path, refusal.reason))
+    for unsupported in unsupported_paths:
+        put(connection, "refusal", (unsupported.path, unsupported.reason))
     count_rows(connection, *COUNTED)
 
 

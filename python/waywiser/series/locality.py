@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Nearness = Literal["near", "far", "mixed", ""]
+Nearness = Literal["local", "remote", "mixed", ""]
 """Whether the host memory of a visit was on the side of its GPUs."""
 
 
@@ -210,7 +210,7 @@ def nearness(visit: Visit, sides: Sides | None) -> Nearness:
     found = set(_near(visit, sides))
     if len(found) > 1:
         return "mixed"
-    return "" if not found else ("near" if found.pop() else "far")
+    return "" if not found else ("local" if found.pop() else "remote")
 
 
 def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
@@ -230,13 +230,13 @@ def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
 def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
     """How near and far blocks of a series differ, in one line; empty if it has not both, or
     they differ by less than `DIFFERENCE_LIMIT`. ``where`` is the nearness of each block."""
-    medians: dict[str, list[float]] = {"near": [], "far": []}
+    medians: dict[str, list[float]] = {"local": [], "remote": []}
     for each in blocks:
         if where.get(each.block, "") in medians:
             medians[where[each.block]].append(each.median)
-    if not (medians["near"] and medians["far"]):
+    if not (medians["local"] and medians["remote"]):
         return ""
-    near, far = median(medians["near"]), median(medians["far"])
+    near, far = median(medians["local"]), median(medians["remote"])
     if abs(far / near - 1) < DIFFERENCE_LIMIT:
         return ""
-    return f"with its memory on the far side it takes {far / near - 1:+.1%}"
+    return f"with its memory on the remote side it takes {far / near - 1:+.1%}"

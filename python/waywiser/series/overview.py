@@ -16,12 +16,12 @@ from waywiser.plan.select import (
     matches_any,
     require_match,
     sized_texts_of,
-    texts_of_refusal,
+    texts_of_unsupported,
 )
 from waywiser.profile import Profile, Run, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.profile import is_finished
-from waywiser.records import Locality, Refusal, Series
+from waywiser.records import Locality, Series, Unsupported
 from waywiser.series.estimate import Estimate
 from waywiser.series.health import HealthReport, health_report
 from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
@@ -47,7 +47,7 @@ class Summary(Value, frozen=True):
     failed: int
     skipped: int
     """Planned and left out, with a reason (see ``skipped`` beside)."""
-    refused: int
+    unsupported_paths: int
     """Paths, not series."""
     seconds: float
     blocks: float
@@ -69,9 +69,9 @@ class Overview(Value, frozen=True):
     planned_visits: int | None
     """Visits that its survey was to make; None if the profile does not say."""
     series: tuple[Line, ...]
-    refusals: tuple[ReasonGroup, ...]
+    unsupported_paths: tuple[ReasonGroup, ...]
     failures: tuple[ReasonGroup, ...]
-    """Failed visits, by kind and reason; what the machine refused is not among them."""
+    """Failed visits, by kind and reason; what is not supported is not among them."""
     skipped: tuple[ReasonGroup, ...]
     """Skipped visits by reason, which holds the rates that had saturated."""
     warnings: tuple[ReasonGroup, ...]
@@ -115,10 +115,10 @@ def overview(
         chosen.series_blocks(),
         representatives(workloads, machine),
         localities=localities,
-        refusals=[
-            refusal
-            for refusal in profile.refusals
-            if not only or matches_any(texts_of_refusal(refusal.path, machine), only)
+        unsupported_paths=[
+            unsupported
+            for unsupported in profile.unsupported_paths
+            if not only or matches_any(texts_of_unsupported(unsupported.path, machine), only)
         ],
         health=profile.health(),
     )
@@ -139,7 +139,7 @@ def overview_of(
     *,
     first: Mapping[str, str],
     localities: Sequence[Locality] = (),
-    refusals: Sequence[Refusal] = (),
+    unsupported_paths: Sequence[Unsupported] = (),
     health: Sequence[RunHealth] = (),
 ) -> Overview:
     """The overview of series that come from anywhere, read once; without file and run.
@@ -149,7 +149,7 @@ def overview_of(
     """
     return _overview_of(
         machine, SeriesFrame.of(series).series_blocks(), first,
-        localities=localities, refusals=refusals, health=health,
+        localities=localities, unsupported_paths=unsupported_paths, health=health,
     )  # fmt: skip
 
 
@@ -159,11 +159,11 @@ def _overview_of(
     first: Mapping[str, str],
     *,
     localities: Sequence[Locality],
-    refusals: Sequence[Refusal],
+    unsupported_paths: Sequence[Unsupported],
     health: Sequence[RunHealth],
 ) -> Overview:
     sides, reasons = decide_sides(localities), Reasons()
-    reasons.add_refusals(refusals)
+    reasons.add_unsupported_paths(unsupported_paths)
     reasons.add_localities(localities)
     lines: list[Line] = []
     workloads: list[Workload] = []
@@ -187,7 +187,7 @@ def _overview_of(
         visits=visits,
         planned_visits=None,
         series=tuple(beside_contiguous(lines, workloads)),
-        refusals=groups(reasons.refused),
+        unsupported_paths=groups(reasons.unsupported_paths),
         failures=groups(reasons.failures),
         unsupported=groups(reasons.unsupported),
         skipped=groups(reasons.skipped),
@@ -195,7 +195,7 @@ def _overview_of(
         notes=groups(reasons.notes),
         unbounded=groups(reasons.unbounded),
         health=health_report(health),
-        summary=_summary(lines, reasons, len(refusals)),
+        summary=_summary(lines, reasons, len(unsupported_paths)),
         sides=sides,
         link_use_unknown=groups(reasons.link_use_unknown),
         layout_crossovers=tuple(layout_crossovers(_timed(workloads, lines))),
@@ -224,7 +224,7 @@ def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[T
     ]
 
 
-def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
+def _summary(lines: Sequence[Line], reasons: Reasons, unsupported_paths: int) -> Summary:
     known = [line.estimate for line in lines if line.estimate is not None]
     converged = sum(each.converged for each in known)
     return Summary(
@@ -234,7 +234,7 @@ def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
         not_converged=len(known) - converged,
         failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_unsupported,
         skipped=reasons.only_skipped,
-        refused=refused,
+        unsupported_paths=unsupported_paths,
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
         unsupported=reasons.only_unsupported,
@@ -249,6 +249,6 @@ def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequen
     if only:
         machine = profile.machine
         texts = [text for workload in workloads for text in sized_texts_of(workload, machine)]
-        refused = profile.refusals
-        others = [text for each in refused for text in texts_of_refusal(each.path, machine)]
+        unsupported = profile.unsupported_paths
+        others = [text for each in unsupported for text in texts_of_unsupported(each.path, machine)]
         require_match(only, texts, others=others)

@@ -32,8 +32,9 @@ REMEDIES = {
     "outliers": "stop other work on the machine and ask waywiser doctor",
     "throttled": "cool the GPU or raise its power limit; see nvidia-smi -q -d PERFORMANCE",
     "slow link": "compare slot, riser and firmware settings; ask waywiser doctor",
-    "above bound": "near a cache's size, read sizes that no cache holds; else check the bound",
-    "below resolution": "compare with the empty interval, or read larger sizes",
+    "above bound": "use sizes that exceed all caches; if they are faster than the bound too, "
+    "check the bound",
+    "below resolution": "compare with the empty interval, or use larger sizes",
     "misplaced": "free memory on that node, or widen the cpuset that forbids it",
     "unverified": "allow move_pages in the container, or survey outside it",
     "void": "the path holds its host at a closed gate: time it by the host, and report it",
@@ -87,9 +88,7 @@ def _of_sampling(
             yield QualityFlag("failed block", f"block {visit.block}: {visit.failure.reason}")
     summaries = [block for block in blocks if block.summary]
     if summaries:
-        yield QualityFlag(
-            "summary only", "another tool's mean or median, whose samples were not kept"
-        )
+        yield QualityFlag("summary only", "another tool's mean or median, without its samples")
     for block in blocks:
         if block.interval is None and not block.summary:
             yield QualityFlag("few samples", f"{_count(block.count)} give no interval")
@@ -159,11 +158,11 @@ def _of_conditions(series: Series, machine: Machine | None) -> Iterator[QualityF
                 yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
         for buffer in visit.buffers:
             if buffer.state == "misplaced":
-                part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was where it says"
+                part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was on its place"
                 yield QualityFlag("misplaced", part)
             if buffer.state == "unverified" and not _migrates(buffer.memory, traits):
                 yield QualityFlag(
-                    "unverified", f"where the pages of {buffer.memory} were is not known"
+                    "unverified", f"the place of the pages of {buffer.memory} is not known"
                 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from waywiser.plan.name import label_of
-from waywiser.records import Failure, Locality, Refusal, Visit
+from waywiser.records import Failure, Locality, Unsupported, Visit
 from waywiser.series.line import Line
 from waywiser.series.quality_flags import REMEDIES
 from waywiser.series.series_frame import SeriesBlocks
@@ -15,8 +15,8 @@ from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
-UNSUPPORTED = "refused"
-"""The kind of failure that is none: an operation without what it works on, as huge pages."""
+UNSUPPORTED = "not-supported"
+"""The kind of failure that is no error, for example an operation on huge pages without any."""
 
 
 class ReasonGroup(Value, frozen=True):
@@ -34,7 +34,7 @@ Named = dict[str, list[str]]
 class Reasons(msgspec.Struct):
     """Reasons and what they concern, filled series by series."""
 
-    refused: Named = msgspec.field(default_factory=dict)
+    unsupported_paths: Named = msgspec.field(default_factory=dict)
     failures: Named = msgspec.field(default_factory=dict)
     unsupported: Named = msgspec.field(default_factory=dict)
     skipped: Named = msgspec.field(default_factory=dict)
@@ -86,15 +86,15 @@ class Reasons(msgspec.Struct):
         elif label not in (unsupported := self.unsupported.setdefault(failure.reason, [])):
             unsupported.append(label)
 
-    def add_refusals(self, refusals: Iterable[Refusal]) -> None:
-        for refusal in refusals:
-            self.refused.setdefault(refusal.reason, []).append(refusal.path)
+    def add_unsupported_paths(self, unsupported_paths: Iterable[Unsupported]) -> None:
+        for unsupported in unsupported_paths:
+            self.unsupported_paths.setdefault(unsupported.reason, []).append(unsupported.path)
 
     def add_localities(self, found: Iterable[Locality]) -> None:
         """Notes the workers that did not find out where memory is."""
         for each in found:
             if each.failure is not None:
-                note = f"where {each.memory} is was not found out: {each.failure.reason}"
+                note = f"the place of {each.memory} was not found: {each.failure.reason}"
                 self.note(note, f"worker {each.worker}")
 
     def note(self, note: str, what: str) -> None:

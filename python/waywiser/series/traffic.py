@@ -64,7 +64,7 @@ class LinkUse(Value, frozen=True):
             return f"links unknown: {'; '.join(self.reasons)}"
         if not self.carried:
             unknown = f" ({'; '.join(self.reasons)})" if self.reasons else ""
-            return f"no link moved that is counted{unknown}"
+            return f"no counted link moved bytes{unknown}"
         which = " and ".join(self.links)
         return f"through {which}: {', '.join(map(str, self.carried))}"
 

@@ -99,7 +99,7 @@ def _reason(line: Line) -> str:
     rate = format_rate(line.bound.bytes_per_second * line.of_bound, 0.005)
     return (
         f"the bound of {line.bound.narrowest} is wrong ({line.bound.made_of}): copies of "
-        f"{format_bytes(line.bytes)} reach {rate} GB/s, and no cache holds so much"
+        f"{format_bytes(line.bytes)} reach {rate} GB/s, which exceeds all caches"
     )
 
 

@@ -158,7 +158,7 @@ def _locality_notes(virtual: str, gpus: tuple[Gpu, ...], nodes: int) -> list[str
     if virtual and gpus and all(gpu.numa < 0 for gpu in gpus):
         return [
             "numa_node is -1 for every GPU, and the hypervisor may hide sockets: "
-            "what is near to what must be measured"
+            "which node is local to which GPU must be measured"
         ]
     if virtual and nodes == 1:
         return ["the hypervisor may hide sockets behind the one NUMA node that it shows"]

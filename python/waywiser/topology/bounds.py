@@ -91,12 +91,12 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     if is_between_ranks(transfer, machine):
-        return "what lies between the ranks of other tools' programs is not in the topology"
+        return "the links between ranks of other tools are not in the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
             return f"{place} is not on this machine"
         if place.kind == "file":
-            return "what a file system can carry is not in the topology"
+            return "the bandwidth of file systems is not in the topology"
     if source.kind == "gpu" and destination.kind == "gpu":
         if source.index == destination.index:
             return _local(gpus[source.index])
@@ -111,7 +111,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
         return _host_links(gpus[source.index], relays, "from")
     if destination.kind == "gpu":
         return _host_links(gpus[destination.index], relays, "to")
-    return "the bandwidth of host memory is not known to the system: it must be measured"
+    return "the system does not show the bandwidth of host memory: it must be measured"
 
 
 def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
@@ -125,7 +125,10 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
         made_of = pcie.describe(link.generation_max, link.width_max)
     elif link.gb_per_s_now:
         rate = link.gb_per_s_now * 1e9
-        made_of = f"PCIe: {link.gb_per_s_now:.1f} GB/s as seen (more, if the GPU was idle)"
+        made_of = (
+            f"PCIe: {link.gb_per_s_now:.1f} GB/s at the link state of the capture (more, "
+            "if the GPU was idle)"
+        )
     else:
         return "the link between the GPU and the host is not described"
     return (Use(Resource(f"PCIe {direction} {name}", rate, made_of, _lower_now(gpu))),)
@@ -202,7 +205,7 @@ def _switch_lanes(gpu: Gpu) -> list[NvLink]:
 def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
     rate = nvlink_rate(links)
     if not rate:
-        return "the rate of an NVLink lane is unknown"
+        return "the bandwidth of an NVLink lane is unknown"
     return (Use(Resource(name, rate, describe_nvlinks(links))),)
 
 

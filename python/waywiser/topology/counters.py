@@ -107,7 +107,7 @@ def _try(door: Nvml, handle: object) -> _Known:
     links = door.field(handle, _FIELD_LINK_COUNT)
     wanted = [(field, link) for field in (_NVLINK_TX, _NVLINK_RX) for link in range(links)]
     wanted += [(_PCIE_TX, 0), (_PCIE_RX, 0)]
-    refused: dict[tuple[int, int], list[int]] = {}
+    unsupported_paths: dict[tuple[int, int], list[int]] = {}
     fields = []
     for field in wanted:
         answers = door.ask("DeviceGetFieldValues", handle, [field])
@@ -115,9 +115,9 @@ def _try(door: Nvml, handle: object) -> _Known:
         if code == 0:
             fields.append(field)
         else:
-            refused.setdefault((field[0], code), []).append(field[1])
+            unsupported_paths.setdefault((field[0], code), []).append(field[1])
     reasons = [] if links else ["NVML shows no NVLink here"]
-    for (identifier, code), scopes in refused.items():
+    for (identifier, code), scopes in unsupported_paths.items():
         which = f" on {len(scopes)} of {links} links" if identifier in (138, 139) else ""
         why = "the call fails" if code < 0 else f"NVML error {code}"
         reasons.append(f"{_NAMES[identifier]} (field {identifier}) is not counted{which}: {why}")

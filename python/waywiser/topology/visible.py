@@ -45,7 +45,7 @@ def visible_devices(gpus: Sequence[GpuFacts], setting: str | None) -> Visibility
         notes.append("CUDA shows a process one MIG instance: the first one counts")
         chosen = chosen[:1]
     if any(device.instance is not None for device in chosen[1:]):
-        notes.append("MIG instances beside a whole GPU are skipped: CUDA does not show both")
+        notes.append("MIG instances are skipped if there is a whole GPU: CUDA does not show both")
         chosen = [device for device in chosen if device.instance is None]
     return Visibility(tuple(chosen), tuple(notes))
 

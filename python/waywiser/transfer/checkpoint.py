@@ -157,7 +157,7 @@ def _folder_sources(folder: Path) -> list[_Source]:
 
 
 def _index_sources(index: Path) -> list[_Source]:
-    """The shards that an index lists, beside it. Names that lead elsewhere are refused; a shard may
+    """The shards that an index lists, beside it. Names that lead elsewhere are errors; a shard may
     be a symbolic link, as in the caches of model hubs."""
     try:
         listed = _weight_map(parse_object(_read_index(index), counts_only=False))
@@ -196,7 +196,7 @@ def _weight_map(parsed: dict[str, Any]) -> dict[str, str]:
         if not isinstance(name, str) or not _is_plain_name(name):
             raise StrictJsonError(
                 f"weight_map puts tensor {clipped(tensor)} in something that is not the plain name "
-                "of a file beside the index"
+                "of a file in the folder of the index"
             )
     return listed
 

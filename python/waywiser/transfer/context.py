@@ -110,7 +110,7 @@ def _limit(name: str, value: Any) -> int | None:
         raise InvalidTransfer(
             f"{name} is {number}, not a number from 1 on that fits into 63 bits",
             where="Context",
-            remedy=f"leave {name} out, or pass None, for the default",
+            remedy=f"omit {name}, or pass None, for the default",
         )
     return number
 

@@ -6,9 +6,9 @@ from waywiser.errors import WaywiserError
 
 
 class TransferError(WaywiserError):
-    """A transfer that failed or was refused: one line with what, where and remedy.
+    """A transfer that failed or is not valid: one line with what, where and remedy.
 
-    ``moved`` is the number of bytes that had arrived. It is 0 when the call was refused.
+    ``moved`` is the number of bytes that had arrived. It is 0 if the call was not valid.
     """
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "", moved: int = 0) -> None:

@@ -180,7 +180,7 @@ def _entry(name: str, value: Any, data_start: int) -> TensorEntry:
 
 
 def _counts(value: Any) -> bool:
-    """Whether this is a list of integers; the parser has refused negative ones. Not of booleans."""
+    """Whether this is a list of integers; the parser raises for negative ones. Not of booleans."""
     return isinstance(value, list) and _INTEGERS.issuperset(map(type, value))
 
 
@@ -189,7 +189,7 @@ def _fields() -> str:
 
 
 def _check_cover(entries: list[TensorEntry], data_start: int, data_bytes: int) -> None:
-    """Refuses bytes of two tensors, of none, and beyond the end of the file."""
+    """Raises for bytes of two tensors, of none, and beyond the end of the file."""
     reached = data_start
     for before, entry in zip([None, *entries], entries, strict=False):
         if entry.offset < reached:

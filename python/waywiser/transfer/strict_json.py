@@ -24,7 +24,7 @@ class StrictJsonError(ValueError):
 def parse_object(raw: bytes, *, counts_only: bool) -> dict[str, Any]:
     """Parses one JSON object.
 
-    Refused, beside what is no JSON: a byte order mark, white space before the object, equal names
+    Errors, besides what is no JSON: a byte order mark, white space before the object, equal names
     in one object, NaN and infinities, lone surrogates in names and in their texts, numbers of over
     `DIGITS_LIMIT` digits, over `VALUES_LIMIT` values, nesting beyond Python's recursion limit; with
     ``counts_only`` also every number that is not a non-negative integer.

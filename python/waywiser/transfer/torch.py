@@ -42,7 +42,7 @@ except ModuleNotFoundError as error:
     raise TorchMissingError(
         "PyTorch is not installed",
         where="waywiser.transfer.torch",
-        remedy="install torch; the other calls of waywiser.transfer do without",
+        remedy="install torch; the other calls of waywiser.transfer do not need it",
     ) from None
 
 CALL = "load_files"
@@ -195,7 +195,7 @@ def _dtype(file: OpenFile, entry: TensorEntry) -> torch.dtype:
             f"tensor {clipped(entry.name)} has type {entry.dtype}, for which torch "
             f"{torch.__version__} has no tensor of the same shape",
             where=str(file.path),
-            remedy="leave it out with keys" + ("" if name is None else ", or use a newer torch"),
+            remedy="exclude it with keys" + ("" if name is None else ", or use a newer torch"),
         )
     return dtype
 

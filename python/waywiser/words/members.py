@@ -75,8 +75,8 @@ def counted(members: Sequence[str]) -> str:
 
 
 def _sort(member: str) -> str:
-    """What it names: a visit has a block, a series a size, and a refused pair of kinds no place;
-    nothing for what no bytes move in."""
+    """What it names: a visit has a block, a series a size, and an unsupported pair of kinds no
+    place; nothing for what no bytes move in."""
     if _BLOCK.search(member):
         return "visit"
     if " by " not in member:

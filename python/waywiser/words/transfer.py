@@ -47,9 +47,7 @@ class Path(Value, frozen=True, omit_defaults=True):
     def parse(cls, text: str) -> Path:
         transfer = Transfer.parse(text)
         if transfer.parameters or transfer.bytes or transfer.layout:
-            raise WordError(
-                f"{text!r} says more than a path", remedy="leave out [...], 'as' and 'of'"
-            )
+            raise WordError(f"{text!r} says more than a path", remedy="remove [...], 'as' and 'of'")
         return transfer.path
 
 

@@ -84,7 +84,7 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "failed": lambda e: str(e.subject.overview.summary.failed),
         "not supported when measured": lambda e: str(e.subject.overview.summary.unsupported),
         "skipped with a reason": lambda e: str(e.subject.overview.summary.skipped),
-        "paths refused": lambda e: str(e.subject.overview.summary.refused),
+        "paths not supported": lambda e: str(e.subject.overview.summary.unsupported_paths),
         "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
         "time of measuring": lambda e: format_time(e.subject.overview.summary.seconds, 0.005),
     }

@@ -48,7 +48,7 @@ def _quality(entry: Entry) -> Iterator[Block]:
 
 def _missing(entry: Entry) -> Iterator[Block]:
     seen = entry.subject.overview
-    refused = merged((group.reason, group.members) for group in seen.refusals)
+    unsupported_paths = merged((group.reason, group.members) for group in seen.unsupported_paths)
     groups = [
         *(("Failed", group.reason, group.members) for group in seen.failures),
         *(("Skipped", group.reason, group.members) for group in seen.skipped),
@@ -56,7 +56,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
             ("Not supported when measured", group.reason, group.members)
             for group in seen.unsupported
         ),
-        *(("Not supported here", reason, members) for reason, members in refused),
+        *(("Not supported here", reason, members) for reason, members in unsupported_paths),
         *(("No bound", group.reason, group.members) for group in seen.unbounded),
         *(("Links unknown", group.reason, group.members) for group in seen.link_use_unknown),
     ]
