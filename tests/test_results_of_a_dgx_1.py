@@ -43,8 +43,8 @@ def test_the_chapter_is_agreed_with_but_for_three_claims(page: ModuleType, asked
     wrong = [f"{each.where}: {each.says}" for each in page.CLAIMS if not each.found(asked)[0]]
     assert len(page.CLAIMS) == 28
     assert wrong == [
-        "affinity: pageable ← GPU ×",
-        "anisotropy: pinned: 2 GB/s of it",
+        "affinity: pageable ← GPU: no",
+        "anisotropy: pinned: 2 GB/s",
         "pinned copies: 60–70 % of the PCIe 3 x16 bandwidth",
     ]
 
