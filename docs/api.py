@@ -19,6 +19,9 @@ from pathlib import Path
 SOURCES = Path(__file__).parent.parent / "python"
 WIDTH = 96
 
+ARGUMENTS = {r"^Args:$": "Arguments:\n", r"^ {4}(\w+): ": r"- `\1`: ", r"^ {8}": "  "}
+"""How the arguments in a docstring become a list."""
+
 Documented = ast.FunctionDef | ast.ClassDef
 
 
@@ -44,7 +47,11 @@ def text_of(node: Documented | ast.Module) -> str:
 
 
 def markdown(text: str) -> str:
-    return re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(text))
+    """A docstring as Markdown; of a section ``Args:`` the arguments become a list."""
+    plain = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(text))
+    for pattern, replacement in ARGUMENTS.items():
+        plain = re.sub(pattern, replacement, plain, flags=re.MULTILINE)
+    return plain
 
 
 def signature(name: str, node: ast.FunctionDef, *, bound: bool = False) -> str:
@@ -148,14 +155,15 @@ def _text(node: ast.stmt | None) -> str:
     return ""
 
 
-def columns(title: str, module: str, name: str) -> Iterator[str]:
-    """The columns of a table with their types, and what is said of them."""
+def columns(title: str, module: str, name: str, more: str = "") -> Iterator[str]:
+    """The columns of a table with their types, and what is said of them below ``name`` and, if it
+    is given, below ``more``."""
     types: Mapping[str, type] = getattr(import_module(module), name)
     listed = ", ".join(f"`{each}` {kind.__name__}" for each, kind in types.items())
     yield f"**Columns of `{title}`**: {listed}.\n"
     body = tree(module).body
     for node, below in zip(body, [*body[1:], None], strict=True):
-        if name in _names(node) and (text := _text(below)):
+        if {name, more} & {*_names(node)} and (text := _text(below)):
             yield f"{text}\n"
 
 
@@ -222,9 +230,9 @@ CLASSES = (
 COLUMNS = {
     "ProfileView": (
         ("profile.headline()", PROFILE, "HEADLINE_TYPES"),
-        ("profile.series", PROFILE, "SERIES_TYPES"),
+        ("profile.series", "waywiser.series.series_rows", "SERIES_TYPES"),
         ("profile.curve(path)", PROFILE, "CURVE_TYPES"),
-        ("profile.samples", "waywiser.series.sample_rows", "TYPES"),
+        ("profile.samples", "waywiser.series.sample_rows", "TYPES", "COLUMNS"),
     ),
     "ComparisonView": (("comparison.paths", COMPARISON, "PATH_TYPES"),),
     "MachineView": (
@@ -233,7 +241,7 @@ COLUMNS = {
         ("machine.peaks", MACHINE, "PEAK_TYPES"),
     ),
 }
-"""Tables of a class: how each is written, and the types of its columns."""
+"""Tables of a class: how each is written, the types of its columns, another name with a text."""
 
 ERRORS = (
     PROFILE,
@@ -249,6 +257,14 @@ ERRORS = (
 
 COPIES = ("waywiser._transfer", "waywiser.transfer.arrays", "waywiser.transfer.context")
 """Modules of the calls of `waywiser.transfer`; the last one that has a name documents it."""
+
+LOADING = "waywiser.transfer.torch"
+LOADING_ERRORS = (
+    LOADING,
+    "waywiser.transfer.checkpoint",
+    "waywiser.transfer.safetensors_header",
+)
+"""Modules of the errors of `LOADING`."""
 
 
 def document() -> str:
@@ -285,7 +301,12 @@ def _copies() -> Iterator[str]:
     names = [name for name in exported("waywiser.transfer") if name in known]
     for name in sorted(names, key=lambda each: isinstance(known[each], ast.ClassDef)):
         yield from documented(known[name], f"transfer.{name}")
-    yield from errors("waywiser.transfer.errors")
+    loading = members(tree(LOADING).body)
+    for name in exported(LOADING):
+        if isinstance(node := loading.get(name), ast.FunctionDef):
+            yield from documented(node, f"transfer.torch.{name}")
+    yield "### Errors of waywiser.transfer\n"
+    yield from errors("waywiser.transfer.errors", *LOADING_ERRORS)
 
 
 def exported(module: str) -> list[str]:

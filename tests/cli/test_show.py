@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import profiles
+from report import machines
 from waywiser.cli.show import print_profile, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
@@ -221,6 +222,28 @@ def test_matrices_have_a_row_for_each_source(brief: str) -> None:
     assert rate == [["numa:0", "gpu:0", "gpu:1"], ["numa:0", "-", "55.0", "-"],
                     ["gpu:0", "54.0", "-", "389"]]  # fmt: skip
     assert time[1:] == [["numa:0", "-", "5.00", "-"], ["gpu:0", "5.00", "-", "5.01"]]
+
+
+def test_a_matrix_of_many_gpus_is_printed_in_parts_in_a_narrow_terminal(tmp_path: Path) -> None:
+    path = machines.write(tmp_path / "eight.wwp", machines.eight_gpus(), sizes=(8, 2**26))
+    for width, parts in ((80, 1), (45, 2)):
+        text = at_width(path, width, everything=False)
+        matrix = text.split("bandwidth in GB/s from row to column")[1].split("\n\n")[0]
+        heads = [line.split() for line in matrix.splitlines() if line.startswith("  ")]
+        assert len(heads) == parts
+        assert [name for line in heads for name in line] == [
+            "numa:0",
+            *(f"gpu:{n}" for n in range(8)),
+        ]
+        assert sum(line.startswith("gpu:3 ") for line in matrix.splitlines()) == parts
+
+
+def test_many_equivalent_paths_of_eight_gpus_are_one_line(tmp_path: Path) -> None:
+    path = machines.write(tmp_path / "eight.wwp", machines.eight_gpus(), sizes=(8, 2**26))
+    text = at_width(path, 120, everything=False)
+    assert text.count("  55 equivalent paths") == 2
+    # headline paths to each GPU have a line each
+    assert all(f"\npinned@numa:0 -> device@gpu:{n} by copy-engine " in text for n in range(8))
 
 
 def test_no_matrix_without_a_copy_between_gpus(

@@ -122,6 +122,13 @@ def test_the_headline_paths_come_first(file: Path, everything: bool) -> None:
     assert call == "cudaMemcpyPeerAsync"
 
 
+def test_headline_paths_precede_the_others_of_their_family(file: Path) -> None:
+    family = shown(file, 120, everything=False).split(f"\n{FAMILIES[0]} ")[1]
+    starts = [line.split("  ")[0] for line in family.split("\n\n")[0].splitlines()[1:]]
+    paths = [start for start in starts if start]
+    assert paths == [profiles.H2D, profiles.PAGEABLE, SM]
+
+
 def test_many_settings_of_a_path_are_one_line_with_their_range(file: Path) -> None:
     lines = shown(file, 120, everything=False).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith(f"{profiles.H2D}  "))

@@ -103,7 +103,7 @@ def test_asked_sizes_become_whole_units_and_the_plan_says_so() -> None:
         "131072]": [128 * KIB, MIB],
         "1048576]": [MIB],
     }
-    result = "a list[piece=28672] takes whole numbers of its pieces: --sizes gives 28 KiB, 1036 KiB"
+    result = "a list[piece=28KiB] takes whole numbers of its pieces: --sizes gives 28 KiB, 1036 KiB"
     assert result in asked.notes
     assert not plan().notes
 

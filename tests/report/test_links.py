@@ -14,8 +14,9 @@ from waywiser.report.chapters.links import links
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
 from waywiser.report.figures.drawing import Shape, Text
-from waywiser.report.figures.matrix import HEAT, Entered, _steps
+from waywiser.report.figures.matrix import HEAT, Entered, _steps, matrix_picture
 from waywiser.report.figures.text_width import text_width
+from waywiser.report.figures.theme import HEAT_INK, INK
 from waywiser.report.figures.topology import line_width
 from waywiser.report.links import Links
 from waywiser.report.page import page
@@ -162,8 +163,21 @@ def test_noise_makes_no_pattern_in_a_matrix() -> None:
         cells = {("a", str(n)): Entered(value, "") for n, value in enumerate(values)}
         return [_steps(cells)(value) for value in values]
 
-    assert set(step([100.0, 100.5, 101.0])) == {0}
+    assert set(step([100.0, 100.5, 109.0])) == {0}
     assert step([1.0, 1000.0]) == [0, len(HEAT) - 1]
+
+
+def test_copies_within_the_host_do_not_set_the_colours_of_links() -> None:
+    cells = {
+        ("numa:0", "numa:0"): Entered(7e-9, "0.007", is_compared=False),
+        ("numa:0", "gpu:0"): Entered(2e-6, "2"),
+        ("gpu:0", "gpu:1"): Entered(4e-6, "4"),
+    }
+    assert [_steps(cells)(value) for value in (2e-6, 4e-6)] == [0, len(HEAT) - 1]
+    picture = matrix_picture("a", "A", "µs", ["numa:0", "gpu:0", "gpu:1"], cells)
+    assert "Highest 4 from gpu:0 to gpu:1, lowest 2 from numa:0 to gpu:0" in picture.description
+    inks = {mark.text: mark.colour for mark in picture.draw().marks if isinstance(mark, Text)}
+    assert inks["0.007"] == INK and inks["2"] == HEAT_INK[0]
 
 
 def test_links_of_a_kind_are_compared_at_a_size_that_all_have() -> None:

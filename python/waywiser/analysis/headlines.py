@@ -16,7 +16,8 @@ from waywiser.series.line import Line
 from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.topology.calls import call_text
 from waywiser.topology.machine import Machine
-from waywiser.words import Transfer, Workload, format_bytes
+from waywiser.words import Transfer, Workload
+from waywiser.words.sizes_in_text import size_of
 
 FILE_READ = "file read"
 
@@ -45,7 +46,7 @@ class HeadlineRow:
     @property
     def at(self) -> str:
         """The size of ``large``."""
-        return f"{format_bytes(self.large.bytes)}{' (cached)' if self.cached else ''}"
+        return f"{size_of(self.large.workload)}{' (cached)' if self.cached else ''}"
 
 
 def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str, str]:

@@ -75,6 +75,7 @@ def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "
     from waywiser.cli.lines import say
     from waywiser.cli.remeasure import print_commands
     from waywiser.comparison.comparison_text import detectable_text
+    from waywiser.words.sizes_in_text import with_units
 
     say(console, str(found), "bold")
     for line in (*found.findings, *found.undecided):
@@ -87,6 +88,6 @@ def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "
         say(console, "largest drops:", indent=2)
     for drop in found.drops:
         loss = detectable_text(drop.detectable)
-        say(console, f"{drop.ratio - 1:+.1%}  {drop.name} ({loss})", indent=4)
+        say(console, f"{drop.ratio - 1:+.1%}  {with_units(drop.name)} ({loss})", indent=4)
     for note in found.notes:
         say(console, f"note: {note}", indent=2)

@@ -66,10 +66,10 @@ class PathCurves(NamedTuple):
     """A path with all its settings."""
 
     text: str
-    """The curve of the default settings."""
+    """The curve that stands for the path: that with default settings, or the only one."""
     name: str
     default: Shown | None
-    """The curve with default settings, if it was measured."""
+    """The same, if it was measured."""
     settings: list[Shown]
     """The other curves, among them layouts and states of the caches."""
 
@@ -100,25 +100,31 @@ def _print_tables(
         return
     cells = [row for _, rows in tables for row in rows]
     names = (max((family for family, _ in tables), key=len), *columns)
-    bounds = {names[0]: (0, PATH)}
-    kept = fitting(names, cells, console.width, spared=SPARED, bounds=bounds)
+    filled = [n for n in range(len(names)) if not n or any(row[n] for row in cells)]
+    fit = fitting(
+        [names[n] for n in filled],
+        [[row[n] for n in filled] for row in cells],
+        console.width,
+        spared=SPARED,
+        bounds={names[0]: (0, PATH)},
+    )
+    kept = [filled[n] for n in fit]
     widths = {n: max(len(names[n]), *(len(row[n]) for row in cells)) for n in kept}
-    filled = [n for n in kept if not n or any(row[n] for row in cells)]
     flags = len(columns)
-    room = console.width - sum(widths[n] + GAP for n in filled if n)
-    if room < min(PATH, widths[0]) and widths[flags] > 1:
+    room = console.width - sum(widths[n] + GAP for n in kept if n)
+    if room < min(PATH, widths[0]) and widths.get(flags, 0) > 1:
         room += widths[flags] - 1
         widths[flags] = 1
         tables = [(family, [_with_one_mark(row) for row in rows]) for family, rows in tables]
     widths[0] = min(widths[0], room)
     for family, rows in tables:
-        filled = [n for n in kept if not n or any(row[n] for row in rows)]
+        own = [n for n in kept if not n or any(row[n] for row in rows)]
         shown = [
             TextColumn(names[n] if n else family, left=n in (0, flags), least=widths[n],
                        folds=not n)
-            for n in filled
+            for n in own
         ]  # fmt: skip
-        print_table(console, shown, [[row[n] for n in filled] for row in rows])
+        print_table(console, shown, [[row[n] for n in own] for row in rows])
         console.print()
 
 
@@ -196,7 +202,15 @@ def _groups(curves: Sequence[Shown]) -> list[PathCurves]:
             found[text] = found[text]._replace(default=curve)
         else:
             found[text].settings.append(curve)
-    return list(found.values())
+    return [_with_its_only_curve(group) for group in found.values()]
+
+
+def _with_its_only_curve(group: PathCurves) -> PathCurves:
+    """The group; of a path that was measured with one setting alone, that stands for it."""
+    if group.default is not None or len(group.settings) > 1:
+        return group
+    (curve,) = group.settings
+    return PathCurves(curve.text, curve.name, curve, [])
 
 
 def _plain(workload: Workload) -> Workload:
@@ -245,7 +259,8 @@ def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iter
                 yield _row(f"{'  ' if defaults else ''}{with_units(curve.name)}", curve, marks)
         else:
             head = "  " if defaults else f"{name}, "
-            yield _span_row(f"{head}{count(len(others), 'other setting')}", others)
+            what = "other setting" if defaults else "setting"
+            yield _span_row(f"{head}{count(len(others), what)}", others)
 
 
 def _operation(curve: Shown) -> Operation:

@@ -11,8 +11,8 @@ from waywiser.analysis.shown import Shown
 from waywiser.cli.figure_range import range_of
 from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.topology.machine import Machine
-from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_relative, format_time
+from waywiser.words.sizes_in_text import size_of
 
 COLUMNS = (
     *("headline paths", "GB/s", "±", "bound", "at", "latency"),
@@ -67,4 +67,4 @@ def _range(row: HeadlineRow) -> str:
     if not row.paths:
         return ""
     ends = range_of(row.paths, rate_of, format_rate)
-    return f"{len(row.paths)}: {ends} at {format_bytes(row.paths[0].bytes)}"
+    return f"{len(row.paths)}: {ends} at {size_of(row.paths[0].workload)}"

@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from waywiser.analysis.headlines import headline_groups
+from waywiser.analysis.headlines import ORDER, headline_groups
 from waywiser.analysis.hidden import sentences
 from waywiser.analysis.imported import imported_from
 from waywiser.analysis.shown import Shown, curves
@@ -91,7 +91,8 @@ def print_profile(
         _print_curves(console, shown, marks)
         _print_reasons(console, found, marks)
     else:
-        first = [*headline_groups(machine, (curve.workload for curve in shown))]
+        groups = headline_groups(machine, (curve.workload for curve in shown))
+        first = sorted(groups, key=lambda curve: ORDER.index(groups[curve]))
         print_curve_lines(console, shown, marks, first)
         _print_brief_reasons(console, machine, found, marks)
     if found.health is not None:

@@ -73,7 +73,7 @@ def print_table(
     for n, row in enumerate(([column.name for column in columns], *rows)):
         lines = _lines(columns, row, widths)
         if not n:
-            text.append("\n".join(lines), "dim")
+            text.append("\n".join(lines), "bold")
             continue
         text.append("\n")
         first = len(row[0]) if styles and styles[n - 1] else 0

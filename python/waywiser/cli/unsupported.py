@@ -21,7 +21,7 @@ Groups = Iterable[tuple[str, Sequence[str]]]
 def unsupported_lines(groups: Groups, machine: Machine, where: str) -> Iterator[str]:
     """One line for what needs a GPU on a machine without one, and one for each other reason; if
     there are more than `MOST_REASONS`, one for all. ``where`` is the option that lists them."""
-    known = [(reason, list(members)) for reason, members in groups]
+    known = [(reason, list(members)) for reason, members in groups if members]
     needs_gpu = [] if machine.gpus else [g for g in known if g[0] == machine.gpu_reason]
     hint = f"; {where} lists them"
     for reason, members in needs_gpu:

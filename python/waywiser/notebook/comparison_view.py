@@ -17,7 +17,8 @@ from waywiser.notebook.profile_view import ProfileView
 from waywiser.series.estimate import rate
 from waywiser.stats.decision import THRESHOLD
 from waywiser.visible import visible
-from waywiser.words import WaywiserError, format_bytes
+from waywiser.words import WaywiserError
+from waywiser.words.sizes_in_text import size_of
 
 MOST_CHANGES = 8
 """Changed paths that a comparison shows of itself."""
@@ -118,7 +119,7 @@ class ComparisonView:
         """Verdict, path, size, change and where it is, of the first changed paths."""
         for path in self.result.of(*CHANGED)[:MOST_CHANGES]:
             evidence = path.evidence
-            size = format_bytes(evidence.size.bytes) if evidence and evidence.size.bytes else ""
+            size = size_of(evidence.size.series) if evidence else ""
             change = f"{path.ratio - 1:+.1%}" if evidence else ""
             yield path.verdict, path.name, size, change, path.why
 

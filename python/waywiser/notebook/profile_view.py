@@ -35,8 +35,9 @@ from waywiser.series.series_rows import (
 )
 from waywiser.topology.machine import Machine
 from waywiser.visible import visible
-from waywiser.words import WaywiserError, Workload, format_bytes
+from waywiser.words import WaywiserError, Workload
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
+from waywiser.words.sizes_in_text import size_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -287,7 +288,7 @@ def _headline_texts(headline: tuple[str, MeasuredCurve]) -> tuple[str, ...]:
     return (
         group,
         visible(curve.name),
-        format_bytes(large.bytes),
+        size_of(large.line.workload),
         format_rate(large.rate, relative) if large.rate else "",
         format_relative(relative),
         "" if share is None else f"{share:.0%}",

@@ -28,6 +28,7 @@ from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
+from waywiser.words.sizes_in_text import with_units
 
 WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
@@ -177,7 +178,7 @@ def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
             found.setdefault(str(point.curve.layout), set()).add(point.size)
     for text, rounded in found.items():
         given = ", ".join(map(format_bytes, sorted(rounded)))
-        yield f"a {text} takes whole numbers of its pieces: --sizes gives {given}"
+        yield f"a {with_units(text)} takes whole numbers of its pieces: --sizes gives {given}"
 
 
 def _chosen(

@@ -12,6 +12,7 @@ from waywiser.series.line import Line
 from waywiser.stats.order import relative
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_time
+from waywiser.words.sizes_in_text import size_of
 
 TITLE = "Headline bandwidth and latency"
 
@@ -88,7 +89,7 @@ def _range(row: HeadlineRow) -> SheetCell:
         return SheetCell()
     texts = dict.fromkeys(_bandwidth(line).text for line in (row.paths[0], row.paths[-1]))
     numbers = f"{len(row.paths)}: {' to '.join(texts)}".replace(" ", NO_BREAK)
-    return SheetCell(numbers, note=f"at {format_bytes(row.paths[0].bytes)}")
+    return SheetCell(numbers, note=f"at {size_of(row.paths[0].workload)}")
 
 
 def _beside(entries: Sequence[Entry]) -> Sheet:
@@ -131,7 +132,7 @@ def _change(row: HeadlineRow, base: HeadlineRow) -> str:
     if row.first.text != base.first.text or row.call != base.call:
         return "(another path)"
     if row.large.bytes != base.large.bytes:
-        return f"(at {format_bytes(row.large.bytes)})"
+        return f"(at {size_of(row.large.workload)})"
     ours, theirs = (each.large.estimate for each in (row, base))
     if ours is None or theirs is None or ours.rate is None or theirs.rate is None:
         return ""
@@ -156,7 +157,7 @@ def _latency(line: Line | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
         return SheetCell(), SheetCell()
     found = line.estimate
     time = format_time(found.median, found.relative)
-    size = format_bytes(line.bytes) if sized else ""
+    size = size_of(line.workload) if sized else ""
     note = ", ".join(filter(None, (spread(found.relative), size)))
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
     return SheetCell(time, note=note, number=True), SheetCell(seen, number=True)

@@ -253,7 +253,7 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         path = f"{source} → {destination}"
         cells = [
             SheetCell(path, link=entry.links.anchor(found.curve.text)),
-            SheetCell(_kind_of_link(entry.subject.machine, source, destination)),
+            SheetCell(_kind_of_link(machine, source, destination)),
             SheetCell(_gb(found), note=spread(relative), number=True),
             SheetCell(_share(found), number=True),
             SheetCell(most.bound.made_of if most.bound else "not known"),
@@ -294,14 +294,15 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     for key, found in measured.items():
         link = entry.links.anchor(found.curve.text)
         most, least = found.most.estimate, found.least.estimate
+        of_links = not entry.subject.machine.gpus or "gpu" in "".join(key)
         if most is not None:
             note = spread(most.relative)
-            rates[key] = Entered(found.rate, _gb(found), note, link)
+            rates[key] = Entered(found.rate, _gb(found), note, link, of_links)
         if least is not None and found.least.bytes <= SMALL_BYTES:
             few = None if least.relative is None else max(least.relative, 0.01)
             text = format_number(least.median * 1e6, few)
             note = spread(least.relative)
-            times[key] = Entered(least.median, text, note, link)
+            times[key] = Entered(least.median, text, note, link, of_links)
     title = f"Bandwidth{_at(measured)}"
     yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates)
     if times:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from waywiser.report.figures.drawing import Drawing
-from waywiser.report.figures.theme import HEAT, HEAT_INK, PANEL, PAPER, SOFT
+from waywiser.report.figures.theme import HEAT, HEAT_INK, INK, PANEL, PAPER, SOFT
 from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.words import Value
 
@@ -20,8 +20,8 @@ LEAST_WIDTH = 320.0
 MOST_IN_COLUMN = 9
 """Places whose matrix can be read in half a page's width."""
 
-LEAST_RANGE = 1.1
-"""The last step is at least so many times the first, or noise would look like a pattern."""
+LEAST_RANGE = 2.0
+"""The last step is at least so many times the first, or small differences would look large."""
 
 
 class Entered(Value, frozen=True):
@@ -31,6 +31,8 @@ class Entered(Value, frozen=True):
     text: str
     note: str = ""
     link: str = ""
+    is_compared: bool = True
+    """Whether its colour compares it with the other cells."""
 
 
 def matrix_picture(
@@ -44,8 +46,9 @@ def matrix_picture(
     """``entered`` by (source, destination); what is missing stays empty. The ``note`` stands below
     the table."""
     known = dict(entered)
-    low = min(known.items(), key=lambda item: item[1].value)
-    high = max(known.items(), key=lambda item: item[1].value)
+    compared = {key: cell for key, cell in known.items() if cell.is_compared} or known
+    low = min(compared.items(), key=lambda item: item[1].value)
+    high = max(compared.items(), key=lambda item: item[1].value)
     return Picture(
         name=name,
         title=f"{title}, {unit}",
@@ -74,18 +77,18 @@ def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -
         for column, other in enumerate(places):
             corner = (LEFT + CELL_WIDTH * column, TOP + CELL_HEIGHT * n)
             cell = entered.get((place, other))
-            step = steps(cell.value) if cell else None
-            fill = PANEL if step is None else HEAT[step]
+            step = steps(cell.value) if cell and cell.is_compared else None
+            fill, ink = (PANEL, INK) if step is None else (HEAT[step], HEAT_INK[step])
             found.box(corner, CELL_WIDTH, CELL_HEIGHT, fill, edge=PAPER, edge_width=2)
-            if cell is not None and step is not None:
-                middle = corner[0] + CELL_WIDTH / 2
-                found.text(middle, y, cell.text, HEAT_INK[step], anchor="middle")
+            if cell is not None:
+                found.text(corner[0] + CELL_WIDTH / 2, y, cell.text, ink, anchor="middle")
     return found
 
 
 def _steps(entered: Mapping[tuple[str, str], Entered]) -> Callable[[float], int]:
     """A value's step of `HEAT`, on a logarithmic scale: bandwidths differ by factors."""
-    logs = [math.log(cell.value) for cell in entered.values() if cell.value > 0]
+    compared = [cell.value for cell in entered.values() if cell.is_compared]
+    logs = [math.log(value) for value in compared if value > 0] or [0.0]
     low, high = min(logs), max(logs)
     if high - low < math.log(LEAST_RANGE):
         high = low + math.log(LEAST_RANGE)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import msgspec
+
+import profiles
+from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
+from waywiser.records import Refusal
+
+HOST = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")
+GPU_PATHS = [profiles.H2D, profiles.D2H, "kernel-launch@gpu:0"]
+FILE = f"{profiles.HOST} as list[piece=4096]"
+
+
+def test_what_needs_a_gpu_is_counted_apart_from_other_reasons() -> None:
+    groups = {"no driver": GPU_PATHS, "no such file": [FILE], "no reason": []}
+    assert list(unsupported_lines(groups.items(), HOST, "--all")) == [
+        "not measured: 2 paths and 1 operation that need a GPU: no driver; --all lists them",
+        f"not measured: {profiles.HOST} as list[piece=4KiB]: no such file",
+    ]
+
+
+def test_on_a_machine_with_gpus_a_reason_is_like_any_other() -> None:
+    groups = {"no driver": [profiles.H2D, profiles.D2H]}
+    assert list(unsupported_lines(groups.items(), profiles.machine(), "--all")) == [
+        "not measured: no driver (2 paths); --all lists them"
+    ]
+
+
+def test_many_reasons_are_one_line() -> None:
+    groups = {f"reason {n}": [FILE, "device -> file by sm"] for n in range(4)}
+    assert list(unsupported_lines(groups.items(), HOST, "--json")) == [
+        "not measured: 4 paths and 4 combinations of kinds of memory, for 4 reasons; "
+        "--json lists them"
+    ]
+    assert list(unsupported_lines({}.items(), HOST, "--all")) == []
+
+
+def test_all_are_listed_by_reason() -> None:
+    refusals = [Refusal(path, "no driver") for path in GPU_PATHS]
+    assert list(all_unsupported_lines(reasons_of(refusals).items())) == [
+        "not measured: no driver (3 in all)",
+        *(f"  {path}" for path in GPU_PATHS),
+    ]
