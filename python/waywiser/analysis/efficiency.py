@@ -152,14 +152,23 @@ def _saturates(curve: MeasuredCurve, size: int) -> str:
 
 
 def best_curve(pair: PlacePair) -> MeasuredCurve:
-    """The curve with the highest rate at large sizes, out of memory if any is; of several as high,
-    the one with the fewest special settings. Only sizes that all candidates have are compared:
-    candidates have the largest size that half of the curves have."""
-    known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
-    number = Counter(point.bytes for curve in known for point in curve.points)
-    shared = [size for size in number if 2 * number[size] >= len(known)]
-    largest = max(shared or number)
-    candidates = [curve for curve in known if curve.at(largest) is not None]
+    """The curve with the highest rate at large sizes, out of memory if any is. A curve with special
+    settings is the best only if it is faster than the others at several sizes, or in several
+    processes: one visit may have been disturbed."""
+    known = [curve for curve in pair.curves if not pair.cached(curve)] or list(pair.curves)
+    first = [curve for curve in pair.principal if curve in known] or known
+    best = _fastest(first)
+    special = [curve for curve in known if curve not in first and _is_faster(curve, best)]
+    return _fastest(special) if special else best
+
+
+def _fastest(curves: Sequence[MeasuredCurve]) -> MeasuredCurve:
+    """The curve with the highest rate; of several as high, the first by name. Only sizes that all
+    candidates have are compared. Candidates have the largest size that at least half as many curves
+    have as any other size."""
+    number = Counter(point.bytes for curve in curves for point in curve.points)
+    largest = max(size for size in number if 2 * number[size] >= max(number.values()))
+    candidates = [curve for curve in curves if curve.at(largest) is not None]
     sizes = set.intersection(*({point.bytes for point in curve.points} for curve in candidates))
     least = largest if is_within_host(candidates[0]) else largest / SUSTAINED_SPAN
     rates = {
@@ -168,8 +177,18 @@ def best_curve(pair: PlacePair) -> MeasuredCurve:
     }
     most = max(rates.values())
     even = [curve for curve in candidates if rates[curve.text] >= (1 - TARGET) * most]
-    first = pair.principal
-    return min(even, key=lambda curve: (curve not in first, curve.text))
+    return min(even, key=lambda curve: curve.text)
+
+
+def _is_faster(curve: MeasuredCurve, other: MeasuredCurve) -> bool:
+    """Whether it is faster at all large sizes that both have, and several visits show that."""
+    points = [(point, at) for point in curve.points if (at := other.at(point.bytes)) is not None]
+    least = points[-1][0].bytes / SUSTAINED_SPAN if points else 0
+    large = [each for each in points if each[0].bytes >= least]
+    replicated = all(len(point.estimate.blocks) > 1 for pair in large for point in pair)
+    return (len(large) > 1 or (bool(large) and replicated)) and all(
+        point.rate > at.rate * (1 + TARGET) for point, at in large
+    )
 
 
 def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:

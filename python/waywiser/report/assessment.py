@@ -68,11 +68,13 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
 
 def _quality(entry: Entry) -> tuple[str, str]:
     """The quality of the numbers with its anchor: what the warnings are about, the gravest first.
-    Empty if the question was not answered, or if numbers are wrong."""
+    Empty if nothing is known of it, or if numbers are wrong."""
     for answer in entry.answers:
-        if answer.question != OF_NUMBERS or not answer.answered or worst_of(answer) == "error":
+        if answer.question != OF_NUMBERS or worst_of(answer) == "error":
             continue
         warnings = [f.id.replace("-", " ") for f in answer.findings if f.severity == "warning"]
+        if not warnings and not answer.answered:
+            continue
         what = count(len(warnings), "warning") if warnings else "no warnings"
         named = f" ({', '.join(warnings[:MOST_WARNINGS])})" if warnings else ""
         return f"Quality of the numbers: {what}{named}", question_anchor(entry, answer)
