@@ -203,7 +203,7 @@ HINTED = """() => [...document.querySelectorAll('figure')].map(figure => {
   return [drawing.scrollWidth > drawing.clientWidth + 1,
           hint.getBoundingClientRect().height > 10];
 })"""
-"""Of each figure, whether it scrolls, and whether a hint says so."""
+"""Returns for each figure whether it scrolls, and whether a hint says so."""
 
 
 @pytest.mark.parametrize("width", [390, 700, 1280])

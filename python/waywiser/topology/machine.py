@@ -84,7 +84,7 @@ class Gpu(Value, frozen=True):
     clock_memory_max_mhz: int = 0
     memory_bus_bits: int = 0
     throttle: tuple[str, ...] = ()
-    """Active clock-limiting reasons when captured, idle ones left out."""
+    """Active clock-limiting reasons when captured, without idle ones."""
     ecc: str = ""
     """``on``, ``off`` or empty if unknown."""
     mig: str = ""
