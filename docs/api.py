@@ -213,7 +213,7 @@ COMPARISON = "waywiser.notebook.comparison_view"
 MACHINE = "waywiser.notebook.machine_view"
 TABLE = "waywiser.notebook.data_table"
 SURVEY = "waywiser.notebook.survey_call"
-FIELDS = "waywiser.topology.machine"
+FIELDS = "waywiser.hardware.machine"
 
 ALIASES = ((COMPARISON, "Side"), (SURVEY, "OnSurveyProgress"))
 
@@ -250,8 +250,8 @@ ERRORS = (
     "waywiser.notebook.optional_package",
     COMPARISON,
     "waywiser.profile.errors",
-    "waywiser.survey",
-    "waywiser.topology.capture",
+    "waywiser.survey_run",
+    "waywiser.hardware.capture",
 )
 """Modules whose errors the calls raise."""
 

@@ -19,6 +19,7 @@ from types import ModuleType
 
 import msgspec
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import (
     ExecutorKind,
     MemoryKind,
@@ -30,7 +31,6 @@ from waywiser.plan.catalogue import (
 )
 from waywiser.records import Series, Unsupported
 from waywiser.series.estimate import Estimate, estimate
-from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes, parse_bytes
 
 DOCS = Path(__file__).parent

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile
 from waywiser.records import (
     BufferRecord,
@@ -25,7 +26,6 @@ from waywiser.records import (
 )
 from waywiser.series.block import BlockEstimate
 from waywiser.series.series_frame import SeriesFrame
-from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Operation, Place, Stop, TimingMode, Transfer, Workload
 
 STARTED = "2026-11-20T12:00:00.000+00:00"

@@ -11,10 +11,10 @@ import pytest
 
 from plan import scripted_native
 from plan.machines import machine
-from waywiser import native, scope, survey
+from waywiser import native, scope, survey_run
+from waywiser.hardware.machine import Machine
 from waywiser.probe.guest import SurveyLock
 from waywiser.records import Order, Samples, Visit
-from waywiser.topology.machine import Machine
 
 
 def answer(order: Order) -> Visit:
@@ -40,15 +40,17 @@ def scripted_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine
 
     def become(now: Machine) -> None:
         monkeypatch.setattr(scope, "live_machine", lambda: now)
-        monkeypatch.setattr(survey, "live_machine", lambda: now)
+        monkeypatch.setattr(survey_run, "live_machine", lambda: now)
 
     def run_orders(orders: Iterable[Order], *_: Any, on_visit: Any, **__: Any) -> None:
         for order in orders:
             on_visit(answer(order))
 
     become(machine(gpus=1))
-    monkeypatch.setattr(survey, "run_orders", run_orders)
-    monkeypatch.setattr(survey, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}"))
+    monkeypatch.setattr(survey_run, "run_orders", run_orders)
+    monkeypatch.setattr(
+        survey_run, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
+    )
     monkeypatch.setattr(scope, "_unavailable_reason", lambda: "")
     yield become
     native.load.cache_clear()

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from tests.plan.machines import machine
 
+from waywiser.hardware.machine import FilePlace, NumaNode
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.select import matches
-from waywiser.topology.machine import FilePlace, NumaNode
 
 DOCS = Path(__file__).parents[1] / "docs"
 

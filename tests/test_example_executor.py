@@ -15,8 +15,8 @@ from own_lock import commands, finish
 from tree import FAKE_FOLDER, ROOT
 from waywiser.analysis.kinds import kind_of
 from waywiser.analysis.subject import Subject
+from waywiser.hardware.traits import ExecutorTraits
 from waywiser.profile import Profile
-from waywiser.topology.traits import ExecutorTraits
 from waywiser.words import Transfer
 
 GUIDE = ROOT / "docs" / "how-to" / "add-an-executor.md"

@@ -1,5 +1,5 @@
 """No module above ``native/`` names an executor or a kind of memory to treat it specially: what
-others must know of one, it declares (`waywiser.topology.traits`)."""
+others must know of one, it declares (`waywiser.hardware.traits`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tree import ROOT
-from waywiser.topology.traits import Traits
+from waywiser.hardware.traits import Traits
 
 PACKAGE = ROOT / "python" / "waywiser"
 
@@ -29,16 +29,16 @@ OTHER_WORDS = {
         "series/series_summary.py": "who times",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
-        "topology/filesystem.py": "a field of mountinfo",
+        "hardware/filesystem.py": "a field of mountinfo",
     },
     "cpu": {
         "report/chapters/links.py": "the end of an NVLink",
-        "topology/bounds.py": "the end of an NVLink",
-        "topology/limits.py": "a controller of control groups",
-        "topology/link_kinds.py": "the end of an NVLink",
-        "topology/nvlink.py": "the end of an NVLink",
-        "topology/nvml.py": "the end of an NVLink",
-        "topology/system.py": "a field of cpuinfo",
+        "hardware/bounds.py": "the end of an NVLink",
+        "hardware/limits.py": "a controller of control groups",
+        "hardware/link_kinds.py": "the end of an NVLink",
+        "hardware/nvlink.py": "the end of an NVLink",
+        "hardware/nvml.py": "the end of an NVLink",
+        "hardware/system.py": "a field of cpuinfo",
     },
     "copy-engine": {"words/transfer.py": "an example in a message"},
     "pinned": {
@@ -50,7 +50,7 @@ OTHER_WORDS = {
 
 
 def names() -> frozenset[str]:
-    data = (PACKAGE / "topology" / "traits.json").read_bytes()
+    data = (PACKAGE / "hardware" / "traits.json").read_bytes()
     known = msgspec.json.decode(data, type=Traits)
     return frozenset(each.name for each in (*known.executors, *known.memories))
 

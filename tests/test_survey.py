@@ -15,7 +15,8 @@ import profiles
 from plan import scripted_native
 from plan.machines import machine
 from scripted_host import scripted_host
-from waywiser import cli, native, scope, survey
+from waywiser import cli, native, scope, survey_run
+from waywiser.hardware.machine import Machine
 from waywiser.plan.plan import Plan
 from waywiser.plan.preset import Request
 from waywiser.probe.guest import SurveyLock
@@ -23,8 +24,7 @@ from waywiser.probe.options import ProbeOptions
 from waywiser.profile import ExistingFile, Profile, WritableProfile
 from waywiser.records import Failure, Visit
 from waywiser.scope import ScopeError, Wishes
-from waywiser.survey import Commission, Interrupted, SurveyError
-from waywiser.topology.machine import Machine
+from waywiser.survey_run import Commission, Interrupted, SurveyError
 
 QUICK = Request(preset="quick", only=("pinned@numa:0 -> device@gpu:0",))
 
@@ -57,7 +57,9 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine], None]]
 
 def make(file: Path, request: Request = QUICK, stop_after: int = -1) -> Watching:
     watching = Watching(stop_after)
-    survey.start(survey.prepare(request, Wishes()), file, watching, command=("waywiser", "survey"))
+    survey_run.start(
+        survey_run.prepare(request, Wishes()), file, watching, command=("waywiser", "survey")
+    )
     return watching
 
 
@@ -86,14 +88,14 @@ def test_an_interrupted_survey_says_how_to_go_on_and_does(tmp_path: Path) -> Non
         make(file, stop_after=7)
     assert f"waywiser survey --resume -o {file}" in str(error.value)
     watching = Watching()
-    survey.resume(file, watching)
+    survey_run.resume(file, watching)
     assert watching.finished == 7 and watching.plan is not None
     with Profile.open(file) as profile:
         keys = [(visit.workload.identity, visit.block) for visit in profile.visits()]
         assert len(keys) == len(set(keys)) == watching.plan.visits
         assert len(profile.runs) == 2
     again = Watching()
-    survey.resume(file, again)
+    survey_run.resume(file, again)
     assert again.finished == watching.plan.visits and not again.visits
 
 
@@ -134,8 +136,8 @@ def test_processes_of_a_resumed_survey_have_numbers_of_their_own(
     def run_orders(*_: Any, options: ProbeOptions, **__: Any) -> None:
         numbers.append(options.first_worker)
 
-    monkeypatch.setattr(survey, "run_orders", run_orders)
-    survey.resume(file, Watching())
+    monkeypatch.setattr(survey_run, "run_orders", run_orders)
+    survey_run.resume(file, Watching())
     assert numbers == [10]
 
 
@@ -175,25 +177,25 @@ def test_a_survey_is_not_resumed_on_another_machine(
         make(file, stop_after=3)
     host(now)
     with pytest.raises(SurveyError, match=says):
-        survey.resume(file, Watching())
+        survey_run.resume(file, Watching())
 
 
 def test_fewer_gpus_than_expected_are_an_error_with_the_reason(
     host: Callable[[Machine], None],
 ) -> None:
-    survey.prepare(QUICK, Wishes(), expect_gpus=1)
+    survey_run.prepare(QUICK, Wishes(), expect_gpus=1)
     with pytest.raises(SurveyError, match="2 GPUs are expected and 1 can be measured"):
-        survey.prepare(QUICK, Wishes(), expect_gpus=2)
+        survey_run.prepare(QUICK, Wishes(), expect_gpus=2)
     host(machine())
     with pytest.raises(SurveyError, match="no driver is loaded"):
-        survey.prepare(Request(), Wishes(), expect_gpus=1)
+        survey_run.prepare(Request(), Wishes(), expect_gpus=1)
 
 
 def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
     host(machine(gpus=4))
-    chosen = survey.prepare(Request(), Wishes(gpus="1,3"))
+    chosen = survey_run.prepare(Request(), Wishes(gpus="1,3"))
     assert [gpu.index for gpu in chosen.machine.gpus] == [1, 3]
-    none = survey.prepare(Request(), Wishes(gpus="none"))
+    none = survey_run.prepare(Request(), Wishes(gpus="none"))
     assert none.machine.gpus == ()
     assert "skipped by --gpus none" in {
         unsupported.reason for unsupported in none.plan.unsupported_paths
@@ -204,7 +206,7 @@ def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
 @pytest.mark.usefixtures("host")
 def test_gpus_that_are_not_there_are_an_error(gpus: str, says: str) -> None:
     with pytest.raises(ScopeError, match=says):
-        survey.prepare(Request(), Wishes(gpus=gpus))
+        survey_run.prepare(Request(), Wishes(gpus=gpus))
 
 
 def test_gpus_that_others_use_are_left_alone_unless_shared(
@@ -213,10 +215,10 @@ def test_gpus_that_others_use_are_left_alone_unless_shared(
     two = machine(gpus=2)
     busy = msgspec.structs.replace(two.gpus[0], processes=("42 train 100 MiB",))
     host(msgspec.structs.replace(two, gpus=(busy, two.gpus[1])))
-    alone = survey.prepare(Request(), Wishes())
+    alone = survey_run.prepare(Request(), Wishes())
     assert [gpu.index for gpu in alone.machine.gpus] == [1]
     assert [unsupported.path for unsupported in alone.scope.unsupported_paths] == ["gpu:0"]
-    shared = survey.prepare(Request(), Wishes(share=True))
+    shared = survey_run.prepare(Request(), Wishes(share=True))
     assert len(shared.machine.gpus) == 2
 
 
@@ -224,7 +226,7 @@ def test_gpus_that_cannot_be_used_are_skipped_with_the_reason(
     host: Callable[[Machine], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scope, "_unavailable_reason", lambda: "the driver is too old")
-    plan = survey.prepare(Request(), Wishes()).plan
+    plan = survey_run.prepare(Request(), Wishes()).plan
     assert "the driver is too old" in {unsupported.reason for unsupported in plan.unsupported_paths}
 
 

@@ -24,7 +24,7 @@ def surveyed(
 ) -> Path:
     """A folder with the check of one link, once for each deal."""
     folder = tmp_path_factory.mktemp("sides")
-    environment = with_nvml(fake_native_environment, "topology.scripted_nvml", TESTS)
+    environment = with_nvml(fake_native_environment, "hardware.scripted_nvml", TESTS)
     one = ("--only", "pinned@numa:0 -> device@gpu:0 *", "--sizes", "1MiB")
     with commands(folder, environment) as start:
         for seed in DEALT:

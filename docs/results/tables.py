@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from waywiser.hardware.bounds import bound
+from waywiser.hardware.machine import Machine
 from waywiser.profile import Profile
 from waywiser.records import Series, Unsupported
 from waywiser.series.estimate import Estimate, estimate
-from waywiser.topology.bounds import bound
-from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 
 BLOCK = re.compile(r"(<!-- (\S+) \| (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -68,13 +68,13 @@ class Machine:
 
 def memories() -> list[dict[str, Any]]:
     """Per kind: name, description, source, places (``numa``/``gpu``/``file``), needs_gpu,
-    cpu_accessible, traits (see `waywiser.topology.traits.MemoryTraits`), parameters (the variants):
+    cpu_accessible, traits (see `waywiser.hardware.traits.MemoryTraits`), parameters (the variants):
     list of {name, description, kind, choices}."""
 
 def executors() -> list[dict[str, Any]]:
     """Per executor: name, description, source, layouts (of ``contiguous``, ``box``, ``list``),
     least_bytes, survey_only, settings_on_request, comparison, in_sets, pace (see ``Traits`` in
-    traits.hpp), traits (see `waywiser.topology.traits.ExecutorTraits`), parameters: {name,
+    traits.hpp), traits (see `waywiser.hardware.traits.ExecutorTraits`), parameters: {name,
     description, kind, choices}."""
 
 def operations() -> list[dict[str, Any]]:

@@ -10,12 +10,7 @@ from typing import Any
 import msgspec
 
 from waywiser import native
-from waywiser.plan.catalogue import registered_traits
-from waywiser.probe.aside import leave_one_cpu_aside
-from waywiser.probe.environment import worker_environment
-from waywiser.probe.guest import memory_bound, usable_gpus
-from waywiser.records import Unsupported
-from waywiser.topology.file_places import (
+from waywiser.hardware.file_places import (
     SCRATCH,
     SHARED_MEMORY,
     TMPFS,
@@ -23,7 +18,12 @@ from waywiser.topology.file_places import (
     existing_file,
     scratch_folder,
 )
-from waywiser.topology.machine import FilePlace, Gpu, Machine
+from waywiser.hardware.machine import FilePlace, Gpu, Machine
+from waywiser.plan.catalogue import registered_traits
+from waywiser.probe.aside import leave_one_cpu_aside
+from waywiser.probe.environment import worker_environment
+from waywiser.probe.guest import memory_bound, usable_gpus
+from waywiser.records import Unsupported
 from waywiser.words import Value, WaywiserError
 
 ALL = "all"
@@ -67,7 +67,7 @@ def read_scope(wishes: Wishes) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
     Raises `ScopeError` for GPUs that are not there, `GuestError` if a control group leaves no
-    memory, `waywiser.topology.file_places.FileError` for files and folders that cannot be used.
+    memory, `waywiser.hardware.file_places.FileError` for files and folders that cannot be used.
     """
     machine = live_machine()
     memory_bytes, note = memory_bound(wishes.memory_bytes)
@@ -83,8 +83,8 @@ def live_machine() -> Machine:
     """This machine as it is now, with the traits of what the native library can measure. If the
     library only pretends to GPUs, with these, and with what the management library reports of the
     same ones."""
-    from waywiser.topology.assemble import machine_from
-    from waywiser.topology.capture import capture_live
+    from waywiser.hardware.assemble import machine_from
+    from waywiser.hardware.capture import capture_live
 
     library = native.load()
     machine = msgspec.structs.replace(machine_from(capture_live()), traits=registered_traits())

@@ -10,7 +10,7 @@ from pathlib import Path
 from waywiser.plan.preset import Request
 from waywiser.profile import Profile
 from waywiser.scope import ALL, Wishes
-from waywiser.survey import SurveyError, commission_of
+from waywiser.survey_run import SurveyError, commission_of
 from waywiser.words import WordError, parse_bytes
 
 LEAST_SECONDS = 1.0

@@ -9,8 +9,8 @@ import msgspec
 from tests import profiles
 from tests.analysis.subjects import curve, postal
 
+from waywiser.hardware.machine import Gpu, Machine, NumaNode
 from waywiser.records import Series
-from waywiser.topology.machine import Gpu, Machine, NumaNode
 
 LARGE = (2**26, 2**28)
 

@@ -16,9 +16,9 @@ from typing import Any
 from tests import profiles
 
 from waywiser.analysis.subject import Subject
+from waywiser.hardware.machine import Machine
 from waywiser.profile import RunHealth
 from waywiser.records import Locality, Series, Unsupported, Visit
-from waywiser.topology.machine import Machine
 from waywiser.words import Stop, TimingMode, Transfer, Workload
 
 Seconds = Callable[[int], float]

@@ -10,8 +10,8 @@ from tests.analysis.subjects import curve, postal, subject
 from waywiser.analysis.answer import Answer, Cell, Table
 from waywiser.analysis.efficiency import answer
 from waywiser.analysis.fitted import rate_at, saturation, sustained
+from waywiser.hardware.machine import Cache, Gpu, Machine
 from waywiser.records import Series
-from waywiser.topology.machine import Cache, Gpu, Machine
 
 H2D, D2H, PAGEABLE = profiles.H2D, profiles.D2H, profiles.PAGEABLE
 SM = "pinned@numa:0 -> device@gpu:0 by sm"

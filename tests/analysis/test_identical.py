@@ -10,8 +10,8 @@ from tests.series import sides as synthetic
 
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.identical import answer
+from waywiser.hardware.machine import Machine
 from waywiser.records import GpuState, Series
-from waywiser.topology.machine import Machine
 
 
 def asked(*series: list[Series], made: Machine | None = None) -> Answer:

@@ -8,7 +8,7 @@ from tests import profiles
 from tests.analysis.subjects import SIZES, Seconds, curve, postal, subject
 
 from waywiser.analysis.irregularities import answer
-from waywiser.topology.machine import Cache
+from waywiser.hardware.machine import Cache
 
 H2D, D2H = profiles.H2D, profiles.D2H
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"

@@ -8,7 +8,7 @@ from tests import profiles
 from tests.analysis.subjects import curve, postal, subject
 
 from waywiser.analysis.kinds import kind_of, usual
-from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink
+from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink
 from waywiser.words import Transfer
 
 

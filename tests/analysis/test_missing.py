@@ -8,8 +8,8 @@ from tests.profiles import visit
 
 from waywiser.analysis.identical import answer
 from waywiser.analysis.missing import findings
+from waywiser.hardware.machine import NvLink, PcieLink
 from waywiser.records import Failure, Series, Unsupported
-from waywiser.topology.machine import NvLink, PcieLink
 
 SICK = Failure("sticky", "the GPU does not answer")
 

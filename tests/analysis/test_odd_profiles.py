@@ -16,8 +16,8 @@ from waywiser.analysis import across
 from waywiser.analysis.answer import Answer, Exhibit
 from waywiser.analysis.questions import answers
 from waywiser.analysis.subject import Subject
+from waywiser.hardware.machine import Machine, NumaNode, Package
 from waywiser.records import SUMMARY, VOID, Failure, Samples, Series, Visit
-from waywiser.topology.machine import Machine, NumaNode, Package
 
 SPARSE = "managed@numa:0 -> managed@gpu:{a} by page-fault[chunk=8,stride=65536]"
 PATHS = (

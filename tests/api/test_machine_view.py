@@ -10,10 +10,10 @@ import pytest
 
 import waywiser
 from api import opened
-from topology.captured import ALL, CAPTURES, machine
+from hardware.captured import ALL, CAPTURES, machine
 from waywiser.cli import run
+from waywiser.hardware.capture import CaptureError
 from waywiser.notebook.machine_view import MachineView
-from waywiser.topology.capture import CaptureError
 
 
 @pytest.mark.parametrize("name", ALL)

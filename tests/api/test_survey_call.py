@@ -20,8 +20,8 @@ from scripted_host import scripted_host
 from waywiser.cli import measuring
 from waywiser.notebook.survey_call import SurveyProgress, options_of
 from waywiser.profile import ExistingFile, Profile
-from waywiser.survey import SurveyError
 from waywiser.survey_options import SurveyOptions
+from waywiser.survey_run import SurveyError
 from waywiser.words import WaywiserError
 
 H2D = "pinned@numa:0 -> device@gpu:0"
@@ -165,7 +165,7 @@ import json, os, sys
 import waywiser
 import waywiser.cli.call, waywiser.cli.survey, waywiser.cli.topology
 from waywiser.probe.guest import SurveyLock
-sys.modules["waywiser.survey"].SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
+sys.modules["waywiser.survey_run"].SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
 steps = []
 for _ in range(2):
     profile = waywiser.survey(

@@ -13,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from waywiser.topology.capture import (
+from waywiser.hardware.capture import (
     Capture,
     GpuFacts,
     GpuProcess,

@@ -23,7 +23,16 @@ from waywiser.words import WaywiserError
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
 
-HEAVY = ("numpy", "scipy", "rich", "matplotlib", "jinja2", "pynvml", "sqlite3", "waywiser.survey")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "rich",
+    "matplotlib",
+    "jinja2",
+    "pynvml",
+    "sqlite3",
+    "waywiser.survey_run",
+)
 """What help must not pay for."""
 
 Output = pytest.CaptureFixture[str]

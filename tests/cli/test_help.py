@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from hardware.captured import CAPTURES
 from kept import RESULTS, unpacked
-from topology.captured import CAPTURES
 from waywiser import cli
 from waywiser.cli.app import Only
 from waywiser.cli.call import command

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hardware.captured import machine
+from hardware.fake_system import system_of
 from kept import RESULTS, unpacked
-from topology.captured import machine
-from topology.fake_system import system_of
 from waywiser import cli
 from waywiser.cli.doctor import run_doctor
 from waywiser.doctor import diagnosis

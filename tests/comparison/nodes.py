@@ -17,11 +17,11 @@ import msgspec
 
 from waywiser.comparison.node import LoadedLink, Node
 from waywiser.comparison.path_change import ProfileComparison
+from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile
 from waywiser.records import GpuState, Health, Samples, Visit
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import lower_rank
-from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Transfer, Workload
 
 SIZE = 64 * 2**20

@@ -12,9 +12,9 @@ import pytest
 
 from waywiser.comparison.checkup import Checkup, check_up
 from waywiser.comparison.node import LoadedLink, Node
+from waywiser.hardware.machine import Machine
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, Health
-from waywiser.topology.machine import Machine
 
 PROCESSES = 8
 """Sets as `--preset check` measures sets."""

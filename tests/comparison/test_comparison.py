@@ -14,10 +14,10 @@ from waywiser.comparison.comparison import compare
 from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
+from waywiser.hardware.machine import Gpu
 from waywiser.plan.select import NothingMatches
 from waywiser.records import Failure, Unsupported
 from waywiser.series.series_summary import SeriesSummary
-from waywiser.topology.machine import Gpu
 from waywiser.words import Workload
 
 PROCESSES = 4

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from waywiser import survey
+from waywiser import survey_run
+from waywiser.hardware.bounds import bound
+from waywiser.hardware.machine import Machine
 from waywiser.plan.preset import Request
 from waywiser.profile import Profile
 from waywiser.records import Series
 from waywiser.scope import Wishes
 from waywiser.series.estimate import estimate
-from waywiser.topology.bounds import bound
-from waywiser.topology.machine import Machine
 
 pytestmark = pytest.mark.gpu
 
@@ -41,9 +41,9 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A survey of a few series of each kind of timing, with other users of the GPU allowed."""
     file = tmp_path_factory.mktemp("gpu") / "real.wwp"
     wanted = (H2D, D2H, LOCAL, PAGEABLE, EMPTY, f"{PEER}*")
-    with_peers = wanted if len(survey.live_machine().gpus) > 1 else wanted[:-1]
+    with_peers = wanted if len(survey_run.live_machine().gpus) > 1 else wanted[:-1]
     request = Request(preset="quick", only=with_peers, sizes="8,64KiB,64MiB")
-    survey.start(survey.prepare(request, Wishes(share=True)), file, Nobody())
+    survey_run.start(survey_run.prepare(request, Wishes(share=True)), file, Nobody())
     return file
 
 

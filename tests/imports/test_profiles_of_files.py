@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from topology.captured import CAPTURES
+from hardware.captured import CAPTURES
 from waywiser.imports.errors import ImportFailed
 from waywiser.imports.profiles import files_of, import_files
 from waywiser.profile import ExistingFile, Profile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
+from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 
 
 def machine(*, gpus: int = 0, nodes: int = 1, free: int = 0) -> Machine:

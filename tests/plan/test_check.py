@@ -5,11 +5,11 @@ import itertools
 import pytest
 from machines import machine
 
-from topology import captured
+from hardware import captured
+from waywiser.hardware.machine import Machine
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, outlook
-from waywiser.topology.machine import Machine
 
 pytestmark = pytest.mark.usefixtures("scripted")
 

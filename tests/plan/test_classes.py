@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from machines import machine
 
+from waywiser.hardware.machine import Gpu, Machine, NvLink, PcieLink
 from waywiser.plan.classes import Classes, representatives
 from waywiser.plan.plan import make_plan
 from waywiser.plan.preset import FULL, Request
 from waywiser.plan.schedule import outlook
-from waywiser.topology.machine import Gpu, Machine, NvLink, PcieLink
 from waywiser.words import Operation, Place, Workload
 
 H2D = "pinned@numa:0 -> device@gpu:{} by copy-engine"

@@ -5,11 +5,11 @@ from itertools import pairwise
 import msgspec
 
 from plan.machines import machine
+from waywiser.hardware.machine import NumaNode
 from waywiser.plan.evidence import LOCATED_CPUS, located_cpus, located_memories
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
-from waywiser.topology.machine import NumaNode
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 

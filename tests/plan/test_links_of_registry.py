@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from topology.captured import machine
+from hardware.captured import machine
+from waywiser.hardware.bounds import bound
+from waywiser.hardware.link_kinds import link_kinds
+from waywiser.hardware.machine import FilePlace, Machine
+from waywiser.hardware.routes import is_through_host, relays_of
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.paths import find_paths
-from waywiser.topology.bounds import bound
-from waywiser.topology.link_kinds import link_kinds
-from waywiser.topology.machine import FilePlace, Machine
-from waywiser.topology.routes import is_through_host, relays_of
 from waywiser.words import Transfer, Workload
 
 MACHINES = ("h200-vm-8gpu", "two-socket-4gpu", "dgx-1", "mig", "no-gpu")

@@ -11,6 +11,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser import native
+from waywiser.hardware.machine import Machine
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point, Priority
 from waywiser.plan.preset import Request
@@ -18,7 +19,6 @@ from waywiser.plan.schedule import Schedule, is_for_time, outlook
 from waywiser.plan.sizes import GROWING, LATENCY_BELOW
 from waywiser.profile import Profile
 from waywiser.records import Order, Rule, Samples, Visit
-from waywiser.topology.machine import Machine
 
 CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
 

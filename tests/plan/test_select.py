@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology import captured
+from hardware import captured
+from waywiser.hardware.machine import Gpu
 from waywiser.plan.headline import GROUPS
 from waywiser.plan.select import (
     MARK,
@@ -21,7 +22,6 @@ from waywiser.plan.select import (
     texts_of_unsupported,
 )
 from waywiser.plan.terms import TERMS
-from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from machines import machine
 
-from topology import captured
+from hardware import captured
+from waywiser.hardware.machine import Machine
 from waywiser.plan.name import SETS, name_of
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
-from waywiser.topology.machine import Machine
 from waywiser.words import Workload
 
 pytestmark = pytest.mark.usefixtures("scripted")

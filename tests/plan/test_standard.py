@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from waywiser.hardware.assemble import machine_from
+from waywiser.hardware.capture import load_capture
+from waywiser.hardware.machine import FilePlace, Machine
 from waywiser.plan.catalogue import list_executors, list_operations
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point
 from waywiser.plan.preset import Request, find_preset
 from waywiser.plan.schedule import outlook
-from waywiser.topology.assemble import machine_from
-from waywiser.topology.capture import load_capture
-from waywiser.topology.machine import FilePlace, Machine
 
 PEER = "device@gpu:0 -> device@gpu:1"
 CAPTURES = Path(__file__).resolve().parent.parent / "captures"

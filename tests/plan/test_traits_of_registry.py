@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from topology.captured import machine
+from hardware.captured import machine
 from waywiser.plan.catalogue import Catalogue, list_executors, list_memories, registered_traits
 from waywiser.plan.preset import CHECK, FULL
 from waywiser.plan.sets import set_executors

@@ -7,11 +7,11 @@ import pytest
 from curves_of_plans import curves
 from machines import machine
 
+from waywiser.hardware.machine import FilePlace, Machine
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.paths import find_paths
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
-from waywiser.topology.machine import FilePlace, Machine
 
 pytestmark = pytest.mark.usefixtures("scripted_whole")
 

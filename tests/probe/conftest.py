@@ -15,11 +15,11 @@ from scripted_orders import (
     wait_until,
 )
 
+from waywiser.hardware.machine import Machine
 from waywiser.probe import member
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import Progress, run_orders
 from waywiser.records import Locality, Order, Visit
-from waywiser.topology.machine import Machine
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from waywiser.hardware.machine import Gpu, Machine, NumaNode
 from waywiser.records import Order, Process, Rule
-from waywiser.topology.machine import Gpu, Machine, NumaNode
 from waywiser.words import Memory, Place, Transfer, Workload
 from waywiser.words import Path as WayPath
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from scripted_orders import a_machine, an_order
 
+from waywiser.hardware.machine import Machine, NumaNode
 from waywiser.probe.aside import leave_one_cpu_aside, off_measured_cpus
 from waywiser.records import Visit
-from waywiser.topology.machine import Machine, NumaNode
 
 
 def with_cpus(*nodes: tuple[int, ...]) -> Machine:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from scripted_orders import a_machine
 
+from waywiser.hardware.machine import Machine
 from waywiser.probe import cgroup
 from waywiser.probe.guest import (
     PROCESS_BYTES,
@@ -19,7 +20,6 @@ from waywiser.probe.guest import (
     memory_bound,
     usable_gpus,
 )
-from waywiser.topology.machine import Machine
 
 GIB = 1 << 30
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from scripted_orders import PATH, a_machine, an_order
 
+from waywiser.hardware.machine import Gpu
 from waywiser.probe import load, supervisor
 from waywiser.probe.load import LoadReadings
 from waywiser.records import GpuState, Visit
-from waywiser.topology.machine import Gpu
 from waywiser.words import Memory, Place
 
 TO_GPU = msgspec.structs.replace(PATH, destination=Memory("device", Place("gpu", 1)))

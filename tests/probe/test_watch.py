@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from topology.captured import machine
-from topology.fake_nvml import FakeNvml, counting, h200_answers
+from hardware.captured import machine
+from hardware.fake_nvml import FakeNvml, counting, h200_answers
+from waywiser.hardware.counters import LinkCounters
 from waywiser.plan.catalogue import Requirements
 from waywiser.probe.watch import SETTLE_SECONDS, Watch, gpus_of
-from waywiser.topology.counters import LinkCounters
 from waywiser.words import Operation, Place, Workload
 
 H2D = Workload.parse("pinned@numa:0 -> device@gpu:1 by copy-engine of 1MiB")

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from scripted_orders import PATIENCE_SECONDS, a_machine, is_alive
 
+from waywiser.hardware.machine import Machine
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import run_orders
 from waywiser.records import Order, Process, Rule, Visit
-from waywiser.topology.machine import Machine
 from waywiser.words import Operation, Place, Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine of 1MiB"

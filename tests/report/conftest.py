@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from comparison import nodes
+from hardware.captured import machine as captured
 from kept import RESULTS, unpacked
 from report import answered, browser, machines
-from topology.captured import machine as captured
 from waywiser.comparison.fleet import Fleet, assess_fleet
 from waywiser.comparison.node import LoadedLink
 from waywiser.report.document import document

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 import profiles
+from hardware.captured import machine as captured
 from series.sides import records
-from topology.captured import machine as captured
 from waywiser.analysis.subject import Subject
+from waywiser.hardware.machine import Machine
 from waywiser.profile import WritableProfile
 from waywiser.profile.whole import write_profile
 from waywiser.records import Series, Visit
-from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Workload
 
 SIZES = tuple(2**n for n in range(3, 31, 3))

@@ -9,10 +9,10 @@ import profiles
 from analysis.subjects import curve, postal, subject
 from report import machines
 from waywiser.analysis.headlines import headline_rows
+from waywiser.hardware.machine import Cache
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
 from waywiser.report.parts import Sheet, SheetCell, SheetRow
-from waywiser.topology.machine import Cache
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from analysis.subjects import curve, postal, subject
+from hardware.captured import ALL
+from hardware.captured import machine as captured
 from report import machines
-from topology.captured import ALL
-from topology.captured import machine as captured
 from waywiser.analysis.answer import Answer
 from waywiser.report.chapters.links import links
 from waywiser.report.document import document

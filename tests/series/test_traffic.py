@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 import profiles
+from waywiser.hardware.traits import Traits
 from waywiser.records import GpuTraffic, LinkBytes, LinkEvidence, Series
 from waywiser.series.traffic import LinkUse, link_use
-from waywiser.topology.traits import Traits
 
 SIZE = 64 << 20
 MOVED = 4 * SIZE

@@ -25,8 +25,8 @@ from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import NOT_DETERMINED
+from waywiser.hardware.traits import Alternative, Traits
 from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.topology.traits import Alternative, Traits
 from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_number
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from waywiser.hardware.machine import Machine
 from waywiser.severity import ORDER, Severity
 from waywiser.stats.order import Interval
-from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 
 Mark = Literal["", "yes", "no", "unclear"]

@@ -18,10 +18,10 @@ from waywiser.analysis.duels import MATTERS, Duel, duel_table, duels, is_explici
 from waywiser.analysis.method_tables import fastest_by_piece, layout_table, policy_table
 from waywiser.analysis.methods import method_text, place_groups
 from waywiser.analysis.subject import Subject
+from waywiser.hardware.traits import Traits
 from waywiser.series.layout_crossover import LayoutCrossover
 from waywiser.stats.duel import WinnerRange
 from waywiser.stats.policy import TOLERANCE
-from waywiser.topology.traits import Traits
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import count
 

@@ -19,10 +19,10 @@ from waywiser.analysis.methods import (
 )
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.analysis.texts import amount, span
+from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.duel import UNKNOWN, Timed, WinnerRange, duel
-from waywiser.topology.traits import Traits
 from waywiser.words import Place, Transfer, Value, format_bytes
 
 LEAST_SIZES = 3

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from waywiser.analysis.shown import FAMILIES, SMALL_BYTES, Shown
+from waywiser.hardware.calls import call_text
+from waywiser.hardware.machine import Machine
 from waywiser.plan.headline import GROUPS, headline
 from waywiser.series.line import Line
 from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
-from waywiser.topology.calls import call_text
-from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Workload
 from waywiser.words.sizes_in_text import size_of
 

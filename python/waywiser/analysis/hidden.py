@@ -17,13 +17,13 @@ from waywiser.analysis.pair_answers import MARKS, longer, signed
 from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import EQUIVALENT_WITHIN, hidden_loss
+from waywiser.hardware.machine import Machine
 from waywiser.series.cores import CoreVerdict
 from waywiser.series.locality import Sides
 from waywiser.stats.decision import Decision, decide
 from waywiser.stats.division import P_LIMIT
 from waywiser.stats.order import Interval, median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
-from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value, ranges_of
 
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 from waywiser.analysis.methods import principal
 from waywiser.analysis.subject import MeasuredCurve, Subject
-from waywiser.topology.machine import Machine
-from waywiser.topology.routes import is_through_host
-from waywiser.topology.traits import PathClass, Traits
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.routes import is_through_host
+from waywiser.hardware.traits import PathClass, Traits
 from waywiser.words import Memory, Path, Transfer, Value
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]

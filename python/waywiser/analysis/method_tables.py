@@ -12,11 +12,11 @@ from waywiser.analysis.fitted import seconds_at
 from waywiser.analysis.methods import PlaceGroup, method_text
 from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import span
+from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.stats.duel import Timed
 from waywiser.stats.policy import TOLERANCE, ranges
-from waywiser.topology.traits import Traits
 from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_rate, format_time
 

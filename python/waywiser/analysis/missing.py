@@ -10,8 +10,8 @@ from waywiser.analysis.answer import Finding
 from waywiser.analysis.kinds import kind_of
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import named
+from waywiser.hardware.machine import Gpu
 from waywiser.severity import Severity
-from waywiser.topology.machine import Gpu
 from waywiser.words import Place, Transfer, WordError, Workload
 
 MOST = 2 / 3

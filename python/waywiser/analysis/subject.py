@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from waywiser.analysis.answer import Device, Exhibit, device_at
+from waywiser.hardware.machine import Machine
 from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
 from waywiser.records import Locality, Series, Unsupported
@@ -15,7 +16,6 @@ from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line, by_curve
 from waywiser.series.overview import Overview, overview, overview_of
 from waywiser.series.series_frame import SeriesFrame
-from waywiser.topology.machine import Machine
 from waywiser.words import Path, Place, Transfer, Value, Workload
 from waywiser.words.number_format import format_rate
 

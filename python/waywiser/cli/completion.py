@@ -118,9 +118,9 @@ def _arguments(verb: str, command: Any) -> Values:
 
 def _path_words(*, with_terms: bool) -> tuple[str, ...]:
     """Executors and kinds of memory, and what else ``--only`` takes."""
+    from waywiser.hardware.traits import declared_names
     from waywiser.plan.name import SETS
     from waywiser.plan.terms import TERMS
-    from waywiser.topology.traits import declared_names
 
     return (*TERMS, *SETS, *declared_names()) if with_terms else declared_names()
 

@@ -10,7 +10,7 @@ from waywiser.analysis.headlines import HeadlineRow, headline_rows, rate_of
 from waywiser.analysis.shown import Shown
 from waywiser.cli.figure_range import range_of
 from waywiser.cli.text_table import TextColumn, fitting, print_table
-from waywiser.topology.machine import Machine
+from waywiser.hardware.machine import Machine
 from waywiser.words.number_format import format_rate, format_relative, format_time
 from waywiser.words.sizes_in_text import size_of
 

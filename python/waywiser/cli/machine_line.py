@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from waywiser.topology.machine import Machine
+from waywiser.hardware.machine import Machine
 from waywiser.words.number_format import count
 
 

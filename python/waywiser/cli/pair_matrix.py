@@ -11,8 +11,8 @@ from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.cli.figure_range import range_text
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
+from waywiser.hardware.machine import Machine
 from waywiser.report.rates import Between, between_places_of
-from waywiser.topology.machine import Machine
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import format_number, format_rate
 

@@ -12,9 +12,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from waywiser.cli import streams
-from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
-from waywiser.topology.peaks import peaks
-from waywiser.topology.system_files import format_list
+from waywiser.hardware.machine import Gpu, Machine, NumaNode, Package
+from waywiser.hardware.peaks import peaks
+from waywiser.hardware.system_files import format_list
 from waywiser.visible import visible
 from waywiser.words import format_bytes
 

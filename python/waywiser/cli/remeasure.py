@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from waywiser.comparison.node import Node
     from waywiser.comparison.path_change import ProfileComparison
+    from waywiser.hardware.machine import Machine
     from waywiser.plan.preset import Request
     from waywiser.scope import Wishes
-    from waywiser.topology.machine import Machine
 
 
 class NotContinued(WaywiserError):
@@ -44,7 +44,7 @@ def measure_again(
     from waywiser.comparison.node import read_node
     from waywiser.profile import Profile
     from waywiser.scope import live_machine
-    from waywiser.survey import Interrupted, SurveyError, commission_of, require_same
+    from waywiser.survey_run import Interrupted, SurveyError, commission_of, require_same
 
     if node.tools:
         return None, ""
@@ -74,7 +74,7 @@ def measure_again(
 def _start(request: Request, wishes: Wishes, target: Path) -> None:
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
-    from waywiser.survey import prepare, start
+    from waywiser.survey_run import prepare, start
     from waywiser.words.number_format import count
 
     survey = prepare(request, wishes)
@@ -87,7 +87,7 @@ def _start(request: Request, wishes: Wishes, target: Path) -> None:
 def _continue(target: Path, *, is_unfinished: bool) -> None:
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
-    from waywiser.survey import resume
+    from waywiser.survey_run import resume
 
     say(f"waywiser: {'going on with' if is_unfinished else 'using'} {target}\n")
     if not is_unfinished:
@@ -101,7 +101,7 @@ def _require_fitting(target: Path, request: Request, node: Node, live: Machine) 
     check of ``node`` made for all paths of ``request``."""
     from waywiser.comparison.node import read_node
     from waywiser.profile import Profile, ProfileError
-    from waywiser.survey import SurveyError, commission_of, require_same
+    from waywiser.survey_run import SurveyError, commission_of, require_same
 
     try:
         with Profile.open(target) as profile:

@@ -31,13 +31,13 @@ from waywiser.cli.operation_table import print_operations
 from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
+from waywiser.hardware.machine import Machine
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
 from waywiser.series.reasons import ReasonGroup
-from waywiser.topology.machine import Machine
 from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes

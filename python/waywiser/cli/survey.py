@@ -23,8 +23,8 @@ from waywiser.plan.preset import FULL
 from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
-from waywiser.survey import Survey, SurveyError, prepare, resume, start
 from waywiser.survey_options import SurveyOptions
+from waywiser.survey_run import Survey, SurveyError, prepare, resume, start
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
 from waywiser.words.sizes_in_text import with_units

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from waywiser.topology.machine import Machine
+from waywiser.hardware.machine import Machine
 from waywiser.words import WaywiserError
 
 
@@ -34,9 +34,9 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
 
         with Profile.open(file) as profile:
             return _show(profile.machine, json)
-    from waywiser.topology.anonymous import anonymised
-    from waywiser.topology.assemble import machine_from
-    from waywiser.topology.capture import capture_live, capture_text, load_capture, save_capture
+    from waywiser.hardware.anonymous import anonymised
+    from waywiser.hardware.assemble import machine_from
+    from waywiser.hardware.capture import capture_live, capture_text, load_capture, save_capture
 
     found = load_capture(file) if file is not None else capture_live()
     if anonymous:
@@ -56,7 +56,7 @@ def _show(machine: Machine, json: bool) -> int:
     if json:
         import msgspec
 
-        from waywiser.topology.peaks import peaks
+        from waywiser.hardware.peaks import peaks
 
         document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine))}
         text = msgspec.json.format(msgspec.json.encode(document), indent=2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.hardware.machine import Machine
 from waywiser.records import Unsupported
-from waywiser.topology.machine import Machine
 from waywiser.words.members import counted, merged
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes

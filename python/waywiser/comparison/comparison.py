@@ -29,13 +29,13 @@ from waywiser.comparison.path_change import (
     worst_first,
 )
 from waywiser.comparison.path_parts import Part, PartNoise, Summaries, noise_of, parts_of
+from waywiser.hardware.machine import Machine
 from waywiser.plan.headline import Group, headline
 from waywiser.plan.name import name_of
 from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
-from waywiser.topology.machine import Machine
 from waywiser.words import Workload
 from waywiser.words.sizes_in_text import size_of
 

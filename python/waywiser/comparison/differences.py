@@ -11,8 +11,8 @@ from typing import Any
 from waywiser.comparison.hardware import gpus_of_class
 from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import Node, device_of
+from waywiser.hardware.machine import Gpu
 from waywiser.profile.planned import asked_from
-from waywiser.topology.machine import Gpu
 from waywiser.words.number_format import count
 
 ENVIRONMENT = (

@@ -22,11 +22,11 @@ from waywiser.comparison.node import LoadedLink, Node, device_of, gpus_of
 from waywiser.comparison.one_sided import LEFT_OUT
 from waywiser.comparison.outliers import FEWEST_HOSTS
 from waywiser.comparison.slow_paths import PathTimes, SlowPath, UsualPath
+from waywiser.hardware.machine import Gpu
 from waywiser.plan.name import name_of
 from waywiser.series.health import health_report
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD
-from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
 
 SCHEMA = 2

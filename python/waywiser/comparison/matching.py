@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from waywiser.comparison.node import Node, gpus_of, renumbered
+from waywiser.hardware.machine import Gpu
 from waywiser.series.series_summary import SeriesSummary
-from waywiser.topology.machine import Gpu
 from waywiser.words import Value, Workload
 
 

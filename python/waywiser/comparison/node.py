@@ -10,6 +10,8 @@ import msgspec
 
 from waywiser.analysis.answer import Device, device_at
 from waywiser.analysis.imported import as_imported, imported_from
+from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.routes import renumbered_relays
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.rows import gpu_states_from
@@ -17,8 +19,6 @@ from waywiser.records import GpuState, Unsupported
 from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.series.series_summary import SeriesSummary
-from waywiser.topology.machine import Gpu, Machine
-from waywiser.topology.routes import renumbered_relays
 from waywiser.words import Place, Value, Workload
 
 

@@ -66,11 +66,11 @@ def unchecked(situation: Situation) -> tuple[str, ...]:
 
 
 def live_situation() -> Situation:
-    """This machine, now. Raises as `waywiser.topology.capture.capture_live` does."""
+    """This machine, now. Raises as `waywiser.hardware.capture.capture_live` does."""
     from waywiser import native
-    from waywiser.topology.assemble import machine_from
-    from waywiser.topology.capture import capture_live
-    from waywiser.topology.system_files import SystemFiles
+    from waywiser.hardware.assemble import machine_from
+    from waywiser.hardware.capture import capture_live
+    from waywiser.hardware.system_files import SystemFiles
 
     machine = machine_from(capture_live())
     library = native.load()

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
+from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.system import read_pci
 from waywiser.records import GpuState
-from waywiser.topology.machine import Gpu, Machine
-from waywiser.topology.system import read_pci
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""

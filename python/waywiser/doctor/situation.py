@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from waywiser.hardware.environment import host_environment
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.system_files import SystemFiles
 from waywiser.records import GpuHealth, GpuState
 from waywiser.series.health import HealthReport
-from waywiser.topology.environment import host_environment
-from waywiser.topology.machine import Machine
-from waywiser.topology.system_files import SystemFiles
 
 Item = TypeVar("Item")
 
@@ -53,7 +53,7 @@ class Situation:
         return self.stored if self.files is None else host_environment(self.files)
 
     def number(self, name: str) -> float | None:
-        """A number of `waywiser.topology.environment`; None if it is unknown, or no number."""
+        """A number of `waywiser.hardware.environment`; None if it is unknown, or no number."""
         value = self._environment.get(name)
         return value if isinstance(value, int | float) and math.isfinite(value) else None
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from waywiser.hardware.assemble import machine_from
+from waywiser.hardware.capture import load_capture
+from waywiser.hardware.machine import Gpu, Machine, NumaNode, Package
+from waywiser.hardware.traits import Traits
 from waywiser.imports.errors import ImportFailed
 from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
-from waywiser.topology.assemble import machine_from
-from waywiser.topology.capture import load_capture
-from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
-from waywiser.topology.traits import Traits
 from waywiser.words import Place, Workload
 
 UNNAMED = "unknown"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from waywiser.hardware.machine import Machine
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Operation, Path, Place, Transfer
 
 ANYWHERE = Place("numa", 0)

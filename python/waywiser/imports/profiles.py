@@ -16,6 +16,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from waywiser.hardware.assemble import machine_from
+from waywiser.hardware.capture import load_capture
+from waywiser.hardware.machine import Machine
 from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportFailed, UnknownFormat
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
@@ -24,9 +27,6 @@ from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
 from waywiser.records import Unsupported, Visit
-from waywiser.topology.assemble import machine_from
-from waywiser.topology.capture import load_capture
-from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
 EMPTY = "the file is empty: nothing was imported from it"

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.peaks import peaks
+from waywiser.hardware.system_files import format_list
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile import Profile
 from waywiser.profile.opening import is_profile
-from waywiser.topology.machine import Gpu, Machine
-from waywiser.topology.peaks import peaks
-from waywiser.topology.system_files import format_list
 from waywiser.visible import visible
 
 NUMA_TYPES: dict[str, type] = {
@@ -115,8 +115,8 @@ def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> 
     if source is not None and is_profile(Path(source)):
         with Profile.open(source) as profile:
             return MachineView(profile.machine)
-    from waywiser.topology.assemble import machine_from
-    from waywiser.topology.capture import capture_live, load_capture
+    from waywiser.hardware.assemble import machine_from
+    from waywiser.hardware.capture import capture_live, load_capture
 
     found = capture_live() if source is None else load_capture(Path(source))
     return MachineView(machine_from(found))

@@ -14,6 +14,7 @@ from waywiser.analysis.headlines import ORDER, headline_groups
 from waywiser.analysis.shown import SMALL_BYTES
 from waywiser.analysis.subject import MeasuredCurve, curves_of
 from waywiser.comparison.node import Node, node_of
+from waywiser.hardware.machine import Machine
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
 from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
@@ -33,7 +34,6 @@ from waywiser.series.series_rows import (
     rate_cells,
     series_rows,
 )
-from waywiser.topology.machine import Machine
 from waywiser.visible import visible
 from waywiser.words import WaywiserError, Workload
 from waywiser.words.number_format import count, format_rate, format_relative, format_time

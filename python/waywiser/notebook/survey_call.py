@@ -18,8 +18,8 @@ from waywiser.probe.supervisor import Progress
 from waywiser.profile import default_name
 from waywiser.profile.output_path import require_new_output
 from waywiser.records import Visit
-from waywiser.survey import Interrupted, SurveyError, prepare, resume, start
 from waywiser.survey_options import SurveyOptions
+from waywiser.survey_run import Interrupted, SurveyError, prepare, resume, start
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import Catalogue, Parameter
 from waywiser.plan.curves import Curve
-from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
 
 

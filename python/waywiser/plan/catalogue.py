@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from waywiser import native
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.native import native_machine
+from waywiser.hardware.traits import ExecutorTraits, MemoryTraits, Traits
 from waywiser.native_words import native_operation, native_transfer
-from waywiser.topology.machine import Machine
-from waywiser.topology.native import native_machine
-from waywiser.topology.traits import ExecutorTraits, MemoryTraits, Traits
 from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value, Workload
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 
-from waywiser.topology.machine import Gpu, Machine
+from waywiser.hardware.machine import Gpu, Machine
 from waywiser.words import Place, Workload, format_settings
 
 Key = tuple[Hashable, ...]

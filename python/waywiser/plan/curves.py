@@ -21,11 +21,11 @@ from functools import cached_property
 
 import msgspec
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import Catalogue, Parameter
 from waywiser.plan.name import name_of
 from waywiser.plan.preset import Depth, Preset
 from waywiser.records import Unsupported
-from waywiser.topology.machine import Machine
 from waywiser.words import Cache, Layout, Memory, Operation, Path, Place, Transfer, Workload
 
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from itertools import groupby
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.findings import RATE_BYTES
 from waywiser.plan.points import Point
 from waywiser.plan.sizes import GROWING
-from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Place
 
 LOCATED_NODES = 2

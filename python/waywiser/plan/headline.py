@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.traits import DECLARED, Traits
 from waywiser.plan.name import SETS, name_of
-from waywiser.topology.machine import Machine
-from waywiser.topology.traits import DECLARED, Traits
 from waywiser.words import Path, Transfer, Workload
 
 Group = Literal[

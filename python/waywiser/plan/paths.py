@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from waywiser.hardware.machine import Gpu, Machine
 from waywiser.plan.catalogue import Catalogue, MemoryKind
 from waywiser.plan.layouts import example
 from waywiser.records import Unsupported
-from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import Layout, Memory, Path, Place, Transfer
 
 _PLACE = re.compile(r"@?\b(numa|gpu):\d+")

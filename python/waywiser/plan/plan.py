@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.classes import representatives
@@ -26,7 +27,6 @@ from waywiser.plan.select import (
 from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
 from waywiser.records import Unsupported
-from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 from waywiser.words.sizes_in_text import with_units
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 
+from waywiser.hardware.bounds import bound
+from waywiser.hardware.machine import Machine
 from waywiser.plan import layouts
 from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.plan.curves import Curve
@@ -23,8 +25,6 @@ from waywiser.plan.sizes import (
     thin,
 )
 from waywiser.records import Unsupported
-from waywiser.topology.bounds import bound
-from waywiser.topology.machine import Machine
 from waywiser.words import Workload, format_bytes
 
 GRACE_SECONDS = 30.0

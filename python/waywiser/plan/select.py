@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.traits import DECLARED, declared_names
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
 from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
-from waywiser.topology.machine import Machine
-from waywiser.topology.traits import DECLARED, declared_names
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.sizes_in_text import without_units
 

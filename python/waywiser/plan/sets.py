@@ -27,12 +27,12 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.curves import Curve
 from waywiser.plan.paths import NO_GPU
 from waywiser.plan.preset import Depth, Preset
 from waywiser.records import Unsupported
-from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
 SHARED_SIZE = 2**20

@@ -6,10 +6,10 @@ never on a name of a setting.
 
 from __future__ import annotations
 
+from waywiser.hardware.link_kinds import link_kinds
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.traits import DECLARED, Traits
 from waywiser.plan.sizes import SMALL_BYTES
-from waywiser.topology.link_kinds import link_kinds
-from waywiser.topology.machine import Machine
-from waywiser.topology.traits import DECLARED, Traits
 from waywiser.words import Path, Workload
 
 TERMS = {

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from waywiser.topology.machine import Machine
+from waywiser.hardware.machine import Machine
 
 ENOUGH_CPUS = 4
 """Fewest CPUs of which one is kept aside: of fewer, it would be missed more than the supervisor's

@@ -8,9 +8,9 @@ import struct
 from typing import Self
 
 from waywiser.closeable import Closeable
+from waywiser.hardware.machine import Gpu, Machine
 from waywiser.probe import cgroup
 from waywiser.records import Unsupported
-from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import WaywiserError, format_bytes
 
 LOCK_NAME = "waywiser-survey"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from waywiser.hardware.telemetry import GpuTelemetry
 from waywiser.records import GpuState
-from waywiser.topology.telemetry import GpuTelemetry
 
 LARGE_BYTES = 16 * 2**20
 """Size of a large workload: from here on its time is that of a link, which no answer of a driver

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import msgspec
 
+from waywiser.hardware.machine import Machine
 from waywiser.records import (
     BlockLatencies,
     BufferRecord,
@@ -30,7 +31,6 @@ from waywiser.records import (
     Process,
     Samples,
 )
-from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Stop, TimingMode, Transfer, Value, WaywiserError
 
 VERSION = 1

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import cached_property
 
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.telemetry import GpuTelemetry
 from waywiser.plan.catalogue import Catalogue
 from waywiser.probe.aside import off_measured_cpus
 from waywiser.probe.group import WorkerGroup
@@ -20,8 +22,6 @@ from waywiser.probe.options import ProbeOptions
 from waywiser.probe.protocol import Hello, Progressed, Ready
 from waywiser.probe.watch import gpus_of
 from waywiser.records import Locality, Order, Process, Visit
-from waywiser.topology.machine import Machine
-from waywiser.topology.telemetry import GpuTelemetry
 from waywiser.words import Transfer, Value, Workload
 
 

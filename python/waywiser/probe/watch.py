@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from waywiser.hardware.counters import LinkCounters, Reading
 from waywiser.plan.catalogue import Requirements
 from waywiser.records import GpuTraffic, LinkEvidence
-from waywiser.topology.counters import LinkCounters, Reading
 from waywiser.words import Workload
 
 SETTLE_SECONDS = 0.002

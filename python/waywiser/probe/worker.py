@@ -16,6 +16,9 @@ from typing import Any
 import msgspec
 
 from waywiser import native
+from waywiser.hardware.counters import LinkCounters
+from waywiser.hardware.machine import Machine
+from waywiser.hardware.native import native_machine
 from waywiser.native_words import native_memory, native_operation, native_transfer
 from waywiser.plan.catalogue import Requirements
 from waywiser.probe.convert import block_latencies, measured, native_rule
@@ -25,9 +28,6 @@ from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.probe.watch import Watch, gpus_of
 from waywiser.records import LinkEvidence, Order
-from waywiser.topology.counters import LinkCounters
-from waywiser.topology.machine import Machine
-from waywiser.topology.native import native_machine
 from waywiser.words import Workload
 
 

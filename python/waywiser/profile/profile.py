@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from waywiser.closeable import Closeable
+from waywiser.hardware.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import ProfileError
@@ -19,7 +20,6 @@ from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, TABLE, count_key
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
 from waywiser.records import Health, Locality, Samples, Series, Unsupported, Visit
-from waywiser.topology.machine import Machine
 from waywiser.words import Workload
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from itertools import chain
 from math import isnan
 from typing import Any
 
+from waywiser.hardware.machine import Machine
 from waywiser.records import Health, LinkEvidence, Locality, Samples, Visit
-from waywiser.topology.machine import Machine
 from waywiser.words import Place, Workload
 
 MOST = 2**62

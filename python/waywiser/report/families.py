@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.shown import FAMILIES, Shown
+from waywiser.hardware.traits import Traits
 from waywiser.report.entry import Entry
-from waywiser.topology.traits import Traits
 from waywiser.words import Memory, Transfer, Value, format_settings
 from waywiser.words.sizes_in_text import with_units
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from waywiser.analysis.shown import Shown
+from waywiser.hardware.traits import PathClass, Traits
 from waywiser.series.line import Line
-from waywiser.topology.traits import PathClass, Traits
 from waywiser.words import Place, Value
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
+from waywiser.hardware.bounds import Bound, bound
+from waywiser.hardware.machine import Machine
 from waywiser.profile import VisitRow
 from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.quality_flags import QualityFlag, quality_flags
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval, relative
-from waywiser.topology.bounds import Bound, bound
-from waywiser.topology.machine import Machine
 from waywiser.words import Stop, Value
 
 TARGET = 0.02

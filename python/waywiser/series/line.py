@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from waywiser.hardware.bounds import Bound, bound
+from waywiser.hardware.machine import Machine
 from waywiser.plan.name import name_of
 from waywiser.records import Series
 from waywiser.series.block import BlockEstimate
@@ -13,8 +15,6 @@ from waywiser.series.estimate import Estimate, estimate_of
 from waywiser.series.series_frame import SeriesBlocks
 from waywiser.series.traffic import LinkUse, link_use
 from waywiser.stats.order import median
-from waywiser.topology.bounds import Bound, bound
-from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
 NEAREST = 1.5

@@ -10,6 +10,7 @@ from statistics import median as middle_of
 
 import msgspec
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.classes import representatives
 from waywiser.plan.name import label_of
 from waywiser.plan.select import (
@@ -30,7 +31,6 @@ from waywiser.series.locality import Nearness, Sides, decide_sides, near_and_far
 from waywiser.series.reasons import ReasonGroup, Reasons, groups
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.series.wrong_bounds import without_wrong_bounds
-from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
 SCHEMA = 2

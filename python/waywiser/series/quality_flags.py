@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from waywiser.hardware.bounds import Bound
+from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.traits import Traits
 from waywiser.records import Series
 from waywiser.series.block import BlockEstimate
 from waywiser.stats.order import median
-from waywiser.topology.bounds import Bound
-from waywiser.topology.machine import Gpu, Machine
-from waywiser.topology.traits import Traits
 from waywiser.words import Value, Workload
 
 SPREAD_LIMIT = 0.10

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import msgspec
 
+from waywiser.hardware.bounds import why_unbounded
+from waywiser.hardware.machine import Machine
 from waywiser.plan.name import label_of
 from waywiser.records import Failure, Locality, Unsupported, Visit
 from waywiser.series.line import Line
 from waywiser.series.quality_flags import REMEDIES
 from waywiser.series.series_frame import SeriesBlocks
-from waywiser.topology.bounds import why_unbounded
-from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
 UNSUPPORTED = "not-supported"

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from waywiser.hardware.traits import Traits
 from waywiser.records import GpuTraffic, LinkEvidence, Series
-from waywiser.topology.traits import Traits
 from waywiser.words import Transfer, Value, Workload
 
 LEAST_SHARE = 0.05

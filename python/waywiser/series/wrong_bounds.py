@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from waywiser.hardware.machine import Machine
 from waywiser.plan.name import label_of
 from waywiser.series.line import Line
 from waywiser.series.reasons import Reasons
-from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import format_rate
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.shown import Shown
+from waywiser.hardware.traits import Traits
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
     MOST_BARS,
@@ -44,7 +45,6 @@ from waywiser.report.parts import (
 )
 from waywiser.report.writing import figure
 from waywiser.series.line import Line
-from waywiser.topology.traits import Traits
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_units

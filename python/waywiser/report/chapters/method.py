@@ -8,10 +8,10 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.analysis.imported import imported_from
+from waywiser.hardware.machine import Machine
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetCell, SheetRow, Words
-from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
 
