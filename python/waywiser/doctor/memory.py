@@ -71,8 +71,8 @@ def lock_limit(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "memlock",
             "info",
-            f"only {format_bytes(int(limit))} may be locked: enough for CUDA, to which the limit does "
-            "not apply, but not for RDMA or mlock",
+            f"only {format_bytes(int(limit))} may be locked: enough for CUDA, to which the limit "
+            "does not apply, but not for RDMA or mlock",
             "/proc/self/limits: Max locked memory",
             "ulimit -l unlimited (limits.conf; docker --ulimit memlock=-1)",
         )
