@@ -181,6 +181,16 @@ def test_the_last_lines_name_the_next_commands(shown: str, brief: str, profile: 
     assert "every size" not in shown
 
 
+def test_the_headline_paths_come_last_after_a_survey(
+    brief: str, profile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_show(str(profile), False, headline_last=True)
+    last = capsys.readouterr().out
+    assert sorted(filter(None, last.splitlines())) == sorted(filter(None, brief.splitlines()))
+    assert last.index("headline paths") > last.index("not converged, 1 series")
+    assert last.splitlines()[-1] == f"next: waywiser report {profile}"
+
+
 def test_a_selection_stays_in_the_command_for_every_size(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

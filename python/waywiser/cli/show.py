@@ -52,16 +52,26 @@ DETAILED = 12
 """So few curves are shown each with a table of its own, if all sizes are."""
 
 
-def run_show(file: str, json: bool, only: Sequence[str] = (), everything: bool = False) -> int:
-    """Prints the profile; returns 0. ``everything`` shows every size of every curve. Raises
-    `WaywiserError` for bad files and patterns."""
+def run_show(
+    file: str,
+    json: bool,
+    only: Sequence[str] = (),
+    everything: bool = False,
+    *,
+    headline_last: bool = False,
+) -> int:
+    """Prints the profile; returns 0. ``everything`` shows every size of every curve;
+    ``headline_last`` puts the headline paths at the end. Raises `WaywiserError` for bad files and
+    patterns."""
     with Profile.open(file) as profile:
         found = overview(profile, only)
         if json:
             text = msgspec.json.format(msgspec.json.encode(found), indent=2)
             sys.stdout.write(text.decode() + "\n")
         else:
-            print_profile(profile, found, only=only, everything=everything)
+            print_profile(
+                profile, found, only=only, everything=everything, headline_last=headline_last
+            )
     return 0
 
 
@@ -72,19 +82,21 @@ def print_profile(
     *,
     only: Sequence[str] = (),
     everything: bool = False,
+    headline_last: bool = False,
 ) -> None:
     """The profile for the terminal, to standard output unless another console is given: the
     headline paths, the matrices, one line for each curve, and what limits the numbers.
 
     ``only`` are the patterns that chose what was ``found``. ``everything`` shows every size of
-    every curve, and all that was not measured, by name.
+    every curve, and all that was not measured, by name. ``headline_last`` prints the headline paths
+    after all else, where a terminal shows them at the end of a survey.
     """
     console = console or plain_console()
     machine = profile.machine
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     shown = curves(found.series)
     _print_header(console, profile, found)
-    if len(shown) > FEW:
+    if len(shown) > FEW and not headline_last:
         print_headline(console, machine, shown)
     print_matrices(console, machine, shown)
     if everything:
@@ -104,6 +116,9 @@ def print_profile(
         say(console, _legend(found.series, everything))
     if not shown:
         return
+    if headline_last:
+        console.print()
+        print_headline(console, machine, shown)
     file = shlex.quote(found.profile)
     if not everything:
         chosen = "".join(f" --only {shlex.quote(pattern)}" for pattern in only)

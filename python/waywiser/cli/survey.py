@@ -221,5 +221,5 @@ def _stopped_by_signals() -> Iterator[None]:
 def _show(file: Path, *, json: bool) -> None:
     from waywiser.cli.show import run_show
 
-    run_show(str(file), json)
+    run_show(str(file), json, headline_last=True)
     _print_progress(f"profile: {file}")
