@@ -14,7 +14,7 @@ from waywiser.series.locality import Sides, decide_sides
 TESTS = Path(__file__).parent
 FAR_MICROSECONDS = 200
 """So far that what else this host does is no matter."""
-DEALT = (1, 2, 3)
+DEALT = (1, 2)
 """Seeds by which blocks of memory are dealt to the sides."""
 
 
