@@ -44,6 +44,7 @@ def sides(file: Path) -> Sides:
     return found
 
 
+@pytest.mark.slow
 def test_every_survey_shows_the_same_two_groups(surveyed: Path) -> None:
     found = [sides(surveyed / f"{seed}.wwp") for seed in DEALT]
     assert {each.groups for each in found} == {((0, 1, 2, 3), (4, 5, 6, 7))}

@@ -177,6 +177,7 @@ def test_the_destination_of_a_part_lives_after_an_interruption(tmp_path: Path) -
         assert until(lambda w=watched: prune() or w() is None)
 
 
+@pytest.mark.slow
 def test_the_destination_of_a_part_lives_after_a_failure(tmp_path: Path) -> None:
     nbytes = (1 << 30) + (16 << 20)
     path = tmp_path / "file"
