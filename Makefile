@@ -19,9 +19,11 @@ survey: $(ready)
 	scripts/build dev product
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
-# A native test that fails does not hide what pytest finds, which runs files of tests side by side.
+# A native test that fails does not hide what pytest finds, which runs files of tests side by side:
+# one more than there are cores, for some tests wait, and four at most.
+workers = $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 test: build .venv/ready-test .venv/ready-browser
-	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile; exit $$((native || $$?))
+	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder; exit $$((native || $$?))
 
 build: $(ready)
 	scripts/build dev

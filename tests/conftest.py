@@ -42,6 +42,12 @@ def missing_gpu() -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Files with slow tests come first, so that no core waits for one of them at the end. Those with
+    # tests in the browser come last: from then on its event loop runs in the process, and asyncio
+    # cannot run another.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    browser = {item.path for item in items if "chromium" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.path in browser, item.path not in slow))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

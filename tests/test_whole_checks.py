@@ -60,6 +60,7 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run
         yield lambda *arguments: finish(start(*arguments))
 
 
+@pytest.mark.slow
 def test_a_check_measures_every_link_and_shows_what_the_counters_did(
     run: Run, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def pool() -> Pool:
     return recorded()
 
 
+@pytest.mark.slow
 def test_a_machine_surveyed_again_shows_no_change(pool: Pool) -> None:
     found = [surveyed_twice(seed, pool) for seed in COMPARISONS]
     quiet = sum(not (losses(each) or each.of("improvement", "missing", "new")) for each in found)

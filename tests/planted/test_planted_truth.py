@@ -16,7 +16,7 @@ from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, tog
 from planted.trial import asked_of, hypotheses
 from waywiser.analysis import identical
 
-MACHINES = range(20_000, 20_200)
+MACHINES = range(20_000, 20_120)
 FEW_BLOCKS = range(20_200, 20_220)
 JUMPING = range(20_220, 20_240)
 
@@ -54,12 +54,13 @@ def ill_gpus(machine: Planted) -> set[int]:
     return {gpu for truth in machine.model.truths if truth.kind in kinds for gpu in truth.gpus}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_what_was_planted_is_found_and_what_is_null_is_kept(
     question: str, asked: list[Hypothesis]
 ) -> None:
     score = scored(asked)[question]
-    assert score.found.of >= 50 and score.rejected.of >= 50
+    assert score.found.of >= 30 and score.rejected.of >= 50
     assert not score.broken
 
 

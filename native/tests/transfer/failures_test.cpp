@@ -262,7 +262,7 @@ protected:
         for (const Operation& operation : operations) {
             for (const Fault& fault : kFaults) {
                 const std::size_t most = times(operation, fault.point);
-                constexpr std::size_t kStep = 47;
+                constexpr std::size_t kStep = test::kManySizes ? 47 : 3 * 47;
                 for (std::size_t n = 1; n <= most + 1; n += n < dense ? test::kCaseStride : kStep) {
                     SCOPED_TRACE(operation.name + ", " + fault.text + std::to_string(n) + " of " +
                                  std::to_string(most));
