@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tree import FAKE_FOLDER, ROOT
+from tree import FAKE_FOLDER, FAKE_TRANSFER, ROOT
 
 FAKE_NATIVE = "waywiser_fake._native"
 
@@ -20,6 +20,10 @@ settings.load_profile("waywiser")
 for name in [name for name in os.environ if name.startswith("WAYWISER_")]:
     # What somebody set in a shell to try something is no business of the tests.
     del os.environ[name]
+
+if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):
+    # Before any file of tests imports waywiser.transfer.
+    os.environ["WAYWISER_TRANSFER_NATIVE"] = FAKE_TRANSFER
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells start what runs in the background so, and every program that a test starts would too.

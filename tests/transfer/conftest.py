@@ -1,4 +1,4 @@
-"""The transfer calls over the fake GPU: chosen before anything imports waywiser.transfer."""
+"""The transfer calls over the fake GPU, which tests/conftest.py chooses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FAKE_FOLDER = Path(__file__).resolve().parents[2] / "build" / "dev"
-FAKE_TRANSFER = "waywiser_fake._transfer"
-
-if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):
-    os.environ["WAYWISER_TRANSFER_NATIVE"] = FAKE_TRANSFER
+from tree import FAKE_FOLDER, FAKE_TRANSFER
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +21,13 @@ def fake_gpus() -> Iterator[None]:
     if testing is None:
         yield
         return
+    from fake_gpu import open_gates
+
     from waywiser import transfer
 
     testing.configure("")
     yield
+    open_gates()
     testing.configure("")
     gc.collect()
     for _ in range(64):  # each call lets go of the operands of a few transfers

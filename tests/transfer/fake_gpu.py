@@ -108,3 +108,20 @@ def random_array(shape: int | tuple[int, ...], dtype: Any = np.uint8, seed: int 
 
 def same_bytes(one: Any, other: Any) -> bool:
     return bool(np.asarray(one).tobytes() == np.asarray(other).tobytes())
+
+
+_closed: list[Any] = []
+
+
+def gate_on(stream: Any, gpu: int = 0) -> Any:
+    """Closes a gate in the stream, and returns it."""
+    gate = Gate(gpu)
+    gate.close(stream)
+    _closed.append(gate)
+    return gate
+
+
+def open_gates() -> None:
+    """Opens what a test that failed may have left closed: to free memory waits for the GPU."""
+    while _closed:
+        _closed.pop().open()

@@ -20,7 +20,7 @@ from typing import Any
 import fake_gpu
 import numpy as np
 import pytest
-from fake_gpu import DlpackArray, GpuArray, Stream, random_array, same_bytes
+from fake_gpu import DlpackArray, GpuArray, Stream, gate_on, random_array, same_bytes
 
 from waywiser import transfer
 
@@ -39,12 +39,6 @@ def a_buffer(nbytes: int) -> Any:
 def prune() -> None:
     """Any call looks at the transfers under way."""
     transfer.copy(bytearray(1), b"x")
-
-
-def gate_on(stream: Any, gpu: int = 0) -> Any:
-    gate = fake_gpu.Gate(gpu)
-    gate.close(stream)
-    return gate
 
 
 def until(holds: Any, seconds: float = 30) -> bool:

@@ -7,10 +7,9 @@ import os
 import pathlib
 from typing import Any
 
-import fake_gpu
 import numpy as np
 import pytest
-from fake_gpu import DlpackArray, GpuArray, Stream, random_array, same_bytes
+from fake_gpu import DlpackArray, GpuArray, Stream, gate_on, random_array, same_bytes
 
 from waywiser import transfer
 
@@ -92,8 +91,7 @@ class TestBatch:
         streams = [Stream(0), Stream(0)]
         sources = [GpuArray(4, stream=stream.handle) for stream in streams]
         received = [np.zeros(4, np.uint8) for _ in sources]
-        gate = fake_gpu.Gate(0)
-        gate.close(streams[1])
+        gate = gate_on(streams[1])
         streams[1].fill(sources[1].buffer.address, 4, 9)
         with pytest.raises(transfer.UnsupportedTransfer, match="pair 1 are used in another stream"):
             transfer.copy_batch(dsts=received, srcs=sources)
@@ -266,8 +264,7 @@ class TestFiles:
         path = tmp_path / "file"
         path.write_bytes(random_array(LARGE).tobytes())
         stream, there = Stream(0), GpuArray(LARGE)
-        gate = fake_gpu.Gate(0)
-        gate.close(stream)
+        gate = gate_on(stream)
         with path.open("rb") as file:
             handle = transfer.read_async(file, there, stream=stream.handle)
         gate.open()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from waywiser.transfer.read_plan import SMALL_BYTES, SPAN_BYTES, PlannedRead, plan_reads
@@ -29,6 +29,7 @@ def planned(*sizes: int) -> list[PlannedRead]:
     st.integers(1, 40),
     st.integers(0, 4),
 )
+@example([(0, 1), (1, 0), (1, 1)], 1, 4, 1)  # two gaps around an empty tensor
 @settings(deadline=None)
 def test_every_tensor_is_brought_once_and_bounds_hold(
     sizes: list[tuple[int, int]], small: int, span: int, gap: int

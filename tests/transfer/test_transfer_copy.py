@@ -10,19 +10,13 @@ from typing import Any
 import fake_gpu
 import numpy as np
 import pytest
-from fake_gpu import GpuArray, Stream, random_array, same_bytes
+from fake_gpu import GpuArray, Stream, gate_on, random_array, same_bytes
 
 from waywiser import transfer
 
 SIZES = [0, 1, 4097, 1 << 20, (5 << 20) + 13, (12 << 20) + 13]
 INLINE = 4096
 STAGED = 12 << 20
-
-
-def gate_on(stream: Any, gpu: int = 0) -> Any:
-    gate = fake_gpu.Gate(gpu)
-    gate.close(stream)
-    return gate
 
 
 @pytest.mark.parametrize("nbytes", SIZES)

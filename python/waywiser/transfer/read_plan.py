@@ -54,28 +54,28 @@ def plan_reads(
 
     A tensor of over ``small`` bytes is one read. Neighbouring smaller ones with at most ``gap``
     bytes between them are read together, up to ``span`` bytes. Every tensor is in exactly one read,
-    and reads are in the order of the file; a read of empty tensors alone has no bytes.
+    and reads are in the order of the file; a read of empty tensors alone has no bytes. A gap is between
+    tensors that have bytes.
     """
     group: list[TensorEntry] = []
-    begin = end = 0
+    begin: int | None = None  # where the bytes of the group start
+    end = 0
     for entry in entries:
         entry_end = entry.offset + entry.nbytes
-        joins = (
-            group
-            and entry.nbytes <= small
-            and entry.offset - end <= gap
-            and entry_end - begin <= span
+        joins = not entry.nbytes or (
+            entry.nbytes <= small
+            and (begin is None or (entry.offset - end <= gap and entry_end - begin <= span))
         )
         if group and not joins:
             yield _read(group)
-            group = []
+            group, begin = [], None
         if entry.nbytes > small:
             yield _read([entry])
             continue
-        if not group:
-            begin = entry.offset
         group.append(entry)
-        end = entry_end
+        if entry.nbytes:
+            begin = entry.offset if begin is None else begin
+            end = entry_end
     if group:
         yield _read(group)
 
