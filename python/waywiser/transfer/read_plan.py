@@ -54,8 +54,8 @@ def plan_reads(
 
     A tensor of over ``small`` bytes is one read. Neighbouring smaller ones with at most ``gap``
     bytes between them are read together, up to ``span`` bytes. Every tensor is in exactly one read,
-    and reads are in the order of the file; a read of empty tensors alone has no bytes. A gap is between
-    tensors that have bytes.
+    and reads are in the order of the file; a read of empty tensors alone has no bytes. A gap is
+    between tensors that have bytes.
     """
     group: list[TensorEntry] = []
     begin: int | None = None  # where the bytes of the group start
