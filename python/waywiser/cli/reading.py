@@ -123,7 +123,8 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help="- for standard output; else report.html. A former report is replaced.",
+            help="By default report.html, and standard output for md; - for standard output. "
+            "A former report is replaced.",
         ),
     ] = "",
     format: Annotated[

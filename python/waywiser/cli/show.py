@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from itertools import groupby
+from string import ascii_lowercase
 
 import msgspec
 from rich.console import Console
@@ -30,6 +31,7 @@ from waywiser.cli.matrix import (
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
+from waywiser.cli.program_name import program_name
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
 from waywiser.hardware.machine import Machine
 from waywiser.plan.schedule import is_for_time
@@ -37,6 +39,7 @@ from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
+from waywiser.series.quality_flags import REMEDIES
 from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
@@ -93,7 +96,7 @@ def print_profile(
     """
     console = console or plain_console()
     machine = profile.machine
-    marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
+    marks = dict(zip(REMEDIES, ascii_lowercase, strict=False))
     shown = curves(found.series)
     _print_header(console, profile, found)
     if len(shown) > FEW and not headline_last:
@@ -122,8 +125,8 @@ def print_profile(
     file = shlex.quote(found.profile)
     if not everything:
         chosen = "".join(f" --only {shlex.quote(pattern)}" for pattern in only)
-        say(console, f"every size: waywiser show {file}{chosen} --all")
-    say(console, f"next: waywiser report {file}")
+        say(console, f"every size: {program_name()} show {file}{chosen} --all")
+    say(console, f"next: {program_name()} report {file}")
 
 
 def _print_header(console: Console, profile: Profile, found: Overview) -> None:
@@ -139,7 +142,7 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
-            f"go on with: waywiser survey --resume -o {shlex.quote(found.profile)}"
+            f"go on with: {program_name()} survey --resume -o {shlex.quote(found.profile)}"
         )
         say(console, text, style="bold yellow")
     console.print()
