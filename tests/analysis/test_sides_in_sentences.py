@@ -23,12 +23,12 @@ def test_two_sides_and_drifting_cores() -> None:
 def test_cores_that_stay_and_level_alone() -> None:
     gpus, cores = result(one_side=True)
     assert "by their level alone, since all blocks were on one side" in gpus
-    assert cores.startswith("cores stayed on one of two sides each")
+    assert cores.startswith("each core stayed on one of two hidden NUMA nodes")
 
 
 def test_one_side() -> None:
     (gpus,) = result(sockets=1)
-    assert gpus.startswith("GPUs 0-7 show no sides: 5.79 µs")
+    assert gpus.startswith("GPUs 0-7 have equal latency to host memory, 5.79 µs")
 
 
 def test_a_single_gpu_says_nothing() -> None:

@@ -201,10 +201,11 @@ def _two(found: Sides) -> str:
 def _one(found: Sides) -> str:
     small = ""
     if found.p_value is not None and found.p_value <= P_LIMIT:
-        small = ", and differences that are too small to divide them"
+        small = ", but differences that are too small to divide them"
+    microseconds = found.near_seconds * 1e6
     return (
-        f"GPUs {_ranges(found.gpus)} show no sides: {found.near_seconds * 1e6:.2f} µs from any of "
-        f"{len(found.blocks)} blocks of memory{small}"
+        f"GPUs {_ranges(found.gpus)} have equal latency to host memory, {microseconds:.2f} µs from "
+        f"each of {len(found.blocks)} blocks: no hidden NUMA node was found{small}"
     )
 
 
@@ -217,7 +218,10 @@ def _cores(found: CoreVerdict) -> str:
             f"cores drift between two sides ({times}): {len(found.changed)} of "
             f"{len(found.cores)} changed, the fastest within {found.seconds:.2g} s"
         )
-    return f"cores stayed on one of two sides each ({times}) for {found.seconds:.2g} s"
+    return (
+        f"each core stayed on one of two hidden NUMA nodes ({times}) during {found.seconds:.2g} s "
+        "of observation"
+    )
 
 
 def _ranges(numbers: Sequence[int]) -> str:
