@@ -12,8 +12,8 @@ from waywiser.profile import Profile
 from waywiser.series.locality import Sides, decide_sides
 
 TESTS = Path(__file__).parent
-FAR_MICROSECONDS = 200
-"""So far that what else this host does is no matter."""
+REMOTE_MICROSECONDS = 200
+"""Much more than all other noise of this host."""
 DEALT = (1, 2, 3)
 """Seeds by which blocks of memory are dealt to the sides."""
 
@@ -29,7 +29,7 @@ def surveyed(
     with commands(folder, environment) as start:
         for seed in DEALT:
             survey = ("survey", "--preset", "check", *one, "-o", f"{seed}.wwp")
-            fake = f"devices=8;far={FAR_MICROSECONDS}@{seed}"
+            fake = f"devices=8;remote={REMOTE_MICROSECONDS}@{seed}"
             code, _, err = finish(start(*survey, WAYWISER_FAKE=fake))
             assert code == 0, err
         code, _, err = finish(start("report", "1.wwp", "-o", "report.html"))
@@ -48,7 +48,7 @@ def test_every_survey_shows_the_same_two_groups(surveyed: Path) -> None:
     found = [sides(surveyed / f"{seed}.wwp") for seed in DEALT]
     assert {each.groups for each in found} == {((0, 1, 2, 3), (4, 5, 6, 7))}
     for each in found:
-        assert each.far_seconds - each.near_seconds == pytest.approx(200e-6, rel=0.5)
+        assert each.remote_seconds - each.near_seconds == pytest.approx(200e-6, rel=0.5)
     assert len({tuple(block.side for block in each.blocks) for each in found}) > 1, "dealt anew"
 
 

@@ -41,7 +41,7 @@ protected:
         std::vector<Transfer> kept;
         for (Transfer& transfer : variations(GetParam(), machine(), layout)) {
             transfer.bytes = bytes;
-            if (!refusal(transfer, machine())) kept.push_back(std::move(transfer));
+            if (!unsupported_reason(transfer, machine())) kept.push_back(std::move(transfer));
         }
         return kept;
     }
@@ -57,9 +57,9 @@ protected:
     static std::unique_ptr<Execution> prepared(const Caller& caller, const Transfer& transfer) {
         try {
             return caller.prepare();
-        } catch (const Refused& refused) {
-            EXPECT_LT(transfer.bytes, kBlock) << refused.what();
-            EXPECT_TRUE(one_line(refused.what())) << refused.what();
+        } catch (const NotSupported& error) {
+            EXPECT_LT(transfer.bytes, kBlock) << error.what();
+            EXPECT_TRUE(one_line(error.what())) << error.what();
             return nullptr;
         }
     }
@@ -77,7 +77,7 @@ protected:
     }
 };
 
-TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
+TEST_P(Conformance, RejectsWithAReasonOrSaysHow) {
     std::vector<Transfer> all = variations(GetParam(), machine());
     for (Transfer& transfer : all) transfer.bytes = 4096;
     for (const Shaped& shaped : awkward_layouts()) {
@@ -89,7 +89,7 @@ TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
     for (const Transfer& transfer : all) {
         SCOPED_TRACE(transfer.text());
         const Executor& executor = *Executors::instance().find(transfer.path.executor);
-        if (const auto reason = refusal(transfer, machine())) {
+        if (const auto reason = unsupported_reason(transfer, machine())) {
             EXPECT_TRUE(one_line(*reason)) << *reason;
             continue;
         }
@@ -111,9 +111,9 @@ TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
     }
 }
 
-TEST_P(Conformance, RefusesSettingsItDoesNotHave) {
+TEST_P(Conformance, RejectsSettingsItDoesNotHave) {
     for (const char* name : {"no such parameter", ""}) {
-        const auto reason = refusal({GetParam(), 4096, {{name, "1"}}}, machine());
+        const auto reason = unsupported_reason({GetParam(), 4096, {{name, "1"}}}, machine());
         ASSERT_TRUE(reason.has_value());
         EXPECT_TRUE(one_line(*reason)) << *reason;
     }

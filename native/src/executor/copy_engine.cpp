@@ -130,12 +130,12 @@ public:
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (machine.gpus.empty()) return "the runtime's copies need a GPU and none is shown";
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (auto reason = copy_refusal(*memory)) return reason;
+            if (auto reason = copy_unsupported_reason(*memory)) return reason;
         }
         return std::nullopt;
     }

@@ -44,8 +44,8 @@ public:
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         for (const Memory* memory : {&path.source, &path.destination}) {
             const MemoryKind* kind = Memories::instance().find(memory->kind);

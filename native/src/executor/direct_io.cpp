@@ -110,9 +110,9 @@ public:
                 .reference = PathClass::file};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
-        if (auto reason = FileExecutor::refusal(transfer, machine)) return reason;
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
+        if (auto reason = FileExecutor::unsupported_reason(transfer, machine)) return reason;
         const Memory& file = file_path(transfer.path).file;
         const FilePlace& place = file_place(file, machine);
         if (in_memory(place)) {

@@ -136,10 +136,10 @@ public:
                                 .other = "prefetched"}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
-        if (auto reason = migration_refusal(path)) return reason;
+        if (auto reason = migration_unsupported_reason(path)) return reason;
         if (advice_of(path.source) == "preferred") {
             return "pages may stay at their preferred location when another side touches them";
         }

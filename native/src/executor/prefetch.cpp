@@ -39,9 +39,9 @@ public:
                 .shares = {.file_system = false},
                 .reference = PathClass::unified};
     }
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine&) const override {
-        return migration_refusal(transfer.path);
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
+                                                                const Machine&) const override {
+        return migration_unsupported_reason(transfer.path);
     }
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer&,
                                                     const Machine&) const override {

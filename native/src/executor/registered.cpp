@@ -48,8 +48,8 @@ public:
             .survey_only = true, .family = Family::runtime_copy, .shares = {.file_system = false}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine&) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
+                                                                const Machine&) const override {
         const Path& path = transfer.path;
         if (path.source.on_gpu() == path.destination.on_gpu()) {
             return "pageable memory is registered for copies between the host and a GPU";

@@ -47,8 +47,8 @@ public:
                 .route = Route::over_relays};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (path.source.on_gpu() == path.destination.on_gpu()) {
             return "relays help between the host and one GPU";
@@ -59,7 +59,7 @@ public:
         if (kind == nullptr || (host.in_file() && kind->cpu_accessible())) {
             return "relays do not read mapped files";
         }
-        if (auto reason = Memories::instance().find(device.kind)->peer_refusal(device)) {
+        if (auto reason = Memories::instance().find(device.kind)->peer_unsupported_reason(device)) {
             return *reason + ", not of a relay";
         }
         if (possible_relays(path, machine).empty()) {

@@ -31,8 +31,8 @@ public:
                 .route = Route::through_host};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (gpu_of(path) < 0) return "staging is for copies to or from a GPU";
         if (path.source.on_gpu() && path.destination.on_gpu()) {
@@ -40,7 +40,7 @@ public:
             return std::nullopt;
         }
         const Memory& host = path.source.on_gpu() ? path.destination : path.source;
-        if (auto reason = staging_refusal(host)) return reason;
+        if (auto reason = staging_unsupported_reason(host)) return reason;
         if (std::ranges::all_of(machine.numa, [](const NumaNode& n) { return n.cpus.empty(); })) {
             return "no CPU may be used";
         }

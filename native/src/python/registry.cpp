@@ -190,7 +190,7 @@ nb::list operation_list() {
 const Executor& executor_of(const Transfer& transfer) {
     const Executor* executor = Executors::instance().find(transfer.path.executor);
     if (executor == nullptr) {
-        throw Refused("there is no executor '" + transfer.path.executor + "'");
+        throw NotSupported("there is no executor '" + transfer.path.executor + "'");
     }
     return *executor;
 }
@@ -212,22 +212,26 @@ void bind_registry(nb::module_& m) {
     m.def("executors", &executor_list);
     m.def("operations", &operation_list);
     m.def(
-        "operation_refusal",
-        [](const OperationCall& call, const Machine& machine) { return refusal(call, machine); },
+        "operation_unsupported_reason",
+        [](const OperationCall& call, const Machine& machine) {
+            return unsupported_reason(call, machine);
+        },
         "operation"_a, "machine"_a);
     m.def(
         "operation_parameters",
         [](const OperationCall& call, const Machine& machine) {
             const Operation* operation = Operations::instance().find(call.name);
             if (operation == nullptr) {
-                throw Refused("there is no operation '" + call.name + "'");
+                throw NotSupported("there is no operation '" + call.name + "'");
             }
             return parameter_list(operation->parameters(call.place, machine));
         },
         "operation"_a, "machine"_a);
     m.def(
-        "refusal",
-        [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
+        "unsupported_reason",
+        [](const Transfer& transfer, const Machine& machine) {
+            return unsupported_reason(transfer, machine);
+        },
         "transfer"_a, "machine"_a);
     m.def(
         "parameters",
