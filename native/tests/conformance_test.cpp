@@ -34,6 +34,14 @@ const Machine& machine() {
     return known;
 }
 
+// Whether the call makes the transfer, without regard to the transfer's settings.
+bool makes(const Call& call, const Transfer& transfer) {
+    const Place& source = transfer.path.source.place;
+    const Place& destination = transfer.path.destination.place;
+    return (!call.between || *call.between == std::pair{source.kind, destination.kind}) &&
+           !(call.two_places && source == destination);
+}
+
 class Conformance : public ::testing::TestWithParam<Path> {
 protected:
     // The transfers of the path that this machine supports.
@@ -116,6 +124,21 @@ TEST_P(Conformance, RejectsSettingsItDoesNotHave) {
         const auto reason = unsupported_reason({GetParam(), 4096, {{name, "1"}}}, machine());
         ASSERT_TRUE(reason.has_value());
         EXPECT_TRUE(one_line(*reason)) << *reason;
+    }
+}
+
+TEST_P(Conformance, ShowsTheDefaultsOfItsSettingsInCalls) {
+    const Executor& executor = *Executors::instance().find(GetParam().executor);
+    for (const Transfer& transfer : runnable_in_all_layouts(4096)) {
+        SCOPED_TRACE(transfer.text());
+        for (const Call& call : executor.traits().calls) {
+            if (!makes(call, transfer)) continue;
+            for (const Parameter& parameter : executor.parameters(transfer, machine())) {
+                const auto shown = call.defaults.find(parameter.name);
+                if (shown == call.defaults.end()) continue;
+                EXPECT_EQ(shown->second, parameter.fallback()) << call.text;
+            }
+        }
     }
 }
 

@@ -67,7 +67,8 @@ public:
 
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::runtime_copy,
-                .shares = {.host_memory = false, .cpus = false, .file_system = false}};
+                .shares = {.host_memory = false, .cpus = false, .file_system = false},
+                .calls = {{.text = "cudaMemcpyBatchAsync"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {

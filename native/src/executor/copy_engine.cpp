@@ -125,7 +125,14 @@ public:
         return {.in_sets = true,
                 .family = Family::runtime_copy,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false},
-                .reference = PathClass::gpu};
+                .reference = PathClass::gpu,
+                .calls = {{.text = "cudaMemcpyAsync", .settings = {{"api", "async"}}},
+                          {.text = "cudaMemcpy", .settings = {{"api", "sync"}}},
+                          {.text = "cudaMemcpyPeerAsync", .settings = {{"api", "peer"}}},
+                          {.text = "cudaMemcpyPeerAsync",
+                           .between = {{Place::Kind::gpu, Place::Kind::gpu}},
+                           .two_places = true},
+                          {.text = "cudaMemcpyAsync"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

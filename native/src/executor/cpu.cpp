@@ -39,7 +39,11 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::cpu,
                 .shares = {.links = false, .file_system = false},
-                .reference = PathClass::host};
+                .reference = PathClass::host,
+                .calls = {{.text = "copy with streaming stores",
+                           .settings = {{"stores", "streaming"}},
+                           .defaults = {{"threads", "1"}}},
+                          {.text = "memcpy", .defaults = {{"threads", "1"}}}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

@@ -107,7 +107,11 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::file,
                 .shares = {.links = false, .cpus = false},
-                .reference = PathClass::file};
+                .reference = PathClass::file,
+                .calls = {{.text = "read(2) with O_DIRECT",
+                           .between = {{Place::Kind::file, Place::Kind::numa}}},
+                          {.text = "write(2) with O_DIRECT",
+                           .between = {{Place::Kind::numa, Place::Kind::file}}}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

@@ -204,7 +204,9 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.family = Family::kernel, .shares = {.file_system = false}};
+        return {.family = Family::kernel,
+                .shares = {.file_system = false},
+                .calls = {{.text = "pack kernel, cudaMemcpyAsync, unpack kernel"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {

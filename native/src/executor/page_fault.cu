@@ -133,7 +133,8 @@ public:
                 .alternative = {.executor = "prefetch",
                                 .question = "managed memory on demand or prefetched",
                                 .own = "on demand",
-                                .other = "prefetched"}};
+                                .other = "prefetched"},
+                .calls = {{.text = "first access (page faults)"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

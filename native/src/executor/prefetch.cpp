@@ -37,7 +37,8 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::unified_memory,
                 .shares = {.file_system = false},
-                .reference = PathClass::unified};
+                .reference = PathClass::unified,
+                .calls = {{.text = "cudaMemPrefetchAsync"}}};
     }
     [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
                                                                 const Machine&) const override {

@@ -44,8 +44,10 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {
-            .survey_only = true, .family = Family::runtime_copy, .shares = {.file_system = false}};
+        return {.survey_only = true,
+                .family = Family::runtime_copy,
+                .shares = {.file_system = false},
+                .calls = {{.text = "cudaHostRegister, cudaMemcpyAsync, cudaHostUnregister"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,

@@ -44,7 +44,8 @@ public:
                 .settings_on_request = true,
                 .family = Family::staged,
                 .shares = {.file_system = false},
-                .route = Route::over_relays};
+                .route = Route::over_relays,
+                .calls = {{.text = "waywiser.transfer.copy with relays"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

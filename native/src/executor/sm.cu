@@ -210,7 +210,8 @@ public:
                                 .question = "host memory by kernels in place or by copy engines",
                                 .own = "in place",
                                 .other = "copied",
-                                .host_only = true}};
+                                .host_only = true},
+                .calls = {{.text = "kernel that loads and stores"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

@@ -28,7 +28,8 @@ public:
                 .settings_on_request = true,
                 .family = Family::staged,
                 .shares = {.file_system = false},
-                .route = Route::through_host};
+                .route = Route::through_host,
+                .calls = {{.text = "waywiser.transfer.copy"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

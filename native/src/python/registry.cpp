@@ -113,6 +113,22 @@ nb::list shares_list(const Shares& shares) {
     return list;
 }
 
+nb::list call_list(const std::vector<Call>& calls) {
+    nb::list list;
+    for (const Call& call : calls) {
+        nb::dict entry;
+        entry["text"] = call.text;
+        entry["settings"] = call.settings;
+        entry["between"] = call.between
+                               ? place_kind_list({call.between->first, call.between->second})
+                               : nb::list();
+        entry["two_places"] = call.two_places;
+        entry["defaults"] = call.defaults;
+        list.append(entry);
+    }
+    return list;
+}
+
 // The traits for readers of profiles, with the entry's name.
 nb::dict traits_dict(const std::string& name, const Traits& traits) {
     nb::dict entry;
@@ -130,6 +146,7 @@ nb::dict traits_dict(const std::string& name, const Traits& traits) {
         alternative["host_only"] = traits.alternative.host_only;
         entry["alternative"] = alternative;
     }
+    entry["calls"] = call_list(traits.calls);
     return entry;
 }
 
