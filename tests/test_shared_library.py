@@ -132,7 +132,7 @@ def test_an_error_of_the_library_is_caught_by_its_type(
     script = (
         "from waywiser_fake import _native\n"
         "try: _native.Memory('pinned', 'nowhere', {})\n"
-        "except _native.Refused as error: print(error)\n"
+        "except _native.NotSupported as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

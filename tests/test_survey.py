@@ -64,7 +64,9 @@ def make(file: Path, request: Request = QUICK, stop_after: int = -1) -> Watching
 
 
 @pytest.mark.usefixtures("host")
-def test_every_visit_and_skip_is_stored_with_the_plan_and_the_refusals(tmp_path: Path) -> None:
+def test_every_visit_and_skip_is_stored_with_the_plan_and_the_unsupported_paths(
+    tmp_path: Path,
+) -> None:
     watching = make(tmp_path / "a.wwp")
     assert watching.plan is not None
     with Profile.open(tmp_path / "a.wwp") as profile:

@@ -52,6 +52,8 @@ def test_the_project_keeps_to_its_vocabulary() -> None:
         ("python/waywiser/a.py", 'x = f"{x} is left "\\\n    "out here"\n', 1, "'left out'"),
         ("python/waywiser/a.py", '"""Of a thing."""\n', 1, "starts with a fragment"),
         ("native/src/a.cpp", 'auto x = 1;\nthrow Bad("it was refused");\n', 2, "'refused'"),
+        ("native/src/a.hpp", "class Refused {};\n", 1, "'refused'"),
+        ("python/waywiser/_native.pyi", "def operation_refusal(): ...\n", 1, "'refusal'"),
         ("native/src/a.cu", "// the house of memory\n", 1, "'house'"),
         ("README.md", "a path as\nfar as it goes\n", 1, "'as far as'"),
         ("docs/how-to/a.md", "Copies both ways.\n", 1, "'both ways'"),
@@ -74,14 +76,17 @@ def test_a_violation_is_reported_with_its_line(
     ("file", "text"),
     [
         ("python/waywiser/a.py", "soldier = scolded = kind = household = 1\n"),
-        ("python/waywiser/a.py", 'row["refusal"] = f"{found.left_out} series"\n'),
-        ("python/waywiser/a.py", "left_out = refusal = 1  # this was refused\n"),
-        ("docs/a.md", "The key `refused` of a file:\n\n```\nleft out\n```\n"),
+        ("python/waywiser/a.py", 'row["lacking"] = f"{found.left_out} series"\n'),
+        ("python/waywiser/a.py", "left_out = lacking = 1  # this is lacking\n"),
+        ("docs/a.md", "The key `lacking` of a file:\n\n```\nleft out\n```\n"),
+        ("python/waywiser/profile/schema.py", 'TABLE = "refusal"\n'),
         ("tests/test_a.py", 'x = "a text of a mistake: told"\n'),
     ],
 )
 def test_other_words_names_and_keys_are_no_violation(tree: Path, file: str, text: str) -> None:
-    (tree / file).write_text(text)
+    path = tree / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
     assert check(tree)[0] == 0
 
 

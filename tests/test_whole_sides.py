@@ -12,8 +12,8 @@ from waywiser.profile import Profile
 from waywiser.series.locality import Sides, decide_sides
 
 TESTS = Path(__file__).parent
-FAR_MICROSECONDS = 200
-"""So far that what else this host does is no matter."""
+REMOTE_MICROSECONDS = 200
+"""Much more than all other noise of this host."""
 DEALT = (1, 2)
 """Seeds by which blocks of memory are dealt to the sides."""
 
@@ -29,7 +29,7 @@ def surveyed(
     with commands(folder, environment) as start:
         for seed in DEALT:
             survey = ("survey", "--preset", "check", *one, "-o", f"{seed}.wwp")
-            fake = f"devices=8;far={FAR_MICROSECONDS}@{seed}"
+            fake = f"devices=8;remote={REMOTE_MICROSECONDS}@{seed}"
             code, _, err = finish(start(*survey, WAYWISER_FAKE=fake))
             assert code == 0, err
         code, _, err = finish(start("report", "1.wwp", "-o", "report.html"))

@@ -53,7 +53,7 @@ std::optional<std::string> not_whole(const Transfer& transfer, std::size_t unit)
            std::to_string(unit) + " that a " + transfer.layout.text() + " is made of";
 }
 
-std::optional<std::string> box_refusal(const Transfer& transfer) {
+std::optional<std::string> box_unsupported_reason(const Transfer& transfer) {
     const Layout& layout = transfer.layout;
     if (auto reason = unknown_setting(layout, {"width", "height", "pitch", "rows"})) return reason;
     const BoxSettings box(layout);
@@ -74,7 +74,7 @@ std::optional<std::string> box_refusal(const Transfer& transfer) {
     return not_whole(transfer, box.width * box.height);
 }
 
-std::optional<std::string> list_refusal(const Transfer& transfer) {
+std::optional<std::string> list_unsupported_reason(const Transfer& transfer) {
     const Layout& layout = transfer.layout;
     if (auto reason = unknown_setting(layout, {"piece", "scattered"})) return reason;
     const std::size_t piece = number(layout, "piece", 0);
@@ -129,7 +129,8 @@ Arrangement arrange_list(const Transfer& transfer, Side side) {
 Arrangement arrange_box(const Transfer& transfer) {
     const BoxSettings box(transfer.layout);
     Arrangement made{.kind = Layout::Kind::box, .run = box.width};
-    // What has no width or height was refused. NOLINTBEGIN(clang-analyzer-core.DivideZero)
+    // A box without width or height throws NotSupported above.
+    // NOLINTBEGIN(clang-analyzer-core.DivideZero)
     made.count = transfer.bytes / box.width;
     made.height = box.height;
     made.pitch = box.pitch;
@@ -151,7 +152,7 @@ std::size_t Arrangement::offset(std::size_t n) const {
 }
 
 Arrangement arrange(const Transfer& transfer, Side side) {
-    if (auto reason = layout_refusal(transfer)) throw Refused(*reason);
+    if (auto reason = layout_unsupported_reason(transfer)) throw NotSupported(*reason);
     switch (transfer.layout.kind) {
         case Layout::Kind::contiguous: break;
         case Layout::Kind::box: return arrange_box(transfer);
@@ -160,14 +161,14 @@ Arrangement arrange(const Transfer& transfer, Side side) {
     return {.run = transfer.bytes, .count = 1, .extent = transfer.bytes};
 }
 
-std::optional<std::string> layout_refusal(const Transfer& transfer) {
+std::optional<std::string> layout_unsupported_reason(const Transfer& transfer) {
     if (transfer.bytes > kMostBytes) {
         return std::to_string(transfer.bytes) + " bytes are more than any memory has";
     }
     switch (transfer.layout.kind) {
         case Layout::Kind::contiguous: break;
-        case Layout::Kind::box: return box_refusal(transfer);
-        case Layout::Kind::list: return list_refusal(transfer);
+        case Layout::Kind::box: return box_unsupported_reason(transfer);
+        case Layout::Kind::list: return list_unsupported_reason(transfer);
     }
     if (transfer.layout.settings.empty()) return std::nullopt;
     return "contiguous bytes have no settings";

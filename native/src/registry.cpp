@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "refusals.hpp"
+#include "unsupported_reasons.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {
 namespace {
 
-std::optional<std::string> memory_refusal(const Memory& memory, const Machine& machine) {
+std::optional<std::string> memory_unsupported_reason(const Memory& memory, const Machine& machine) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (kind == nullptr) return "there is no kind of memory '" + memory.kind + "'";
     if (!among(kind->place_kinds(), memory.place.kind)) {
@@ -22,12 +22,13 @@ std::optional<std::string> memory_refusal(const Memory& memory, const Machine& m
     if (kind->needs_gpu() && machine.gpus.empty()) {
         return memory.kind + " memory needs a GPU and this machine shows none";
     }
-    return kind->refusal(memory, machine);
+    return kind->unsupported_reason(memory, machine);
 }
 
 // Migrating memory can only be moved in place.
-std::optional<std::string> coming_refusal(const Executor& executor, const Transfer& transfer,
-                                          const Machine& machine) {
+std::optional<std::string> migrating_memory_unsupported_reason(const Executor& executor,
+                                                               const Transfer& transfer,
+                                                               const Machine& machine) {
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
         const MemoryKind& kind = *Memories::instance().find(side->kind);
         if (kind.migrates() && !executor.in_place(transfer, machine)) {
@@ -52,7 +53,7 @@ Registry<Executor>& Registry<Executor>::instance() {
     return registry;
 }
 
-std::optional<std::string> MemoryKind::refusal(const Memory&, const Machine&) const {
+std::optional<std::string> MemoryKind::unsupported_reason(const Memory&, const Machine&) const {
     return std::nullopt;
 }
 
@@ -97,13 +98,14 @@ std::string parameter(const Executor& executor, const Transfer& transfer, const 
                    transfer.parameters, name);
 }
 
-std::optional<std::string> refusal(const Transfer& transfer, const Machine& machine) {
+std::optional<std::string> unsupported_reason(const Transfer& transfer, const Machine& machine) {
     const Executor* executor = Executors::instance().find(transfer.path.executor);
     if (executor == nullptr) return "there is no executor '" + transfer.path.executor + "'";
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
-        if (auto reason = memory_refusal(*side, machine)) return reason;
+        if (auto reason = memory_unsupported_reason(*side, machine)) return reason;
     }
-    if (auto reason = coming_refusal(*executor, transfer, machine)) return reason;
+    if (auto reason = migrating_memory_unsupported_reason(*executor, transfer, machine))
+        return reason;
     if (!Memories::instance()
              .find(transfer.path.destination.kind)
              ->writable(transfer.path.destination, machine)) {
@@ -112,8 +114,8 @@ std::optional<std::string> refusal(const Transfer& transfer, const Machine& mach
     if (!executor->serves(transfer.layout.kind)) {
         return executor->info().name + " does not move a " + transfer.layout.text();
     }
-    if (auto reason = layout_refusal(transfer)) return reason;
-    if (auto reason = executor->refusal(transfer, machine)) return reason;
+    if (auto reason = layout_unsupported_reason(transfer)) return reason;
+    if (auto reason = executor->unsupported_reason(transfer, machine)) return reason;
     return bad_setting(executor->info().name, executor->parameters(transfer, machine),
                        transfer.parameters);
 }

@@ -20,7 +20,7 @@ int parse_index(const std::string& digits, const std::string& whole) {
     const char* end = digits.data() + digits.size();
     const auto [stopped, error] = std::from_chars(digits.data(), end, index);
     if (error != std::errc() || stopped != end || index < 0) {
-        throw Refused("'" + whole + "' is not a place: write numa:N, gpu:N or file:PATH");
+        throw NotSupported("'" + whole + "' is not a place: write numa:N, gpu:N or file:PATH");
     }
     return index;
 }
@@ -43,7 +43,7 @@ Place Place::parse(const std::string& text) {
     if (kind == "file" && !rest.empty()) return {Kind::file, 0, rest};
     if (kind == "numa") return {Kind::numa, parse_index(rest, text), {}};
     if (kind == "gpu") return {Kind::gpu, parse_index(rest, text), {}};
-    throw Refused("'" + text + "' is not a place: write numa:N, gpu:N or file:PATH");
+    throw NotSupported("'" + text + "' is not a place: write numa:N, gpu:N or file:PATH");
 }
 
 std::string Memory::text() const { return kind + bracketed(variant) + "@" + place.text(); }
@@ -71,7 +71,7 @@ Layout::Kind Layout::parse_kind(const std::string& text) {
     if (text == "contiguous") return Kind::contiguous;
     if (text == "box") return Kind::box;
     if (text == "list") return Kind::list;
-    throw Refused("there is no layout '" + text + "': write contiguous, box or list");
+    throw NotSupported("there is no layout '" + text + "': write contiguous, box or list");
 }
 
 std::string OperationCall::text() const {

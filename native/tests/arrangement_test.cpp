@@ -129,17 +129,18 @@ TEST(Arrangement, RejectsInvalidLayoutsInOneLine) {
     };
     for (const Transfer& transfer : senseless) {
         SCOPED_TRACE(transfer.text());
-        const auto reason = layout_refusal(transfer);
+        const auto reason = layout_unsupported_reason(transfer);
         ASSERT_TRUE(reason.has_value());
         EXPECT_FALSE(reason->empty());
         EXPECT_EQ(reason->find('\n'), std::string::npos);
-        EXPECT_THROW(arrange(transfer, Side::source), Refused);
+        EXPECT_THROW(arrange(transfer, Side::source), NotSupported);
     }
 }
 
 TEST(Arrangement, ServesAPathWhoseBytesAreNotKnownYet) {
-    EXPECT_EQ(layout_refusal(shaped(list({{"piece", "7"}}), 0)), std::nullopt);
-    EXPECT_EQ(layout_refusal(shaped(box({{"width", "7"}, {"height", "3"}}), 0)), std::nullopt);
+    EXPECT_EQ(layout_unsupported_reason(shaped(list({{"piece", "7"}}), 0)), std::nullopt);
+    EXPECT_EQ(layout_unsupported_reason(shaped(box({{"width", "7"}, {"height", "3"}}), 0)),
+              std::nullopt);
 }
 
 }  // namespace

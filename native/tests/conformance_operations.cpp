@@ -73,16 +73,16 @@ TEST_P(OperationConformance, TakesASaneTimeWithEachSettingAlone) {
     Session session(machine, {});
     for (const OperationCall& call : few_of(calls_of(operation(), machine))) {
         SCOPED_TRACE(call.text());
-        if (const auto reason = refusal(call, machine)) {
+        if (const auto reason = unsupported_reason(call, machine)) {
             EXPECT_TRUE(one_line(*reason)) << *reason;
             continue;
         }
         Outcome outcome;
         try {
             outcome = session.measure({.operation = call, .rule = kQuick}, {});
-        } catch (const Refused&
-                     refused) {  // not supported, as only trying shows (reserved huge pages, say)
-            EXPECT_TRUE(one_line(refused.what())) << refused.what();
+        } catch (const NotSupported&
+                     error) {  // not supported, as only trying shows (reserved huge pages, say)
+            EXPECT_TRUE(one_line(error.what())) << error.what();
             continue;
         }
         ASSERT_FALSE(outcome.samples.empty());
@@ -108,11 +108,11 @@ TEST_P(OperationConformance, SaysInALineWhatItIsAndAfterWhom) {
     }
 }
 
-TEST_P(OperationConformance, IsRefusedWithAReasonWhereThereIsNoGpu) {
+TEST_P(OperationConformance, IsRejectedWithAReasonWhereThereIsNoGpu) {
     Machine bare = machine;
     bare.gpus.clear();
     for (const OperationCall& call : calls_of(operation(), machine)) {
-        if (const auto reason = refusal(call, bare)) {
+        if (const auto reason = unsupported_reason(call, bare)) {
             EXPECT_TRUE(one_line(*reason)) << call.text();
         } else {
             EXPECT_EQ(call.place.kind, Place::Kind::numa) << call.text();
@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Every, OperationConformance, ::testing::ValuesIn(names(
                          });
 
 // True of any machine whose GPU has its own memory, and so not of the fake.
-TEST(OperationsOnAGpu, MemoryIsFartherThanACache) {
+TEST(OperationsOnAGpu, MemoryHasAHigherLatencyThanACache) {
     const Machine machine = this_machine();
     if (gpu::backend() != "cuda" || machine.gpus.empty()) GTEST_SKIP() << "there is no real GPU";
     Session session(machine, {});

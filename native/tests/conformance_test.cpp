@@ -34,6 +34,14 @@ const Machine& machine() {
     return known;
 }
 
+// Whether the call makes the transfer, without regard to the transfer's settings.
+bool makes(const Call& call, const Transfer& transfer) {
+    const Place& source = transfer.path.source.place;
+    const Place& destination = transfer.path.destination.place;
+    return (!call.between || *call.between == std::pair{source.kind, destination.kind}) &&
+           !(call.two_places && source == destination);
+}
+
 class Conformance : public ::testing::TestWithParam<Path> {
 protected:
     // The transfers of the path that this machine supports.
@@ -41,7 +49,7 @@ protected:
         std::vector<Transfer> kept;
         for (Transfer& transfer : variations(GetParam(), machine(), layout)) {
             transfer.bytes = bytes;
-            if (!refusal(transfer, machine())) kept.push_back(std::move(transfer));
+            if (!unsupported_reason(transfer, machine())) kept.push_back(std::move(transfer));
         }
         return kept;
     }
@@ -57,9 +65,9 @@ protected:
     static std::unique_ptr<Execution> prepared(const Caller& caller, const Transfer& transfer) {
         try {
             return caller.prepare();
-        } catch (const Refused& refused) {
-            EXPECT_LT(transfer.bytes, kBlock) << refused.what();
-            EXPECT_TRUE(one_line(refused.what())) << refused.what();
+        } catch (const NotSupported& error) {
+            EXPECT_LT(transfer.bytes, kBlock) << error.what();
+            EXPECT_TRUE(one_line(error.what())) << error.what();
             return nullptr;
         }
     }
@@ -77,7 +85,7 @@ protected:
     }
 };
 
-TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
+TEST_P(Conformance, RejectsWithAReasonOrSaysHow) {
     std::vector<Transfer> all = variations(GetParam(), machine());
     for (Transfer& transfer : all) transfer.bytes = 4096;
     for (const Shaped& shaped : awkward_layouts()) {
@@ -89,7 +97,7 @@ TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
     for (const Transfer& transfer : all) {
         SCOPED_TRACE(transfer.text());
         const Executor& executor = *Executors::instance().find(transfer.path.executor);
-        if (const auto reason = refusal(transfer, machine())) {
+        if (const auto reason = unsupported_reason(transfer, machine())) {
             EXPECT_TRUE(one_line(*reason)) << *reason;
             continue;
         }
@@ -111,11 +119,26 @@ TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
     }
 }
 
-TEST_P(Conformance, RefusesSettingsItDoesNotHave) {
+TEST_P(Conformance, RejectsSettingsItDoesNotHave) {
     for (const char* name : {"no such parameter", ""}) {
-        const auto reason = refusal({GetParam(), 4096, {{name, "1"}}}, machine());
+        const auto reason = unsupported_reason({GetParam(), 4096, {{name, "1"}}}, machine());
         ASSERT_TRUE(reason.has_value());
         EXPECT_TRUE(one_line(*reason)) << *reason;
+    }
+}
+
+TEST_P(Conformance, ShowsTheDefaultsOfItsSettingsInCalls) {
+    const Executor& executor = *Executors::instance().find(GetParam().executor);
+    for (const Transfer& transfer : runnable_in_all_layouts(4096)) {
+        SCOPED_TRACE(transfer.text());
+        for (const Call& call : executor.traits().calls) {
+            if (!makes(call, transfer)) continue;
+            for (const Parameter& parameter : executor.parameters(transfer, machine())) {
+                const auto shown = call.defaults.find(parameter.name);
+                if (shown == call.defaults.end()) continue;
+                EXPECT_EQ(shown->second, parameter.fallback()) << call.text;
+            }
+        }
     }
 }
 

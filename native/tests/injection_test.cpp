@@ -34,7 +34,7 @@ protected:
             for (const Layout& layout : layouts()) {
                 for (Transfer& transfer : variations(path, machine, layout)) {
                     transfer.bytes = kBytes;
-                    if (!refusal(transfer, machine)) runnable.push_back(transfer);
+                    if (!unsupported_reason(transfer, machine)) runnable.push_back(transfer);
                 }
             }
         }
@@ -138,7 +138,7 @@ TEST_F(Injection, WhatAGpuCannotHoldIsOutOfMemory) {
             std::ignore = kind.allocate(memory, std::size_t{2} << 20, machine);
         };
         if (kind.migrates()) {  // the runtime would allocate it, and evict
-            EXPECT_THROW(allocate(), Refused) << memory.text();
+            EXPECT_THROW(allocate(), NotSupported) << memory.text();
         } else {
             EXPECT_EQ(failure(allocate), gpu::Failure::out_of_memory) << memory.text();
         }
@@ -152,7 +152,7 @@ TEST_F(Injection, WithoutPeerAccessTheBytesStillArrive) {
         if (!path.source.on_gpu() || !path.destination.on_gpu()) continue;
         for (const Layout& layout : layouts()) {
             const Transfer transfer{path, kBytes, {}, layout};
-            if (refusal(transfer, apart)) continue;
+            if (unsupported_reason(transfer, apart)) continue;
             SCOPED_TRACE(transfer.text());
             Once once{transfer, apart};
             const auto execution = once.caller.prepare();
@@ -161,14 +161,14 @@ TEST_F(Injection, WithoutPeerAccessTheBytesStillArrive) {
     }
 }
 
-TEST_F(Injection, WithoutAGpuEverythingThatNeedsOneIsRefused) {
+TEST_F(Injection, WithoutAGpuEverythingThatNeedsOneIsRejected) {
     const std::vector<Path> known = paths(machine);
     Machine bare = machine;
     bare.gpus.clear();
     for (const Path& path : known) {
         const bool needs = Memories::instance().find(path.source.kind)->needs_gpu() ||
                            Memories::instance().find(path.destination.kind)->needs_gpu();
-        const auto reason = refusal({path, kBytes, {}}, bare);
+        const auto reason = unsupported_reason({path, kBytes, {}}, bare);
         if (needs) {
             EXPECT_TRUE(reason && !reason->empty()) << path.text();
         }

@@ -42,8 +42,8 @@ public:
         static const Info own{.name = "pliant", .description = "", .parameters = {}, .source = ""};
         return own;
     }
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer&,
-                                                     const Machine&) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer&,
+                                                                const Machine&) const override {
         return std::nullopt;
     }
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer&,
@@ -83,20 +83,20 @@ TEST(Parameter, OrderedOnesTakeWhatLiesBetween) {
     const Pliant executor;
     EXPECT_EQ(parameter(executor, with({{"threads", "5"}}), {}, "threads"), "5");
     for (const char* value : {"0", "9", "-1", "five", "", "2.5", "99999999999"}) {
-        EXPECT_THROW(parameter(executor, with({{"threads", value}}), {}, "threads"), Refused)
+        EXPECT_THROW(parameter(executor, with({{"threads", value}}), {}, "threads"), NotSupported)
             << value;
     }
-    EXPECT_THROW(parameter(executor, with({{"direction", "up"}}), {}, "direction"), Refused);
+    EXPECT_THROW(parameter(executor, with({{"direction", "up"}}), {}, "direction"), NotSupported);
 }
 
 // The defaults for a machine with one node of one CPU.
 const Machine kSmall{{{.index = 0, .cpus = {0}}}, {}};
 
 std::string reason(const Transfer& transfer, const Machine& machine = kSmall) {
-    return refusal(transfer, machine).value_or("");
+    return unsupported_reason(transfer, machine).value_or("");
 }
 
-TEST(Refusal, NamesWhatIsUnknown) {
+TEST(UnsupportedReason, NamesWhatIsUnknown) {
     Transfer transfer = with({});
     EXPECT_EQ(reason(transfer), "");
     transfer.path.executor = "magic";
@@ -111,7 +111,7 @@ TEST(Refusal, NamesWhatIsUnknown) {
     EXPECT_NE(reason(transfer).find("pages=tiny"), std::string::npos);
 }
 
-TEST(Refusal, NamesPlacesThatAreNotThere) {
+TEST(UnsupportedReason, NamesPlacesThatAreNotThere) {
     Transfer transfer = with({});
     transfer.path.destination.place.index = 3;
     EXPECT_NE(reason(transfer).find("numa:3"), std::string::npos);
@@ -121,7 +121,7 @@ TEST(Refusal, NamesPlacesThatAreNotThere) {
     EXPECT_NE(reason(transfer).find("numa:0"), std::string::npos);
 }
 
-TEST(Refusal, SaysThatPinnedMemoryNeedsAGpu) {
+TEST(UnsupportedReason, SaysThatPinnedMemoryNeedsAGpu) {
     Transfer transfer = with({});
     transfer.path.source.kind = "pinned";
     EXPECT_NE(reason(transfer).find("GPU"), std::string::npos);

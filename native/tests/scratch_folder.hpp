@@ -53,7 +53,7 @@ public:
         try {
             host::reopen_direct(host::readable_file(user_file()).get());
             return true;
-        } catch (const Refused&) {
+        } catch (const NotSupported&) {
             return false;
         }
     }

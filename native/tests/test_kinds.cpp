@@ -42,8 +42,8 @@ public:
                                .source = "the tests"};
         return info;
     }
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine&) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
+                                                                const Machine&) const override {
         const Path& path = transfer.path;
         if (path.source.kind == "pageable" && path.destination.kind == "pageable") {
             return std::nullopt;

@@ -14,14 +14,14 @@ TEST(Place, IsReadAsItIsWritten) {
     EXPECT_EQ(Place::parse("file:/data/x"), (Place{Place::Kind::file, 0, "/data/x"}));
 }
 
-TEST(Place, RefusesWhatIsNone) {
+TEST(Place, RejectsWhatIsNone) {
     for (const char* text : {"", "numa", "numa:", "numa:-1", "numa:1x", "numa: 1", "gpu:+1",
                              "cpu:0", "file:", ":0", "gpu:99999999999", "numa:0 "}) {
         try {
             Place::parse(text);
             ADD_FAILURE() << "'" << text << "' was read as a place";
-        } catch (const Refused& refused) {
-            EXPECT_NE(std::string(refused.what()).find("'" + std::string(text) + "'"),
+        } catch (const NotSupported& error) {
+            EXPECT_NE(std::string(error.what()).find("'" + std::string(text) + "'"),
                       std::string::npos);
         }
     }

@@ -17,7 +17,7 @@ class GpuError(RuntimeError):
     """``args == (message, kind, call, code, name, where)``; kind is one of ``other``,
     ``out_of_memory``, ``sticky``, ``unavailable``."""
 
-class Refused(RuntimeError): ...
+class NotSupported(RuntimeError): ...
 class WrongBytes(RuntimeError): ...
 class BlocksBehindGate(RuntimeError): ...
 
@@ -73,7 +73,7 @@ def memories() -> list[dict[str, Any]]:
 
 def executors() -> list[dict[str, Any]]:
     """Per executor: name, description, source, layouts (of ``contiguous``, ``box``, ``list``),
-    least_bytes, survey_only, settings_on_request, comparison, in_sets, pace (see ``Traits`` in
+    least_bytes, survey_only, settings_on_request, comparison, in_sets (see ``Traits`` in
     traits.hpp), traits (see `waywiser.hardware.traits.ExecutorTraits`), parameters: {name,
     description, kind, choices}."""
 
@@ -81,13 +81,13 @@ def operations() -> list[dict[str, Any]]:
     """Per operation: name, description, source, places (``numa``/``gpu``), timing (``device``/
     ``host``), parameters: {name, description, kind, choices}."""
 
-def operation_refusal(operation: Operation, machine: Machine) -> str | None:
+def operation_unsupported_reason(operation: Operation, machine: Machine) -> str | None:
     """The reason why it cannot be performed, or None. Needs no GPU and no driver."""
 
 def operation_parameters(operation: Operation, machine: Machine) -> list[dict[str, Any]]:
     """Those that mean something at the operation's place; the first choice is the default."""
 
-def refusal(transfer: Transfer, machine: Machine) -> str | None:
+def unsupported_reason(transfer: Transfer, machine: Machine) -> str | None:
     """The reason why the transfer cannot be run, or None. Needs no GPU and no driver."""
 
 def parameters(transfer: Transfer, machine: Machine) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ def requirements(transfer: Transfer, machine: Machine) -> dict[str, Any]:
     device_bytes (GPU -> bytes), peers (pairs of GPUs that access each other's memory) and
     host_links (GPUs whose links to the host carry bytes). Needs no GPU and no driver.
 
-    Raises Refused for an executor or a value of a parameter that there is not."""
+    Raises NotSupported for an executor or a value of a parameter that does not exist."""
 
 def in_place(transfer: Transfer, machine: Machine) -> bool:
     """Whether source and destination are one buffer. Needs no GPU and no driver."""
@@ -115,7 +115,7 @@ def repeatable(transfer: Transfer, machine: Machine) -> bool:
 
 def extents(transfer: Transfer) -> tuple[int, int]:
     """Bytes from start to end of the source's and of the destination's buffer, the gaps of their
-    layout included. Raises Refused for bytes that are not a whole number of its runs."""
+    layout included. Raises NotSupported for bytes that are not a whole number of its runs."""
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
     """(median, low, high) of the 95 % order-statistics interval; low and high are NaN under 6."""

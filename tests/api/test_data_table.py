@@ -25,15 +25,13 @@ def table() -> DataTable:
 def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     found = builtins.__import__
 
-    def refuse(name: str, *rest: Any) -> Any:
+    def fail(name: str, *rest: Any) -> Any:
         if name.partition(".")[0] in ("pandas", "polars", "pyarrow"):
             raise ImportError(f"No module named {name!r}")
         return found(name, *rest)
 
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(
-        "waywiser.notebook.optional_package.import_module", lambda name: refuse(name)
-    )
+    monkeypatch.setattr(builtins, "__import__", fail)
+    monkeypatch.setattr("waywiser.notebook.optional_package.import_module", lambda name: fail(name))
 
 
 def test_rows_are_named_tuples(table: DataTable) -> None:

@@ -289,7 +289,7 @@ def test_a_dry_run_with_a_deadline_says_what_has_no_time(capsys: Output) -> None
 
 @pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize("wrong", ["nan", "inf", "0", "-5", "soon"])
-def test_a_deadline_that_is_no_time_is_refused(capsys: Output, wrong: str) -> None:
+def test_a_deadline_that_is_no_time_is_an_error(capsys: Output, wrong: str) -> None:
     assert cli.run(["survey", "--dry-run", "--deadline", wrong]) == 2
     assert "--deadline" in capsys.readouterr().err
 

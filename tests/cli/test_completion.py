@@ -183,7 +183,7 @@ def test_a_script_is_made_without_the_native_library() -> None:
     assert done.stderr.strip() == "[]"
 
 
-def test_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_shell_is_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["completion", "tcsh"]) == 2
     said = capsys.readouterr()
     assert said.out == ""

@@ -88,7 +88,7 @@ def test_a_failure_is_reported_as_google_benchmark_does(profile: Path, tmp_path:
     assert all("real_time" not in row for row in failed)
 
 
-def test_a_label_that_is_no_workload_is_refused(tmp_path: Path) -> None:
+def test_a_label_that_is_no_workload_is_an_error(tmp_path: Path) -> None:
     import_files([DATA / "osu_bw.txt"], tmp_path / "a.wwp")
     out = exported(tmp_path / "a.wwp", tmp_path)
     value = json.loads(out.read_text())

@@ -100,6 +100,6 @@ def test_what_is_no_profile_is_one_line_and_two(
     assert says in said.err and said.err.count("\n") == 1 and said.out == ""
 
 
-def test_an_unknown_severity_is_refused() -> None:
+def test_an_unknown_severity_is_an_error() -> None:
     with pytest.raises(WaywiserError, match="info or warning or error"):
         run_doctor(json=False, severity="bad")

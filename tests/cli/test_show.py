@@ -91,7 +91,7 @@ def test_both_directions_are_one_curve_with_the_size_of_each(shown: str, brief: 
     assert cells(brief, pair)[4] == "2 × 1 GiB"
 
 
-def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
+def test_what_is_not_supported_is_listed_under_its_reason(shown: str) -> None:
     assert (
         "not measured: the driver cannot prefetch here (2 paths)\n"
         "  managed@numa:0 -> device@gpu:0 by prefetch\n"
@@ -370,7 +370,7 @@ def test_a_profile_of_unsupported_alone_is_shown(
     assert "every size" not in out and "next:" not in out
 
 
-def test_the_sizes_in_a_refusal_stay_as_they_are(
+def test_the_sizes_of_an_unsupported_path_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"

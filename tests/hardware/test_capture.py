@@ -54,10 +54,10 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_file_system_without_links_keeps_the_promise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(source: object, target: object) -> None:
+    def fail(source: object, target: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", fail)
     capture = load_capture(CAPTURES / "no-gpu.json")
     save_capture(capture, tmp_path / "x.json")
     assert load_capture(tmp_path / "x.json") == capture
@@ -148,11 +148,11 @@ def test_a_live_capture_is_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hwlocs_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> str:
+    def fail() -> str:
         raise ValueError("hwloc cannot read this machine")
 
     native.load.cache_clear()
-    monkeypatch.setitem(sys.modules, "stand_in", SimpleNamespace(hwloc_xml=refuse))
+    monkeypatch.setitem(sys.modules, "stand_in", SimpleNamespace(hwloc_xml=fail))
     monkeypatch.setenv(native.MODULE_VARIABLE, "stand_in")
     with pytest.raises(CaptureError, match="cannot read this machine"):
         capture_live()

@@ -87,12 +87,12 @@ def test_a_file_system_without_nameless_files_is_tried_with_a_name(
 ) -> None:
     opened = os.open
 
-    def refuse(path: str, flags: int, mode: int = 0o777) -> int:
+    def fail(path: str, flags: int, mode: int = 0o777) -> int:
         if flags & os.O_TMPFILE == os.O_TMPFILE:
             raise OSError(95, "Operation not supported")
         return opened(path, flags, mode)
 
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "open", fail)
     (tmp_path / "theirs").write_bytes(b"x")
     assert scratch_folder(str(tmp_path)).scratch
     assert [entry.name for entry in tmp_path.iterdir()] == ["theirs"]
@@ -103,12 +103,12 @@ def test_a_file_system_without_direct_io_is_known_as_such(
 ) -> None:
     opened = os.open
 
-    def refuse(path: str, flags: int, mode: int = 0o777) -> int:
+    def fail(path: str, flags: int, mode: int = 0o777) -> int:
         if flags & os.O_DIRECT:
             raise OSError(22, "Invalid argument")
         return opened(path, flags, mode)
 
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "open", fail)
     (tmp_path / "file").write_bytes(b"x" * 9000)
     assert not scratch_folder(str(tmp_path)).direct
     assert not existing_file(str(tmp_path / "file")).direct

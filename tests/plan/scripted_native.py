@@ -1,7 +1,7 @@
 """A native library that only answers about what could be done: a scripted registry for planning.
 
-Two executors and three kinds of memory, with the refusals, parameters and timing modes of real
-ones. The ``scripted`` fixture selects it; ``scripted_whole`` adds what a larger catalogue has:
+Two executors and three kinds of memory, with the unsupported paths, parameters and timing modes of
+real ones. The ``scripted`` fixture selects it; ``scripted_whole`` adds what a larger catalogue has:
 memory at two places that moves by itself (``rambling``, by ``call``), memory in files (``shelf``,
 by ``cart``), executors of layouts (``tongs`` beside contiguous bytes, ``crate`` of layouts
 alone), and executors with traits (``ferry`` stages through all GPUs, ``detour`` copies through the
@@ -111,7 +111,7 @@ def operation_parameters(operation: Operation, machine: Machine) -> list[dict[st
     return [BYTES] if operation.name == "malloc" else []
 
 
-def operation_refusal(operation: Operation, machine: Machine) -> str | None:
+def operation_unsupported_reason(operation: Operation, machine: Machine) -> str | None:
     return None
 
 
@@ -191,7 +191,7 @@ def more_executors() -> list[dict[str, Any]]:
     ]
 
 
-def refusal(transfer: Transfer, machine: Machine) -> str | None:
+def unsupported_reason(transfer: Transfer, machine: Machine) -> str | None:
     ends = (transfer.source, transfer.destination)
     known = {f"gpu:{gpu.index}" for gpu in machine.gpus}
     known |= {f"numa:{node.index}" for node in machine.numa}
@@ -207,10 +207,10 @@ def refusal(transfer: Transfer, machine: Machine) -> str | None:
         return "the runtime's copies need a GPU"
     if transfer.parameters == {"threads": "32"}:
         return "too many threads"
-    return _refused_by_more(transfer)
+    return _unsupported_by_more(transfer)
 
 
-def _refused_by_more(transfer: Transfer) -> str | None:
+def _unsupported_by_more(transfer: Transfer) -> str | None:
     kinds = (transfer.source.kind, transfer.destination.kind)
     if transfer.executor == "call":
         if kinds != ("rambling", "rambling"):

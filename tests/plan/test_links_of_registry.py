@@ -30,7 +30,9 @@ def transfers(of: Machine, catalogue: Catalogue) -> list[Transfer]:
         found.append(bare)
         for parameter in catalogue.parameters(bare):
             varied = (Transfer(path, 0, {parameter.name: value}) for value in parameter.choices[1:])
-            found += [transfer for transfer in varied if catalogue.refusal(transfer) is None]
+            found += [
+                transfer for transfer in varied if catalogue.unsupported_reason(transfer) is None
+            ]
     return found
 
 
@@ -93,5 +95,5 @@ def test_without_a_gpu_no_path_to_one_is_planned_from_a_file_that_is_never_cold(
     of = msgspec.structs.replace(machine("no-gpu"), files=(tmpfs,))
     found = find_paths(of)
     assert not [path for path in found.valid if any(p.kind == "gpu" for p in path.places)]
-    refused = {each.path: each.reason for each in found.unsupported_paths}
-    assert refused["file[state=warm]@file:tmpfs -> device@gpu:0 by staged"] == of.gpu_reason
+    unsupported = {each.path: each.reason for each in found.unsupported_paths}
+    assert unsupported["file[state=warm]@file:tmpfs -> device@gpu:0 by staged"] == of.gpu_reason

@@ -41,13 +41,13 @@ def test_nonsense_is_reported_once_per_pair_of_kinds() -> None:
 def test_what_only_some_places_do_not_support_is_reported_for_each(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = scripted.refusal
+    real = scripted.unsupported_reason
 
     def unsupported(transfer: Any, on: Any) -> str | None:
         ends = (transfer.source.place, transfer.destination.place)
         return "no way between them" if ends == ("gpu:0", "gpu:1") else real(transfer, on)
 
-    monkeypatch.setattr(scripted, "refusal", unsupported)
+    monkeypatch.setattr(scripted, "unsupported_reason", unsupported)
     unsupported_paths = {r.path: r.reason for r in find_paths(machine(gpus=2)).unsupported_paths}
     assert unsupported_paths["device@gpu:0 -> device@gpu:1 by copy-engine"] == "no way between them"
     assert "device -> device by copy-engine" not in unsupported_paths
@@ -57,7 +57,7 @@ def test_a_reason_that_names_its_places_is_one_reason(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        scripted, "refusal", lambda transfer, on: f"not from {transfer.source.place}"
+        scripted, "unsupported_reason", lambda transfer, on: f"not from {transfer.source.place}"
     )
     found = find_paths(machine(gpus=3))
     assert not found.valid
@@ -71,7 +71,7 @@ def test_what_counts_against_a_pair_hides_what_counts_against_one_of_its_places(
         asleep = "numa:1" in (transfer.source.place, transfer.destination.place)
         return "it is asleep" if asleep else f"not by {transfer.executor}"
 
-    monkeypatch.setattr(scripted, "refusal", unsupported)
+    monkeypatch.setattr(scripted, "unsupported_reason", unsupported)
     result = find_paths(machine(nodes=2)).unsupported_paths
     pageable = {r.path: r.reason for r in result if r.path.startswith("pageable -> pageable")}
     assert pageable == {
@@ -84,7 +84,7 @@ def test_what_counts_against_a_pair_hides_what_counts_against_one_of_its_places(
 def test_a_memory_that_no_executor_takes_is_reported_where_nothing_else_counts_against_it(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scripted, "refusal", lambda transfer, on: "it is asleep")
+    monkeypatch.setattr(scripted, "unsupported_reason", lambda transfer, on: "it is asleep")
     assert {r.reason for r in find_paths(machine()).unsupported_paths} == {"it is asleep"}
 
 

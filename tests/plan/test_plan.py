@@ -172,7 +172,7 @@ def test_asked_sizes_are_visited_by_every_curve_and_never_skipped() -> None:
     assert {point.size for point in asked.points if point.workload.transfers} == {2**16, 2**30}
 
 
-def test_only_selects_curves_and_refusals() -> None:
+def test_only_selects_curves_and_unsupported_paths() -> None:
     assert set(curves(plan(only=(f"{H2D}[api*", "interval")))) == {
         f"{H2D}[api=sync]",
         "empty-interval@gpu:0",

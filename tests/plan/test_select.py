@@ -173,7 +173,7 @@ def test_links_that_are_not_known_are_an_error_with_a_remedy() -> None:
             require_match(["nvlink h2h"], texts)
 
 
-def test_terms_apply_to_paths_that_are_refused() -> None:
+def test_terms_apply_to_paths_that_are_not_supported() -> None:
     assert matches_any(texts_of_unsupported(PEER), ["p2p sm"])
     assert matches_any(texts_of_unsupported("device -> device by detour"), ["device detour"])
 

@@ -31,6 +31,12 @@ def test_traits_name_what_is_registered() -> None:
     assert executors == {kind.name for kind in list_executors()}
     for executor in traits.executors:
         assert executor.alternative is None or executor.alternative.executor in executors
+    settings = {kind.name: kind.parameters for kind in list_executors()}
+    for executor in traits.executors:
+        choices = {each.name: each.choices for each in settings[executor.name]}
+        for call in executor.calls:
+            for name, value in {**call.settings, **call.defaults}.items():
+                assert value in choices[name], f"{executor.name}: {call.text}"
     for memory in traits.memories:
         assert memory.same_as in {"", *memories}
 

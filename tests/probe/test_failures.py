@@ -14,7 +14,7 @@ class GpuError(RuntimeError):
     pass
 
 
-class Refused(RuntimeError):
+class NotSupported(RuntimeError):
     pass
 
 
@@ -24,7 +24,7 @@ class WrongBytes(RuntimeError):
 
 LIBRARY = SimpleNamespace(
     GpuError=GpuError,
-    Refused=Refused,
+    NotSupported=NotSupported,
     WrongBytes=WrongBytes,
     gpu_unavailable_reason=lambda: "the driver is too old",
 )
@@ -41,7 +41,7 @@ def gpu_error(kind: str) -> GpuError:
         (gpu_error("sticky"), "sticky", "cudaMalloc failed: why (2)", True),
         (gpu_error("out_of_memory"), "out-of-memory", "cudaMalloc failed: why (2)", True),
         (gpu_error("unavailable"), "gpu", "the driver is too old (cudaMalloc failed", True),
-        (Refused("no such path"), "not-supported", "no such path", False),
+        (NotSupported("no such path"), "not-supported", "no such path", False),
         (WrongBytes("1 of 8"), "wrong-bytes", "1 of 8", False),
         (MemoryError(), "out-of-memory", "host memory: none left", True),
         (KeyError("span"), "crash", "KeyError: 'span'", True),

@@ -44,10 +44,10 @@ def test_a_link_to_nowhere_is_not_overwritten(tmp_path: Path) -> None:
 def test_a_file_system_without_hard_links_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", fail)
     with output_path.new_output(tmp_path / "a.csv") as part:
         part.write_text("whole")
     assert (tmp_path / "a.csv").read_text() == "whole"

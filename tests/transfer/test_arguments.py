@@ -17,7 +17,7 @@ CALLS = [
 ]  # fmt: skip
 
 
-def refusal(call: Callable[..., object], *given: Any, **named: Any) -> str:
+def error_text(call: Callable[..., object], *given: Any, **named: Any) -> str:
     with pytest.raises(TypeError) as caught:
         call(*given, **named)
     assert isinstance(caught.value, transfer.InvalidOperand)
@@ -29,8 +29,8 @@ def refusal(call: Callable[..., object], *given: Any, **named: Any) -> str:
 @pytest.mark.parametrize("name", CALLS)
 def test_every_call_says_how_it_is_written(owner: Any, name: str) -> None:
     call = getattr(owner, name)
-    assert f"{name}: there is no argument nonsense (write {name}(" in refusal(call, nonsense=1)
-    said = refusal(call, *range(9))
+    assert f"{name}: there is no argument nonsense (write {name}(" in error_text(call, nonsense=1)
+    said = error_text(call, *range(9))
     assert "9 arguments are given" in said
     assert "incompatible" not in said
 
@@ -80,16 +80,16 @@ def test_every_call_says_how_it_is_written(owner: Any, name: str) -> None:
 def test_the_argument_is_named(
     name: str, given: tuple[Any, ...], named: dict[str, Any], said: str
 ) -> None:
-    assert said in refusal(getattr(transfer, name), *given, **named)
+    assert said in error_text(getattr(transfer, name), *given, **named)
 
 
 def test_methods_of_a_handle_are_named_with_it() -> None:
     handle: Any = transfer.copy_async(HERE.copy(), THERE)
-    assert "TransferHandle.done: 1 argument is given" in refusal(handle.done, 1)
-    assert "TransferHandle.wait: 2 arguments are given" in refusal(handle.wait, 1, 2)
-    assert "TransferHandle.wait: the stream is of type str" in refusal(handle.wait, "x")
-    assert "TransferHandle.result: there is no argument x" in refusal(handle.result, x=1)
-    said = refusal(handle.result, "soon")
+    assert "TransferHandle.done: 1 argument is given" in error_text(handle.done, 1)
+    assert "TransferHandle.wait: 2 arguments are given" in error_text(handle.wait, 1, 2)
+    assert "TransferHandle.wait: the stream is of type str" in error_text(handle.wait, "x")
+    assert "TransferHandle.result: there is no argument x" in error_text(handle.result, x=1)
+    said = error_text(handle.result, "soon")
     assert "TransferHandle.result: the timeout is of type str, not a number of seconds" in said
     assert handle.result(timeout=1) == 4
     assert handle.result(np.float64(1)) == 4
@@ -97,7 +97,7 @@ def test_methods_of_a_handle_are_named_with_it() -> None:
 
 def test_a_method_on_something_else_is_an_error() -> None:
     copy: Any = transfer.Context.copy
-    assert "copy: it is called on an object of type int" in refusal(copy, 3, HERE, THERE)
+    assert "copy: it is called on an object of type int" in error_text(copy, 3, HERE, THERE)
 
 
 def test_docstrings_have_the_call_and_no_overload() -> None:

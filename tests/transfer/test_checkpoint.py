@@ -55,7 +55,7 @@ def selected(
         return {file.path.name: [entry.name for entry in entries] for file, entries in selections}
 
 
-def refusal(
+def error_text(
     kind: type[Exception],
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     keys: Iterable[str] | None = None,
@@ -92,13 +92,17 @@ def test_the_usual_index_is_taken_among_several(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_does_not_say_what_to_load_is_an_error(tmp_path: Path) -> None:
-    assert "the folder has no index and 0 safetensors files" in refusal(SafetensorsError, tmp_path)
+    assert "the folder has no index and 0 safetensors files" in error_text(
+        SafetensorsError, tmp_path
+    )
     for name in SHARDS:
         write(tmp_path / name, name)
-    assert "the folder has no index and 2 safetensors files" in refusal(SafetensorsError, tmp_path)
+    assert "the folder has no index and 2 safetensors files" in error_text(
+        SafetensorsError, tmp_path
+    )
     for name in ("a.safetensors.index.json", "b.safetensors.index.json"):
         write_index(tmp_path, {}, name)
-    assert "the folder has 2 indices" in refusal(SafetensorsError, tmp_path)
+    assert "the folder has 2 indices" in error_text(SafetensorsError, tmp_path)
 
 
 def test_keys_select_tensors_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -112,16 +116,16 @@ def test_only_shards_that_hold_a_key_are_opened(tmp_path: Path) -> None:
     index = sharded(tmp_path)
     (tmp_path / SHARDS[1]).unlink()
     assert selected(index, ["layer.1"]) == {SHARDS[0]: ["layer.1"]}
-    assert SHARDS[1] in refusal(FileNotFoundError, index, ["layer.1", "head"])
+    assert SHARDS[1] in error_text(FileNotFoundError, index, ["layer.1", "head"])
 
 
 def test_a_missing_key_is_reported_with_names_like_it(tmp_path: Path) -> None:
     index = sharded(tmp_path)
-    message = refusal(TensorNotFoundError, index, ["layer.9", "embed", "lm_head"])
+    message = error_text(TensorNotFoundError, index, ["layer.9", "embed", "lm_head"])
     assert "there is no tensor 'layer.9' and 1 more in" in message
     assert "did you mean" in message
     assert "'layer.0'" in message
-    message = refusal(TensorNotFoundError, index, ["x" * 10_000])
+    message = error_text(TensorNotFoundError, index, ["x" * 10_000])
     assert "check keys" in message
     assert len(message) < 400
 
@@ -139,11 +143,11 @@ def test_the_search_for_like_names_is_bounded(
     tensors = {f"{number:05}": ("U8", [0], b"") for number in range(MATCHED_NAMES + 10)}
     tensors["x" * (MATCHED_LENGTH + 1)] = ("U8", [0], b"")
     write_bytes(tmp_path / "x.safetensors", tensors)
-    refusal(TensorNotFoundError, tmp_path / "x.safetensors", ["x" * MATCHED_LENGTH])
+    error_text(TensorNotFoundError, tmp_path / "x.safetensors", ["x" * MATCHED_LENGTH])
     assert len(searched) == MATCHED_NAMES
     assert max(map(len, searched)) <= MATCHED_LENGTH
     searched.clear()
-    refusal(TensorNotFoundError, tmp_path / "x.safetensors", ["x" * (MATCHED_LENGTH + 2)])
+    error_text(TensorNotFoundError, tmp_path / "x.safetensors", ["x" * (MATCHED_LENGTH + 2)])
     assert searched == []
 
 
@@ -157,7 +161,7 @@ def test_keys_that_are_no_names_are_errors(tmp_path: Path, keys: object) -> None
 def test_a_tensor_that_the_index_lists_in_vain_is_reported(tmp_path: Path) -> None:
     index = sharded(tmp_path)
     write(tmp_path / SHARDS[1], "layer.2")
-    message = refusal(TensorNotFoundError, index)
+    message = error_text(TensorNotFoundError, index)
     assert f"it has no tensor 'head', which {index} lists there" in message
     assert selected(index, ["layer.2"]) == {SHARDS[1]: ["layer.2"]}
 
@@ -179,9 +183,9 @@ def test_a_tensor_of_two_files_is_an_error_if_no_index_decides(tmp_path: Path) -
     index = sharded(tmp_path)
     write(tmp_path / SHARDS[0], "embed", "layer.0", "layer.1", "more")
     write(tmp_path / SHARDS[1], "layer.2", "head", "more")
-    assert f"tensor 'more' is in {tmp_path / SHARDS[0]} too" in refusal(SafetensorsError, index)
+    assert f"tensor 'more' is in {tmp_path / SHARDS[0]} too" in error_text(SafetensorsError, index)
     one = write(tmp_path / "one.safetensors", "a")
-    assert "tensor 'a' is in" in refusal(SafetensorsError, [one, one])
+    assert "tensor 'a' is in" in error_text(SafetensorsError, [one, one])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ def test_a_tensor_of_two_files_is_an_error_if_no_index_decides(tmp_path: Path) -
 )
 def test_an_index_leads_nowhere_else(tmp_path: Path, name: object) -> None:
     index = write_index(tmp_path, {"a": name})
-    assert "weight_map puts tensor 'a' in something" in refusal(SafetensorsError, index)
+    assert "weight_map puts tensor 'a' in something" in error_text(SafetensorsError, index)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +214,7 @@ def test_an_index_leads_nowhere_else(tmp_path: Path, name: object) -> None:
 def test_an_index_is_hostile_input_too(tmp_path: Path, text: str, words: str) -> None:
     index = tmp_path / INDEX_NAME
     index.write_text(text)
-    message = refusal(SafetensorsError, index)
+    message = error_text(SafetensorsError, index)
     assert f"{index}: the index is not valid: " in message
     assert words in message
 
@@ -219,22 +223,22 @@ def test_an_index_that_is_too_large_is_an_error_unread(tmp_path: Path) -> None:
     index = tmp_path / INDEX_NAME
     index.touch()
     os.truncate(index, 10**12)
-    assert "1,000,000,000,000 bytes, more than 100,000,000" in refusal(SafetensorsError, index)
+    assert "1,000,000,000,000 bytes, more than 100,000,000" in error_text(SafetensorsError, index)
 
 
 def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo.safetensors"
     os.mkfifo(fifo)
-    assert "not a regular file" in refusal(SafetensorsError, fifo)
+    assert "not a regular file" in error_text(SafetensorsError, fifo)
     os.mkfifo(tmp_path / INDEX_NAME)
-    assert "not a regular file" in refusal(SafetensorsError, tmp_path / INDEX_NAME)
-    assert "not a regular file" in refusal(SafetensorsError, "/dev/zero")
+    assert "not a regular file" in error_text(SafetensorsError, tmp_path / INDEX_NAME)
+    assert "not a regular file" in error_text(SafetensorsError, "/dev/zero")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    assert "nowhere.safetensors" in refusal(FileNotFoundError, tmp_path / "nowhere.safetensors")
-    assert "nowhere.json" in refusal(FileNotFoundError, tmp_path / "nowhere.json")
-    assert SHARDS[0] in refusal(FileNotFoundError, write_index(tmp_path, {"a": SHARDS[0]}))
+    assert "nowhere.safetensors" in error_text(FileNotFoundError, tmp_path / "nowhere.safetensors")
+    assert "nowhere.json" in error_text(FileNotFoundError, tmp_path / "nowhere.json")
+    assert SHARDS[0] in error_text(FileNotFoundError, write_index(tmp_path, {"a": SHARDS[0]}))
 
 
 def test_a_file_that_cannot_be_opened_has_its_number_and_what_to_do(tmp_path: Path) -> None:
@@ -244,23 +248,23 @@ def test_a_file_that_cannot_be_opened_has_its_number_and_what_to_do(tmp_path: Pa
     assert caught.value.errno == errno.ENOENT
     assert str(caught.value) == f"{missing}: No such file or directory (check the path)"
     index = write_index(tmp_path, {"a": SHARDS[0]})
-    assert f"download all files that {index} lists" in refusal(FileNotFoundError, index)
-    assert "no folder" in refusal(OSError, index / "model.safetensors")
-    assert "null byte" in refusal(OSError, "model\0.safetensors")
+    assert f"download all files that {index} lists" in error_text(FileNotFoundError, index)
+    assert "no folder" in error_text(OSError, index / "model.safetensors")
+    assert "null byte" in error_text(OSError, "model\0.safetensors")
 
 
 def test_no_path_is_an_error() -> None:
-    assert "no file is named" in refusal(SafetensorsError, [])
+    assert "no file is named" in error_text(SafetensorsError, [])
 
 
 @pytest.mark.parametrize("paths", [3, None, [3], object()])
 def test_something_that_is_no_path_is_named(paths: Any) -> None:
-    assert "paths is" in refusal(TypeError, paths)
+    assert "paths is" in error_text(TypeError, paths)
 
 
 @pytest.mark.parametrize("keys", ["a", 3, [3], [["a"]]])
 def test_keys_that_are_no_names_are_named(tmp_path: Path, keys: Any) -> None:
-    assert "pass a list of the names" in refusal(TypeError, tmp_path, keys)
+    assert "pass a list of the names" in error_text(TypeError, tmp_path, keys)
 
 
 def test_a_link_to_a_shard_is_followed(tmp_path: Path) -> None:
@@ -275,5 +279,5 @@ def test_a_link_to_a_shard_is_followed(tmp_path: Path) -> None:
 def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     index = sharded(tmp_path)
     os.truncate(tmp_path / SHARDS[1], os.path.getsize(tmp_path / SHARDS[1]) - 1)
-    message = refusal(SafetensorsError, index)
+    message = error_text(SafetensorsError, index)
     assert message.startswith(f"{tmp_path / SHARDS[1]}: its header is not valid: its tensors have")

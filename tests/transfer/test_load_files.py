@@ -308,7 +308,7 @@ def test_a_failing_read_leaves_nothing_behind(
             raise OSError(5, "Input/output error")
 
     if where == "in the call":
-        transfers.refuse = fail
+        transfers.before_call = fail
     else:
         transfers.before_read = fail
     before = descriptors()
@@ -352,14 +352,14 @@ def test_short_memory_is_reported_as_torch_does(
     write_model(path)
     empty, count = loading.torch.empty, 0
 
-    def refuse(*arguments: Any, **options: Any) -> Any:
+    def fail(*arguments: Any, **options: Any) -> Any:
         nonlocal count
         count += 1
         if count == 8:
             raise MemoryError("no memory")
         return empty(*arguments, **options)
 
-    monkeypatch.setattr(loading.torch, "empty", refuse)
+    monkeypatch.setattr(loading.torch, "empty", fail)
     with pytest.raises(MemoryError, match="no memory"):
         loading.load_file(path, "cpu")
     assert transfers.running == 0

@@ -35,7 +35,7 @@ def parsed(header: object, data_bytes: int = 24) -> Header:
     return parse_header(raw, data_bytes, "model.safetensors")
 
 
-def refusal(header: object, data_bytes: int = 24) -> str:
+def error_text(header: object, data_bytes: int = 24) -> str:
     with pytest.raises(SafetensorsError) as caught:
         parsed(header, data_bytes)
     message = str(caught.value)
@@ -84,14 +84,14 @@ def test_a_file_without_tensors_is_valid() -> None:
 def test_each_type_has_the_bytes_of_the_format(dtype: str) -> None:
     nbytes = DTYPE_BITS[dtype]
     assert parsed(header_of({"a": (dtype, [2, 4], nbytes)}), nbytes).tensors["a"].nbytes == nbytes
-    assert "its type and shape need" in refusal(
+    assert "its type and shape need" in error_text(
         header_of({"a": (dtype, [2, 4], nbytes + 1)}), nbytes + 1
     )
 
 
 def test_elements_of_less_than_a_byte_fill_bytes() -> None:
-    assert "its type and shape need 1.5" in refusal(header_of({"a": ("F4", [3], 1)}), 1)
-    assert "its type and shape need 1.5" in refusal(header_of({"a": ("F4", [3], 2)}), 2)
+    assert "its type and shape need 1.5" in error_text(header_of({"a": ("F4", [3], 1)}), 1)
+    assert "its type and shape need 1.5" in error_text(header_of({"a": ("F4", [3], 2)}), 2)
 
 
 @pytest.mark.parametrize(
@@ -185,27 +185,27 @@ def test_elements_of_less_than_a_byte_fill_bytes() -> None:
     ],
 )
 def test_what_is_an_error(header: object, words: str) -> None:
-    assert words in refusal(header)
+    assert words in error_text(header)
 
 
 def test_a_file_that_was_cut_is_an_error() -> None:
-    assert "its tensors have 24 bytes and the file has 23 after" in refusal({"a": ONE}, 23)
+    assert "its tensors have 24 bytes and the file has 23 after" in error_text({"a": ONE}, 23)
 
 
 def test_bytes_of_no_tensor_at_the_end_are_errors() -> None:
-    assert "its tensors have 24 bytes and the file has 25 after" in refusal({"a": ONE}, 25)
-    assert "its tensors have 0 bytes and the file has 1 after" in refusal({}, 1)
+    assert "its tensors have 24 bytes and the file has 25 after" in error_text({"a": ONE}, 25)
+    assert "its tensors have 0 bytes and the file has 1 after" in error_text({}, 1)
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", "two\nlines", "\u202egnp", "x" * 10_000, "\x7f"])
 def test_a_hostile_name_makes_no_hostile_message(name: str) -> None:
-    assert "overlap" in refusal({name: ONE, "b": ONE})
-    assert "type" in refusal({name: {**ONE, "dtype": "\x1b[2J"}})
+    assert "overlap" in error_text({name: ONE, "b": ONE})
+    assert "type" in error_text({name: {**ONE, "dtype": "\x1b[2J"}})
 
 
 def test_a_header_of_very_many_values_is_an_error_before_it_is_parsed() -> None:
-    assert f"more than {VALUES_LIMIT:,} values" in refusal(b"[" * (VALUES_LIMIT + 1))
-    assert "values" in refusal(b'{"a":[' + b"[]," * VALUES_LIMIT + b"0]}")
+    assert f"more than {VALUES_LIMIT:,} values" in error_text(b"[" * (VALUES_LIMIT + 1))
+    assert "values" in error_text(b'{"a":[' + b"[]," * VALUES_LIMIT + b"0]}")
 
 
 def test_the_largest_header_of_the_format_is_parsed() -> None:

@@ -33,7 +33,7 @@ class StandInTransfers:
         self.most_running = 0
         self.before_read: Callable[[int], None] = lambda number: None
         """Is called by a thread with the number of its read, before it."""
-        self.refuse: Callable[[int], None] = lambda number: None
+        self.before_call: Callable[[int], None] = lambda number: None
         """Is called by the caller with the number of the read, before it starts."""
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(threads)
@@ -52,7 +52,7 @@ class StandInTransfers:
         stream: Any = None,
     ) -> Handle:
         number = len(self.asked)
-        self.refuse(number)
+        self.before_call(number)
         wanted = dst.nbytes if nbytes is None else nbytes
         assert wanted == dst.nbytes
         self.asked.append((offset, wanted))

@@ -38,8 +38,8 @@ public:
 
     // Asked for every pair of memories, also of machines that are only a captured file: it may look
     // at nothing but its arguments and the registries.
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
             if (!side->on_host()) return "chunks are copied between memories of the host";
             const MemoryKind* kind = Memories::instance().find(side->kind);

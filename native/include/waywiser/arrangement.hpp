@@ -32,11 +32,11 @@ struct Arrangement {
 };
 
 // The arrangement of a transfer's layout and bytes on one side. Deterministic; the two sides of a
-// list differ. Throws Refused with the reason of layout_refusal().
+// list differ. Throws NotSupported with the reason of layout_unsupported_reason().
 Arrangement arrange(const Transfer& transfer, Side side);
 
 // Why a layout is invalid: an unknown setting, a box that is wider than its pitch, or a number of
 // bytes (unless it is 0) that is not a whole number of runs.
-std::optional<std::string> layout_refusal(const Transfer& transfer);
+std::optional<std::string> layout_unsupported_reason(const Transfer& transfer);
 
 }  // namespace waywiser

@@ -79,8 +79,8 @@ public:
     }
     // Returns why the machine cannot run the transfer's path and layout, or nullopt if it can. The
     // transfer's bytes and parameters are ignored.
-    [[nodiscard]] virtual std::optional<std::string> refusal(const Transfer&,
-                                                             const Machine&) const = 0;
+    [[nodiscard]] virtual std::optional<std::string> unsupported_reason(const Transfer&,
+                                                                        const Machine&) const = 0;
     // The parameters that apply to this path, layout and machine, with their possible values. The
     // transfer's bytes and parameters are ignored.
     [[nodiscard]] virtual std::vector<Parameter> parameters(const Transfer&,
@@ -113,11 +113,11 @@ Registry<Executor>& Registry<Executor>::instance();
 using Executors = Registry<Executor>;
 
 // The value of a parameter: the transfer's own, else the executor's default for its path and
-// machine. Throws Refused for a value that is not among the choices.
+// machine. Throws NotSupported for a value that is not among the choices.
 std::string parameter(const Executor&, const Transfer&, const Machine&, const std::string& name);
 
 // Returns why a transfer cannot be run, or nullopt: unknown executor or memory, memory that the
 // machine does not have, a path that the executor does not support, an unknown parameter.
-std::optional<std::string> refusal(const Transfer&, const Machine&);
+std::optional<std::string> unsupported_reason(const Transfer&, const Machine&);
 
 }  // namespace waywiser

@@ -61,14 +61,15 @@ public:
     // memory limits it.
     [[nodiscard]] virtual std::size_t most_bytes(const Memory&, const Machine&) const { return 0; }
     // Returns why kernels of peer GPUs cannot reach it, or nullopt if they can.
-    [[nodiscard]] virtual std::optional<std::string> peer_refusal(const Memory&) const {
+    [[nodiscard]] virtual std::optional<std::string> peer_unsupported_reason(const Memory&) const {
         return std::nullopt;
     }
     // Whether allocation needs a working GPU runtime (to pin pages, say).
     [[nodiscard]] virtual bool needs_gpu() const { return false; }
     // Returns why this machine cannot allocate it, or nullopt if it can.
-    [[nodiscard]] virtual std::optional<std::string> refusal(const Memory&, const Machine&) const;
-    // The buffer is bound to the memory's place and touched. Throws gpu::Error, Refused,
+    [[nodiscard]] virtual std::optional<std::string> unsupported_reason(const Memory&,
+                                                                        const Machine&) const;
+    // The buffer is bound to the memory's place and touched. Throws gpu::Error, NotSupported,
     // std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(const Memory&, std::size_t bytes,
                                                            const Machine&) const = 0;

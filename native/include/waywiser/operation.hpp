@@ -30,8 +30,8 @@ public:
                              const std::function<void()>& enqueue) = 0;
     // Seconds between two events of the stream behind the gate with nothing between them.
     virtual double empty_interval(gpu::Stream& stream) = 0;
-    // Enables peer access between two devices in both directions. Throws Refused in a process that
-    // was started with peer access off.
+    // Enables peer access between two devices in both directions. Throws NotSupported in a process
+    // that was started with peer access off.
     virtual void let_reach(int device, int other) = 0;
 };
 
@@ -58,8 +58,8 @@ public:
     [[nodiscard]] virtual const Info& info() const = 0;
     [[nodiscard]] virtual std::vector<Place::Kind> place_kinds() const = 0;
     // Returns why it cannot be performed at the place, or nullopt if it can.
-    [[nodiscard]] virtual std::optional<std::string> refusal(const OperationCall&,
-                                                             const Machine&) const;
+    [[nodiscard]] virtual std::optional<std::string> unsupported_reason(const OperationCall&,
+                                                                        const Machine&) const;
     // The parameters that apply at the place, with their possible values.
     [[nodiscard]] virtual std::vector<Parameter> parameters(const Place&, const Machine&) const;
     // Which clock times it at such a place: events of the device, or the host's clock.
@@ -73,12 +73,12 @@ Registry<Operation>& Registry<Operation>::instance();
 using Operations = Registry<Operation>;
 
 // The value of a parameter: the call's own, else the default at its place.
-// Throws Refused for a value that is not among the choices.
+// Throws NotSupported for a value that is not among the choices.
 std::string parameter(const Operation&, const OperationCall&, const Machine&,
                       const std::string& name);
 
 // Returns why a call cannot be performed, or nullopt: unknown operation, a place that the machine
 // does not have or that the operation does not support, an unknown parameter.
-std::optional<std::string> refusal(const OperationCall&, const Machine&);
+std::optional<std::string> unsupported_reason(const OperationCall&, const Machine&);
 
 }  // namespace waywiser

@@ -128,7 +128,7 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Throws gpu::Error, Refused, WrongBytes, BlocksBehindGate, std::bad_alloc.
+    // Throws gpu::Error, NotSupported, WrongBytes, BlocksBehindGate, std::bad_alloc.
     Outcome measure(const Request& request, const std::function<void(const Progress&)>& progress,
                     const Evidence& evidence = nullptr);
     LocalityOutcome locality(const LocalityRequest& request);

@@ -3,7 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "waywiser/words.hpp"
 
 namespace waywiser {
 
@@ -35,6 +40,17 @@ struct Alternative {
     bool host_only = false;  // only for paths with host memory at an end
 };
 
+// A call with which a program makes a transfer like that of an executor. Reports show it.
+struct Call {
+    std::string text;   // "cudaMemcpyAsync"
+    Settings settings;  // only for transfers with these settings, which are not shown
+    // Only for transfers between places of these kinds: of the source and of the destination.
+    std::optional<std::pair<Place::Kind, Place::Kind>> between;
+    bool two_places = false;  // not for transfers within one place
+    // Defaults that are shown too. They must be the same on all paths and machines.
+    Settings defaults;
+};
+
 struct Traits {
     // Smaller contiguous transfers are dominated by the executor's own overhead and are measured
     // only on request.
@@ -54,6 +70,9 @@ struct Traits {
     // The class of paths for which it is the reference: at most one executor for each class.
     PathClass reference = PathClass::none;
     Alternative alternative;
+    // If several calls make a transfer, the first one is shown; for none, the executor's name and
+    // settings.
+    std::vector<Call> calls;
 };
 
 struct MemoryTraits {

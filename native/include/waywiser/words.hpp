@@ -119,7 +119,7 @@ struct Machine {
 };
 
 // This machine or this build does not support a workload; what() is the reason.
-class Refused : public std::runtime_error {
+class NotSupported : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 

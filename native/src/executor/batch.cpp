@@ -67,7 +67,8 @@ public:
 
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::runtime_copy,
-                .shares = {.host_memory = false, .cpus = false, .file_system = false}};
+                .shares = {.host_memory = false, .cpus = false, .file_system = false},
+                .calls = {{.text = "cudaMemcpyBatchAsync"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {
@@ -75,14 +76,14 @@ public:
     }
 
     // Only prepare() can find out whether the runtime supports the call.
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (!path.source.on_gpu() && !path.destination.on_gpu()) {
             return "a batched copy needs a side on a GPU";
         }
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (auto reason = copy_refusal(*memory)) return reason;
+            if (auto reason = copy_unsupported_reason(*memory)) return reason;
         }
         if (between_gpus(path) && !direct_access(path, machine)) {
             return path.source.place.text() + " and " + path.destination.place.text() +
@@ -118,7 +119,7 @@ public:
                                                      const std::vector<gpu::Stream*>& lanes,
                                                      transfer::Engine&) const override {
         if (!gpu::has_batch()) {
-            throw Refused(
+            throw NotSupported(
                 "batched copies need a CUDA runtime and driver of 12.8 or later; here are " +
                 gpu::runtime_version() + " and " + gpu::driver_version());
         }

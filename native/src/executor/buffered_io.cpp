@@ -41,7 +41,12 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.comparison = true, .family = Family::file, .shares = {.links = false}};
+        return {
+            .comparison = true,
+            .family = Family::file,
+            .shares = {.links = false},
+            .calls = {{.text = "read(2)", .between = {{Place::Kind::file, Place::Kind::numa}}},
+                      {.text = "write(2)", .between = {{Place::Kind::numa, Place::Kind::file}}}}};
     }
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,

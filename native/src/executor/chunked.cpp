@@ -29,7 +29,7 @@ int gpu_of(const Path& path) {
     return path.source.on_gpu() ? path.source.place.index : -1;
 }
 
-std::optional<std::string> staging_refusal(const Memory& memory) {
+std::optional<std::string> staging_unsupported_reason(const Memory& memory) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (kind == nullptr) return "there is no kind of memory '" + memory.kind + "'";
     if (known_to_gpus(memory)) {

@@ -30,7 +30,7 @@ int gpu_of(const Path& path);
 
 // Returns why CPUs cannot fill or drain slots from the memory, or nullopt. Memory that GPUs can
 // access needs no slots.
-std::optional<std::string> staging_refusal(const Memory& memory);
+std::optional<std::string> staging_unsupported_reason(const Memory& memory);
 
 // The parameter `threads`: useful numbers for one link on the machine, the usual one first.
 Parameter copying_threads(const Machine& machine);

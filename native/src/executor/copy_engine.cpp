@@ -125,17 +125,24 @@ public:
         return {.in_sets = true,
                 .family = Family::runtime_copy,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false},
-                .reference = PathClass::gpu};
+                .reference = PathClass::gpu,
+                .calls = {{.text = "cudaMemcpyAsync", .settings = {{"api", "async"}}},
+                          {.text = "cudaMemcpy", .settings = {{"api", "sync"}}},
+                          {.text = "cudaMemcpyPeerAsync", .settings = {{"api", "peer"}}},
+                          {.text = "cudaMemcpyPeerAsync",
+                           .between = {{Place::Kind::gpu, Place::Kind::gpu}},
+                           .two_places = true},
+                          {.text = "cudaMemcpyAsync"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (machine.gpus.empty()) return "the runtime's copies need a GPU and none is shown";
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (auto reason = copy_refusal(*memory)) return reason;
+            if (auto reason = copy_unsupported_reason(*memory)) return reason;
         }
         return std::nullopt;
     }

@@ -39,13 +39,17 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::cpu,
                 .shares = {.links = false, .file_system = false},
-                .reference = PathClass::host};
+                .reference = PathClass::host,
+                .calls = {{.text = "copy with streaming stores",
+                           .settings = {{"stores", "streaming"}},
+                           .defaults = {{"threads", "1"}}},
+                          {.text = "memcpy", .defaults = {{"threads", "1"}}}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         for (const Memory* memory : {&path.source, &path.destination}) {
             const MemoryKind* kind = Memories::instance().find(memory->kind);

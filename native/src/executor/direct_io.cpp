@@ -107,12 +107,16 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::file,
                 .shares = {.links = false, .cpus = false},
-                .reference = PathClass::file};
+                .reference = PathClass::file,
+                .calls = {{.text = "read(2) with O_DIRECT",
+                           .between = {{Place::Kind::file, Place::Kind::numa}}},
+                          {.text = "write(2) with O_DIRECT",
+                           .between = {{Place::Kind::numa, Place::Kind::file}}}}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
-        if (auto reason = FileExecutor::refusal(transfer, machine)) return reason;
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
+        if (auto reason = FileExecutor::unsupported_reason(transfer, machine)) return reason;
         const Memory& file = file_path(transfer.path).file;
         const FilePlace& place = file_place(file, machine);
         if (in_memory(place)) {

@@ -19,8 +19,8 @@ FilePath file_path(const Path& path) {
             writing};
 }
 
-std::optional<std::string> FileExecutor::refusal(const Transfer& transfer,
-                                                 const Machine& machine) const {
+std::optional<std::string> FileExecutor::unsupported_reason(const Transfer& transfer,
+                                                            const Machine& machine) const {
     const Path& path = transfer.path;
     if (path.source.in_file() && path.destination.in_file()) return "both ends are files";
     if (!is_file(path.source) && !is_file(path.destination)) return "neither end is a file";

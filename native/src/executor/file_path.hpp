@@ -29,8 +29,8 @@ public:
     explicit FileExecutor(std::vector<std::string> depths) : depths_(std::move(depths)) {}
 
     // Returns why a path is not between a file and host memory, or nullopt.
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override;
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override;
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
                                                     const Machine& machine) const override;
     [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {

@@ -6,7 +6,7 @@
 
 namespace waywiser {
 
-std::optional<std::string> migration_refusal(const Path& path) {
+std::optional<std::string> migration_unsupported_reason(const Path& path) {
     for (const Memory* memory : {&path.source, &path.destination}) {
         const MemoryKind* kind = Memories::instance().find(memory->kind);
         if (kind == nullptr || !kind->migrates()) {
@@ -41,9 +41,9 @@ int migration_gpu(const Path& path) {
 void require_migration(const Path& path) {
     for (const Memory* memory : {&path.source, &path.destination}) {
         if (memory->on_gpu() && !gpu::device(memory->place.index).concurrent_managed) {
-            throw Refused(memory->place.text() +
-                          " does not move managed memory page by page (no concurrent managed "
-                          "access)");
+            throw NotSupported(memory->place.text() +
+                               " does not move managed memory page by page (no concurrent managed "
+                               "access)");
         }
     }
 }

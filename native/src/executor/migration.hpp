@@ -12,13 +12,13 @@
 namespace waywiser {
 
 // Returns why bytes cannot migrate along the path, or nullopt.
-std::optional<std::string> migration_refusal(const Path& path);
+std::optional<std::string> migration_unsupported_reason(const Path& path);
 // The advice to the driver on the buffer, from the source's variant: "none" by default.
 std::string advice_of(const Memory& memory);
 gpu::Location location_of(const Memory& memory);
 // The destination's GPU if it is on one, else the source's.
 int migration_gpu(const Path& path);
-// Throws Refused if a GPU of the path does not move managed memory page by page.
+// Throws NotSupported if a GPU of the path does not move managed memory page by page.
 void require_migration(const Path& path);
 
 // Migrates bytes back to the source.

@@ -41,8 +41,8 @@ bool copied_directly(const Memory& memory, const Arrangement& arrangement) {
 transfer::Slot staging_of(std::optional<transfer::Slot> slot, const Memory& memory,
                           std::size_t bytes) {
     if (slot) return std::move(*slot);
-    throw Refused("others hold the staging memory at " + memory.place.text() + ", and " +
-                  std::to_string(bytes) + " bytes more exceed its budget: allow more memory");
+    throw NotSupported("others hold the staging memory at " + memory.place.text() + ", and " +
+                       std::to_string(bytes) + " bytes more exceed its budget: allow more memory");
 }
 
 // One end of the copy: gathers or scatters its side through staging memory that it owns.
@@ -204,21 +204,23 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.family = Family::kernel, .shares = {.file_system = false}};
+        return {.family = Family::kernel,
+                .shares = {.file_system = false},
+                .calls = {{.text = "pack kernel, cudaMemcpyAsync, unpack kernel"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {
         return kind != Layout::Kind::contiguous;
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (!path.source.on_gpu() && !path.destination.on_gpu()) {
             return "packing needs a GPU on one side: between hosts the cpu executor moves the runs";
         }
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (auto reason = copy_refusal(*memory)) return reason;
+            if (auto reason = copy_unsupported_reason(*memory)) return reason;
         }
         if (host_side(path) != nullptr && host_node(transfer, machine) == nullptr) {
             return "no CPU may be used";

@@ -133,13 +133,14 @@ public:
                 .alternative = {.executor = "prefetch",
                                 .question = "managed memory on demand or prefetched",
                                 .own = "on demand",
-                                .other = "prefetched"}};
+                                .other = "prefetched"},
+                .calls = {{.text = "first access (page faults)"}}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
-        if (auto reason = migration_refusal(path)) return reason;
+        if (auto reason = migration_unsupported_reason(path)) return reason;
         if (advice_of(path.source) == "preferred") {
             return "pages may stay at their preferred location when another side touches them";
         }

@@ -8,8 +8,8 @@
 
 namespace waywiser {
 
-// Throws Refused if a view's arrangement differs from that of the prepared transfer (offsets are
-// not compared). A view without an arrangement is contiguous and always valid.
+// Throws NotSupported if a view's arrangement differs from that of the prepared transfer (offsets
+// are not compared). A view without an arrangement is contiguous and always valid.
 inline void check_arrangement(const View& view, const Arrangement& prepared) {
     const Arrangement* arrangement = view.arrangement;
     if (arrangement == nullptr ||
@@ -17,7 +17,7 @@ inline void check_arrangement(const View& view, const Arrangement& prepared) {
          arrangement->count == prepared.count && arrangement->extent == prepared.extent)) {
         return;
     }
-    throw Refused("the bytes lie otherwise than those of the transfer that was prepared");
+    throw NotSupported("the bytes lie otherwise than those of the transfer that was prepared");
 }
 
 // Calls move(to, from, bytes) for each piece that is contiguous on both sides, in order, for the

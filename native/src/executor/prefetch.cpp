@@ -37,11 +37,12 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::unified_memory,
                 .shares = {.file_system = false},
-                .reference = PathClass::unified};
+                .reference = PathClass::unified,
+                .calls = {{.text = "cudaMemPrefetchAsync"}}};
     }
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine&) const override {
-        return migration_refusal(transfer.path);
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
+                                                                const Machine&) const override {
+        return migration_unsupported_reason(transfer.path);
     }
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer&,
                                                     const Machine&) const override {

@@ -31,11 +31,12 @@ bool direct_access(const Path& path, const Machine& machine) {
     return sees(from, to) && sees(to, from);
 }
 
-std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Machine& machine) {
+std::optional<std::string> reach_unsupported_reason(const Memory& memory, int gpu,
+                                                    const Machine& machine) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (memory.on_gpu()) {
         if (memory.place.index == gpu || kind == nullptr) return std::nullopt;
-        const auto reason = kind->peer_refusal(memory);
+        const auto reason = kind->peer_unsupported_reason(memory);
         if (!reason) return std::nullopt;
         return *reason + ", not of gpu:" + std::to_string(gpu);
     }
@@ -49,7 +50,7 @@ std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Ma
            " memory: no pageable memory access (HMM or ATS)";
 }
 
-std::optional<std::string> copy_refusal(const Memory& memory) {
+std::optional<std::string> copy_unsupported_reason(const Memory& memory) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (memory.in_file() && (kind == nullptr || !kind->cpu_accessible())) {
         return "the runtime's copies do not reach files";

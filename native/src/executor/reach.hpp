@@ -17,9 +17,10 @@ bool known_to_gpus(const Memory& memory);
 bool direct_access(const Path& path, const Machine& machine);
 
 // Returns why kernels of the GPU cannot address the memory, or nullopt.
-std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Machine& machine);
+std::optional<std::string> reach_unsupported_reason(const Memory& memory, int gpu,
+                                                    const Machine& machine);
 // Returns why the runtime's copies do not support the memory, or nullopt.
-std::optional<std::string> copy_refusal(const Memory& memory);
+std::optional<std::string> copy_unsupported_reason(const Memory& memory);
 // The address at which kernels of the GPU access the view.
 std::byte* reached_at(const View& view, int gpu);
 

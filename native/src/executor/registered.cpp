@@ -44,12 +44,14 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {
-            .survey_only = true, .family = Family::runtime_copy, .shares = {.file_system = false}};
+        return {.survey_only = true,
+                .family = Family::runtime_copy,
+                .shares = {.file_system = false},
+                .calls = {{.text = "cudaHostRegister, cudaMemcpyAsync, cudaHostUnregister"}}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine&) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
+                                                                const Machine&) const override {
         const Path& path = transfer.path;
         if (path.source.on_gpu() == path.destination.on_gpu()) {
             return "pageable memory is registered for copies between the host and a GPU";

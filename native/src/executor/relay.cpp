@@ -44,11 +44,12 @@ public:
                 .settings_on_request = true,
                 .family = Family::staged,
                 .shares = {.file_system = false},
-                .route = Route::over_relays};
+                .route = Route::over_relays,
+                .calls = {{.text = "waywiser.transfer.copy with relays"}}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (path.source.on_gpu() == path.destination.on_gpu()) {
             return "relays help between the host and one GPU";
@@ -59,7 +60,7 @@ public:
         if (kind == nullptr || (host.in_file() && kind->cpu_accessible())) {
             return "relays do not read mapped files";
         }
-        if (auto reason = Memories::instance().find(device.kind)->peer_refusal(device)) {
+        if (auto reason = Memories::instance().find(device.kind)->peer_unsupported_reason(device)) {
             return *reason + ", not of a relay";
         }
         if (possible_relays(path, machine).empty()) {

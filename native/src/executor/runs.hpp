@@ -62,7 +62,8 @@ public:
     }
 
     // The runs of a view that is contiguous or has this arrangement. `data`: the address of its
-    // first byte for kernels of the device. Throws Refused for a view with another arrangement.
+    // first byte for kernels of the device. Throws NotSupported for a view with another
+    // arrangement.
     [[nodiscard]] Runs of(const View& view, std::byte* data) const {
         if (view.arrangement == nullptr) return Runs::together(data, view.bytes);
         check_arrangement(view, arrangement_);
@@ -80,7 +81,7 @@ private:
 // The bytes of a transfer's tables on a device that moves `sides` of its sides.
 inline std::size_t table_bytes(const Transfer& transfer, std::size_t sides) {
     const auto piece = transfer.layout.settings.find("piece");
-    if (transfer.layout.kind != Layout::Kind::list || layout_refusal(transfer)) return 0;
+    if (transfer.layout.kind != Layout::Kind::list || layout_unsupported_reason(transfer)) return 0;
     return sides * (transfer.bytes / std::stoull(piece->second)) * sizeof(std::size_t);
 }
 

@@ -210,13 +210,14 @@ public:
                                 .question = "host memory by kernels in place or by copy engines",
                                 .own = "in place",
                                 .other = "copied",
-                                .host_only = true}};
+                                .host_only = true},
+                .calls = {{.text = "kernel that loads and stores"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (!path.source.on_gpu() && !path.destination.on_gpu()) {
             return "a kernel copies on the GPU of one side, and neither side is on a GPU";
@@ -227,7 +228,7 @@ public:
         }
         const int gpu = worker(path, parameter(*this, transfer, machine, "side"));
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (auto reason = reach_refusal(*memory, gpu, machine)) return reason;
+            if (auto reason = reach_unsupported_reason(*memory, gpu, machine)) return reason;
         }
         return std::nullopt;
     }

@@ -28,11 +28,12 @@ public:
                 .settings_on_request = true,
                 .family = Family::staged,
                 .shares = {.file_system = false},
-                .route = Route::through_host};
+                .route = Route::through_host,
+                .calls = {{.text = "waywiser.transfer.copy"}}};
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
         if (gpu_of(path) < 0) return "staging is for copies to or from a GPU";
         if (path.source.on_gpu() && path.destination.on_gpu()) {
@@ -40,7 +41,7 @@ public:
             return std::nullopt;
         }
         const Memory& host = path.source.on_gpu() ? path.destination : path.source;
-        if (auto reason = staging_refusal(host)) return reason;
+        if (auto reason = staging_unsupported_reason(host)) return reason;
         if (std::ranges::all_of(machine.numa, [](const NumaNode& n) { return n.cpus.empty(); })) {
             return "no CPU may be used";
         }

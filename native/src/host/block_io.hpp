@@ -21,7 +21,7 @@ public:
     virtual ~BlockIo() = default;
     // Wakes threads that sleep between calls.
     virtual void wake() {}
-    // Returns when all of the range is moved. Throws Refused with the system's error.
+    // Returns when all of the range is moved. Throws NotSupported with the system's error.
     virtual void move(const FileRange& range) = 0;
 };
 

@@ -30,8 +30,8 @@ constexpr int kEvictions = 3;  // a page may be busy for a moment
 // Bytes of a cold range that may still be cached: those in use by the kernel itself.
 constexpr std::size_t kStrayFraction = 50;
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw Refused(what + ": " + std::strerror(errno));
+[[noreturn]] void throw_system_error(const std::string& what) {
+    throw NotSupported(what + ": " + std::strerror(errno));
 }
 
 std::string own_path(int file) { return "/proc/self/fd/" + std::to_string(file); }
@@ -41,12 +41,13 @@ Descriptor nameless(const std::string& folder) {
     const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file >= 0) return Descriptor(file);
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) {
-        refuse("no scratch file can be made in " + folder);
+        throw_system_error("no scratch file can be made in " + folder);
     }
     std::string name = folder + "/.waywiser-scratch-XXXXXX";
     Descriptor named(mkostemp(name.data(), O_CLOEXEC));  // never opens an existing file
-    if (named.get() < 0) refuse("no scratch file can be made in " + folder);
-    if (unlink(name.c_str()) != 0) refuse("the scratch file " + name + " cannot be removed");
+    if (named.get() < 0) throw_system_error("no scratch file can be made in " + folder);
+    if (unlink(name.c_str()) != 0)
+        throw_system_error("the scratch file " + name + " cannot be removed");
     return named;
 }
 
@@ -66,7 +67,8 @@ Descriptor::~Descriptor() {
 
 std::size_t free_for_scratch(const std::string& folder) {
     struct statvfs disk{};
-    if (statvfs(folder.c_str(), &disk) != 0) refuse("the free space of " + folder + " is unknown");
+    if (statvfs(folder.c_str(), &disk) != 0)
+        throw_system_error("the free space of " + folder + " is unknown");
     const std::size_t free = disk.f_bavail * disk.f_frsize;
     return free - std::min(free, std::max(kLeastMargin, free / kMarginFraction));
 }
@@ -74,14 +76,14 @@ std::size_t free_for_scratch(const std::string& folder) {
 Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
     const std::size_t available = free_for_scratch(folder);
     if (bytes > available) {
-        throw Refused("a scratch file of " + std::to_string(bytes >> 20) + " MiB in " + folder +
-                      " would leave others too little: " + std::to_string(available >> 20) +
-                      " MiB may be taken");
+        throw NotSupported("a scratch file of " + std::to_string(bytes >> 20) + " MiB in " +
+                           folder + " would leave others too little: " +
+                           std::to_string(available >> 20) + " MiB may be taken");
     }
     Descriptor file = nameless(folder);
     if (const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); error != 0) {
         errno = error;
-        refuse(std::to_string(bytes >> 20) + " MiB cannot be had in " + folder);
+        throw_system_error(std::to_string(bytes >> 20) + " MiB cannot be had in " + folder);
     }
     return file;
 }
@@ -89,23 +91,24 @@ Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
 Descriptor readable_file(const std::string& path) {
     // O_NONBLOCK, since opening a pipe would block; it is rejected below.
     Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    if (file.get() < 0) refuse(path + " cannot be read");
+    if (file.get() < 0) throw_system_error(path + " cannot be read");
     struct stat status{};
-    if (fstat(file.get(), &status) != 0) refuse(path + " cannot be read");
-    if (!S_ISREG(status.st_mode)) throw Refused(path + " is not an ordinary file");
+    if (fstat(file.get(), &status) != 0) throw_system_error(path + " cannot be read");
+    if (!S_ISREG(status.st_mode)) throw NotSupported(path + " is not an ordinary file");
     return file;
 }
 
 std::size_t file_bytes(int file) {
     struct stat status{};
-    if (fstat(file, &status) != 0) refuse("the size of a file is unknown");
+    if (fstat(file, &status) != 0) throw_system_error("the size of a file is unknown");
     return static_cast<std::size_t>(status.st_size);
 }
 
 Descriptor reopen_direct(int file) {
     const int mode = fcntl(file, F_GETFL) & O_ACCMODE;
     Descriptor direct(open(own_path(file).c_str(), mode | O_DIRECT | O_CLOEXEC));
-    if (direct.get() < 0) refuse("the file system does not let the file be opened with O_DIRECT");
+    if (direct.get() < 0)
+        throw_system_error("the file system does not let the file be opened with O_DIRECT");
     return direct;
 }
 
@@ -113,8 +116,9 @@ void read_fully(int file, std::byte* to, std::size_t bytes, std::size_t at) {
     while (bytes > 0) {
         const ssize_t done = pread(file, to, bytes, static_cast<off_t>(at));
         if (done < 0 && errno == EINTR) continue;
-        if (done < 0) refuse("reading at " + std::to_string(at) + " of a file");
-        if (done == 0) throw Refused("the file ends at " + std::to_string(at) + ": it was cut");
+        if (done < 0) throw_system_error("reading at " + std::to_string(at) + " of a file");
+        if (done == 0)
+            throw NotSupported("the file ends at " + std::to_string(at) + ": it was cut");
         to += done;
         at += static_cast<std::size_t>(done);
         bytes -= static_cast<std::size_t>(done);
@@ -125,7 +129,7 @@ void write_fully(int file, const std::byte* from, std::size_t bytes, std::size_t
     while (bytes > 0) {
         const ssize_t done = pwrite(file, from, bytes, static_cast<off_t>(at));
         if (done < 0 && errno == EINTR) continue;
-        if (done < 0) refuse("writing at " + std::to_string(at) + " of a file");
+        if (done < 0) throw_system_error("writing at " + std::to_string(at) + " of a file");
         from += done;
         at += static_cast<std::size_t>(done);
         bytes -= static_cast<std::size_t>(done);
@@ -133,7 +137,8 @@ void write_fully(int file, const std::byte* from, std::size_t bytes, std::size_t
 }
 
 void reach_device(int file) {
-    if (fdatasync(file) != 0) refuse("what was written to a file does not reach its device");
+    if (fdatasync(file) != 0)
+        throw_system_error("what was written to a file does not reach its device");
 }
 
 std::optional<std::size_t> cached_bytes(int file, std::size_t at, std::size_t bytes) {
@@ -156,7 +161,7 @@ void drop(int file, std::size_t at, std::size_t bytes) {
     // Also for a file that is only read here: pages that other processes wrote must reach the disk
     // before they can be dropped.
     if (fdatasync(file) != 0 && (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY) {
-        refuse("what was written to a file does not reach its device");
+        throw_system_error("what was written to a file does not reach its device");
     }
     const std::size_t from = at / kGroup * kGroup;
     const std::size_t span = (at + bytes - from + kGroup - 1) / kGroup * kGroup;
@@ -170,9 +175,10 @@ void evict(int file, std::size_t at, std::size_t bytes) {
         left = cached_bytes(file, at, bytes);
         if (!left || *left <= bytes / kStrayFraction) return;
     }
-    throw Refused(std::to_string(*left) + " of " + std::to_string(bytes) +
-                  " bytes of the file stay in the page cache: another program uses them, or its "
-                  "file system is in memory");
+    throw NotSupported(
+        std::to_string(*left) + " of " + std::to_string(bytes) +
+        " bytes of the file stay in the page cache: another program uses them, or its "
+        "file system is in memory");
 }
 
 void warm(int file, std::size_t at, std::size_t bytes) {

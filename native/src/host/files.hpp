@@ -31,22 +31,23 @@ private:
 };
 
 // Creates a file in the folder that no other program sees, with its blocks reserved on the disk. It
-// has no name, so nothing remains after the process ends. Throws Refused if the folder cannot be
-// written or the disk has too little free space beyond the margin for others.
+// has no name, so nothing remains after the process ends. Throws NotSupported if the folder cannot
+// be written or the disk has too little free space beyond the margin for others.
 Descriptor scratch_file(const std::string& folder, std::size_t bytes);
 
-// Opens a user's ordinary file for reading. Throws Refused.
+// Opens a user's ordinary file for reading. Throws NotSupported.
 Descriptor readable_file(const std::string& path);
 
 std::size_t file_bytes(int file);
 
-// Opens the same file again with O_DIRECT. Throws Refused if the file system does not support it.
+// Opens the same file again with O_DIRECT. Throws NotSupported if the file system does not support
+// it.
 Descriptor reopen_direct(int file);
 
 // Bytes that scratch files may still use on the folder's file system.
 std::size_t free_for_scratch(const std::string& folder);
 
-// Reads or writes all bytes at offset `at`, or throws Refused with the system's error and the
+// Reads or writes all bytes at offset `at`, or throws NotSupported with the system's error and the
 // place.
 void read_fully(int file, std::byte* to, std::size_t bytes, std::size_t at);
 void write_fully(int file, const std::byte* from, std::size_t bytes, std::size_t at);
@@ -58,7 +59,7 @@ void reach_device(int file);
 std::optional<std::size_t> cached_bytes(int file, std::size_t at, std::size_t bytes);
 // Writes back dirty pages of the range and drops it from the page cache, if the kernel does so.
 void drop(int file, std::size_t at, std::size_t bytes);
-// The same, but throws Refused if the range stays, because another program maps the file, say.
+// The same, but throws NotSupported if the range stays, because another program maps the file, say.
 void evict(int file, std::size_t at, std::size_t bytes);
 // Reads the range into the page cache.
 void warm(int file, std::size_t at, std::size_t bytes);

@@ -143,7 +143,8 @@ BufferPlan plan_buffers(const Request& request, const Machine& machine) {
     return plan;
 }
 
-std::optional<std::string> sharing_refusal(const Request& request, const Machine& machine) {
+std::optional<std::string> sharing_unsupported_reason(const Request& request,
+                                                      const Machine& machine) {
     if (!request.shared) return std::nullopt;
     std::map<std::pair<Side, std::string>, const Transfer*> named;
     for (const Transfer& transfer : request.transfers) {

@@ -35,6 +35,7 @@ BufferPlan plan_buffers(const Request& request, const Machine& machine);
 
 // Returns why the transfers of a workload cannot share the buffers that they name, or nullopt:
 // different layouts, or an in-place executor.
-std::optional<std::string> sharing_refusal(const Request& request, const Machine& machine);
+std::optional<std::string> sharing_unsupported_reason(const Request& request,
+                                                      const Machine& machine);
 
 }  // namespace waywiser::measure

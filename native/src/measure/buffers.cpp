@@ -81,7 +81,7 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Spec>& s
     const auto generously = [&]() -> std::vector<std::shared_ptr<Buffer>> {
         try {
             return take_all(specs, Manner::generous);
-        } catch (const Refused&) {
+        } catch (const NotSupported&) {
             return {};  // idle scratch files may use up their place's limit,
         } catch (const std::bad_alloc&) {
             return {};  // and idle memory that of the machine
@@ -95,8 +95,8 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Spec>& s
     clear();
     taken = take_all(specs, Manner::exact);
     if (taken.size() == specs.size()) return taken;
-    throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
-                  " MiB allowed: raise --memory");
+    throw NotSupported("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
+                       " MiB allowed: raise --memory");
 }
 
 std::shared_ptr<Buffer> BufferPool::take(const Memory& memory, std::size_t bytes) {

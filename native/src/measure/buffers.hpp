@@ -21,8 +21,8 @@ public:
         std::size_t bytes = 0;
     };
     // The buffers of one workload, in this order, each with at least the requested bytes and no
-    // other holder. Frees idle buffers, oldest first, if the limit requires it. Throws Refused if
-    // the workload exceeds the limit, and what the memory kinds throw.
+    // other holder. Frees idle buffers, oldest first, if the limit requires it. Throws NotSupported
+    // if the workload exceeds the limit, and what the memory kinds throw.
     std::vector<std::shared_ptr<Buffer>> take(const std::vector<Spec>& specs);
     std::shared_ptr<Buffer> take(const Memory& memory, std::size_t bytes);
 

@@ -97,11 +97,12 @@ private:
 std::vector<std::unique_ptr<Buffer>> allocate(const LocalityRequest& request,
                                               const Machine& machine) {
     const MemoryKind* kind = Memories::instance().find(request.memory.kind);
-    if (kind == nullptr) throw Refused("there is no memory '" + request.memory.kind + "'");
+    if (kind == nullptr) throw NotSupported("there is no memory '" + request.memory.kind + "'");
     if (machine.node(request.memory.place.index) == nullptr || !request.memory.on_host()) {
-        throw Refused("this machine has no " + request.memory.place.text());
+        throw NotSupported("this machine has no " + request.memory.place.text());
     }
-    if (auto reason = kind->refusal(request.memory, machine)) throw Refused(*reason);
+    if (auto reason = kind->unsupported_reason(request.memory, machine))
+        throw NotSupported(*reason);
     std::vector<std::unique_ptr<Buffer>> blocks;
     for (std::size_t n = 0; n < request.blocks; ++n) {
         blocks.push_back(kind->allocate(request.memory, request.bytes, machine));

@@ -52,8 +52,8 @@ private:
     std::map<std::weak_ptr<Buffer>, std::vector<double>, std::owner_less<>> known_;
 };
 
-// Allocates all blocks and times copies and loads from them in turn. Throws Refused for unsupported
-// memory, gpu::Error, std::bad_alloc.
+// Allocates all blocks and times copies and loads from them in turn. Throws NotSupported for
+// unsupported memory, gpu::Error, std::bad_alloc.
 LocalityOutcome locality(const LocalityRequest& request, const Machine& machine, Streams& streams);
 
 }  // namespace waywiser::measure

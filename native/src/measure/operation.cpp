@@ -1,7 +1,7 @@
 #include "waywiser/operation.hpp"
 
 #include "host/clock.hpp"
-#include "refusals.hpp"
+#include "unsupported_reasons.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,7 +21,8 @@ double Trial::overhead() const { return host::clock_overhead(); }
 
 std::size_t Trial::most_repetitions() const { return kMostRepetitions; }
 
-std::optional<std::string> Operation::refusal(const OperationCall&, const Machine&) const {
+std::optional<std::string> Operation::unsupported_reason(const OperationCall&,
+                                                         const Machine&) const {
     return std::nullopt;
 }
 
@@ -34,7 +35,7 @@ std::string parameter(const Operation& operation, const OperationCall& call, con
     return setting(call.name, operation.parameters(call.place, machine), call.parameters, name);
 }
 
-std::optional<std::string> refusal(const OperationCall& call, const Machine& machine) {
+std::optional<std::string> unsupported_reason(const OperationCall& call, const Machine& machine) {
     const Operation* operation = Operations::instance().find(call.name);
     if (operation == nullptr) return "there is no operation '" + call.name + "'";
     if (!among(operation->place_kinds(), call.place.kind)) {
@@ -48,7 +49,7 @@ std::optional<std::string> refusal(const OperationCall& call, const Machine& mac
     if (call.place.kind == Place::Kind::numa && machine.cpus(call.place).empty()) {
         return "no CPU of " + call.place.text() + " may be used";  // needed to perform it there
     }
-    return operation->refusal(call, machine);
+    return operation->unsupported_reason(call, machine);
 }
 
 }  // namespace waywiser

@@ -55,20 +55,21 @@ struct Session::State {
 };
 
 void Session::State::admit(const Request& request) const {
-    if (request.transfers.empty()) throw Refused("a workload needs at least one transfer");
+    if (request.transfers.empty()) throw NotSupported("a workload needs at least one transfer");
     for (const Transfer& transfer : request.transfers) {
-        if (transfer.bytes == 0) throw Refused("a transfer of 0 bytes is nothing to measure");
-        if (auto reason = refusal(transfer, machine)) throw Refused(*reason);
+        if (transfer.bytes == 0) throw NotSupported("a transfer of 0 bytes is nothing to measure");
+        if (auto reason = unsupported_reason(transfer, machine)) throw NotSupported(*reason);
         const Executor& executor = *Executors::instance().find(transfer.path.executor);
         const auto peer = executor.peer_access(transfer, machine);
         if (peer && *peer != options.peer_access) {
-            throw Refused("this process was started with peer access " +
-                          std::string(options.peer_access ? "on" : "off"));
+            throw NotSupported("this process was started with peer access " +
+                               std::string(options.peer_access ? "on" : "off"));
         }
     }
-    if (auto reason = measure::sharing_refusal(request, machine)) throw Refused(*reason);
+    if (auto reason = measure::sharing_unsupported_reason(request, machine))
+        throw NotSupported(*reason);
     if (request.cache == Cache::flushed && host::flush_instruction().empty()) {
-        throw Refused("no instruction is known that flushes this CPU's caches");
+        throw NotSupported("no instruction is known that flushes this CPU's caches");
     }
 }
 
@@ -184,7 +185,7 @@ public:
     }
     void let_reach(int device, int other) override {
         if (!state_.options.peer_access) {
-            throw Refused("this process was started with peer access off");
+            throw NotSupported("this process was started with peer access off");
         }
         state_.enable_peers(device, other);
     }
@@ -196,7 +197,7 @@ private:
 Outcome Session::State::measure_operation(const Request& request,
                                           const std::function<void(const Progress&)>& progress) {
     const OperationCall& call = *request.operation;
-    if (auto reason = refusal(call, machine)) throw Refused(*reason);
+    if (auto reason = unsupported_reason(call, machine)) throw NotSupported(*reason);
     const Operation& operation = *Operations::instance().find(call.name);
     const double start = host::now();
     pool.clear();  // free memory for the operation's own allocations

@@ -31,14 +31,14 @@ const Allocator& allocator_of(const Memory& memory) {
     const auto allocator = std::ranges::find_if(
         kAllocators, [&](const Allocator& each) { return from->second == each.name; });
     if (allocator == kAllocators.end())
-        throw Refused("no allocator of device memory is " + from->second);
+        throw NotSupported("no allocator of device memory is " + from->second);
     return *allocator;
 }
 
 // Only the runtime knows what a device supports, so this fails at allocation.
 gpu::DeviceUse use_on(int gpu, const Allocator& allocator) {
     if (allocator.offered != nullptr && !(gpu::device(gpu).*allocator.offered)) {
-        throw Refused("gpu:" + std::to_string(gpu) + " " + allocator.missing);
+        throw NotSupported("gpu:" + std::to_string(gpu) + " " + allocator.missing);
     }
     return allocator.use;
 }
@@ -81,7 +81,8 @@ public:
     }
     [[nodiscard]] bool cpu_accessible() const override { return false; }
     [[nodiscard]] bool needs_gpu() const override { return true; }
-    [[nodiscard]] std::optional<std::string> peer_refusal(const Memory& memory) const override {
+    [[nodiscard]] std::optional<std::string> peer_unsupported_reason(
+        const Memory& memory) const override {
         const auto from = memory.variant.find(kFrom);
         if (from == memory.variant.end() || from->second != "ipc") return std::nullopt;
         return "memory of another process is mapped for kernels of its own GPU alone";

@@ -34,9 +34,10 @@ public:
         }
         if (bytes <= free && others <= free - bytes) return;
         held_ -= bytes;
-        throw Refused(mebibytes(bytes) + " of managed memory in addition to " + mebibytes(others) +
-                      " do not fit into the " + mebibytes(free) + " free on gpu:" +
-                      std::to_string(gpu) + ": ask for smaller sizes or free that GPU");
+        throw NotSupported(mebibytes(bytes) + " of managed memory in addition to " +
+                           mebibytes(others) + " do not fit into the " + mebibytes(free) +
+                           " free on gpu:" + std::to_string(gpu) +
+                           ": ask for smaller sizes or free that GPU");
     }
     ~Claim() { held_ -= bytes_; }
     Claim(const Claim&) = delete;
@@ -99,9 +100,9 @@ public:
                                                    const Machine& machine) const override {
         const int gpu = memory.on_gpu() ? memory.place.index : machine.gpus.front().index;
         if (!gpu::device(gpu).concurrent_managed) {
-            throw Refused("gpu:" + std::to_string(gpu) +
-                          " does not move managed memory page by page (no concurrent managed "
-                          "access)");
+            throw NotSupported("gpu:" + std::to_string(gpu) +
+                               " does not move managed memory page by page (no concurrent managed "
+                               "access)");
         }
         auto buffer = std::make_unique<ManagedMemory>(bytes, gpu, machine);
         const gpu::Location home = memory.on_gpu() ? gpu::Location{.device = memory.place.index}

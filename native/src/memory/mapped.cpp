@@ -49,7 +49,7 @@ private:
         return static_cast<std::byte*>(data);
     }
     [[noreturn]] static void fail(const std::string& what) {
-        throw Refused("a file cannot be " + what + ": " + std::strerror(errno));
+        throw NotSupported("a file cannot be " + what + ": " + std::strerror(errno));
     }
 
     std::size_t bytes_;

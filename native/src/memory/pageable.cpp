@@ -33,9 +33,9 @@ public:
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa};
     }
-    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine&) const override {
-        return huge_pages_refusal(memory);
+    [[nodiscard]] std::optional<std::string> unsupported_reason(const Memory& memory,
+                                                                const Machine&) const override {
+        return huge_pages_unsupported_reason(memory);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {

@@ -5,7 +5,7 @@
 
 namespace waywiser {
 
-std::optional<std::string> huge_pages_refusal(const Memory& memory) {
+std::optional<std::string> huge_pages_unsupported_reason(const Memory& memory) {
     if (page_size(memory) != host::PageSize::huge) return std::nullopt;
     std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
     std::string modes;

@@ -20,6 +20,6 @@ inline host::PageSize page_size(const Memory& memory) {
 }
 
 // Returns why huge pages are not available although requested, or nullopt.
-std::optional<std::string> huge_pages_refusal(const Memory& memory);
+std::optional<std::string> huge_pages_unsupported_reason(const Memory& memory);
 
 }  // namespace waywiser

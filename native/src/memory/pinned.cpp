@@ -59,13 +59,13 @@ public:
     }
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] bool page_locked() const override { return true; }
-    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine& machine) const override {
-        if (!from_runtime(memory)) return huge_pages_refusal(memory);
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Memory& memory, const Machine& machine) const override {
+        if (!from_runtime(memory)) return huge_pages_unsupported_reason(memory);
         if (page_size(memory) == host::PageSize::huge) {
             return "the runtime chooses the pages of what it allocates itself";
         }
-        return RuntimeLocked::refusal(memory, machine);
+        return RuntimeLocked::unsupported_reason(memory, machine);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {

@@ -20,9 +20,9 @@ public:
         const std::scoped_lock lock(guard_);
         std::size_t& used = used_[place.path];
         if (bytes > place.bytes || used > place.bytes - bytes) {
-            throw Refused("scratch files in " + place.path + " may take " +
-                          std::to_string(place.bytes >> 20) + " MiB together, and " +
-                          std::to_string((used + bytes) >> 20) + " MiB are needed");
+            throw NotSupported("scratch files in " + place.path + " may take " +
+                               std::to_string(place.bytes >> 20) + " MiB together, and " +
+                               std::to_string((used + bytes) >> 20) + " MiB are needed");
         }
         used += bytes;
     }
@@ -71,8 +71,8 @@ private:
 host::Descriptor existing_file(const FilePlace& place, std::size_t bytes) {
     host::Descriptor file = host::readable_file(place.path);
     if (const std::size_t has = host::file_bytes(file.get()); bytes > has) {
-        throw Refused(place.path + " has " + std::to_string(has) + " bytes, and " +
-                      std::to_string(bytes) + " are needed");
+        throw NotSupported(place.path + " has " + std::to_string(has) + " bytes, and " +
+                           std::to_string(bytes) + " are needed");
     }
     return file;
 }
@@ -121,8 +121,8 @@ std::size_t FileMemoryKind::most_bytes(const Memory& memory, const Machine& mach
     return file_place(memory, machine).bytes;
 }
 
-std::optional<std::string> FileMemoryKind::refusal(const Memory& memory,
-                                                   const Machine& machine) const {
+std::optional<std::string> FileMemoryKind::unsupported_reason(const Memory& memory,
+                                                              const Machine& machine) const {
     const FilePlace& place = file_place(memory, machine);
     if (!is_cold(memory) || !in_memory(place)) return std::nullopt;
     return place.filesystem + " keeps its files in memory: they are never cold";

@@ -13,7 +13,7 @@ namespace waywiser {
 
 class PlacedFile {
 public:
-    // Throws Refused for more bytes than the file has or than the place allows for all scratch
+    // Throws NotSupported for more bytes than the file has or than the place allows for all scratch
     // files, and if a system call fails.
     PlacedFile(const FilePlace& place, std::size_t bytes);
     ~PlacedFile();
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] bool writable() const { return place_.scratch; }
     [[nodiscard]] const FilePlace& place() const { return place_; }
 
-    // Evicts the first bytes from the page cache. Throws Refused if they stay.
+    // Evicts the first bytes from the page cache. Throws NotSupported if they stay.
     void evict(std::size_t bytes) const;
     // Registers memory that maps the file and so keeps its pages in the page cache. It is unmapped
     // before an eviction, even one by another buffer of the file.
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] bool used_up(const Memory& memory) const override;
     [[nodiscard]] std::size_t most_bytes(const Memory& memory,
                                          const Machine& machine) const override;
-    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine& machine) const override;
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Memory& memory, const Machine& machine) const override;
 
 protected:
     // The first choice is the default.

@@ -16,8 +16,8 @@ namespace waywiser {
 class RuntimeLocked final : public Buffer {
 public:
     // Returns why a node cannot have any, or nullopt.
-    [[nodiscard]] static std::optional<std::string> refusal(const Memory& memory,
-                                                            const Machine& machine) {
+    [[nodiscard]] static std::optional<std::string> unsupported_reason(const Memory& memory,
+                                                                       const Machine& machine) {
         const NumaNode* const node = machine.node(memory.place.index);
         if (node == nullptr || !node->cpus.empty()) return std::nullopt;
         return "no CPU of " + memory.place.text() +

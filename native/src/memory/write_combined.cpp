@@ -23,9 +23,9 @@ public:
     }
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] bool page_locked() const override { return true; }
-    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine& machine) const override {
-        return RuntimeLocked::refusal(memory, machine);
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const Memory& memory, const Machine& machine) const override {
+        return RuntimeLocked::unsupported_reason(memory, machine);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {

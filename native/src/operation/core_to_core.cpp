@@ -95,8 +95,8 @@ public:
         }
         return {to(std::move(nodes))};
     }
-    [[nodiscard]] std::optional<std::string> refusal(const OperationCall& call,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const OperationCall& call, const Machine& machine) const override {
         const NumaNode& one = *machine.node(call.place.index);
         const NumaNode& other = *machine.node(std::stoi(parameter(*this, call, machine, "to")));
         if (!one.cpus.empty() && !other.cpus.empty() && one.cpus.front() != other.cpus.back()) {

@@ -112,8 +112,8 @@ public:
             if (data != nullptr) method_.give_back(data, bytes_);
         }
         if (!all) {
-            throw Refused(std::string(method_.name) + " got no " + std::to_string(bytes_) +
-                          " bytes: " + method_.remedy);
+            throw NotSupported(std::string(method_.name) + " got no " + std::to_string(bytes_) +
+                               " bytes: " + method_.remedy);
         }
         return seconds;
     }

@@ -188,8 +188,8 @@ public:
         if (places.empty()) return {stride()};
         return {from(std::move(places)), stride()};
     }
-    [[nodiscard]] std::optional<std::string> refusal(const OperationCall& call,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const OperationCall& call, const Machine& machine) const override {
         if (!sources(call.place, machine).empty()) return std::nullopt;
         return "there is no other place from which pages could come to " + call.place.text();
     }
@@ -217,12 +217,12 @@ private:
     static void admit(int gpu, std::size_t stride) {
         const std::string name = "gpu:" + std::to_string(gpu);
         if (!gpu::device(gpu).concurrent_managed) {
-            throw Refused(name + " takes all managed memory at a launch, not page by page");
+            throw NotSupported(name + " takes all managed memory at a launch, not page by page");
         }
         const std::size_t needed = (2 * kMostFaults + 1) * stride;
         if (gpu::free_bytes(gpu) < needed) {
-            throw Refused("a list of " + std::to_string(needed >> 20) +
-                          " MiB in managed memory needs as much free on " + name);
+            throw NotSupported("a list of " + std::to_string(needed >> 20) +
+                               " MiB in managed memory needs as much free on " + name);
         }
     }
 };

@@ -48,8 +48,8 @@ public:
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa};
     }
-    [[nodiscard]] std::optional<std::string> refusal(const OperationCall&,
-                                                     const Machine& machine) const override {
+    [[nodiscard]] std::optional<std::string> unsupported_reason(
+        const OperationCall&, const Machine& machine) const override {
         if (machine.gpus.empty()) return "pages are locked for a GPU and none is shown";
         return std::nullopt;
     }

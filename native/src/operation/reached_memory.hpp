@@ -14,7 +14,8 @@ namespace waywiser {
 
 class ReachedMemory {
 public:
-    // Throws Refused in a process without the required peer access, gpu::Error, std::bad_alloc.
+    // Throws NotSupported in a process without the required peer access, gpu::Error,
+    // std::bad_alloc.
     ReachedMemory(int gpu, const Memory& memory, std::size_t bytes, const Machine& machine,
                   OperationTools& tools);
     [[nodiscard]] std::byte* data() const { return data_; }  // the address for kernels of the GPU

@@ -12,8 +12,8 @@ struct Walks {
 };
 
 // Seconds of `steps` steps alone: launch, timer and setup are in both walks and cancel. If a delay
-// made the shorter walk take as long as the longer one, both are repeated. Throws Refused if that
-// persists.
+// made the shorter walk take as long as the longer one, both are repeated. Throws NotSupported if
+// that persists.
 template <class Walk>
 double slope(const Walk& walk) {
     constexpr int kTries = 48;
@@ -22,7 +22,7 @@ double slope(const Walk& walk) {
         const double steps = seconds.twice_as_many - seconds.some;
         if (steps > 0) return steps;
     }
-    throw Refused(
+    throw NotSupported(
         "twice as many steps take no longer than once as many: the timer cannot resolve them");
 }
 

@@ -40,7 +40,7 @@ const AddMethod& method_named(const std::string& name) {
     for (const AddMethod& method : kMethods) {
         if (name == method.name) return method;
     }
-    throw Refused("there is no method to add called '" + name + "'");
+    throw NotSupported("there is no method to add called '" + name + "'");
 }
 
 WAYWISER_BOTH inline Counter* counter(std::byte* data, std::size_t i) {
@@ -90,8 +90,9 @@ public:
         gpu::launch(stream_, {.blocks = counters, .threads = 1}, Clear{memory_.data()});
         add(kTriedAdds);
         if (sum() != kTriedAdds * method_.threads()) {
-            throw Refused("adds of gpu:" + std::to_string(stream.device()) + " to a counter at " +
-                          place.text() + " get lost: nothing between them carries atomics");
+            throw NotSupported("adds of gpu:" + std::to_string(stream.device()) +
+                               " to a counter at " + place.text() +
+                               " get lost: nothing between them carries atomics");
         }
     }
 

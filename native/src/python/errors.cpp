@@ -44,7 +44,7 @@ void bind_errors(nb::module_& m) {
             PyErr_SetObject(gpu_error.ptr(), fields.ptr());
         }
     });
-    nb::exception<Refused>(m, "Refused", PyExc_RuntimeError);
+    nb::exception<NotSupported>(m, "NotSupported", PyExc_RuntimeError);
     nb::exception<WrongBytes>(m, "WrongBytes", PyExc_RuntimeError);
     nb::exception<BlocksBehindGate>(m, "BlocksBehindGate", PyExc_RuntimeError);
 }

@@ -113,6 +113,22 @@ nb::list shares_list(const Shares& shares) {
     return list;
 }
 
+nb::list call_list(const std::vector<Call>& calls) {
+    nb::list list;
+    for (const Call& call : calls) {
+        nb::dict entry;
+        entry["text"] = call.text;
+        entry["settings"] = call.settings;
+        entry["between"] = call.between
+                               ? place_kind_list({call.between->first, call.between->second})
+                               : nb::list();
+        entry["two_places"] = call.two_places;
+        entry["defaults"] = call.defaults;
+        list.append(entry);
+    }
+    return list;
+}
+
 // The traits for readers of profiles, with the entry's name.
 nb::dict traits_dict(const std::string& name, const Traits& traits) {
     nb::dict entry;
@@ -130,6 +146,7 @@ nb::dict traits_dict(const std::string& name, const Traits& traits) {
         alternative["host_only"] = traits.alternative.host_only;
         entry["alternative"] = alternative;
     }
+    entry["calls"] = call_list(traits.calls);
     return entry;
 }
 
@@ -190,7 +207,7 @@ nb::list operation_list() {
 const Executor& executor_of(const Transfer& transfer) {
     const Executor* executor = Executors::instance().find(transfer.path.executor);
     if (executor == nullptr) {
-        throw Refused("there is no executor '" + transfer.path.executor + "'");
+        throw NotSupported("there is no executor '" + transfer.path.executor + "'");
     }
     return *executor;
 }
@@ -212,22 +229,26 @@ void bind_registry(nb::module_& m) {
     m.def("executors", &executor_list);
     m.def("operations", &operation_list);
     m.def(
-        "operation_refusal",
-        [](const OperationCall& call, const Machine& machine) { return refusal(call, machine); },
+        "operation_unsupported_reason",
+        [](const OperationCall& call, const Machine& machine) {
+            return unsupported_reason(call, machine);
+        },
         "operation"_a, "machine"_a);
     m.def(
         "operation_parameters",
         [](const OperationCall& call, const Machine& machine) {
             const Operation* operation = Operations::instance().find(call.name);
             if (operation == nullptr) {
-                throw Refused("there is no operation '" + call.name + "'");
+                throw NotSupported("there is no operation '" + call.name + "'");
             }
             return parameter_list(operation->parameters(call.place, machine));
         },
         "operation"_a, "machine"_a);
     m.def(
-        "refusal",
-        [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
+        "unsupported_reason",
+        [](const Transfer& transfer, const Machine& machine) {
+            return unsupported_reason(transfer, machine);
+        },
         "transfer"_a, "machine"_a);
     m.def(
         "parameters",

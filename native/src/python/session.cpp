@@ -78,7 +78,7 @@ Cache parse_cache(const std::string& cache) {
     if (cache == "warm") return Cache::warm;
     if (cache == "dirtied") return Cache::dirtied;
     if (cache == "flushed") return Cache::flushed;
-    throw Refused("there is no cache state '" + cache + "': write warm, dirtied or flushed");
+    throw NotSupported("there is no cache state '" + cache + "': write warm, dirtied or flushed");
 }
 
 nb::dict locality_dict(const LocalityOutcome& outcome) {

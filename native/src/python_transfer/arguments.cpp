@@ -72,7 +72,7 @@ std::string text(const Signature& signature) {
     return signature.call + "(" + out + ")";
 }
 
-void refuse_arguments(const Signature& signature, const nb::args& by_position,
+void reject_arguments(const Signature& signature, const nb::args& by_position,
                       const nb::kwargs& by_name) {
     const std::string found = fault(signature, by_position.size(), by_name);
     raise(Failure::invalid_operand, {.what = found.empty() ? "the arguments do not fit" : found,

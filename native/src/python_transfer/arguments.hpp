@@ -48,7 +48,7 @@ Signature signature_of(const char* call, const Extra&... extra) {
 
 // For a call whose arguments did not match: raises InvalidOperand. It is bound as an overload after
 // the call itself, so that a call that matches costs nothing more.
-[[noreturn]] void refuse_arguments(const Signature& signature, const nanobind::args& by_position,
+[[noreturn]] void reject_arguments(const Signature& signature, const nanobind::args& by_position,
                                    const nanobind::kwargs& by_name);
 
 }  // namespace waywiser::python

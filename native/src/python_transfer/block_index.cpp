@@ -18,7 +18,7 @@ constexpr const char* kCall = "copy_blocks";
 constexpr const char* kPassNumbers =
     "pass the numbers of the blocks, as a list or an integer array on the host";
 
-[[noreturn]] void refuse(Failure kind, const std::string& what, const std::string& remedy) {
+[[noreturn]] void reject(Failure kind, const std::string& what, const std::string& remedy) {
     raise(kind, {.what = what, .where = kCall, .remedy = remedy});
 }
 
@@ -45,10 +45,10 @@ std::vector<std::int64_t> read_array(nb::handle object, const char* name) {
     Held held;
     read_operand(object, Role::source, std::nullopt, operand, held);
     if (operand.gpu != kHost) {
-        refuse(Failure::unsupported, std::string(name) + " is on a GPU", "pass it on the host");
+        reject(Failure::unsupported, std::string(name) + " is on a GPU", "pass it on the host");
     }
     if (operand.dimensions != 1) {
-        refuse(Failure::invalid_transfer,
+        reject(Failure::invalid_transfer,
                std::string(name) + " has " + std::to_string(operand.dimensions) +
                    " dimensions, not one",
                "pass a list of block numbers, or an array of one dimension");
@@ -70,7 +70,7 @@ std::vector<std::int64_t> read_array(nb::handle object, const char* name) {
             default: break;
         }
     }
-    refuse(Failure::invalid_operand,
+    reject(Failure::invalid_operand,
            std::string(name) + " holds " + text(operand.type) +
                ", not integers of 8, 16, 32 or 64 bits",
            kPassNumbers);
@@ -84,12 +84,12 @@ bool is_sequence(nb::handle object) {
 std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
     std::vector<std::int64_t> index;
     if (PyIndex_Check(object.ptr()) && !PyObject_HasAttrString(object.ptr(), "shape")) {
-        refuse(Failure::invalid_operand,
+        reject(Failure::invalid_operand,
                std::string(name) + " is one number, not a list or an array of integers",
                "pass [n] for one block");
     }
     if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || object.is_none()) {
-        refuse(Failure::invalid_operand,
+        reject(Failure::invalid_operand,
                std::string(name) + " is " + given(object) + ", not a list or an array of integers",
                kPassNumbers);
     }
@@ -100,7 +100,7 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
         const nb::object number = nb::steal(PyNumber_Index(entry.ptr()));
         if (!number.is_valid() || PyBool_Check(entry.ptr())) {
             PyErr_Clear();
-            refuse(Failure::invalid_operand,
+            reject(Failure::invalid_operand,
                    std::string(name) + "[" + std::to_string(index.size()) + "] is " + given(entry) +
                        ", not an integer",
                    kPassNumbers);
@@ -108,7 +108,7 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
         const long long value = PyLong_AsLongLong(number.ptr());
         if (value == -1 && PyErr_Occurred() != nullptr) {
             PyErr_Clear();
-            refuse(Failure::invalid_transfer,
+            reject(Failure::invalid_transfer,
                    std::string(name) + "[" + std::to_string(index.size()) +
                        "] is a number that is no index of any array",
                    kPassNumbers);
@@ -121,7 +121,7 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
 // The bytes of a block, which must be contiguous.
 std::size_t block_bytes(const Operand& operand, Role role) {
     if (operand.dimensions == 0) {
-        refuse(Failure::invalid_transfer,
+        reject(Failure::invalid_transfer,
                "the " + std::string(text(role)) + " has no dimension of blocks",
                "pass an array whose first dimension counts blocks");
     }
@@ -130,7 +130,7 @@ std::size_t block_bytes(const Operand& operand, Role role) {
     for (int i = operand.dimensions - 1; i > 0; --i) {
         const auto at = static_cast<std::size_t>(i);
         if (operand.shape[at] != 1 && operand.strides[at] != expected) {
-            refuse(Failure::unsupported,
+            reject(Failure::unsupported,
                    "blocks of the " + std::string(text(role)) + " do not lie together",
                    "pass an array whose first dimension counts blocks that are contiguous");
         }
@@ -149,12 +149,12 @@ void check_blocks(const Operand& destination, const Operand& source) {
         return true;
     };
     if (destination.type != source.type || destination.item != source.item) {
-        refuse(Failure::invalid_operand,
+        reject(Failure::invalid_operand,
                "the dtypes differ: " + text(source.type) + " to " + text(destination.type),
                remedy_for(source.type, source.item, destination.type, destination.item));
     }
     if (!same()) {
-        refuse(Failure::invalid_transfer,
+        reject(Failure::invalid_transfer,
                "the blocks differ: " + text(source) + " to " + text(destination),
                "all dimensions but the first have to be equal");
     }
@@ -163,7 +163,7 @@ void check_blocks(const Operand& destination, const Operand& source) {
 void check_index(const std::vector<std::int64_t>& index, const Operand& operand, const char* name) {
     for (std::size_t i = 0; i < index.size(); ++i) {
         if (index[i] >= 0 && index[i] < operand.shape[0]) continue;
-        refuse(Failure::invalid_transfer,
+        reject(Failure::invalid_transfer,
                std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(index[i]) +
                    ", out of range for " + std::to_string(operand.shape[0]) + " blocks",
                "blocks are counted from 0");
@@ -186,7 +186,7 @@ BlockList blocks_of(const Operand& destination, const Operand& source, nb::handl
     blocks.from_index = index_of(from_index, "src_index");
     const std::size_t count = blocks.count();
     if (count != blocks.from_index.size()) {
-        refuse(Failure::invalid_transfer,
+        reject(Failure::invalid_transfer,
                "dst_index has " + std::to_string(count) + " entries, src_index " +
                    std::to_string(blocks.from_index.size()),
                "give each destination block its source block");
@@ -194,7 +194,7 @@ BlockList blocks_of(const Operand& destination, const Operand& source, nb::handl
     check_index(blocks.to_index, destination, "dst_index");
     check_index(blocks.from_index, source, "src_index");
     if (blocks.block > 0 && count > kMostPieces) {
-        refuse(Failure::unsupported,
+        reject(Failure::unsupported,
                std::to_string(count) + " blocks are more than " + std::to_string(kMostPieces),
                "split the call");
     }

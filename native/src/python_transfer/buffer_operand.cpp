@@ -21,7 +21,7 @@ bool names_objects(const std::string& format) {
     return false;
 }
 
-void refuse_objects(bool has_objects, Role role) {
+void reject_objects(bool has_objects, Role role) {
     if (!has_objects) return;
     raise(Failure::unsupported,
           {.what = "the " + std::string(text(role)) + " holds Python objects, not plain values",
@@ -54,7 +54,7 @@ void read_fields(nb::handle object, const nb::dict& fields, Role role, Operand& 
         set_c_strides(operand);
     }
     const nb::object has_objects = attribute(dtype, "hasobject");
-    refuse_objects(
+    reject_objects(
         has_objects.is_valid() ? nb::cast<bool>(has_objects) : names_objects(operand.type.name),
         role);
 }
@@ -99,7 +99,7 @@ bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
     operand.read_only = buffer->readonly != 0;
     operand.item = static_cast<std::size_t>(buffer->itemsize);
     operand.type = type_of_format(buffer->format, operand.item);
-    refuse_objects(operand.type.code == TypeCode::other && names_objects(operand.type.name), role);
+    reject_objects(operand.type.code == TypeCode::other && names_objects(operand.type.name), role);
     check_dimensions(buffer->ndim, role);
     operand.dimensions = buffer->ndim;
     std::copy_n(buffer->shape, buffer->ndim, operand.shape.begin());

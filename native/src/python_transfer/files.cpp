@@ -24,12 +24,12 @@ enum class Direction { read, write };
 
 const char* text(Direction direction) { return direction == Direction::read ? "read" : "write"; }
 
-[[noreturn]] void refuse_file(const std::string& call, int error) {
+[[noreturn]] void reject_file(const std::string& call, int error) {
     raise(Failure::file,
           {.what = std::strerror(error), .where = call, .remedy = file_remedy(error)}, 0, error);
 }
 
-[[noreturn]] void refuse_closed(const std::string& call) {
+[[noreturn]] void reject_closed(const std::string& call) {
     raise(Failure::file,
           {.what = "this descriptor is not open",
            .where = call,
@@ -77,8 +77,8 @@ void check_offsets_count(const File& file) {
 File duplicate(int descriptor, Direction direction, std::string call) {
     const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) {
-        if (errno == EBADF) refuse_closed(call);
-        refuse_file(call, errno);
+        if (errno == EBADF) reject_closed(call);
+        reject_file(call, errno);
     }
     File file(copy, std::move(call));
     if (direction == Direction::write) check_offsets_count(file);
@@ -110,7 +110,7 @@ File open_path(nb::handle path, Direction direction) {
             error = errno;
         }
         if (descriptor >= 0) return File(descriptor, std::move(call));
-        if (error != EINTR) refuse_file(call, error);
+        if (error != EINTR) reject_file(call, error);
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
 }
@@ -135,7 +135,7 @@ File file_of(nb::handle file, Direction direction) {
     if (PyLong_Check(file.ptr()) && !PyBool_Check(file.ptr())) {
         const std::string call = std::string(text(direction)) + " descriptor " + printed(file);
         int descriptor = -1;
-        if (!nb::try_cast(file, descriptor)) refuse_closed(call);
+        if (!nb::try_cast(file, descriptor)) reject_closed(call);
         return duplicate(descriptor, direction, call);
     }
     if (is_path(file)) return open_path(file, direction);

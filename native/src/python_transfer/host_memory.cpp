@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-[[noreturn]] void refuse(std::size_t bytes) {
+[[noreturn]] void reject(std::size_t bytes) {
     raise(Failure::out_of_memory,
           {.what = "no " + std::to_string(bytes) + " bytes of host memory are left",
            .remedy = "free memory, or copy the array in parts"});
@@ -83,12 +83,12 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
 HostMemory HostMemory::pageable(std::size_t bytes) {
     const CallScope scope("to_host");
     if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kHugePage) {
-        refuse(bytes);
+        reject(bytes);
     }
     const std::size_t mapped = bytes + kHugePage;  // space to start on a huge page
     void* const mapping =
         mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) refuse(bytes);
+    if (mapping == MAP_FAILED) reject(bytes);
     const auto start = reinterpret_cast<std::uintptr_t>(mapping);
     void* const data = reinterpret_cast<void*>((start + kHugePage - 1) & ~(kHugePage - 1));
     madvise(data, bytes, MADV_HUGEPAGE);  // ordinary pages if this is not allowed

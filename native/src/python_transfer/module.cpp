@@ -146,7 +146,7 @@ std::string call_of(const std::string& name) {
 
 // Binds a method after `call` has been bound to its name: for arguments that do not fit.
 template <class Class, class... Extra>
-void refuse_other_arguments(Class& scope, const char* name, const char* owner,
+void reject_other_arguments(Class& scope, const char* name, const char* owner,
                             const Extra&... extra) {
     Signature signature = signature_of(name, extra...);
     signature.owner = owner;
@@ -164,7 +164,7 @@ void refuse_other_arguments(Class& scope, const char* name, const char* owner,
                        .where = signature.owner + signature.call,
                        .remedy = "call it on a Context or a handle of waywiser.transfer"});
             }
-            refuse_arguments(signature, by_position, by_name);
+            reject_arguments(signature, by_position, by_name);
         },
         nb::sig(written.c_str()), doc);
 }
@@ -185,7 +185,7 @@ struct DefineMethods {
                 }
             },
             extra...);
-        refuse_other_arguments(scope, name, "", extra...);
+        reject_other_arguments(scope, name, "", extra...);
     }
 };
 
@@ -213,7 +213,7 @@ struct DefineFunctions {
             name,
             [signature = std::move(signature)](const nb::args& by_position,
                                                const nb::kwargs& by_name) {
-                refuse_arguments(signature, by_position, by_name);
+                reject_arguments(signature, by_position, by_name);
             },
             nb::sig(written.c_str()), doc);
     }
@@ -237,7 +237,7 @@ void bind_handle(nb::module_& m) {
     nb::class_<PyHandle> handle(m, "TransferHandle", nb::is_weak_referenceable());
     const auto define = [&](const char* name, const auto& call, const auto&... extra) {
         handle.def(name, call, extra...);
-        refuse_other_arguments(handle, name, "TransferHandle.", extra...);
+        reject_other_arguments(handle, name, "TransferHandle.", extra...);
     };
     define(
         "done", [](PyHandle& self) { return self.pending->done(); },

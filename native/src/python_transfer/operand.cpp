@@ -18,7 +18,7 @@ bool is_plain_buffer(nb::handle object) {
            std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0;
 }
 
-[[noreturn]] void refuse_size(Role role) {
+[[noreturn]] void reject_size(Role role) {
     raise(Failure::invalid_operand, {.what = "the shape and strides of the " +
                                              std::string(text(role)) + " are beyond any memory",
                                      .remedy = "pass an array that describes memory that exists"});
@@ -56,7 +56,7 @@ void set_c_strides(Operand& operand) {
 std::int64_t stride_in_bytes(std::int64_t elements, std::size_t item, Role role) {
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(item), &bytes)) {
-        refuse_size(role);
+        reject_size(role);
     }
     return bytes;
 }
@@ -83,14 +83,14 @@ void complete(Operand& operand, Role role) {
     for (int i = operand.dimensions - 1; i >= 0; --i) {
         const std::int64_t length = operand.shape[static_cast<std::size_t>(i)];
         const std::int64_t stride = operand.strides[static_cast<std::size_t>(i)];
-        if (__builtin_mul_overflow(expected, length, &next)) refuse_size(role);
+        if (__builtin_mul_overflow(expected, length, &next)) reject_size(role);
         if (length != 1) {
             contiguous = contiguous && stride == expected;
             std::int64_t span = 0;
             if (stride == std::numeric_limits<std::int64_t>::min() ||
                 __builtin_mul_overflow(stride < 0 ? -stride : stride, length, &span) ||
                 __builtin_add_overflow(extent, span, &extent)) {
-                refuse_size(role);
+                reject_size(role);
             }
         }
         expected = next;

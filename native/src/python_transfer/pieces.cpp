@@ -112,7 +112,7 @@ Range hull(const Pointers& starts, const std::vector<std::size_t>& sizes) {
     return all;
 }
 
-[[noreturn]] void refuse_overlap(const char* call) {
+[[noreturn]] void reject_overlap(const char* call) {
     raise(Failure::invalid_transfer, {.what = "source and destination share memory",
                                       .where = call,
                                       .remedy = "copy through a third array"});
@@ -165,7 +165,7 @@ void check_overlap(const PieceList& pieces, const char* call) {
         const auto to = reinterpret_cast<std::uintptr_t>(pieces.to[0]);
         const auto from = reinterpret_cast<std::uintptr_t>(pieces.from[0]);
         if (to < from + pieces.bytes && from < to + pieces.bytes) {
-            refuse_overlap(call);
+            reject_overlap(call);
         }
         return;
     }
@@ -187,7 +187,7 @@ void check_overlap(const PieceList& pieces, const char* call) {
     for (const Range& source : from) {
         while (first < to.size() && to[first].second <= source.first) ++first;
         if (first < to.size() && to[first].first < source.second) {
-            refuse_overlap(call);
+            reject_overlap(call);
         }
     }
 }

@@ -129,7 +129,7 @@ const Torch* torch() {
     return known;
 }
 
-[[noreturn]] void refuse(Role role, const std::string& what, const std::string& remedy) {
+[[noreturn]] void reject(Role role, const std::string& what, const std::string& remedy) {
     raise(Failure::unsupported,
           {.what = "the " + std::string(text(role)) + " " + what, .remedy = remedy});
 }
@@ -140,7 +140,7 @@ void check_subclass(nb::handle object, Role role, const Torch& torch) {
     if (type == torch.tensor || type == torch.parameter || torch.no_dispatch == nullptr) return;
     const nb::object dispatch = attribute(reinterpret_cast<PyObject*>(type), "__torch_dispatch__");
     if (dispatch.is_valid() && dispatch.ptr() == torch.no_dispatch) return;
-    refuse(role, "is a " + std::string(type->tp_name) + ", whose operations torch redirects",
+    reject(role, "is a " + std::string(type->tp_name) + ", whose operations torch redirects",
            "copy the plain tensors that it is made of");
 }
 
@@ -152,13 +152,13 @@ bool asks(nb::handle object, PyObject* method) {
 
 void check_bits(nb::handle object, Role role, const ElementType& type) {
     if (type.code == TypeCode::complex && asks(object, names().is_conj)) {
-        refuse(role, "is a conjugate view, whose memory holds other values",
+        reject(role, "is a conjugate view, whose memory holds other values",
                "call resolve_conj() first");
     }
     const bool negates = type.code == TypeCode::complex || type.code == TypeCode::floating ||
                          type.code == TypeCode::brain;
     if (negates && asks(object, names().is_neg)) {
-        refuse(role, "is a negated view, whose memory holds other values",
+        reject(role, "is a negated view, whose memory holds other values",
                "call resolve_neg() first");
     }
 }
@@ -183,7 +183,7 @@ std::string first_line(nb::python_error& error) {
 
 void read_by_attributes(nb::handle object, Role role, const Torch& torch, Operand& operand) {
     if (object.attr("layout").ptr() != torch.strided) {
-        refuse(role, "is a sparse tensor", "copy its indices and values");
+        reject(role, "is a sparse tensor", "copy its indices and values");
     }
     const auto device = nb::borrow<nb::object>(object.attr("device"));
     const std::string kind = printed(nb::object(device.attr("type")));
@@ -192,12 +192,12 @@ void read_by_attributes(nb::handle object, Role role, const Torch& torch, Operan
     } else if (kind == "cpu") {
         operand.gpu = kHost;
     } else {
-        refuse(role, "is on the device '" + kind + "', which is neither cpu nor cuda",
+        reject(role, "is on the device '" + kind + "', which is neither cpu nor cuda",
                "move it to the device 'cpu' or 'cuda' first");
     }
     const auto type = torch.types.find(nb::object(object.attr("dtype")).ptr());
     if (type == torch.types.end()) {
-        refuse(role, "has the unsupported dtype " + printed(nb::object(object.attr("dtype"))),
+        reject(role, "has the unsupported dtype " + printed(nb::object(object.attr("dtype"))),
                "copy a view of it as torch.uint8");
     }
     operand.type = type->second;
@@ -220,7 +220,7 @@ void read_by_exchange(nb::handle object, Role role, const Torch& torch, Operand&
     dlpack::Tensor tensor{};
     if (torch.exchange->tensor_from_py_object(object.ptr(), &tensor) != 0) {
         nb::python_error why;
-        refuse(role, "has no plain memory: " + first_line(why), "pass a plain, dense tensor");
+        reject(role, "has no plain memory: " + first_line(why), "pass a plain, dense tensor");
     }
     read_dlpack_tensor(tensor, role, operand);
 }
@@ -246,7 +246,7 @@ void read_torch(nb::handle object, Role role, Operand& operand) {
             if (!error.matches(PyExc_RuntimeError) && !error.matches(PyExc_NotImplementedError)) {
                 throw;
             }
-            refuse(role, "has no plain memory: " + first_line(error), "pass a plain, dense tensor");
+            reject(role, "has no plain memory: " + first_line(error), "pass a plain, dense tensor");
         }
     }
     check_bits(object, role, operand.type);

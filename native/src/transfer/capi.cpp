@@ -80,7 +80,7 @@ waywiser_status caught() {
         return failed(WAYWISER_IO, error.what(), error.error());
     } catch (const gpu::Error& error) {
         return failed(status_of(error), error.what());
-    } catch (const Refused& error) {
+    } catch (const NotSupported& error) {
         return failed(WAYWISER_UNSUPPORTED, error.what());
     } catch (const std::bad_alloc&) {
         return failed(WAYWISER_OUT_OF_MEMORY,
@@ -139,8 +139,8 @@ bool plain_in_environment() {
     const char* const text = std::getenv("WAYWISER_TRANSFER");
     if (text == nullptr || *text == '\0') return false;
     if (std::strcmp(text, "plain") == 0) return true;
-    throw Refused(std::string("the environment variable WAYWISER_TRANSFER is \"") + text +
-                  "\": set it to plain, or unset it");
+    throw NotSupported(std::string("the environment variable WAYWISER_TRANSFER is \"") + text +
+                       "\": set it to plain, or unset it");
 }
 
 transfer::EngineOptions engine_options(const waywiser_options* given) {
@@ -150,7 +150,7 @@ transfer::EngineOptions engine_options(const waywiser_options* given) {
         const std::span all(reinterpret_cast<const std::byte*>(given), given->size);
         const auto unknown = all.subspan(sizeof known);
         if (std::ranges::any_of(unknown, [](std::byte one) { return one != std::byte{}; })) {
-            throw Refused(
+            throw NotSupported(
                 "the options set a field that this version of the library (" WAYWISER_VERSION
                 ") does not know: use a newer library");
         }
@@ -264,8 +264,8 @@ waywiser_status waywiser_require_gpu(waywiser_context* context) {
         context->engine->check_process();
         if (!context->engine->machine().gpus.empty()) return;
         const std::string reason = gpu::unavailable_reason();
-        throw Refused("GPU memory cannot be copied: " +
-                      (reason.empty() ? "this process is allowed no GPU" : reason));
+        throw NotSupported("GPU memory cannot be copied: " +
+                           (reason.empty() ? "this process is allowed no GPU" : reason));
     });
 }
 

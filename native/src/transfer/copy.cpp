@@ -104,7 +104,7 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
     if (to_gpu >= 0 && from_gpu >= 0 && to_gpu != from_gpu) engine.enable_peers(to_gpu, from_gpu);
     ready.choice = choose(engine, ready.to, ready.from, bytes);
     if (ready.order.capturing) {
-        if (!gpu_reaches(ready.to) || !gpu_reaches(ready.from)) refuse_capture();
+        if (!gpu_reaches(ready.to) || !gpu_reaches(ready.from)) reject_capture();
         ready.choice.method = Choice::Method::plain;
     }
     return ready;
@@ -171,7 +171,7 @@ FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t b
     const Side memory = file_memory(engine, data, bytes, call, reads ? "to" : "from");
     FileCopy made{.job = nullptr, .order = ordering(engine, stream, memory.end.gpu)};
     if (made.order.capturing) {
-        throw Refused(
+        throw NotSupported(
             "the stream is being captured: files cannot be read or written then; do it before the "
             "capture");
     }
@@ -308,7 +308,7 @@ bool Started::order(const Engine& engine, const CallerStream& stream, double sec
     if (stream.none) return wait(seconds);
     const Ordering known = ordering(engine, stream, 0);
     if (known.capturing) {
-        throw Refused(
+        throw NotSupported(
             "the stream is being captured: a graph cannot wait for a transfer that is not part of "
             "it; order the stream before the capture");
     }
@@ -505,7 +505,7 @@ Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* 
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
     if (ready.order.capturing) {
-        throw Refused("the stream is being captured: record the copy with copy()");
+        throw NotSupported("the stream is being captured: record the copy with copy()");
     }
     const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&

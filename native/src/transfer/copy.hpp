@@ -123,7 +123,7 @@ void drain(const Engine& engine, const CallerStream& stream) noexcept;
 CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
 
 // Copies like cudaMemcpyAsync. On return, a pageable destination is filled and a pageable source
-// can be reused. Throws InvalidCopy, Refused, gpu::Error, Cancelled, ForkedProcess.
+// can be reused. Throws InvalidCopy, NotSupported, gpu::Error, Cancelled, ForkedProcess.
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream);
 // Like copy() with one side on a GPU, but waits until a host destination is filled and a host

@@ -10,8 +10,8 @@ namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// Pages of a pageable stretch that are queried one by one: registrations of parts of an array may
-// be close to each other, or far apart.
+// Pages of a pageable stretch that are queried one by one: the gaps between registered parts of an
+// array may be small or large.
 constexpr std::size_t kPagesLookedAt = 256;
 
 std::byte* next_page(std::byte* at) {

@@ -64,7 +64,7 @@ std::optional<std::size_t> headroom_of(const fs::path& folder) {
     const auto limit = number(first_line(folder / "memory.max"));
     if (!limit) return std::nullopt;
     const std::size_t used = number(first_line(folder / "memory.current")).value_or(0);
-    // The kernel frees file pages that were not used recently before it refuses memory.
+    // The kernel frees file pages that were not used recently before an allocation fails.
     const std::size_t cached = listed_number(folder / "memory.stat", "inactive_file");
     return *limit - std::min(*limit, used - std::min(used, cached));
 }

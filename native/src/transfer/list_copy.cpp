@@ -168,7 +168,7 @@ std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& gr
     for (PieceGroup& group : groups) {
         Ordering order = ordering(engine, stream, operand_of(group));
         const GroupMethod method = method_of(engine, group);
-        if (order.capturing && method != GroupMethod::direct) refuse_capture();
+        if (order.capturing && method != GroupMethod::direct) reject_capture();
         if (method == GroupMethod::direct) {
             const int gpu = operand_of(group);
             const bool with_host = group.to.end.gpu < 0 || group.from.end.gpu < 0;
@@ -207,7 +207,7 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     if (list.count() == 0) return Started(0);
     const gpu::CallerState keep;
     if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
-        throw Refused("the stream is being captured: record the copies with copy_batch()");
+        throw NotSupported("the stream is being captured: record the copies with copy_batch()");
     }
     const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));

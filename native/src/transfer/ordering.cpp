@@ -26,7 +26,7 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
     }
     const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
     if (!info.primary) {
-        throw Refused(
+        throw NotSupported(
             "the stream belongs to a CUDA context that is not the primary context of its GPU: "
             "use a stream of the runtime");
     }
@@ -41,8 +41,8 @@ std::optional<gpu::Event> after(const Ordering& order, const CallerStream& strea
     return event;
 }
 
-void refuse_capture() {
-    throw Refused(
+void reject_capture() {
+    throw NotSupported(
         "the stream is being captured: only copies between device and pinned memory can be "
         "recorded; copy before the capture, or pin the memory (pinned_empty)");
 }

@@ -16,14 +16,14 @@ struct Ordering {
     std::optional<gpu::Stream> stream;  // nullopt: not ordered with any work
     bool capturing = false;
 };
-// `operand`: the GPU of the memory, or -1. Throws Refused for a stream of another context, and
+// `operand`: the GPU of the memory, or -1. Throws NotSupported for a stream of another context, and
 // InvalidCopy for GPU memory without a stream.
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand);
 
 // An event after the work in the stream; nullopt if the stream is empty.
 std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream);
 
-[[noreturn]] void refuse_capture();
+[[noreturn]] void reject_capture();
 
 // Copies by runtime calls on the caller's stream, split at the ends of registrations.
 void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order);

@@ -54,11 +54,11 @@ bool follows(const Piece& one, const Piece& next) {
     return one.to + one.bytes == next.to && one.from + one.bytes == next.from;
 }
 
-[[noreturn]] void refuse_overlap_of_sides() {
+[[noreturn]] void reject_overlap_of_sides() {
     throw InvalidCopy("a source overlaps a destination: copy through a third buffer");
 }
 
-[[noreturn]] void refuse_null(const char* argument, std::size_t i, std::size_t bytes) {
+[[noreturn]] void reject_null(const char* argument, std::size_t i, std::size_t bytes) {
     std::string text = "copy_batch: ";
     text.append(argument).append("[").append(std::to_string(i));
     text.append("] is a null pointer: pass memory of sizes[").append(std::to_string(i));
@@ -154,7 +154,7 @@ void check_pieces(std::span<const Piece> pieces) {
     const Bounds sources = hull(from);
     if (to.back().second <= sources.first || sources.second <= to.front().first) return;
     sort(from);
-    if (sides_overlap(to, from)) refuse_overlap_of_sides();
+    if (sides_overlap(to, from)) reject_overlap_of_sides();
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         if (sizes[i] == 0) continue;
         if (to[i] == nullptr || from[i] == nullptr) {
-            refuse_null(to[i] == nullptr ? "to" : "from", i, sizes[i]);
+            reject_null(to[i] == nullptr ? "to" : "from", i, sizes[i]);
         }
         const auto last = std::max(reinterpret_cast<std::uintptr_t>(to[i]),
                                    reinterpret_cast<std::uintptr_t>(from[i]));

@@ -58,8 +58,8 @@ NumaNode node_for(int numa) {
     if (numa >= 0) {
         const auto named = std::ranges::find(nodes, numa, &NumaNode::index);
         if (named == nodes.end()) {
-            throw Refused("this machine has no NUMA node " + std::to_string(numa) +
-                          " with memory: pass the index of a node that it has");
+            throw NotSupported("this machine has no NUMA node " + std::to_string(numa) +
+                               " with memory: pass the index of a node that it has");
         }
         return *named;
     }

@@ -16,7 +16,7 @@ using test::in_box;
 using test::in_list;
 
 std::string reason(const Transfer& transfer, const Machine& machine) {
-    return refusal(transfer, machine).value_or("");
+    return unsupported_reason(transfer, machine).value_or("");
 }
 
 TEST(Batch, TakesListsToAndFromGpus) {
@@ -98,14 +98,14 @@ TEST_F(BatchOnFake, KeepsNothingOfTheBytesThatItMovedBefore) {
     }
 }
 
-TEST_F(BatchOnFake, RefusesAViewThatLiesOtherwise) {
+TEST_F(BatchOnFake, RejectsAViewThatLiesOtherwise) {
     const Transfer transfer = in_list("batch", at("pinned", "numa:0"), at("device", "gpu:1"));
     test::Ready ready(transfer, machine);
     View source = ready.bytes.source();
     Arrangement shorter = *source.arrangement;
     --shorter.count;
     source.arrangement = &shorter;
-    EXPECT_THROW(ready.execution->start(source, ready.bytes.destination()), Refused);
+    EXPECT_THROW(ready.execution->start(source, ready.bytes.destination()), NotSupported);
 }
 
 TEST_F(BatchOnFake, SaysWhatIsTooOld) {
@@ -115,8 +115,8 @@ TEST_F(BatchOnFake, SaysWhatIsTooOld) {
     try {
         const auto execution = caller.prepare();
         FAIL() << "there is no batched copy";
-    } catch (const Refused& refused) {
-        EXPECT_NE(std::string(refused.what()).find("12.8"), std::string::npos) << refused.what();
+    } catch (const NotSupported& error) {
+        EXPECT_NE(std::string(error.what()).find("12.8"), std::string::npos) << error.what();
     }
 }
 

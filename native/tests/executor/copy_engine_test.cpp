@@ -23,7 +23,7 @@ TEST(CopyEngine, IsTimedByTheDeviceWhereATransferIsOneCall) {
     const Memory host = at("pinned", "numa:0");
     const Memory gpu = at("device", "gpu:0");
     const auto timing = [&](const Transfer& transfer) {
-        EXPECT_EQ(refusal(transfer, machine), std::nullopt) << transfer.text();
+        EXPECT_EQ(unsupported_reason(transfer, machine), std::nullopt) << transfer.text();
         return engine().timing(transfer, machine);
     };
     EXPECT_EQ(timing({{host, gpu, "copy-engine"}, 8, {}}), TimingMode::device);
@@ -40,7 +40,9 @@ TEST(CopyEngine, OffersWhatMeansSomethingInALayout) {
     const Machine machine = test::three_gpus();
     const Memory host = at("pinned", "numa:0");
     const Memory gpu = at("device", "gpu:0");
-    const auto takes = [&](const Transfer& transfer) { return !refusal(transfer, machine); };
+    const auto takes = [&](const Transfer& transfer) {
+        return !unsupported_reason(transfer, machine);
+    };
     EXPECT_TRUE(takes(with({{host, gpu, "copy-engine"}, 8, {}}, "api", "sync")));
     EXPECT_FALSE(takes(with({{host, gpu, "copy-engine"}, 8, {}}, "call", "2d")));
     EXPECT_FALSE(takes(with(in_list("copy-engine", host, gpu), "api", "sync")));
@@ -51,7 +53,7 @@ TEST(CopyEngine, OffersWhatMeansSomethingInALayout) {
 TEST(CopyEngine, LeavesWhatMovesByItselfAndFilesToOthers) {
     const Machine machine = test::three_gpus();
     const auto reason = [&](const Memory& from, const Memory& to) {
-        return refusal({{from, to, "copy-engine"}, 8, {}}, machine).value_or("");
+        return unsupported_reason({{from, to, "copy-engine"}, 8, {}}, machine).value_or("");
     };
     const Memory gpu = at("device", "gpu:0");
     EXPECT_NE(reason(at("managed", "numa:0"), gpu), "");

@@ -27,16 +27,16 @@ TEST(CpuExecutor, CopiesFromTheSideThatHasCpus) {
     EXPECT_EQ(value(copy(0, 1), "side"), "pull");
     EXPECT_EQ(value(copy(0, 2), "side"), "push");
     EXPECT_EQ(value(copy(2, 0), "side"), "pull");
-    EXPECT_FALSE(refusal(copy(0, 2), kMachine));
-    EXPECT_TRUE(refusal(copy(2, 0, {{"side", "push"}}), kMachine));
-    EXPECT_TRUE(refusal(copy(2, 2), kMachine));
+    EXPECT_FALSE(unsupported_reason(copy(0, 2), kMachine));
+    EXPECT_TRUE(unsupported_reason(copy(2, 0, {{"side", "push"}}), kMachine));
+    EXPECT_TRUE(unsupported_reason(copy(2, 2), kMachine));
 }
 
 TEST(CpuExecutor, HasNoMoreThreadsThanEitherSideHasCpus) {
-    EXPECT_FALSE(refusal(copy(0, 0, {{"threads", "6"}}), kMachine));
-    EXPECT_FALSE(refusal(copy(2, 0, {{"threads", "6"}}), kMachine));
-    EXPECT_FALSE(refusal(copy(0, 1, {{"threads", "2"}, {"side", "push"}}), kMachine));
-    EXPECT_TRUE(refusal(copy(1, 0, {{"threads", "3"}, {"side", "push"}}), kMachine));
+    EXPECT_FALSE(unsupported_reason(copy(0, 0, {{"threads", "6"}}), kMachine));
+    EXPECT_FALSE(unsupported_reason(copy(2, 0, {{"threads", "6"}}), kMachine));
+    EXPECT_FALSE(unsupported_reason(copy(0, 1, {{"threads", "2"}, {"side", "push"}}), kMachine));
+    EXPECT_TRUE(unsupported_reason(copy(1, 0, {{"threads", "3"}, {"side", "push"}}), kMachine));
 }
 
 TEST(CpuExecutor, CopiesWhetherItsThreadsWereWokenOrNot) {

@@ -108,7 +108,7 @@ TEST_P(FileIo, ReadsAFileOfSomebodyAndLeavesItAsItIs) {
     const Memory theirs = at_file("file", folder.user_file());
     const auto written = std::filesystem::last_write_time(folder.user_file());
     Transfer transfer{{theirs, kPageable, GetParam()}, ScratchFolder::kFileBytes, {}};
-    ASSERT_EQ(refusal(transfer, machine), std::nullopt);
+    ASSERT_EQ(unsupported_reason(transfer, machine), std::nullopt);
     const auto buffer =
         Memories::instance().find("file")->allocate(theirs, transfer.bytes, machine);
     const auto memory = host::page_aligned(transfer.bytes);
@@ -118,18 +118,18 @@ TEST_P(FileIo, ReadsAFileOfSomebodyAndLeavesItAsItIs) {
     EXPECT_TRUE(std::equal(content.begin(), content.end(), memory.get()));
     EXPECT_EQ(std::filesystem::last_write_time(folder.user_file()), written);
 
-    const auto reason = refusal({{kPageable, theirs, GetParam()}, 4096, {}}, machine);
+    const auto reason = unsupported_reason({{kPageable, theirs, GetParam()}, 4096, {}}, machine);
     ASSERT_TRUE(reason);
     EXPECT_NE(reason->find("only read"), std::string::npos) << *reason;
 }
 
-TEST_P(FileIo, SaysWhatASystemCallRefused) {
+TEST_P(FileIo, ReportsTheErrorOfASystemCall) {
     const Transfer transfer{{at_file("file", "scratch"), kPageable, GetParam()}, 13 * kMiB, {}};
     const auto memory = host::page_aligned(transfer.bytes);
     EXPECT_THROW(
         run(transfer, {nullptr, transfer.bytes, &transfer.path.source, nullptr, file->file(), 0},
             {memory.get(), transfer.bytes, &transfer.path.destination}),
-        Refused)
+        NotSupported)
         << "the file is shorter";
 }
 
@@ -140,10 +140,10 @@ INSTANTIATE_TEST_SUITE_P(Both, FileIo, ::testing::Values("direct-io", "buffered-
 
 std::string reason(const Memory& from, const Memory& to, const std::string& executor,
                    const Machine& machine) {
-    return refusal({{from, to, executor}, 4096, {}}, machine).value_or("");
+    return unsupported_reason({{from, to, executor}, 4096, {}}, machine).value_or("");
 }
 
-TEST(FileIoRefusals, NameWhatDoesNotFit) {
+TEST(FileIoUnsupportedReason, NameWhatDoesNotFit) {
     Machine machine{{{0, {0}}},
                     {{0, "GPU-0", -1, {}, false}},
                     {{"scratch", "/data", true, kMiB, "ext4", true},

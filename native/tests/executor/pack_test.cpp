@@ -51,20 +51,21 @@ TEST(Pack, HasThreadsWhereAHostHasAPart) {
     const Memory one = at("device", "gpu:0");
     const auto takes = [&](Transfer transfer, const char* threads) {
         transfer.parameters["threads"] = threads;
-        return !refusal(transfer, machine);
+        return !unsupported_reason(transfer, machine);
     };
     EXPECT_TRUE(takes(in_box("pack", one, at("pinned", "numa:0")), "3"));
     EXPECT_FALSE(takes(in_box("pack", one, at("pinned", "numa:0")), "4"));
     EXPECT_FALSE(takes(in_box("pack", one, one), "1"));
 }
 
-TEST(Pack, RefusesWhatIsNotItsWork) {
+TEST(Pack, RejectsWhatIsNotItsWork) {
     const Machine machine = test::three_gpus();
     const Memory host = at("pinned", "numa:0");
     const Memory gpu = at("device", "gpu:0");
-    EXPECT_NE(refusal(in_box("pack", host, host), machine), std::nullopt);
-    EXPECT_NE(refusal({{host, gpu, "pack"}, 512, {}}, machine), std::nullopt);
-    EXPECT_NE(refusal(in_box("pack", at("managed", "gpu:0"), host), machine), std::nullopt);
+    EXPECT_NE(unsupported_reason(in_box("pack", host, host), machine), std::nullopt);
+    EXPECT_NE(unsupported_reason({{host, gpu, "pack"}, 512, {}}, machine), std::nullopt);
+    EXPECT_NE(unsupported_reason(in_box("pack", at("managed", "gpu:0"), host), machine),
+              std::nullopt);
 }
 
 TEST(Pack, CountsItsStaging) {
@@ -126,7 +127,7 @@ TEST_F(PackOnFake, DoesEachStepOnce) {
 }
 
 // Contiguous bytes are neither gathered nor scattered, unless a CPU has to access them.
-TEST_F(PackOnFake, LeavesOutWhatLiesTogether) {
+TEST_F(PackOnFake, CopiesWhatLiesTogetherDirectly) {
     const Memory one = at("device", "gpu:0");
     const Memory other = at("device", "gpu:1");
     const Memory host = at("pinned", "numa:0");
@@ -153,7 +154,7 @@ TEST_F(PackOnFake, SharesTheStagingOfTheEngine) {
     Transfer large = transfer;
     large.bytes = 64UL * 8 << 18;  // twice the budget
     const auto alone = caller.executor().prepare(large, machine, caller.lanes(), caller.engine());
-    EXPECT_THROW((void)caller.prepare(), Refused);
+    EXPECT_THROW((void)caller.prepare(), NotSupported);
 }
 
 // The first lane's events include the scatter on the second GPU.

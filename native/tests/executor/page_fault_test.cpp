@@ -32,7 +32,7 @@ TEST_F(PageFaultOnFake, LeavesEveryByteAsItWas) {
     for (const auto& [from, to] : pairs) {
         for (const Transfer& transfer :
              test::few_of(test::variations(touch(from, to).path, machine))) {
-            if (refusal(transfer, machine)) continue;
+            if (unsupported_reason(transfer, machine)) continue;
             SCOPED_TRACE(transfer.text());
             const Migration move(transfer, machine, 8 * kMiB);
             for (const auto& [offset, bytes] : views) {
@@ -84,9 +84,10 @@ TEST(PageFault, HasThreadsWhereCpusTouch) {
     };
     EXPECT_EQ(threads(touch("gpu:0", "numa:0")), (std::vector<std::string>{"1", "2", "3"}));
     EXPECT_EQ(threads(touch("numa:0", "gpu:0")), std::vector<std::string>{});
-    EXPECT_TRUE(refusal(touch("gpu:0", "numa:0", {{"threads", "4"}}), machine));
-    EXPECT_EQ(refusal(touch("gpu:0", "numa:1"), machine), "no CPU of numa:1 may be used");
-    EXPECT_EQ(refusal(touch("numa:1", "gpu:0"), machine), std::nullopt);
+    EXPECT_TRUE(unsupported_reason(touch("gpu:0", "numa:0", {{"threads", "4"}}), machine));
+    EXPECT_EQ(unsupported_reason(touch("gpu:0", "numa:1"), machine),
+              "no CPU of numa:1 may be used");
+    EXPECT_EQ(unsupported_reason(touch("numa:1", "gpu:0"), machine), std::nullopt);
 }
 
 TEST(PageFault, TouchesEveryPageByDefault) {
@@ -95,17 +96,18 @@ TEST(PageFault, TouchesEveryPageByDefault) {
     const Transfer transfer = touch("numa:0", "gpu:0");
     EXPECT_EQ(parameter(executor(), transfer, machine, "stride"), page);
     EXPECT_EQ(parameter(executor(), transfer, machine, "chunk"), page);
-    EXPECT_FALSE(refusal(touch("numa:0", "gpu:0", {{"stride", "2097152"}}), machine));
-    EXPECT_TRUE(refusal(touch("numa:0", "gpu:0", {{"stride", "1"}}), machine));
+    EXPECT_FALSE(unsupported_reason(touch("numa:0", "gpu:0", {{"stride", "2097152"}}), machine));
+    EXPECT_TRUE(unsupported_reason(touch("numa:0", "gpu:0", {{"stride", "1"}}), machine));
 }
 
-TEST(PageFault, RefusesWhatWouldNotMove) {
+TEST(PageFault, RejectsWhatWouldNotMove) {
     const Machine machine{.numa = {{0, {0}}, {1, {1}}}, .gpus = {{0, "a"}}};
-    EXPECT_EQ(refusal(touch("numa:0", "gpu:0", {}, {{"advice", "preferred"}}), machine),
+    EXPECT_EQ(unsupported_reason(touch("numa:0", "gpu:0", {}, {{"advice", "preferred"}}), machine),
               "pages may stay at their preferred location when another side touches them");
-    EXPECT_EQ(refusal(touch("numa:0", "gpu:0", {}, {{"advice", "accessed-by"}}), machine),
-              std::nullopt);
-    EXPECT_EQ(refusal(touch("numa:0", "numa:1"), machine),
+    EXPECT_EQ(
+        unsupported_reason(touch("numa:0", "gpu:0", {}, {{"advice", "accessed-by"}}), machine),
+        std::nullopt);
+    EXPECT_EQ(unsupported_reason(touch("numa:0", "numa:1"), machine),
               "managed memory migrates from or to a GPU, not between NUMA nodes");
 }
 

@@ -26,7 +26,7 @@ TEST_F(PrefetchOnFake, MovesThereAndBack) {
         for (const auto& [from, to] : pairs) {
             const Transfer transfer = prefetch(from, to, {{"advice", advice}});
             SCOPED_TRACE(transfer.text());
-            ASSERT_EQ(refusal(transfer, machine), std::nullopt);
+            ASSERT_EQ(unsupported_reason(transfer, machine), std::nullopt);
             const Migration move(transfer, machine, 8 * kMiB);
             for (int round = 0; round < 2; ++round) {
                 move.restore(0, 8 * kMiB);
@@ -81,10 +81,10 @@ TEST_F(PrefetchOnFake, WaitsForItsStream) {
     EXPECT_EQ(move.at(0), location("gpu:0"));
 }
 
-TEST(Prefetch, RefusesWithAReason) {
+TEST(Prefetch, RejectsWithAReason) {
     const Machine machine{.numa = {{0, {0}}, {1, {1}}}, .gpus = {{0, "a"}, {1, "b"}}};
     const auto reason = [&](const Transfer& transfer) {
-        return refusal(transfer, machine).value_or("");
+        return unsupported_reason(transfer, machine).value_or("");
     };
     EXPECT_EQ(reason(prefetch("numa:1", "gpu:1")), "");
     EXPECT_EQ(reason(prefetch("numa:0", "numa:1")),
@@ -93,19 +93,20 @@ TEST(Prefetch, RefusesWithAReason) {
     Transfer pinned = prefetch("numa:0", "gpu:0");
     pinned.path.source.kind = "pinned";
     EXPECT_EQ(reason(pinned), "pinned memory stays where it is: only managed memory migrates");
-    EXPECT_NE(refusal(prefetch("numa:0", "gpu:0"), Machine{.numa = {{0, {0}}}, .gpus = {}}),
-              std::nullopt);
+    EXPECT_NE(
+        unsupported_reason(prefetch("numa:0", "gpu:0"), Machine{.numa = {{0, {0}}}, .gpus = {}}),
+        std::nullopt);
 }
 
 // The buffer is allocated as the source says.
 TEST(Prefetch, TakesTheAdviceOfTheSource) {
     const Machine machine{.numa = {{0, {0}}}, .gpus = {{0, "a"}}};
     Transfer transfer = prefetch("numa:0", "gpu:0", {{"advice", "preferred"}});
-    EXPECT_EQ(refusal(transfer, machine), std::nullopt);
+    EXPECT_EQ(unsupported_reason(transfer, machine), std::nullopt);
     transfer.path.destination.variant["advice"] = "preferred";
-    EXPECT_EQ(refusal(transfer, machine), std::nullopt);
+    EXPECT_EQ(unsupported_reason(transfer, machine), std::nullopt);
     transfer.path.source.variant.clear();
-    EXPECT_EQ(refusal(transfer, machine),
+    EXPECT_EQ(unsupported_reason(transfer, machine),
               "both sides are one buffer: give its advice at the source");
 }
 

@@ -59,7 +59,7 @@ TEST_F(RunsOnFake, TablesDoNotNeedTheArrangementThatTheyWereMadeOf) {
     for (std::size_t n = 0; n < offsets.size(); ++n) EXPECT_EQ(runs.offsets[n], offsets[n]);
 }
 
-TEST_F(RunsOnFake, TablesRefuseAViewThatLiesOtherwise) {
+TEST_F(RunsOnFake, TablesRejectAViewThatLiesOtherwise) {
     const Transfer transfer =
         test::in_list("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
     Arrangement arrangement = arrange(transfer, Side::source);
@@ -67,7 +67,7 @@ TEST_F(RunsOnFake, TablesRefuseAViewThatLiesOtherwise) {
     const View view{address(4096), transfer.bytes, &transfer.path.source, &arrangement};
     EXPECT_NO_THROW((void)table.of(view, view.data));
     --arrangement.count;
-    EXPECT_THROW((void)table.of(view, view.data), Refused);
+    EXPECT_THROW((void)table.of(view, view.data), NotSupported);
 }
 
 TEST(Runs, ADivisorDividesAllThatItMay) {

@@ -48,10 +48,10 @@ TEST(SmExecutor, LetsOneChooseTheSideBetweenGpusAlone) {
     const Settings pull{{"side", "pull"}};
     const Memory host = at("pinned", "numa:0");
     const Memory one = at("device", "gpu:0");
-    EXPECT_FALSE(refusal(transfer(one, at("device", "gpu:1"), pull), machine));
-    EXPECT_TRUE(refusal(transfer(host, one, pull), machine));
-    EXPECT_TRUE(refusal(transfer(one, one, pull), machine));
-    EXPECT_FALSE(refusal(transfer(host, one, {{"grid", "paper"}}), machine));
+    EXPECT_FALSE(unsupported_reason(transfer(one, at("device", "gpu:1"), pull), machine));
+    EXPECT_TRUE(unsupported_reason(transfer(host, one, pull), machine));
+    EXPECT_TRUE(unsupported_reason(transfer(one, one, pull), machine));
+    EXPECT_FALSE(unsupported_reason(transfer(host, one, {{"grid", "paper"}}), machine));
 }
 
 TEST(SmExecutor, NeedsPeerAccessBetweenGpusAlone) {
@@ -67,17 +67,17 @@ TEST(SmExecutor, LeavesMemoryOfAnotherProcessToItsOwnGpu) {
     const Memory one = at("device", "gpu:0");
     Memory foreign = at("device", "gpu:1");
     foreign.variant["from"] = "ipc";
-    EXPECT_FALSE(refusal(transfer(one, foreign), machine));
-    EXPECT_TRUE(refusal(transfer(one, foreign, {{"side", "push"}}), machine));
-    EXPECT_TRUE(refusal(transfer(foreign, one), machine));
-    EXPECT_FALSE(refusal(transfer(foreign, one, {{"side", "push"}}), machine));
+    EXPECT_FALSE(unsupported_reason(transfer(one, foreign), machine));
+    EXPECT_TRUE(unsupported_reason(transfer(one, foreign, {{"side", "push"}}), machine));
+    EXPECT_TRUE(unsupported_reason(transfer(foreign, one), machine));
+    EXPECT_FALSE(unsupported_reason(transfer(foreign, one, {{"side", "push"}}), machine));
 }
 
-TEST(SmExecutor, RefusesWhatNoKernelReaches) {
+TEST(SmExecutor, RejectsWhatNoKernelReaches) {
     Machine machine = three_gpus();
     const Memory one = at("device", "gpu:0");
     const auto reason = [&](const Memory& from, const Memory& to) {
-        return refusal(transfer(from, to), machine).value_or("");
+        return unsupported_reason(transfer(from, to), machine).value_or("");
     };
     EXPECT_EQ(reason(one, at("device", "gpu:2")),
               "gpu:0 and gpu:2 cannot access each other's memory directly");
@@ -145,11 +145,11 @@ TEST(SmExecutor, TakesListsOverAHostsLinkByAsManyBlocksAsAreAskedFor) {
     const Memory one = at("device", "gpu:0");
     const Settings two{{"blocks", "2"}};
     EXPECT_EQ(parameter(sm(), listed(host, one), machine, "blocks"), "1") << "the gentle one";
-    EXPECT_FALSE(refusal(listed(host, one, two), machine));
-    EXPECT_FALSE(refusal(listed(one, host, two), machine));
-    EXPECT_TRUE(refusal(listed(one, at("device", "gpu:1"), two), machine));
-    EXPECT_TRUE(refusal(listed(one, one, two), machine));
-    EXPECT_TRUE(refusal(transfer(host, one, two), machine)) << "of contiguous bytes";
+    EXPECT_FALSE(unsupported_reason(listed(host, one, two), machine));
+    EXPECT_FALSE(unsupported_reason(listed(one, host, two), machine));
+    EXPECT_TRUE(unsupported_reason(listed(one, at("device", "gpu:1"), two), machine));
+    EXPECT_TRUE(unsupported_reason(listed(one, one, two), machine));
+    EXPECT_TRUE(unsupported_reason(transfer(host, one, two), machine)) << "of contiguous bytes";
 }
 
 TEST(SmExecutor, CountsTheTablesOfAList) {
@@ -190,7 +190,7 @@ TEST_F(SmOnFake, MovesBoxesAndListsRunByRun) {
             Transfer t = transfer(at("pinned", "numa:0"), at("device", "gpu:0"), {{"grid", grid}});
             t.layout = layout;
             t.bytes = 48UL * 36 * 5;
-            ASSERT_EQ(refusal(t, machine), std::nullopt) << t.text();
+            ASSERT_EQ(unsupported_reason(t, machine), std::nullopt) << t.text();
             const Arrangement out = arrange(t, Side::source);
             const Arrangement in = arrange(t, Side::destination);
             const gpu::HostBuffer source(out.extent, gpu::HostUse::portable, 0);

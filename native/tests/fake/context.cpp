@@ -85,7 +85,7 @@ void Context::check(const char* call) const {
 void Context::check_device(const char* call, int device) const {
     check(call);
     if (device < 0 || device >= options()->devices) {
-        refuse_device(call);
+        reject_device(call);
     }
 }
 

@@ -55,7 +55,7 @@ void copy_peer_async(void* destination, int destination_device, const void* sour
         return bytes != 0 && (!side.on_device() || side.device != device);
     };
     if (belies(copy.to, destination_device) || belies(copy.from, source_device)) {
-        fake::refuse_device(kCall);
+        fake::reject_device(kCall);
     }
     enqueue(copy, source, effects, stream);
 }
@@ -74,7 +74,7 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
     const Effects effects = Context::instance().pass(Point::fill, kCall);
     const Side side = fake::Ranges::instance().side(destination, bytes, kCall);
     if (side.pageable() && bytes != 0) {
-        fake::refuse_value(kCall);
+        fake::reject_value(kCall);
     }
     const int device = stream.device();
     fake::thread_of(stream).enqueue([=] {

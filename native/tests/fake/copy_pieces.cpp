@@ -36,7 +36,7 @@ Copy known(const Pitched& destination, const Pitched& source, const Box& box, co
         if (box.width > side.pitch) {
             throw Error(Failure::other, call, kInvalidPitch, "cudaErrorInvalidPitchValue");
         }
-        if (box.depth > 1 && box.height > side.rows) fake::refuse_value(call);
+        if (box.depth > 1 && box.height > side.rows) fake::reject_value(call);
     }
     const auto& ranges = fake::Ranges::instance();
     const auto move = [=] {
@@ -72,7 +72,7 @@ void copy_box_peer_async(Pitched destination, int destination_device, Pitched so
     const Copy copy = known(destination, source, box, kCall);
     if (copy.bytes != 0 &&
         (copy.to.device != destination_device || copy.from.device != source_device)) {
-        fake::refuse_device(kCall);
+        fake::reject_device(kCall);
     }
     fake::enqueue(copy, effects, stream);
 }
@@ -109,7 +109,7 @@ void copy_batch_async(const std::vector<void*>& destinations,
     const Effects effects = Context::instance().pass(Point::copy, kCall, bytes);
     if (fake::is_legacy_stream(stream.handle()) || destinations.size() != count ||
         sources.size() != count || count == 0 || std::ranges::find(sizes, 0U) != sizes.end()) {
-        fake::refuse_value(kCall);
+        fake::reject_value(kCall);
     }
     const auto& ranges = fake::Ranges::instance();
     Copy copy{.bytes = bytes, .contiguous = false};

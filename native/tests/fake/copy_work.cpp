@@ -33,13 +33,13 @@ double gb_per_s(const Copy& copy, const Options& settings) {
 }
 
 // The latency between a GPU and page-locked memory on different halves of the machine.
-double far_seconds(const Copy& copy, const Options& settings) {
-    if (settings.far_seconds == 0) return 0;  // assigning blocks to halves takes time itself
+double remote_seconds(const Copy& copy, const Options& settings) {
+    if (settings.remote_seconds == 0) return 0;  // assigning blocks to halves takes time itself
     const Side& gpu = copy.to.on_device() ? copy.to : copy.from;
     const Side& host = copy.to.on_device() ? copy.from : copy.to;
     if (!gpu.on_device() || host.type != MemoryType::page_locked) return 0;
     const bool local = settings.half_of_device(gpu.device) == settings.half_of_block(host.block);
-    return local ? 0 : settings.far_seconds;
+    return local ? 0 : settings.remote_seconds;
 }
 
 enum class Blocking { none, until_taken, until_done };
@@ -72,9 +72,10 @@ void perform(const Copy& copy, const Effects& effects, const std::function<void(
     if (!context.lost()) {
         const auto settings = context.options();
         const double rate = gb_per_s(copy, *settings) * 1e9;
-        const Instant end = later(began, settings->latency_seconds + far_seconds(copy, *settings) +
-                                             effects.delay_seconds + copy.pieces_seconds +
-                                             static_cast<double>(copy.bytes) / rate);
+        const Instant end =
+            later(began, settings->latency_seconds + remote_seconds(copy, *settings) +
+                             effects.delay_seconds + copy.pieces_seconds +
+                             static_cast<double>(copy.bytes) / rate);
         move_bytes(copy, effects);
         const auto rest = std::min(copy.bytes, kTakenAlong);
         wait_until(later(end, -static_cast<double>(rest) / rate));

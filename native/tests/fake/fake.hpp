@@ -24,7 +24,7 @@
 // | h2d d2h d2d peer| GB/s            | rates of page-locked to GPU, back, within, between GPUs |
 // | staged          | GB/s            | rate with a pageable side, or peer access off           |
 // | latency         | microseconds    | added to every copy, fill and launch; 2                 |
-// | far             | MICROS@SEED     | added between page-locked memory and GPUs of the other  |
+// | remote          | MICROS@SEED     | added between page-locked memory and GPUs of the other  |
 // |                 |                 | half of them; SEED, 1 by default, deals blocks; 0       |
 // | piece           | microseconds    | added to a batched copy for each of its runs; 0.2       |
 // | event           | microseconds    | what recording an event takes of its stream; 0.5        |

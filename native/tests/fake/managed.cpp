@@ -72,7 +72,7 @@ namespace {
 
 void check_managed(const std::byte* data, std::size_t bytes, const char* call) {
     if (bytes == 0 || !fake::Ranges::instance().side(data, bytes, call).managed()) {
-        fake::refuse_value(call);
+        fake::reject_value(call);
     }
 }
 

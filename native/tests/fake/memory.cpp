@@ -136,7 +136,7 @@ void free_async(std::byte* data, const Stream& stream) {
     Context::instance().check(kCall);
     Context::instance().count(Point::call, kCall);
     if (!Ranges::instance().side(data, 1, kCall).on_device()) {
-        fake::refuse_value(kCall);
+        fake::reject_value(kCall);
     }
     fake::thread_of(stream).enqueue([data] {
         Ranges::instance().remove(data);
@@ -166,7 +166,7 @@ std::byte* device_address(std::byte* host, int device) {
     constexpr const char* kCall = "cudaHostGetDevicePointer";
     Context::instance().enter(kCall, device);
     if (Ranges::instance().side(host, 1, kCall).type != fake::MemoryType::page_locked) {
-        fake::refuse_value(kCall);
+        fake::reject_value(kCall);
     }
     return host;
 }

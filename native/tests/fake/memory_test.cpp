@@ -60,7 +60,7 @@ std::string remote_gpus(const gpu::HostBuffer& block, int devices) {
 }
 
 TEST_F(FakeMemory, ABlockIsRemoteFromTheGpusOfOneHalf) {
-    fake::configure("devices=4;far=40000@2");
+    fake::configure("devices=4;remote=40000@2");
     std::set<std::string> seen;
     for (int n = 0; n < 64 && seen.size() < 2; ++n) {  // blocks are assigned to halves at random
         seen.insert(remote_gpus(gpu::HostBuffer(64, gpu::HostUse::portable, 0), 4));

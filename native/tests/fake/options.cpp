@@ -86,10 +86,10 @@ void parse_delay(Options& options, const std::string& text) {
                                                                 : when(text.substr(at + 1))};
 }
 
-void parse_far(Options& options, const std::string& text) {
+void parse_remote(Options& options, const std::string& text) {
     const auto at = text.find('@');
-    options.far_seconds = number(text.substr(0, at)) * 1e-6;
-    if (at != std::string::npos) options.far_seed = whole(text.substr(at + 1));
+    options.remote_seconds = number(text.substr(0, at)) * 1e-6;
+    if (at != std::string::npos) options.remote_seed = whole(text.substr(at + 1));
 }
 
 void parse_pairs(Options& options, const std::string& text) {
@@ -144,7 +144,7 @@ const std::map<std::string, Setter>& setters() {
         {"peer", [](O& o, S& v) { o.peer_gb_per_s = rate(v); }},
         {"staged", [](O& o, S& v) { o.staged_gb_per_s = rate(v); }},
         {"latency", [](O& o, S& v) { o.latency_seconds = number(v) * 1e-6; }},
-        {"far", parse_far},
+        {"remote", parse_remote},
         {"event", [](O& o, S& v) { o.event_seconds = number(v) * 1e-6; }},
         {"piece", [](O& o, S& v) { o.piece_seconds = number(v) * 1e-6; }},
         {"oom_at", [](O& o, S& v) { o.out_of_memory = Strike{Point::alloc, when(v)}; }},
@@ -185,7 +185,7 @@ bool Options::peers(int from, int to) const {
 int Options::half_of_device(int device) const { return device < (devices + 1) / 2 ? 0 : 1; }
 
 int Options::half_of_block(std::size_t n) const {
-    std::seed_seq sequence{far_seed, n};
+    std::seed_seq sequence{remote_seed, n};
     return static_cast<int>(std::mt19937_64(sequence)() & 1U);
 }
 

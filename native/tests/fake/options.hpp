@@ -45,8 +45,8 @@ struct Options {
     double peer_gb_per_s = 5;
     double staged_gb_per_s = 2;
     double latency_seconds = 2e-6;
-    double far_seconds = 0;
-    std::size_t far_seed = 1;
+    double remote_seconds = 0;
+    std::size_t remote_seed = 1;
     double event_seconds = 0.5e-6;
     double piece_seconds = 0.2e-6;
 

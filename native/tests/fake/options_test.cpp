@@ -19,7 +19,7 @@ TEST(FakeOptions, ReadsEveryKindOfValue) {
     const Options options = parse_options(
         "devices=4;memory=64;no_peers=0-1,2-3;h2d=12.5;latency=7;oom_at=3;sticky=copy;"
         "hang=launch@2+;fail=event@/3;delay=0.25@4;gate=stuck;only_bytes=4096;once=/some/file;"
-        "piece=3;without=vmm,batch;far=0.5@7");
+        "piece=3;without=vmm,batch;remote=0.5@7");
     EXPECT_EQ(options.devices, 4);
     EXPECT_EQ(options.memory_bytes, std::size_t{64} << 20);
     EXPECT_FALSE(options.peers(1, 0));
@@ -36,8 +36,8 @@ TEST(FakeOptions, ReadsEveryKindOfValue) {
     EXPECT_EQ(options.only_bytes, 4096u);
     EXPECT_EQ(options.once_file, "/some/file");
     EXPECT_DOUBLE_EQ(options.piece_seconds, 3e-6);
-    EXPECT_DOUBLE_EQ(options.far_seconds, 0.5e-6);
-    EXPECT_EQ(options.far_seed, 7u);
+    EXPECT_DOUBLE_EQ(options.remote_seconds, 0.5e-6);
+    EXPECT_EQ(options.remote_seed, 7u);
     EXPECT_EQ(options.without, (std::set<std::string>{"batch", "vmm"}));
 }
 
@@ -58,7 +58,7 @@ TEST(FakeOptions, WhenStrikesAtFromOrEvery) {
 TEST(FakeOptions, NamesWhatItDoesNotUnderstand) {
     for (const char* text : {"devces=2", "devices", "devices=two", "devices=-1", "oom_at=0",
                              "oom_at=3-", "sticky=copies", "flip=launch@1", "gate=open", "h2d=0",
-                             "delay=-1", "far=1@one", "no_peers=01", "without=gpu"}) {
+                             "delay=-1", "remote=1@one", "no_peers=01", "without=gpu"}) {
         try {
             parse_options(text);
             ADD_FAILURE() << text << " was accepted";

@@ -101,7 +101,7 @@ TEST_F(FakePieces, OfPageableMemoryBlockBehindAGate) {
     stream.synchronize();
 }
 
-TEST_F(FakePieces, OutsideOfTheirArraysAreRefused) {
+TEST_F(FakePieces, OutsideOfTheirArraysAreRejected) {
     EXPECT_THROW(gpu::copy_rows_async(device_box(63), host_box(), kPiece, 2, stream), gpu::Error);
     EXPECT_THROW(gpu::copy_box_async(device_box(), host_box(), {kPiece, 5, 2}, stream), gpu::Error);
     EXPECT_THROW(gpu::copy_box_async(device_box(), host_box(), {kPiece, 4, 51}, stream),

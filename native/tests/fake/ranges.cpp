@@ -12,11 +12,11 @@ constexpr int kAlreadyRegistered = 712;
 
 }  // namespace
 
-void refuse_value(const char* call) {
+void reject_value(const char* call) {
     throw gpu::Error(gpu::Failure::other, call, kInvalidValue, "cudaErrorInvalidValue");
 }
 
-void refuse_device(const char* call) {
+void reject_device(const char* call) {
     throw gpu::Error(gpu::Failure::other, call, kInvalidDevice, "cudaErrorInvalidDevice");
 }
 
@@ -56,7 +56,7 @@ Side Ranges::side(const void* data, std::size_t bytes, const char* call) const {
         const auto& [begin, range] = *std::prev(after);
         if (address(data) + bytes <= begin + range.bytes) return range.side;
     }
-    refuse_value(call);
+    reject_value(call);
 }
 
 std::optional<Ranges::Known> Ranges::range(const void* data) const {

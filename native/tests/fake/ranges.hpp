@@ -13,8 +13,8 @@ namespace waywiser::fake {
 // The runtime's code for an invalid argument.
 inline constexpr int kInvalidValue = 1;
 // Throw the runtime's error for an invalid argument or device.
-[[noreturn]] void refuse_value(const char* call);
-[[noreturn]] void refuse_device(const char* call);
+[[noreturn]] void reject_value(const char* call);
+[[noreturn]] void reject_device(const char* call);
 
 inline std::uintptr_t address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 

@@ -22,7 +22,7 @@ void before_waiting(const char* call) {
     if (context.pass(Point::sync, call).hang) context.hang();
 }
 
-void refuse_capturing(const Stream& stream, const char* call) {
+void reject_capturing(const Stream& stream, const char* call) {
     constexpr int kCaptureUnsupported = 900;
     if (!fake::thread_of(stream).capturing()) return;
     throw Error(Failure::other, call, kCaptureUnsupported, "cudaErrorStreamCaptureUnsupported");
@@ -50,14 +50,14 @@ Stream::Stream(int device) : device_(device) {
 }
 
 void Stream::synchronize() const {
-    refuse_capturing(*this, "cudaStreamSynchronize");
+    reject_capturing(*this, "cudaStreamSynchronize");
     before_waiting("cudaStreamSynchronize");
     fake::thread_of(*this).wait_all();
     Context::instance().check("cudaStreamSynchronize");
 }
 
 bool Stream::done() const {
-    refuse_capturing(*this, "cudaStreamQuery");
+    reject_capturing(*this, "cudaStreamQuery");
     Context::instance().check("cudaStreamQuery");
     Context::instance().count(Point::query, "cudaStreamQuery");
     const bool done = fake::thread_of(*this).done();

@@ -209,7 +209,7 @@ TEST_F(FakeStream, SynchronisingADeviceWaitsForAllItsStreams) {
     EXPECT_TRUE(waiting.returns());
 }
 
-TEST_F(FakeStream, RefusesADeviceThatIsNotThere) {
+TEST_F(FakeStream, RejectsADeviceThatIsNotThere) {
     EXPECT_THROW(Stream(2), gpu::Error);
     EXPECT_THROW(Stream(-1), gpu::Error);
     EXPECT_THROW(Event(2), gpu::Error);

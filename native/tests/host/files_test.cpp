@@ -48,14 +48,14 @@ TEST(ScratchFiles, LeaveSpaceToOthers) {
     try {
         scratch_file(folder.path(), available + (std::size_t{1} << 30));
         FAIL() << "the disk would have been filled";
-    } catch (const Refused& refused) {
-        EXPECT_NE(std::string(refused.what()).find("leave others too little"), std::string::npos);
+    } catch (const NotSupported& error) {
+        EXPECT_NE(std::string(error.what()).find("leave others too little"), std::string::npos);
     }
 }
 
-TEST(ScratchFiles, AreRefusedWhereNobodyMayWrite) {
-    EXPECT_THROW(scratch_file("/proc/self", 4096), Refused);
-    EXPECT_THROW(scratch_file("/nowhere/at/all", 4096), Refused);
+TEST(ScratchFiles, AreRejectedWhereNobodyMayWrite) {
+    EXPECT_THROW(scratch_file("/proc/self", 4096), NotSupported);
+    EXPECT_THROW(scratch_file("/nowhere/at/all", 4096), NotSupported);
 }
 
 TEST(ReadableFiles, AreOrdinaryOnes) {
@@ -65,7 +65,7 @@ TEST(ReadableFiles, AreOrdinaryOnes) {
     EXPECT_EQ(file_bytes(readable_file(folder.user_file()).get()), ScratchFolder::kFileBytes);
     for (const std::string& path :
          {pipe_name, folder.path(), std::string("/dev/null"), folder.path() + "/missing"}) {
-        EXPECT_THROW(readable_file(path), Refused) << path;
+        EXPECT_THROW(readable_file(path), NotSupported) << path;
     }
 }
 
@@ -73,7 +73,7 @@ TEST(ReadableFiles, CannotBeWritten) {
     const ScratchFolder folder;
     const Descriptor file = readable_file(folder.user_file());
     const std::byte one{};
-    EXPECT_THROW(write_fully(file.get(), &one, 1, 0), Refused);
+    EXPECT_THROW(write_fully(file.get(), &one, 1, 0), NotSupported);
 }
 
 TEST(Reading, BeyondTheEndIsAnError) {
@@ -81,7 +81,7 @@ TEST(Reading, BeyondTheEndIsAnError) {
     const Descriptor file = readable_file(folder.user_file());
     std::byte bytes[64];
     EXPECT_THROW(read_fully(file.get(), bytes, sizeof bytes, ScratchFolder::kFileBytes - 8),
-                 Refused);
+                 NotSupported);
 }
 
 TEST(PageCache, IsWarmedAndEvicted) {
@@ -94,8 +94,8 @@ TEST(PageCache, IsWarmedAndEvicted) {
     ASSERT_EQ(cached_bytes(file.get(), 0, kBytes), kBytes);
     try {
         evict(file.get(), 0, kBytes);
-    } catch (const Refused& refused) {
-        GTEST_SKIP() << folder.path() << ": " << refused.what();
+    } catch (const NotSupported& error) {
+        GTEST_SKIP() << folder.path() << ": " << error.what();
     }
     EXPECT_LE(*cached_bytes(file.get(), 0, kBytes), kBytes / 50);
     warm(file.get(), 0, kBytes);
@@ -107,7 +107,7 @@ TEST(PageCache, OfAFileSystemInMemoryCannotBeEvicted) {
     constexpr std::size_t kBytes = 1 << 20;
     const Descriptor file = scratch_file("/dev/shm", kBytes);
     write_fully(file.get(), test::sequence(kBytes, 3).data(), kBytes, 0);
-    EXPECT_THROW(evict(file.get(), 0, kBytes), Refused);
+    EXPECT_THROW(evict(file.get(), 0, kBytes), NotSupported);
 }
 
 }  // namespace

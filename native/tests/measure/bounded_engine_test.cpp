@@ -66,12 +66,12 @@ TEST_F(BoundedEngineTest, StagingOnRelaysCounts) {
     EXPECT_EQ(engine.options().relay_bytes, 2 * kMiB);
 }
 
-TEST_F(BoundedEngineTest, ASessionKeepsItsBoundWithStagedCopiesAndRefusesWhatExceedsIt) {
+TEST_F(BoundedEngineTest, ASessionKeepsItsBoundWithStagedCopiesAndRejectsWhatExceedsIt) {
     options.memory_bytes = 32 * kMiB;
     expect_valid(measure(staged(8 * kMiB)), 1);
     expect_valid(measure(to_gpu(16 * kMiB)), 1);
     expect_valid(measure(relayed(8 * kMiB)), 1);
-    EXPECT_THROW(measure(staged(16 * kMiB)), Refused);
+    EXPECT_THROW(measure(staged(16 * kMiB)), NotSupported);
     expect_valid(measure(staged(15 * kMiB)), 1);
 }
 

@@ -118,23 +118,23 @@ TEST_F(BufferPlans, SharesTheBuffersOfOneMemoryOnOneSide) {
     EXPECT_EQ(strides, std::set<std::size_t>{12288}) << "slices of one buffer would overlap";
 }
 
-TEST_F(BufferPlans, RefusesToShareWhatLiesDifferently) {
+TEST_F(BufferPlans, RejectsToShareWhatLiesDifferently) {
     const Memory here = at("pageable", 0);
-    const auto refused = [&](std::vector<Transfer> transfers, bool shared = true) {
+    const auto rejectd = [&](std::vector<Transfer> transfers, bool shared = true) {
         Request asked = request(std::move(transfers));
         asked.shared = shared;
-        return sharing_refusal(asked, kMachine).has_value();
+        return sharing_unsupported_reason(asked, kMachine).has_value();
     };
     const Transfer plain = transfer(here, here, 5120);
     const Transfer pieces = transfer(here, here, 5120, "cpu", list("512"));
     const Transfer fewer = transfer(here, here, 512, "cpu", list("512"));
     const Transfer in_place = transfer(here, at("pageable", 1), 5120, test::kTurner);
-    EXPECT_FALSE(refused({plain, plain}));
-    EXPECT_FALSE(refused({pieces, pieces}));
-    EXPECT_TRUE(refused({plain, pieces}));
-    EXPECT_TRUE(refused({pieces, fewer}));
-    EXPECT_TRUE(refused({in_place, in_place}));
-    EXPECT_FALSE(refused({plain, pieces, fewer, in_place}, false));
+    EXPECT_FALSE(rejectd({plain, plain}));
+    EXPECT_FALSE(rejectd({pieces, pieces}));
+    EXPECT_TRUE(rejectd({plain, pieces}));
+    EXPECT_TRUE(rejectd({pieces, fewer}));
+    EXPECT_TRUE(rejectd({in_place, in_place}));
+    EXPECT_FALSE(rejectd({plain, pieces, fewer, in_place}, false));
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ TEST_F(Buffers, AreFreedForOthersWithinTheLimit) {
     EXPECT_EQ(pool.bytes(), 6 * kMiB);
     EXPECT_LE(pool.peak_bytes(), 10 * kMiB);
     EXPECT_EQ(fake::live().device_buffers, 1u);
-    EXPECT_THROW(pool.take(device, 5 * kMiB), Refused);
-    EXPECT_THROW(pool.take(device, 11 * kMiB), Refused);
+    EXPECT_THROW(pool.take(device, 5 * kMiB), NotSupported);
+    EXPECT_THROW(pool.take(device, 11 * kMiB), NotSupported);
     EXPECT_NO_THROW(pool.take(device, 4 * kMiB));
 }
 
@@ -58,7 +58,7 @@ TEST_F(Buffers, LeftByALargeWorkloadAreFreedForAnySmallerOne) {
     BufferPool pool(machine, 10 * kMiB);
     pool.take(device, 9 * kMiB);
     EXPECT_EQ(pool.take({{device, 2 * kMiB}, {device, 2 * kMiB}, {other, 6 * kMiB}}).size(), 3u);
-    EXPECT_THROW(pool.take({{device, 5 * kMiB}, {other, 6 * kMiB}}), Refused);
+    EXPECT_THROW(pool.take({{device, 5 * kMiB}, {other, 6 * kMiB}}), NotSupported);
 }
 
 TEST_F(Buffers, LeaveTheLargerOneToWhoNeedsIt) {

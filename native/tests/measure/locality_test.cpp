@@ -66,14 +66,14 @@ TEST_F(Locality, TimesLoadsOfEachCpuInEachSweep) {
     }
 }
 
-TEST_F(Locality, OfMemoryThatIsNotThereIsRefused) {
+TEST_F(Locality, OfMemoryThatIsNotThereIsRejected) {
     const Machine machine = test::this_machine();
     Streams streams;
     LocalityRequest asked = request(machine, "pinned");
     asked.memory.place.index = 99;
-    EXPECT_THROW((void)locality(asked, machine, streams), Refused);
+    EXPECT_THROW((void)locality(asked, machine, streams), NotSupported);
     asked.memory = {"butter", asked.memory.place, {}};
-    EXPECT_THROW((void)locality(asked, machine, streams), Refused);
+    EXPECT_THROW((void)locality(asked, machine, streams), NotSupported);
 }
 
 TEST_F(Locality, OfABufferIsTakenOnce) {

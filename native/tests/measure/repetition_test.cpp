@@ -80,7 +80,7 @@ TEST_F(Repetition, SharesOneBufferWhereAsked) {
     asked.cache = Cache::flushed;
     EXPECT_GT(measure(asked).samples.size(), 0u);
     asked.transfers.back().layout = {Layout::Kind::list, {{"piece", "512"}}};
-    EXPECT_THROW(measure(asked), Refused);
+    EXPECT_THROW(measure(asked), NotSupported);
 }
 
 }  // namespace

@@ -13,13 +13,14 @@ namespace {
 
 using test::failure;
 
-TEST_F(SessionTest, RefusesWhatItCannotMeasure) {
-    EXPECT_THROW(measure({.transfers = {}, .rule = kQuick}), Refused);
-    EXPECT_THROW(measure(to_gpu(0)), Refused);
+TEST_F(SessionTest, RejectsWhatItCannotMeasure) {
+    EXPECT_THROW(measure({.transfers = {}, .rule = kQuick}), NotSupported);
+    EXPECT_THROW(measure(to_gpu(0)), NotSupported);
     EXPECT_THROW(measure(request("bubble", "numa:0", "device", "gpu:0", "copy-engine", 8)),
-                 Refused);
-    EXPECT_THROW(measure(request("device", "gpu:9", "device", "gpu:0", "copy-engine", 8)), Refused);
-    EXPECT_THROW(measure(to_gpu(1024 * kMiB)), Refused) << "more than the memory allowed";
+                 NotSupported);
+    EXPECT_THROW(measure(request("device", "gpu:9", "device", "gpu:0", "copy-engine", 8)),
+                 NotSupported);
+    EXPECT_THROW(measure(to_gpu(1024 * kMiB)), NotSupported) << "more than the memory allowed";
     expect_valid(measure(to_gpu(64)), 1);
 }
 

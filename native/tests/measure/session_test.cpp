@@ -111,14 +111,14 @@ TEST_F(SessionTest, MeasuresBetweenGpusWithAndWithoutPeerAccess) {
     const Outcome on = measure(peer(kMiB, "on"));
     expect_valid(on, 1);
     EXPECT_EQ(on.mode, TimingMode::device);
-    EXPECT_THROW(measure(peer(kMiB, "off")), Refused);
+    EXPECT_THROW(measure(peer(kMiB, "off")), NotSupported);
     session.reset();
     fake::reset();
     options.peer_access = false;
     const Outcome off = measure(peer(kMiB, "off"));
     expect_valid(off, 1);
     EXPECT_EQ(off.mode, TimingMode::host);
-    EXPECT_THROW(measure(peer(kMiB, "on")), Refused);
+    EXPECT_THROW(measure(peer(kMiB, "on")), NotSupported);
 }
 
 TEST_F(SessionTest, StartsOpposingAndConcurrentTransfersTogether) {
@@ -187,7 +187,7 @@ TEST_F(SessionTest, MeasuresTheEmptyInterval) {
     for (const Sample& sample : outcome.samples) EXPECT_GT(sample.span, 0);
     EXPECT_THROW(measure({.operation = OperationCall{"empty-interval", Place::parse("gpu:7"), {}},
                           .rule = kQuick}),
-                 Refused);
+                 NotSupported);
 }
 
 TEST_F(SessionTest, KnowsEveryCacheState) {

@@ -46,7 +46,7 @@ TEST(FileMemory, TakesNoMoreThanThePlaceAllowsToAllTogether) {
         const Memory memory = at_file(name, "scratch");
         EXPECT_EQ(kind(name).most_bytes(memory, machine), ScratchFolder::kScratchBytes);
         auto first = kind(name).allocate(memory, 24 * kMiB, machine);
-        EXPECT_THROW((void)kind(name).allocate(memory, 9 * kMiB, machine), Refused);
+        EXPECT_THROW((void)kind(name).allocate(memory, 9 * kMiB, machine), NotSupported);
         EXPECT_NO_THROW((void)kind(name).allocate(memory, 8 * kMiB, machine));
         first.reset();
         EXPECT_NO_THROW((void)kind(name).allocate(memory, 24 * kMiB, machine));
@@ -60,8 +60,8 @@ TEST(FileMemory, OfAnExistingFileIsNoLargerThanTheFile) {
         try {
             (void)kind(name).allocate(memory, ScratchFolder::kFileBytes + 1, folder.machine());
             FAIL() << name;
-        } catch (const Refused& refused) {
-            EXPECT_NE(std::string(refused.what()).find(folder.user_file()), std::string::npos);
+        } catch (const NotSupported& error) {
+            EXPECT_NE(std::string(error.what()).find(folder.user_file()), std::string::npos);
         }
     }
 }
@@ -78,8 +78,8 @@ TEST(FileMemory, LeavesFilesOfOthersAsTheyAre) {
                                                         2 * kMiB, folder.machine());
                 try {
                     buffer->restore(kMiB);
-                } catch (const Refused& refused) {
-                    EXPECT_STREQ(state, "cold") << refused.what();
+                } catch (const NotSupported& error) {
+                    EXPECT_STREQ(state, "cold") << error.what();
                 }
             }
         }
@@ -117,8 +117,8 @@ TEST(MappedMemory, ComesBackFromTheDiskAfterItWasCold) {
     std::copy(sent.begin(), sent.end(), buffer->data());
     try {
         buffer->restore(kMiB);
-    } catch (const Refused& refused) {
-        GTEST_SKIP() << folder.path() << ": " << refused.what();
+    } catch (const NotSupported& error) {
+        GTEST_SKIP() << folder.path() << ": " << error.what();
     }
     EXPECT_TRUE(std::equal(sent.begin(), sent.end(), buffer->data()));
 }
@@ -132,8 +132,8 @@ TEST(FileMemory, IsColdAlsoWhileAnotherBufferMapsTheFile) {
     const auto file = kind("file").allocate(at_file("file", folder.user_file()), kMiB, machine);
     try {
         host::evict(host::scratch_file(folder.path(), kMiB).get(), 0, kMiB);
-    } catch (const Refused& refused) {
-        GTEST_SKIP() << folder.path() << ": " << refused.what();
+    } catch (const NotSupported& error) {
+        GTEST_SKIP() << folder.path() << ": " << error.what();
     }
     EXPECT_NO_THROW(file->restore(kMiB));
     const auto sent = test::sequence(kMiB, 11);
@@ -142,10 +142,12 @@ TEST(FileMemory, IsColdAlsoWhileAnotherBufferMapsTheFile) {
 
 TEST(FileMemory, OfAFileSystemInMemoryIsNeverCold) {
     const Machine machine{{}, {}, {{"tmpfs", "/dev/shm", true, kMiB, "tmpfs", false}}};
-    EXPECT_TRUE(kind("file").refusal(at_file("file", "tmpfs"), machine));
-    EXPECT_FALSE(kind("file").refusal(at_file("file", "tmpfs", {{"state", "warm"}}), machine));
-    EXPECT_TRUE(kind("mapped").refusal(at_file("mapped", "tmpfs", {{"state", "cold"}}), machine));
-    EXPECT_FALSE(kind("mapped").refusal(at_file("mapped", "tmpfs"), machine));
+    EXPECT_TRUE(kind("file").unsupported_reason(at_file("file", "tmpfs"), machine));
+    EXPECT_FALSE(
+        kind("file").unsupported_reason(at_file("file", "tmpfs", {{"state", "warm"}}), machine));
+    EXPECT_TRUE(kind("mapped").unsupported_reason(at_file("mapped", "tmpfs", {{"state", "cold"}}),
+                                                  machine));
+    EXPECT_FALSE(kind("mapped").unsupported_reason(at_file("mapped", "tmpfs"), machine));
 }
 
 }  // namespace

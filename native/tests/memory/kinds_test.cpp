@@ -72,13 +72,13 @@ Memory memory_from(const std::string& kind, const std::string& place, const std:
 
 Memory device_memory(const std::string& from) { return memory_from("device", "gpu:0", from); }
 
-TEST_F(MemoryKinds, DeviceMemoryThatTheDeviceHasNotIsRefused) {
+TEST_F(MemoryKinds, DeviceMemoryThatTheDeviceHasNotIsRejected) {
     fake::configure("without=pool,vmm,ipc");
     const auto reason = [&](const std::string& from) -> std::string {
         try {
             allocate(device_memory(from), kMiB, machine);
-        } catch (const Refused& refused) {
-            return refused.what();
+        } catch (const NotSupported& error) {
+            return error.what();
         }
         return "";
     };
@@ -111,7 +111,7 @@ TEST_F(MemoryKinds, PageLockedMemoryComesFromWhereItSays) {
     EXPECT_EQ(live("host-alloc").host_buffers, 1u);
     Memory both = memory_from("pinned", "numa:0", "host-alloc");
     both.variant["pages"] = "huge";
-    EXPECT_EQ(Memories::instance().find("pinned")->refusal(both, machine),
+    EXPECT_EQ(Memories::instance().find("pinned")->unsupported_reason(both, machine),
               "the runtime chooses the pages of what it allocates itself");
     EXPECT_EQ(fake::live().host_buffers, 0u);
 }
@@ -120,7 +120,8 @@ TEST_F(MemoryKinds, WhatTheRuntimeAllocatesNeedsACpuOfTheNode) {
     Machine bare = machine;
     bare.numa.front().cpus.clear();
     const auto reason = [&](const std::string& kind, const std::string& from) {
-        return Memories::instance().find(kind)->refusal(memory_from(kind, "numa:0", from), bare);
+        return Memories::instance().find(kind)->unsupported_reason(
+            memory_from(kind, "numa:0", from), bare);
     };
     const std::string none =
         "no CPU of numa:0 may be used, and what the runtime allocates lies where the allocating "
@@ -152,7 +153,7 @@ TEST_F(MemoryKinds, AreVariedAsTheySay) {
             for (const std::string& choice : parameter.choices) {
                 Memory variant = memory;
                 variant.variant[parameter.name] = choice;
-                if (const auto reason = kind.refusal(variant, machine)) {
+                if (const auto reason = kind.unsupported_reason(variant, machine)) {
                     EXPECT_NE(*reason, "") << variant.text();
                 } else {
                     SCOPED_TRACE(variant.text());

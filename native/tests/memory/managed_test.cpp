@@ -59,8 +59,8 @@ TEST_F(ManagedMemoryOnFake, NeverExceedsTheFreeMemoryOfAnyGpu) {
     try {
         std::ignore = allocate("gpu:0", 32 * kMiB);
         FAIL() << "more than gpu:1 has free";
-    } catch (const Refused& refused) {
-        const std::string text = refused.what();
+    } catch (const NotSupported& error) {
+        const std::string text = error.what();
         EXPECT_NE(text.find("32 MiB free on gpu:1"), std::string::npos) << text;
         EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     }
@@ -71,7 +71,7 @@ TEST_F(ManagedMemoryOnFake, NeverExceedsTheFreeMemoryOfAnyGpu) {
 TEST_F(ManagedMemoryOnFake, CountsWhatIsHeldAlready) {
     fake::configure("memory=64");
     const auto held = allocate("numa:0", 30 * kMiB);
-    EXPECT_THROW((void)allocate("numa:0", 34 * kMiB), Refused);
+    EXPECT_THROW((void)allocate("numa:0", 34 * kMiB), NotSupported);
     EXPECT_NO_THROW((void)allocate("numa:0", 16 * kMiB));
 }
 
@@ -89,9 +89,10 @@ TEST_F(ManagedMemoryOnFake, IsServedByWhatMovesItInPlaceAlone) {
     for (const auto& executor : Executors::instance().entries()) {
         const std::string& name = executor->info().name;
         const bool moves = name == "prefetch" || name == "page-fault";
-        EXPECT_EQ(!refusal(Transfer{{here, there, name}, 4096, {}}, machine), moves) << name;
-        EXPECT_TRUE(refusal(Transfer{{here, device, name}, 4096, {}}, machine)) << name;
-        EXPECT_TRUE(refusal(Transfer{{device, here, name}, 4096, {}}, machine)) << name;
+        EXPECT_EQ(!unsupported_reason(Transfer{{here, there, name}, 4096, {}}, machine), moves)
+            << name;
+        EXPECT_TRUE(unsupported_reason(Transfer{{here, device, name}, 4096, {}}, machine)) << name;
+        EXPECT_TRUE(unsupported_reason(Transfer{{device, here, name}, 4096, {}}, machine)) << name;
     }
 }
 

@@ -32,9 +32,10 @@ protected:
     std::unique_ptr<Session> session = std::make_unique<Session>(machine, SessionOptions{});
 };
 
-TEST_F(OperationsTest, AreRefusedWithAReasonWhereTheyCannotBe) {
+TEST_F(OperationsTest, AreRejectedWithAReasonWhereTheyCannotBe) {
     const auto reason = [&](const char* name, const char* place, const Settings& settings = {}) {
-        return refusal(OperationCall{name, Place::parse(place), settings}, machine).value_or("");
+        return unsupported_reason(OperationCall{name, Place::parse(place), settings}, machine)
+            .value_or("");
     };
     EXPECT_EQ(reason("levitate", "gpu:0"), "there is no operation 'levitate'");
     EXPECT_EQ(reason("malloc", "gpu:0"), "malloc is not performed at gpu:0");
@@ -44,14 +45,14 @@ TEST_F(OperationsTest, AreRefusedWithAReasonWhereTheyCannotBe) {
     EXPECT_THROW(
         session->measure(
             {.operation = OperationCall{"malloc", Place::parse("gpu:0"), {}}, .rule = kQuick}, {}),
-        Refused);
+        NotSupported);
 }
 
 TEST_F(OperationsTest, ALockedPageNeedsAGpu) {
     Machine without = machine;
     without.gpus.clear();
     const OperationCall call{"host-register", node(), {}};
-    EXPECT_NE(refusal(call, without), std::nullopt);
+    EXPECT_NE(unsupported_reason(call, without), std::nullopt);
 }
 
 // A node with only memory, or one without CPUs in the cpuset: other CPUs must not replace its own.
@@ -59,15 +60,16 @@ TEST_F(OperationsTest, OfANodeArePerformedByItsCpus) {
     Machine lame = machine;
     lame.numa.front().cpus.clear();
     for (const char* name : {"core-latency", "malloc-touch", "host-register"}) {
-        EXPECT_EQ(refusal(OperationCall{name, node(), {}}, machine), std::nullopt) << name;
-        EXPECT_EQ(refusal(OperationCall{name, node(), {}}, lame),
+        EXPECT_EQ(unsupported_reason(OperationCall{name, node(), {}}, machine), std::nullopt)
+            << name;
+        EXPECT_EQ(unsupported_reason(OperationCall{name, node(), {}}, lame),
                   "no CPU of " + node().text() + " may be used");
     }
 }
 
 TEST_F(OperationsTest, MemoryOfAPeerIsOnlyThereWhereItIsReached) {
     const auto reason = [&](const char* name, const Settings& settings) {
-        return refusal(OperationCall{name, Place::parse("gpu:0"), settings}, machine);
+        return unsupported_reason(OperationCall{name, Place::parse("gpu:0"), settings}, machine);
     };
     EXPECT_EQ(reason("sm-latency", {{"memory", "gpu:1"}}), std::nullopt);
     EXPECT_EQ(reason("system-atomic", {{"on", "gpu:1"}}), std::nullopt);
@@ -82,10 +84,10 @@ TEST_F(OperationsTest, LoadsReadWhatTheRuntimeAllocatesOnTheHost) {
             "sm-latency", Place::parse("gpu:0"), {{"bytes", "2097152"}, {"memory", memory}}};
     };
     const OperationCall allocated = call("host-alloc:" + std::to_string(node().index));
-    EXPECT_EQ(refusal(allocated, machine), std::nullopt);
+    EXPECT_EQ(unsupported_reason(allocated, machine), std::nullopt);
     EXPECT_GT(session->measure({.operation = allocated, .rule = kQuick}, {}).samples.size(), 0);
-    EXPECT_NE(refusal(call("host-alloc:x"), machine), std::nullopt);
-    EXPECT_NE(refusal(call("host-alloc:99"), machine), std::nullopt);
+    EXPECT_NE(unsupported_reason(call("host-alloc:x"), machine), std::nullopt);
+    EXPECT_NE(unsupported_reason(call("host-alloc:99"), machine), std::nullopt);
 }
 
 TEST_F(OperationsTest, AProcessWithoutPeerAccessStaysSo) {
@@ -94,7 +96,7 @@ TEST_F(OperationsTest, AProcessWithoutPeerAccessStaysSo) {
     OperationCall remote = local;
     remote.parameters["memory"] = "gpu:1";
     EXPECT_NO_THROW(session->measure({.operation = local, .rule = kQuick}, {}));
-    EXPECT_THROW(session->measure({.operation = remote, .rule = kQuick}, {}), Refused);
+    EXPECT_THROW(session->measure({.operation = remote, .rule = kQuick}, {}), NotSupported);
 }
 
 TEST_F(OperationsTest, ErrorsOfTheDeviceAreReported) {
@@ -167,10 +169,10 @@ TEST_F(OperationsTest, ALostContextIsReported) {
     fake::reset();
 }
 
-TEST_F(OperationsTest, AddsThatGetLostAreRefused) {
+TEST_F(OperationsTest, AddsThatGetLostAreRejected) {
     fake::configure("drop=copy@1");  // the copied result differs from the count
     const OperationCall call{"system-atomic", Place::parse("gpu:0"), {}};
-    EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), Refused);
+    EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), NotSupported);
     fake::reset();
 }
 
@@ -188,7 +190,7 @@ TEST_F(OperationsTest, AListOfPagesHasToFitTheGpu) {
     for (const char* place : {"gpu:0", "numa:0"}) {
         OperationCall call{"page-fault-latency", Place::parse(place), {}};
         if (call.place.kind == Place::Kind::numa) call.place = node();
-        EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), Refused);
+        EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), NotSupported);
     }
     fake::reset();
 }
@@ -197,7 +199,8 @@ TEST_F(OperationsTest, PagesComeFromAnotherPlace) {
     Machine alone = machine;
     alone.gpus.resize(1);
     const auto reason = [&](const Place& place, const Settings& settings) {
-        return refusal(OperationCall{"page-fault-latency", place, settings}, alone).value_or("");
+        return unsupported_reason(OperationCall{"page-fault-latency", place, settings}, alone)
+            .value_or("");
     };
     EXPECT_EQ(reason(Place::parse("gpu:0"), {}), "");
     EXPECT_EQ(reason(node(), {{"from", "gpu:0"}}), "");
@@ -209,12 +212,13 @@ TEST_F(OperationsTest, PagesComeFromAnotherPlace) {
 
 TEST_F(OperationsTest, TwoCoresAreNeededToHandALineOver) {
     machine.numa = {{0, {3}}};
-    EXPECT_NE(refusal(OperationCall{"core-to-core", Place::parse("numa:0"), {}}, machine),
-              std::nullopt);
-    machine.numa.push_back({1, {4}});
-    EXPECT_EQ(
-        refusal(OperationCall{"core-to-core", Place::parse("numa:0"), {{"to", "1"}}}, machine),
+    EXPECT_NE(
+        unsupported_reason(OperationCall{"core-to-core", Place::parse("numa:0"), {}}, machine),
         std::nullopt);
+    machine.numa.push_back({1, {4}});
+    EXPECT_EQ(unsupported_reason(
+                  OperationCall{"core-to-core", Place::parse("numa:0"), {{"to", "1"}}}, machine),
+              std::nullopt);
 }
 
 TEST_F(OperationsTest, ACacheAnswersSoonerThanMemory) {

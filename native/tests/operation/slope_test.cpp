@@ -43,8 +43,8 @@ TEST(SlopeTest, WalksAgainWhereTheShorterWalkWasDelayed) {
     EXPECT_NEAR(measured, 10e-6, 1e-12);
 }
 
-TEST(SlopeTest, RefusesAWalkThatTakesNoTime) {
-    EXPECT_THROW(slope([] { return Walks{1e-6, 1e-6}; }), Refused);
+TEST(SlopeTest, RejectsAWalkThatTakesNoTime) {
+    EXPECT_THROW(slope([] { return Walks{1e-6, 1e-6}; }), NotSupported);
 }
 
 }  // namespace

@@ -145,14 +145,14 @@ TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
         const rlimit none{.rlim_cur = 1, .rlim_max = 1};
         setrlimit(RLIMIT_NPROC, &none);
         Engine own(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
-        bool refused = false;
+        bool rejectd = false;
         try {
             own.start(std::make_shared<Job>(0, 1, 1));
         } catch (const std::system_error&) {
-            refused = true;
+            rejectd = true;
         }
         const sigset_t now = blocked_signals();
-        if (!refused) std::_Exit(3);
+        if (!rejectd) std::_Exit(3);
         std::_Exit(sigismember(&now, SIGINT) == 0 ? 0 : 2);
     };
     EXPECT_EXIT(attempt(), ::testing::ExitedWithCode(0), "");

@@ -55,13 +55,13 @@ TEST_F(FileCalls, NameADescriptorThatIsNotOpen) {
          [&] { context.write(kClosed, 0, data.data(), data.size()); });
 }
 
-TEST_F(FileCalls, RefuseOffsetsThatNoFileHas) {
+TEST_F(FileCalls, RejectOffsetsThatNoFileHas) {
     Context context;
     std::vector<std::byte> data(4 * kMiB, std::byte{1});
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     for (const std::uint64_t offset :
          {most, most - kMiB, most + 1, std::numeric_limits<std::uint64_t>::max() - kMiB}) {
-        const auto refused = [&](auto call) {
+        const auto rejectd = [&](auto call) {
             try {
                 call();
                 ADD_FAILURE() << offset;
@@ -70,9 +70,9 @@ TEST_F(FileCalls, RefuseOffsetsThatNoFileHas) {
                 EXPECT_NE(std::string(error.what()).find("2^63"), std::string::npos);
             }
         };
-        refused([&] { context.write(file_, offset, data.data(), data.size()); });
-        refused([&] { context.read(file_, offset, data.data(), data.size()); });
-        refused([&] {
+        rejectd([&] { context.write(file_, offset, data.data(), data.size()); });
+        rejectd([&] { context.read(file_, offset, data.data(), data.size()); });
+        rejectd([&] {
             const auto transfer = context.write_async(file_, offset, data.data(), data.size());
             transfer.result();
         });

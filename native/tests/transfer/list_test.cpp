@@ -36,7 +36,7 @@ CopyList list_of_pieces(const std::vector<Piece>& pieces) {
     return list_of(to, from, sizes);
 }
 
-TEST(CopyLists, LeaveOutEmptyPiecesAndMergeNeighbours) {
+TEST(CopyLists, SkipEmptyPiecesAndMergeNeighbours) {
     const CopyList list = list_of_pieces({{at(0x1000), at(0x9000), 16},
                                           {nullptr, nullptr, 0},
                                           {at(0x1010), at(0x9010), 16},
@@ -51,7 +51,7 @@ TEST(CopyLists, LeaveOutEmptyPiecesAndMergeNeighbours) {
     EXPECT_EQ(common_run(list.pieces), 16U);
 }
 
-TEST(CopyLists, RefuseOverlaps) {
+TEST(CopyLists, RejectOverlaps) {
     // Destinations that overlap, a source in a destination, a destination in a source, and one that
     // overlaps only an earlier source, which is longer.
     EXPECT_THROW(list_of_pieces({{at(0x1000), at(0x9000), 32}, {at(0x101f), at(0xa000), 16}}),
@@ -85,7 +85,7 @@ bool overlap_by_pairs(const std::vector<Piece>& pieces) {
 
 TEST(CopyLists, FindEveryOverlap) {
     std::minstd_rand random(3);
-    std::size_t refused = 0;
+    std::size_t rejectd = 0;
     constexpr std::size_t kCases = 20000;
     for (std::size_t i = 0; i < kCases; ++i) {
         std::vector<Piece> pieces(1 + random() % 5);
@@ -99,10 +99,10 @@ TEST(CopyLists, FindEveryOverlap) {
             said = true;
         }
         ASSERT_EQ(said, overlap_by_pairs(pieces)) << "case " << i;
-        refused += said ? 1 : 0;
+        rejectd += said ? 1 : 0;
     }
-    EXPECT_GT(refused, kCases / 10);
-    EXPECT_LT(refused, kCases * 9 / 10);
+    EXPECT_GT(rejectd, kCases / 10);
+    EXPECT_LT(rejectd, kCases * 9 / 10);
 }
 
 TEST(CopyLists, CheckBlocks) {

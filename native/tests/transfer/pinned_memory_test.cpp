@@ -23,7 +23,7 @@ protected:
     }
 };
 
-TEST_F(PinnedMemoryOfPrograms, IsRefusedWhereThereIsTooLittle) {
+TEST_F(PinnedMemoryOfPrograms, IsRejectedWhereThereIsTooLittle) {
     constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
     for (const std::size_t bytes : {kMost, kMost / 2, std::size_t{1} << 50}) {
         EXPECT_THROW(pinned_allocate(bytes, -1), std::bad_alloc) << bytes;

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.words import Memory, Value
+from waywiser.words import Memory, Transfer, Value
 
 PathClass = Literal["", "host", "gpu", "unified", "file"]
 """Paths within the host, with a GPU at an end, of unified memory, and of files; empty for none."""
@@ -41,6 +41,29 @@ class Alternative(Value, frozen=True, forbid_unknown_fields=False):
     """Asked only of paths with memory of the host at an end."""
 
 
+class Call(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
+    """A call with which a program makes a transfer like that of an executor."""
+
+    text: str
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    """The call makes only transfers with these settings, which are not shown."""
+    between: tuple[str, ...] = ()
+    """Kinds of the places of source and destination; empty for any."""
+    two_places: bool = False
+    """The call makes no transfer within one place."""
+    defaults: dict[str, str] = msgspec.field(default_factory=dict)
+    """Settings that are shown if they have their default values too."""
+
+    def makes(self, transfer: Transfer) -> bool:
+        """Whether the call makes this transfer of its executor."""
+        source, destination = transfer.path.places
+        return (
+            self.settings.items() <= transfer.parameters.items()
+            and self.between in ((), (source.kind, destination.kind))
+            and not (self.two_places and source == destination)
+        )
+
+
 class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
     """What is known of an executor. Programs of later versions may declare more."""
 
@@ -53,6 +76,8 @@ class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defau
     reference: PathClass = ""
     """The class of paths that are compared by it."""
     alternative: Alternative | None = None
+    calls: tuple[Call, ...] = ()
+    """The first one that makes a transfer is shown."""
 
     @property
     def is_undisturbed(self) -> bool:
@@ -104,6 +129,13 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
             if each.name == name:
                 return each
         return ExecutorTraits(name)
+
+    def call(self, transfer: Transfer) -> Call | None:
+        """The call that makes the transfer, or None. An executor of a profile without calls has
+        those that this version declares."""
+        name = transfer.path.executor
+        calls = self.executor(name).calls or DECLARED.executor(name).calls
+        return next((call for call in calls if call.makes(transfer)), None)
 
     def moves_nothing(self, source: Memory, destination: Memory) -> bool:
         """Whether the bytes are where they should go before it begins: memory that migrates has one

@@ -43,7 +43,7 @@ def asked_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
 def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
     workload = _parse(text)
     for transfer in workload.transfers:
-        if reason := catalogue.refusal(transfer):
+        if reason := catalogue.unsupported_reason(transfer):
             if not machine.gpus and _needs_gpu(transfer, catalogue):
                 reason = machine.gpu_reason or reason
             raise AskedError(f"--workload: {transfer} cannot be measured here", remedy=reason)

@@ -134,14 +134,18 @@ class Catalogue:
         self.operations = list_operations()
         self.traits = registered_traits()
 
-    def refusal(self, transfer: Transfer) -> str | None:
+    def unsupported_reason(self, transfer: Transfer) -> str | None:
         """The reason why the transfer cannot be run, or None."""
-        reason: str | None = self._native.refusal(native_transfer(transfer), self._machine)
+        reason: str | None = self._native.unsupported_reason(
+            native_transfer(transfer), self._machine
+        )
         return reason
 
     def possible_without_gpu(self, transfer: Transfer) -> bool:
         """Whether the transfer could be run on the machine if its GPUs were taken out."""
-        return self._native.refusal(native_transfer(transfer), self._without_gpus) is None
+        return (
+            self._native.unsupported_reason(native_transfer(transfer), self._without_gpus) is None
+        )
 
     def needs_gpu(self, executor: str) -> bool:
         """Whether the executor moves nothing between memories of the host without a GPU."""
@@ -214,10 +218,10 @@ class Catalogue:
         """Whether a search has to find the best settings of its executor."""
         return self.executors[transfer.path.executor].settings_on_request
 
-    def operation_refusal(self, operation: Operation) -> str | None:
+    def operation_unsupported_reason(self, operation: Operation) -> str | None:
         """The reason why the operation cannot be performed, or None."""
         asked = native_operation(operation)
-        reason: str | None = self._native.operation_refusal(asked, self._machine)
+        reason: str | None = self._native.operation_unsupported_reason(asked, self._machine)
         return reason
 
     def operation_parameters(self, operation: Operation) -> tuple[Parameter, ...]:

@@ -136,8 +136,8 @@ def path_curves(
     paths: Iterable[Path], catalogue: Catalogue, preset: Preset
 ) -> tuple[list[Curve], list[Unsupported]]:
     """Contiguous bytes on each path with its settings, and the settings that the registry
-    refuses. On the way to files only those who know no other way have their own settings varied,
-    unless everything is: what a CPU's threads do is seen in memory."""
+    does not support. On the way to files only those who know no other way have their own settings
+    varied, unless everything is: what a CPU's threads do is seen in memory."""
     paths = list(paths)
     elsewhere = {path.executor for path in paths if not has_file(path)}
     curves: list[Curve] = []
@@ -152,7 +152,7 @@ def path_curves(
         for index, transfer in enumerate(_settings(path, catalogue, preset, principal)):
             if a_guest and transfer.parameters:
                 continue
-            if index and (reason := catalogue.refusal(transfer)):
+            if index and (reason := catalogue.unsupported_reason(transfer)):
                 unsupported_paths.append(Unsupported(str(transfer), reason))
                 continue
             curves.append(
@@ -329,7 +329,7 @@ def operation_curves(
             known = catalogue.operation_parameters(Operation(kind.name, place))
             for settings in combinations(known, preset.depth)[:MOST_COMBINATIONS]:
                 operation = Operation(kind.name, place, settings)
-                if reason := catalogue.operation_refusal(operation):
+                if reason := catalogue.operation_unsupported_reason(operation):
                     unsupported_paths.append(Unsupported(str(operation), reason))
                     continue
                 is_empty = kind.name == EMPTY_INTERVAL

@@ -73,14 +73,14 @@ def layout_curves(
             if layout.kind not in catalogue.executors[path.executor].layouts:
                 continue
             bare = Transfer(path, layout=layout)
-            if reason := catalogue.refusal(bare):
+            if reason := catalogue.unsupported_reason(bare):
                 pair = f"{path.source.kind} -> {path.destination.kind} by {path.executor}"
                 what = f"{pair} as {layout.kind}"
                 unsupported_paths.setdefault(what, Unsupported(what, reason))
                 continue
             for settings in combinations(catalogue.parameters(bare), depth):
                 transfer = Transfer(path, parameters=settings, layout=layout)
-                if not settings or catalogue.refusal(transfer) is None:
+                if not settings or catalogue.unsupported_reason(transfer) is None:
                     needed = catalogue.peer_access(transfer)
                     remote = preset.depth is Depth.DEFAULTS
                     curves.append(Curve((transfer,), remote=remote, peer_access=needed))

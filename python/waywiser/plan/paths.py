@@ -64,7 +64,7 @@ def find_paths(machine: Machine) -> MachinePaths:
         for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
             path = Path(a, b, executor.name)
             possible: Iterable[Path] = (path,)
-            if reason := anywhere.refusal(Transfer(path, layout=layout)):
+            if reason := anywhere.unsupported_reason(Transfer(path, layout=layout)):
                 nonsense.append((path, reason))
                 possible = _in_another_state(path, layout, anywhere)
             for candidate in possible:
@@ -107,7 +107,7 @@ def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -
             memory = Memory(file.kind, file.place, {parameter.name: value})
             end = {"source": memory} if from_file else {"destination": memory}
             varied = msgspec.structs.replace(path, **end)
-            if catalogue.refusal(Transfer(varied, layout=layout)) is None:
+            if catalogue.unsupported_reason(Transfer(varied, layout=layout)) is None:
                 yield varied
                 return
 
@@ -119,7 +119,7 @@ def _missing_here(
     if machine.gpus:
         return None
     on_gpu = any(m.place.kind == "gpu" or here.memories[m.kind].needs_gpu for m in path.ends)
-    missing = on_gpu or here.refusal(Transfer(path, layout=layout))
+    missing = on_gpu or here.unsupported_reason(Transfer(path, layout=layout))
     return machine.gpu_reason or NO_GPU if missing else None
 
 

@@ -95,7 +95,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Un
     unsupported_paths: list[Unsupported] = []
 
     def possible(paths: Iterable[Path]) -> list[Path]:
-        asked = [(path, catalogue.refusal(Transfer(path))) for path in paths]
+        asked = [(path, catalogue.unsupported_reason(Transfer(path))) for path in paths]
         unsupported_paths.extend(Unsupported(str(path), reason) for path, reason in asked if reason)
         return [path for path, reason in asked if not reason]
 

@@ -23,7 +23,7 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
     """
     if isinstance(error, OrderFailed):
         return error
-    if isinstance(error, library.Refused):
+    if isinstance(error, library.NotSupported):
         return OrderFailed("not-supported", str(error))
     if isinstance(error, library.WrongBytes):
         return OrderFailed("wrong-bytes", str(error))

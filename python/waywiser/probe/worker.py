@@ -46,7 +46,9 @@ class NativeMeasurer:
         """Makes the session; raises `OrderFailed` for what cannot be run."""
         try:
             for transfer in self._share(order).transfers:
-                unsupported = self._library.refusal(native_transfer(transfer), self._machine)
+                unsupported = self._library.unsupported_reason(
+                    native_transfer(transfer), self._machine
+                )
                 if unsupported is not None:
                     raise OrderFailed("not-supported", unsupported)
             if self._session is None:

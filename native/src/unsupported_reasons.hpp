@@ -15,7 +15,7 @@ std::optional<std::string> bad_setting(const std::string& owner,
                                        const std::vector<Parameter>& known,
                                        const Settings& settings);
 // The value of a parameter in the settings, else its default; empty for an unknown parameter.
-// Throws Refused for an invalid value.
+// Throws NotSupported for an invalid value.
 std::string setting(const std::string& owner, const std::vector<Parameter>& known,
                     const Settings& settings, const std::string& name);
 bool among(const std::vector<Place::Kind>& kinds, Place::Kind kind);

@@ -1,4 +1,4 @@
-#include "refusals.hpp"
+#include "unsupported_reasons.hpp"
 
 #include <algorithm>
 #include <set>
@@ -67,7 +67,7 @@ std::string setting(const std::string& owner, const std::vector<Parameter>& know
     const auto it = settings.find(name);
     if (it == settings.end()) return found->fallback();
     if (!takes(*found, it->second)) {
-        throw Refused(*bad_setting(owner, known, {{name, it->second}}));
+        throw NotSupported(*bad_setting(owner, known, {{name, it->second}}));
     }
     return it->second;
 }
