@@ -136,6 +136,12 @@ def test_threads_that_share_a_core_are_reported(tmp_path: Path) -> None:
     assert "2 logical CPUs share each core" in one(found(tmp_path, {}, smt), "smt").what
 
 
+def test_threads_of_cores_of_several_kinds_are_not_reported(tmp_path: Path) -> None:
+    package = msgspec.structs.replace(NO_GPU.packages[0], cores=14, cpus=20)
+    hybrid = msgspec.structs.replace(NO_GPU, packages=(package,))
+    assert "smt" not in names(found(tmp_path, {}, hybrid))
+
+
 def test_a_hot_narrow_and_busy_node_of_gpus(tmp_path: Path) -> None:
     findings = found(tmp_path, {}, A100, backend="cuda", runtime_version="12.4")
     assert "gpu:0 has 8 of 16" in one(findings, "link-width").what
@@ -162,6 +168,9 @@ def test_a_driver_of_an_older_major_version_is_an_error(tmp_path: Path) -> None:
 
 def test_gpus_that_the_build_cannot_use_are_an_error(tmp_path: Path) -> None:
     assert one(found(tmp_path, {}, H200, backend="none"), "no-cuda").severity == "error"
+    alone = msgspec.structs.replace(H200, gpus=H200.gpus[:1])
+    finding = one(found(tmp_path, {}, alone, backend="none"), "no-cuda")
+    assert finding.what.startswith("1 GPU found, ")
 
 
 def test_no_gpu_is_an_info_and_a_gpu_without_driver_a_warning(tmp_path: Path) -> None:
@@ -182,7 +191,10 @@ def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_what_the_topology_skipped_is_reported(tmp_path: Path) -> None:
-    assert "numa:2 is skipped" in one(found(tmp_path, {}), "topology").what
+    finding = one(found(tmp_path, {}), "topology")
+    assert "numa:2 is skipped" in finding.what
+    assert finding.evidence == "the capture of this machine"
+    assert one(stored(NO_GPU), "topology").evidence == "the machine in the profile"
 
 
 def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -> None:
@@ -275,6 +287,13 @@ def test_readings_of_a_survey_show_links_and_clocks_under_load() -> None:
     assert one(found, "throttling").evidence.endswith("2 of 8 readings while bytes moved")
     slow = [f for f in found if f.id == "link-generation" and f.severity == "warning"]
     assert ["gpu:1" in finding.what for finding in slow] == [True]
+
+
+def test_clocks_under_load_count_before_those_of_the_capture() -> None:
+    (throttled,) = [gpu for gpu in A100.gpus if gpu.throttle]
+    states = (GpuState(throttled.index),) * 5
+    assert "throttling" in names(stored(A100))
+    assert "throttling" not in names(stored(A100, gpu_states=states))
 
 
 @pytest.mark.parametrize(

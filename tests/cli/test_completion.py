@@ -61,7 +61,7 @@ CASES = [
     (("survey", "--only", "host-to"), {"host-to-all"}),
     (("compare", "--fail-on", ""), {"regression", "suspected", "never"}),
     (("show", "n"), {"node.wwp", "nodes"}),
-    (("show", "old"), {"old.wwp.xz"}),
+    (("show", "old"), set()),
     (("compare", "node.wwp", "my"), {"my node.wwp"}),
     (("show", "other"), set()),
     (("import", "other"), {"other.txt"}),

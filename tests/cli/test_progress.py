@@ -16,6 +16,7 @@ from waywiser.cli.progress import LiveLine, PlainLines, estimate_text, fitted
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
+from waywiser.plan.points import Priority
 from waywiser.plan.tally import Tally
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Order, Visit
@@ -67,6 +68,21 @@ def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
             assert 0.8 * rest < tally.seconds_left < rest
     assert tally.share == pytest.approx(1) and tally.seconds_left == pytest.approx(0)
     assert tally.visits == tally.of_visits == plan.visits
+
+
+def test_conditional_series_count_once_they_are_measured(plan: Plan) -> None:
+    points = [replace(point, priority=Priority.CONDITIONAL) for point in plan.points[1:]]
+    plan = replace(plan, points=(plan.points[0], *points))
+    tally = Tally(plan, Clock())
+    first = Visit(plan.points[0].workload, 0, "converged", "2026-01-01T00:00:00")
+    tally.finished(msgspec.structs.replace(first, workload=points[0].workload))
+    done, certain = points[0].unmeasured_seconds, plan.points[0]
+    expected = certain.processes * certain.unmeasured_seconds
+    assert tally.share == pytest.approx(done / (done + expected))
+    for block in range(certain.processes):
+        assert tally.share < 1
+        tally.finished(msgspec.structs.replace(first, block=block))
+    assert tally.share == pytest.approx(1)
 
 
 def test_the_time_left_is_never_beyond_the_deadline(plan: Plan) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hardware.captured import machine
 from hardware.fake_nvml import FakeNvml, h200_answers
-from waywiser.hardware.telemetry import GpuTelemetry, read_gpu_states
+from waywiser.hardware.telemetry import GpuTelemetry
 
 GPUS = machine("h200-vm-8gpu").gpus[:2]
 
@@ -20,12 +20,16 @@ def test_states_of_some_or_all() -> None:
 
 
 def test_a_gpu_that_is_gone_is_skipped() -> None:
-    assert [s.index for s in read_gpu_states(GPUS, FakeNvml([h200_answers(1)]))] == [1]
+    with GpuTelemetry(GPUS, FakeNvml([h200_answers(1)])) as telemetry:
+        assert [state.index for state in telemetry.read()] == [1]
 
 
 def test_without_a_driver_nothing_is_read() -> None:
-    assert read_gpu_states(GPUS, FakeNvml([], init_error=12)) == ()
+    with GpuTelemetry(GPUS, FakeNvml([], init_error=12)) as telemetry:
+        assert telemetry.read() == ()
 
 
 def test_without_gpus_the_library_is_not_even_opened() -> None:
-    assert read_gpu_states((), FakeNvml([], init_error=12)) == ()
+    library = FakeNvml([h200_answers(0)])
+    with GpuTelemetry((), library) as telemetry:
+        assert telemetry.read() == () and library.open == 0

@@ -4,13 +4,15 @@ import pytest
 from curves_of_plans import curves
 from machines import machine
 
+from waywiser.hardware.machine import Machine
+from waywiser.plan import plan as plan_module
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, outlook
-from waywiser.plan.select import NothingMatches
+from waywiser.plan.select import NothingMatches, matches_any, texts_of_unsupported
 from waywiser.plan.sizes import SizesError
 from waywiser.records import Visit
-from waywiser.words import WaywiserError
+from waywiser.words import WaywiserError, Workload
 
 pytestmark = pytest.mark.usefixtures("scripted")
 
@@ -51,6 +53,22 @@ def test_latency_plans_small_sizes_alone() -> None:
     small = plan(only=("h2d latency",), memory_bytes=2**20)
     assert curves(small)[H2D] == sizes[H2D]
     assert "GiB" not in " ".join(unsupported.path for unsupported in small.unsupported_paths)
+
+
+def test_without_latency_no_point_is_compared_with_a_pattern(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Workload] = []
+    known = plan_module.texts_of
+
+    def texts_of(workload: Workload, on: Machine | None = None) -> tuple[str, ...]:
+        asked.append(workload)
+        return known(workload, on)
+
+    monkeypatch.setattr(plan_module, "texts_of", texts_of)
+    assert plan().points and not asked
+    assert plan(only=("h2d",)).points
+    assert asked and not any(workload.bytes for workload in asked)
 
 
 @pytest.mark.parametrize("request_", [{"sizes": "1MiB"}, {"preset": "check"}])
@@ -188,6 +206,17 @@ def test_only_what_is_not_supported_has_a_reason() -> None:
         plan(0, only=("pinned device copy-engine",))
     with pytest.raises(NothingMatches, match="nearest"):
         plan(0, only=("teleport",))
+
+
+@pytest.mark.parametrize("pattern", ["h2d pinned", "pinned device copy-engine"])
+def test_reasons_are_those_of_paths_that_match(pattern: str) -> None:
+    with pytest.raises(NothingMatches, match="only what cannot be measured here") as caught:
+        plan(0, only=(pattern,))
+    known = [(each.path, each.reason) for each in plan(0).unsupported_paths]
+    stated = [path for path, reason in known if f"{path}: {reason}" in caught.value.remedy]
+    assert stated
+    for path in stated:
+        assert matches_any(texts_of_unsupported(path, machine(gpus=0)), [pattern])
 
 
 def test_settings_that_the_registry_does_not_support_are_listed() -> None:

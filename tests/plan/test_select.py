@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hardware import captured
+from waywiser.hardware.calls import call_text
 from waywiser.hardware.machine import Gpu
 from waywiser.plan.headline import GROUPS
 from waywiser.plan.select import (
@@ -102,6 +105,13 @@ def test_terms_are_whole_words_and_combine_with_others(pattern: str, expected: l
         text: texts_of(Workload.parse(text)) for text in (H2D, SYNC, D2H, PAGEABLE, PEER, LOCAL)
     }
     assert [text for text, known in texts.items() if matches_any(known, [pattern])] == expected
+
+
+def test_memcpy_stands_for_all_calls_of_its_paths() -> None:
+    paths = [H2D, SYNC, PEER.replace("by sm", "by copy-engine")]
+    calls = [call_text(Workload.parse(path).transfers) for path in paths]
+    assert len(set(calls)) == 3
+    assert f"the {os.path.commonprefix(calls)} family" in TERMS["memcpy"]
 
 
 @pytest.mark.parametrize("pattern", ["direct", "mem", "2d", "*2d*", "bidir*", "io h2d"])

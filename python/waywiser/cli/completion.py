@@ -42,8 +42,8 @@ class VerbWords(NamedTuple):
 
 NOTHING, PROFILES, FILES = Values("nothing"), Values("profiles"), Values("files")
 
-SUFFIXES = ("wwp", "wwp.xz")
-"""Suffixes of the names of profiles."""
+SUFFIX = "wwp"
+"""The suffix of the names of profiles."""
 
 _PROFILE_OPTIONS = ("--repeat", "--baseline")
 

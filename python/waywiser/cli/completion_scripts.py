@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
-from waywiser.cli.completion import SUFFIXES, OptionWords, Values, VerbWords
+from waywiser.cli.completion import SUFFIX, OptionWords, Values, VerbWords
 
 _BASH_HEAD = """\
 # Completes the words of waywiser in bash: source <(waywiser completion bash)
@@ -24,7 +24,7 @@ _waywiser_pattern() {
 }
 
 _waywiser_files() {
-    local name=${cur#[\\"\\']} suffix
+    local name=${cur#[\\"\\']}
     compopt -o filenames 2> /dev/null
     if (($# == 0)); then
         mapfile -t COMPREPLY < <(compgen -f -- "$name")
@@ -32,9 +32,7 @@ _waywiser_files() {
     fi
     mapfile -t COMPREPLY < <(
         compgen -d -- "$name"
-        for suffix in "$@"; do
-            compgen -f -X "!*.$suffix" -- "$name"
-        done
+        compgen -f -X "!*.$1" -- "$name"
     )
 }
 
@@ -76,7 +74,7 @@ _waywiser_files() {
     if (($# == 0)); then
         _files
     else
-        _files -g "*.(${(j:|:)@})"
+        _files -g "*.$1"
     fi
 }
 
@@ -119,7 +117,7 @@ function __waywiser_pattern
 end
 
 function __waywiser_profiles
-    set -l name '^[^\\t]*(?:\\.wwp(?:\\.xz)?|/)(?:\\t.*)?$'
+    set -l name '^[^\\t]*(?:\\.wwp|/)(?:\\t.*)?$'
     __fish_complete_path (commandline -ct) | string match -r $name
 end
 
@@ -170,7 +168,7 @@ def _call(values: Values) -> str:
         case "words" | "pattern":
             return shlex.join([f"_waywiser_{values.kind}", *values.words])
         case "profiles":
-            return shlex.join(["_waywiser_files", *SUFFIXES])
+            return shlex.join(["_waywiser_files", SUFFIX])
     return f"_waywiser_{values.kind}"
 
 

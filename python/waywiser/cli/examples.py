@@ -28,7 +28,7 @@ EXAMPLES = {
         ),
         Example(
             "waywiser survey --only 'h2d copy-engine' --sizes 8:1GiB",
-            "measure H2D bandwidth and latency of each GPU by cudaMemcpyAsync",
+            "measure H2D bandwidth and latency of each GPU by copy engine",
         ),
     ),
     "list": (
@@ -43,7 +43,7 @@ EXAMPLES = {
         Example("waywiser show node.wwp", "show headline paths and a line for each curve"),
         Example(
             "waywiser show node.wwp --only 'p2p memcpy' --all",
-            "show every size of P2P by cudaMemcpyAsync",
+            "show every size of P2P by the cudaMemcpy family",
         ),
     ),
     "import": (

@@ -9,6 +9,7 @@ from waywiser.doctor.situation import Situation
 from waywiser.hardware.machine import Gpu, Machine
 from waywiser.hardware.system import read_pci
 from waywiser.records import GpuState
+from waywiser.words.number_format import count
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""
@@ -35,7 +36,7 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "no-cuda",
             "error",
-            f"{len(machine.gpus)} GPUs are here, but this waywiser was built without CUDA",
+            f"{count(len(machine.gpus), 'GPU')} found, but this waywiser was built without CUDA",
             "the native library's backend is none",
             "build it where CUDA 12.4 or later is found, without -DWAYWISER_CUDA=OFF",
         )
@@ -113,11 +114,12 @@ def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> DoctorFinding:
 
 
 def clocks(situation: Situation) -> Iterator[DoctorFinding]:
-    """Clocks that something holds down."""
+    """Clocks that something reduces. An idle GPU does not show it: readings while bytes moved come
+    before the capture."""
     for gpu in situation.machine.gpus:
         states = [state for state in situation.gpu_states if state.index == gpu.index]
-        reasons = dict.fromkeys((*gpu.throttle, *(r for state in states for r in state.throttle)))
-        for reason in reasons:
+        held = [reason for state in states for reason in state.throttle]
+        for reason in dict.fromkeys(held if states else gpu.throttle):
             evidence = (
                 f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
                 f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W"

@@ -57,10 +57,11 @@ def boost(situation: Situation) -> Iterator[DoctorFinding]:
 
 
 def threads(situation: Situation) -> Iterator[DoctorFinding]:
-    """Simultaneous multithreading: two logical CPUs of one core share its load and store units."""
+    """Simultaneous multithreading: the logical CPUs of a core share its load and store units. Cores
+    of several kinds may differ in their number of threads: nothing is said then."""
     cores = sum(package.cores for package in situation.machine.packages)
     cpus = sum(package.cpus for package in situation.machine.packages)
-    if cores and cpus > cores:
+    if cores and cpus > cores and cpus % cores == 0:
         yield DoctorFinding(
             "smt",
             "info",

@@ -35,6 +35,7 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
 
 def left_out(situation: Situation) -> Iterator[DoctorFinding]:
     """What the topology had to leave out or assume."""
+    source = "the capture of this machine" if situation.is_live else "the machine in the profile"
     for note in situation.machine.notes:
         if "must be measured" not in note and "may hide" not in note:
-            yield DoctorFinding("topology", "info", note, "the capture of this machine", "")
+            yield DoctorFinding("topology", "info", note, source, "")

@@ -54,12 +54,6 @@ class GpuTelemetry(Closeable):
         self._stack.close()
 
 
-def read_gpu_states(gpus: Sequence[Gpu], library: Any | None = None) -> tuple[GpuState, ...]:
-    """One reading of each GPU that answers; for several readings keep a `GpuTelemetry`."""
-    with GpuTelemetry(gpus, library) as telemetry:
-        return telemetry.read()
-
-
 def _state(door: Nvml, index: int, handle: object) -> GpuState:
     return GpuState(
         index=index,

@@ -151,8 +151,9 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
 def _require_small_sizes(points: list[Point], machine: Machine, request: Request) -> None:
     """Raises `NothingMatches` for a pattern with the term ``latency`` that matches no point: the
     sizes of the preset, or those asked for, are larger."""
-    texts = [texts_of(point.workload, machine) for point in points]
-    for pattern in filter(asks_for_latency, request.only):
+    patterns = [*filter(asks_for_latency, request.only)]
+    texts = [texts_of(point.workload, machine) for point in points] if patterns else []
+    for pattern in patterns:
         if not any(matches_any(known, [pattern]) for known in texts):
             sizes = f"--sizes {request.sizes}" if request.sizes else f"--preset {request.preset}"
             raise NothingMatches(
@@ -232,7 +233,7 @@ def _select(
         if unsupported and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
-                remedy=_reasons(unsupported_paths),
+                remedy=_reasons(unsupported),
             )
     require_match(only, [text for known in texts for text in known])
     return (

@@ -21,6 +21,7 @@ class Tally:
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._expected = {p.identity: p.unmeasured_seconds for p in plan.points}
+        self._conditional = {p.identity for p in plan.points if p.conditional}
         certain = (p for p in plan.points if not p.conditional)
         self._total = max(sum(p.processes * self._expected[p.identity] for p in certain), 1e-9)
         self._deadline = plan.deadline_seconds or math.inf
@@ -40,7 +41,10 @@ class Tally:
     def finished(self, visit: Visit) -> None:
         self.visits += 1
         self.of_visits = max(self.of_visits, self.visits)
-        self._done += self._expected.get(visit.workload.identity, 0.0)
+        expected = self._expected.get(identity := visit.workload.identity, 0.0)
+        self._done += expected
+        if identity in self._conditional:
+            self._total += expected
 
     @property
     def share(self) -> float:

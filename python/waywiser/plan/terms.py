@@ -24,7 +24,7 @@ TERMS = {
     "zero-copy": "a kernel reads or writes page-locked host memory",
     "uvm": "unified (managed) memory, whose pages migrate automatically",
     "disk": "one side is a file",
-    "memcpy": "cudaMemcpyAsync, which copy engines serve",
+    "memcpy": "the cudaMemcpy family, which copy engines serve",
     "latency": "transfers of up to 4 KiB, and operations whose names have this word",
     "pcie": "bytes go over PCIe, by the topology",
     "nvlink": "bytes go over NVLink, by the topology",

@@ -54,11 +54,6 @@ def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[
     ]
 
 
-def of_kinds(members: Sequence[str]) -> bool:
-    """Whether all are pairs of kinds of memory with an executor, and none names a place."""
-    return all(_sort(member) == "pair" for member in members)
-
-
 def counted(members: Sequence[str]) -> str:
     """``739 visits of 59 curves``, ``3 series``, ``2 paths``: how many of what; ``5 in all`` of
     operations, and of members that are not of one sort."""
