@@ -189,3 +189,31 @@ def test_what_the_cache_of_a_gpu_can_hold_is_not_the_best() -> None:
         )
     )
     assert "within gpu:0 is device -> device by copy-engine:" in found.findings[0].statement
+
+
+def test_a_few_bytes_show_no_bandwidth_and_raise_no_warning() -> None:
+    said = answer(subject(curve(H2D, postal(5e-6, 55e9), [2**n for n in range(3, 13)])))
+    assert said.findings == () and not said.answered
+    assert said.summary == "No path was measured at 64 KiB or more, as a bandwidth needs."
+    assert said.unanswered == (
+        "the fastest method, because no size is large enough for a bandwidth: numa:0 -> gpu:0",
+    )
+    (fits,) = said.tables
+    cells = dict(zip(fits.columns, (cell.text for cell in fits.rows[0]), strict=True))
+    assert cells.pop("latency").startswith("5.0") and cells.pop("path") == H2D
+    assert set(cells.values()) == {"—", ""}
+
+
+def test_a_method_of_a_few_bytes_is_left_out_and_the_others_are_compared() -> None:
+    setting = H2D.replace("copy-engine", "copy-engine[api=sync]")
+    small = curve(setting, postal(1e-9, 900e9), [8, 4096])
+    (best,) = answer(subject(curve(H2D, postal(2e-6, 55e9)), small)).findings
+    assert "is pinned -> device by copy-engine: 55" in best.statement
+
+
+def test_a_share_of_the_bound_is_low_only_at_sizes_that_show_the_link() -> None:
+    def severity(largest: int) -> str:
+        (found,) = answer(subject(curve(H2D, postal(30e-6, 30e9), [8, largest]))).findings
+        return found.severity
+
+    assert [severity(2**20), severity(2**24)] == ["info", "warning"]

@@ -258,6 +258,15 @@ def test_many_equivalent_paths_of_eight_gpus_are_one_line(tmp_path: Path) -> Non
     assert all(f"\npinned@numa:0 -> device@gpu:{n} by copy-engine " in text for n in range(8))
 
 
+def test_a_few_bytes_have_no_bandwidth_in_any_table(tmp_path: Path) -> None:
+    path = machines.write(tmp_path / "eight.wwp", machines.eight_gpus(), sizes=(8, 4096))
+    text = at_width(path, 160, everything=False)
+    assert "latency in µs from row to column: 8 B" in text
+    assert "bandwidth in GB/s" not in text
+    headline = text.split("\nheadline paths ")[1].split("\n\n")[0]
+    assert "GB/s" not in headline and "at 4 KiB" not in headline and "P2P" in headline
+
+
 def test_no_matrix_without_a_copy_between_gpus(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,12 +7,15 @@ import pytest
 
 import profiles
 from analysis.subjects import curve, postal, subject
+from hardware.captured import machine as captured
 from report import machines
-from waywiser.analysis.headlines import headline_rows
+from waywiser.analysis.figure_range import range_of
+from waywiser.analysis.headlines import headline_rows, rate_of
 from waywiser.hardware.machine import Cache
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
 from waywiser.report.parts import Sheet, SheetCell, SheetRow
+from waywiser.words.number_format import format_rate
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 
@@ -74,7 +77,7 @@ def test_equivalent_paths_are_counted_with_the_slowest_and_the_fastest() -> None
     )
     row = found["P2P"]
     assert row["size"] == "1 GiB" and float(row["GB/s"].split()[0]) == pytest.approx(100, 0.01)
-    low, high = row["all such paths, GB/s"].removeprefix("2: ").split(" at ")[0].split(" to ")
+    low, high = row["all such paths, GB/s"].removeprefix("2: ").split(" at ")[0].split("–")
     assert float(low) == pytest.approx(100, 0.02) and float(high) == pytest.approx(400, 0.02)
     assert row["all such paths, GB/s"].endswith("at 64 MiB"), "at a size that both have"
 
@@ -124,3 +127,47 @@ def test_without_headline_paths_the_fastest_of_each_family_is_shown() -> None:
     few = curve(paths.format("sm"), postal(1e-9, 9e11), (8, 64))
     (row,) = headline_rows(profiles.machine(), entry(subject(slow, fast, few), name="a").curves)
     assert (row.group, row.first.text) == ("device to device (P2P)", paths.format("mpi"))
+
+
+SECOND = "pinned@numa:0 -> device@gpu:1 by copy-engine"
+
+
+def test_a_few_bytes_are_a_latency_and_no_bandwidth() -> None:
+    small = [curve(path, postal(5e-6, 55e9), (8, 4096)) for path in (profiles.H2D, SECOND)]
+    found = entry(subject(*small), name="a")
+    (row,) = headline_rows(found.subject.machine, found.curves)
+    assert (row.large, row.at, row.paths, row.paths_at) == (None, "", (), "")
+    columns = cells(found)["H2D"]
+    assert columns["latency"].startswith("5.0") and not {"GB/s", "of the bound"} & set(columns)
+    (sheet,) = headlines([found]).blocks
+    assert isinstance(sheet, Sheet) and "GB/s" not in sheet.caption
+
+
+def test_a_path_without_a_large_size_does_not_reduce_the_others() -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine" for gpu in range(3)]
+    sizes = ((8, 512, 4096), (8, 2**26), (8, 2**26))
+    large = [curve(path, postal(5e-6, 55e9), each) for path, each in zip(paths, sizes, strict=True)]
+    machine = captured("h200-vm-8gpu")
+    (row,) = headline_rows(machine, entry(subject(*large, machine=machine), name="a").curves)
+    assert row.first.text == paths[1] and row.at == row.paths_at == "64 MiB"
+    assert {line.curve for line in row.paths} == set(paths[1:])
+    (row,) = headline_rows(machine, entry(subject(*large[:2], machine=machine), name="a").curves)
+    assert row.large is not None and row.paths == ()
+
+
+def test_a_common_size_that_a_cache_holds_is_marked() -> None:
+    local = "device@gpu:{0} -> device@gpu:{0} by copy-engine"
+    first = curve(local.format(0), postal(2e-6, 2e12), (8, 2**20, 2**30))
+    second = curve(local.format(1), postal(2e-6, 4e12), (8, 2**20))
+    row = cells(entry(subject(first, second), name="a"))["local copy"]
+    assert row["size"] == "1 GiB"
+    assert row["all such paths, GB/s"].endswith("at 1 MiB (cached)")
+
+
+def test_all_such_paths_have_the_digits_of_the_command_line() -> None:
+    fast = curve(profiles.H2D, postal(5e-6, 38.123e9), (8, 2**26), noise=1e-5, between=1e-5)
+    slow = curve(SECOND, postal(5e-6, 31.2e9), (8, 2**26), noise=0.02, between=0.02)
+    found = entry(subject(fast, slow), name="a")
+    (row,) = headline_rows(found.subject.machine, found.curves)
+    ends = range_of(row.paths, rate_of, format_rate)
+    assert cells(found)["H2D"]["all such paths, GB/s"] == f"2: {ends} at 64 MiB"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+import profiles
 from analysis.subjects import curve, postal, subject
 from hardware.captured import ALL
 from hardware.captured import machine as captured
@@ -67,7 +68,9 @@ def test_links_are_assessed_by_plain_copies_at_their_largest_size() -> None:
     found = between_places(made("two-socket-4gpu"))
     there = found["numa:0", "gpu:0"]
     assert there.curve.text == "pinned@numa:0 -> device@gpu:0 by copy-engine"
-    assert there.most.bytes == machines.SIZES[-1] and there.least.bytes == 8
+    assert (
+        there.most is not None and there.most.bytes == machines.SIZES[-1] and there.least.bytes == 8
+    )
 
 
 def test_the_picture_has_a_table_of_all_that_it_shows() -> None:
@@ -187,4 +190,45 @@ def test_links_of_a_kind_are_compared_at_a_size_that_all_have() -> None:
         for one, other, sizes in ((0, 1, (8, 2**20, 2**26, 2**30)), (1, 0, (8, 2**20, 2**26)))
     ]
     found = between_places(entry(subject(*peers)))
-    assert {found[pair].most.bytes for pair in (("gpu:0", "gpu:1"), ("gpu:1", "gpu:0"))} == {2**26}
+    most = [found[pair].most for pair in (("gpu:0", "gpu:1"), ("gpu:1", "gpu:0"))]
+    assert {line.bytes for line in most if line is not None} == {2**26}
+
+
+PEERS = [f"device@gpu:{a} -> device@gpu:{b} by copy-engine" for a, b in ((0, 1), (1, 0))]
+
+
+def test_a_link_without_a_large_size_has_a_latency_and_no_bandwidth() -> None:
+    """It does not take the large size from the others of its kind."""
+    sizes = ((8, 4096, 2**26), (8, 4096))
+    found = entry(subject(*(curve(path, postal(2e-6, 4e11), each)
+                            for path, each in zip(PEERS, sizes, strict=True))))  # fmt: skip
+    measured = between_places(found)
+    large, small = measured["gpu:0", "gpu:1"], measured["gpu:1", "gpu:0"]
+    assert large.most is not None and large.most.bytes == 2**26
+    assert small.most is None and small.rate == 0 and small.least.bytes == 8
+    (pictures,) = (block for block in links([found]).blocks if isinstance(block, Pictures))
+    topology, bandwidth, latency = pictures.pictures
+    assert "at 64 MiB" in topology.title and bandwidth.title == "Bandwidth at 64 MiB, GB/s"
+    assert latency.title == "Latency of 8 B, µs"
+    assert topology.data is not None
+    assert [row.cells[0].text for row in topology.data.rows] == ["gpu:0 → gpu:1"]
+
+
+def test_links_of_a_few_bytes_have_no_bandwidth() -> None:
+    found = entry(subject(*(curve(path, postal(2e-6, 4e11), (8, 4096)) for path in PEERS)))
+    (pictures,) = (block for block in links([found]).blocks if isinstance(block, Pictures))
+    assert [picture.title for picture in pictures.pictures[1:]] == ["Latency of 8 B, µs"]
+    written = " ".join(m.text for m in pictures.pictures[0].draw().marks if isinstance(m, Text))
+    assert "GB/s" not in written and "Dashed: not measured." in written
+
+
+@pytest.mark.parametrize(("numa", "title"), [(1, "numa:1"), (-1, "numa:0, numa:1")])
+def test_gpus_are_drawn_at_their_node_or_at_all_if_it_is_not_known(numa: int, title: str) -> None:
+    machine = profiles.machine()
+    nodes = tuple(msgspec.structs.replace(machine.numa[0], index=n) for n in range(2))
+    gpu = msgspec.structs.replace(machine.gpus[0], numa=numa, nvlinks=(), peers=())
+    machine = msgspec.structs.replace(machine, numa=nodes, gpus=(gpu,))
+    found = entry(subject(curve(profiles.H2D, postal(5e-6, 5e10)), machine=machine))
+    (pictures,) = (block for block in links([found]).blocks if isinstance(block, Pictures))
+    written = {m.text for m in pictures.pictures[0].draw().marks if isinstance(m, Text)}
+    assert title in written and not {"numa:0, numa:1", "numa:1"} - {title} & written

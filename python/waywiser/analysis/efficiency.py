@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from waywiser.analysis.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
 from waywiser.analysis.fitted import (
     SUSTAINED_SPAN,
@@ -32,6 +34,7 @@ from waywiser.analysis.methods import (
     principal,
     representative,
 )
+from waywiser.analysis.regimes import RATE_BYTES, START_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import named, span
 from waywiser.series.estimate import TARGET
@@ -54,7 +57,8 @@ SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
 def answer(subject: Subject) -> Answer:
     alone = [curve for curve in subject.curves if curve.transfer is not None]
     fits = fitted([curve for curve in alone if is_method(curve)])
-    found = place_groups(subject)
+    groups = place_groups(subject)
+    found = [large for group in groups if (large := _with_bandwidth(group)) is not None]
     best = [
         finding
         for group in sorted(found, key=lambda group: _importance(group.first))
@@ -64,12 +68,31 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="efficiency",
         title="Efficiency: which method is fastest, and what share of the bound does it reach?",
-        summary=_summary(found),
+        summary=_summary(found, bool(groups)),
         findings=ranked(best[:MOST_FINDINGS]),
         tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
-        unanswered=tuple(_unanswered(fits, found)),
+        unanswered=tuple(_unanswered(fits, found, _latency_alone(groups))),
         answered=bool(found),
     )
+
+
+def _with_bandwidth(group: PlaceGroup) -> PlaceGroup | None:
+    """The group with those curves alone that show a bandwidth; None if it has none."""
+    pairs = []
+    for pair in group.pairs:
+        if curves := tuple(filter(_shows_bandwidth, pair.curves)):
+            pairs.append(msgspec.structs.replace(pair, curves=curves))
+    return PlaceGroup(tuple(pairs)) if pairs else None
+
+
+def _shows_bandwidth(curve: MeasuredCurve) -> bool:
+    """Whether it has a size whose time is not that of the latency alone."""
+    return curve.points[-1].bytes >= START_BYTES
+
+
+def _latency_alone(groups: Sequence[PlaceGroup]) -> list[PlaceGroup]:
+    """The groups without any curve that shows a bandwidth."""
+    return [group for group in groups if _with_bandwidth(group) is None]
 
 
 def _importance(pair: PlacePair) -> int:
@@ -105,7 +128,8 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     text += f"; {caches or _saturates(curve, saturates)}"
     even = _even(pair, curve)
     text += f"; equally fast: {' and '.join(even[:2])}" if even else ""
-    low = share is not None and share < USUAL_SHARE
+    large = curve.points[-1].bytes >= RATE_BYTES
+    low = large and share is not None and share < USUAL_SHARE
     return Finding(
         id="low-share" if low else "best-method",
         severity="warning" if low else "info",
@@ -245,7 +269,9 @@ def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
     )
 
 
-def _summary(found: Sequence[PlaceGroup]) -> str:
+def _summary(found: Sequence[PlaceGroup], any_alone: bool) -> str:
+    if not found and any_alone:
+        return f"No path was measured at {format_bytes(START_BYTES)} or more, as a bandwidth needs."
     if not found:
         return "No path of this profile was measured alone."
     best = [sustained(best_curve(group.first)) for group in found]
@@ -257,7 +283,14 @@ def _summary(found: Sequence[PlaceGroup]) -> str:
     return f"{text}."
 
 
-def _unanswered(fits: Sequence[Fitted], found: Sequence[PlaceGroup]) -> Iterator[str]:
+def _unanswered(
+    fits: Sequence[Fitted], found: Sequence[PlaceGroup], small: Sequence[PlaceGroup]
+) -> Iterator[str]:
+    if small:
+        yield (
+            "the fastest method, because no size is large enough for a bandwidth: "
+            f"{'; '.join(group.text for group in small)}"
+        )
     few = sum(fit.postal is None for fit in fits)
     if few:
         yield f"latency and bandwidth of {count(few, 'curve')}: too few sizes for a fit"
@@ -309,6 +342,9 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
     line = best.line
     name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} equivalent"
+    if not _shows_bandwidth(curve):
+        latency, *_ = _cells_of_fit(fit)
+        return Cell(name, series=curve.text), latency, *[Cell("—")] * 4, Cell(), *[Cell("—")] * 2
     higher = top.rate * (1 - TOLERANCE) > best.rate
     saturates = "—" if higher and is_within_host(curve) else format_bytes(saturation(curve))
     at = f"{top.rate_text} at {format_bytes(top.bytes)}"

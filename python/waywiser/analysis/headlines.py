@@ -17,6 +17,7 @@ from waywiser.plan.headline import GROUPS, headline
 from waywiser.series.line import Line
 from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.words import Transfer, Workload
+from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
 
 FILE_READ = "file read"
@@ -27,26 +28,23 @@ ORDER = (*GROUPS, FILE_READ, *FAMILIES)
 
 @dataclass(frozen=True)
 class HeadlineRow:
-    """One group of headline paths: its first path, and all of them at one size."""
+    """One group of headline paths: its first path, and all with a bandwidth at one size."""
 
     group: str
     first: Shown
-    large: Line
-    """The first path at its largest size, if possible one that no cache holds."""
+    large: Line | None
+    """The first path at its largest size; None if that is too small to show a bandwidth."""
     small: Line | None
     """The first path at its smallest size, if that shows the latency."""
     paths: tuple[Line, ...]
-    """All paths of the group at the largest size that they have in common, the slowest first; empty
-    if there is only one path, or no common size."""
-    cached: bool
-    """Whether a cache can hold the bytes of ``large``."""
+    """All paths of the group that have a bandwidth, at the largest size that they have in common,
+    the slowest first; empty if there is only one such path, or no common size."""
+    at: str
+    """The size of ``large``, and whether a cache can hold its bytes: ``64 MiB (cached)``."""
+    paths_at: str
+    """The same of ``paths``."""
     call: str
     """The call that makes the transfers, and the memory that it needs."""
-
-    @property
-    def at(self) -> str:
-        """The size of ``large``."""
-        return f"{size_of(self.large.workload)}{' (cached)' if self.cached else ''}"
 
 
 def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str, str]:
@@ -93,38 +91,41 @@ def _file(curve: Shown) -> str:
 
 
 def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
-    first = min(members, key=lambda curve: (bool(curve.like), -len(curve.measured)))
-    uncached = _uncached(machine, first)
-    small = first.measured[0]
+    first = min(
+        members,
+        key=lambda curve: (not rated_lines(curve), bool(curve.like), -len(curve.measured)),
+    )
+    large, small = next(reversed(rated_lines(first)), None), first.measured[0]
+    paths = tuple(_at_common_size(members))
     return HeadlineRow(
         group=group,
         first=first,
-        large=uncached[-1] if uncached else first.measured[-1],
+        large=large,
         small=small if 0 < small.bytes <= SMALL_BYTES else None,
-        paths=tuple(_at_common_size(machine, members)) if len(members) > 1 else (),
-        cached=not uncached,
+        paths=paths,
+        at=_size(machine, first, large) if large is not None else "",
+        paths_at=_size(machine, first, paths[0]) if paths else "",
         call=call_text(first.workload.transfers, machine.traits),
     )
 
 
-def _at_common_size(machine: Machine, members: Sequence[Shown]) -> list[Line]:
-    sizes = common_sizes(machine, members)
-    if not sizes:
+def _size(machine: Machine, curve: Shown, line: Line) -> str:
+    cached = is_cached(machine, curve.workload, line.bytes)
+    return f"{size_of(line.workload)}{' (cached)' if cached else ''}"
+
+
+def _at_common_size(members: Sequence[Shown]) -> list[Line]:
+    known = [lines for curve in members if (lines := rated_lines(curve))]
+    sizes = [{line.bytes for line in lines} for lines in known]
+    if len(known) < 2 or not (common := set.intersection(*sizes)):
         return []
-    lines = [line for curve in members for line in curve.measured if line.bytes == max(sizes)]
-    return sorted(lines, key=rate_of)
+    return sorted((line for lines in known for line in lines if line.bytes == max(common)),
+                  key=rate_of)  # fmt: skip
 
 
-def common_sizes(machine: Machine, members: Sequence[Shown]) -> set[int]:
-    """Sizes that all have, and that no cache holds if there are such."""
-    sizes = [{line.bytes for line in curve.measured} for curve in members]
-    large = [{line.bytes for line in _uncached(machine, curve)} for curve in members]
-    return set.intersection(*large) or set.intersection(*sizes)
-
-
-def _uncached(machine: Machine, curve: Shown) -> list[Line]:
-    """The measured sizes of which no cache holds both sides."""
-    return [line for line in curve.measured if not is_cached(machine, curve.workload, line.bytes)]
+def rated_lines(curve: Shown) -> list[Line]:
+    """The measured sizes that are large enough to show a bandwidth."""
+    return [line for line in curve.measured if line.bytes >= RATE_BYTES and rate_of(line)]
 
 
 def is_cached(machine: Machine, workload: Workload, size: int) -> bool:

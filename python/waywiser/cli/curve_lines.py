@@ -12,9 +12,9 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
+from waywiser.analysis.figure_range import range_of
 from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.cli.curve_table import Marks, marks_of
-from waywiser.cli.figure_range import range_of
 from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
 from waywiser.plan.name import name_of
 from waywiser.series.line import Line

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from waywiser.analysis.figure_range import range_of
 from waywiser.analysis.headlines import HeadlineRow, headline_rows, rate_of
 from waywiser.analysis.shown import Shown
-from waywiser.cli.figure_range import range_of
 from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.hardware.machine import Machine
 from waywiser.words.number_format import format_rate, format_relative, format_time
-from waywiser.words.sizes_in_text import size_of
 
 COLUMNS = (
     *("headline paths", "GB/s", "±", "bound", "at", "latency"),
@@ -48,12 +47,13 @@ def print_headline(console: Console, machine: Machine, shown: Sequence[Shown]) -
 
 
 def _row(row: HeadlineRow) -> tuple[str, ...]:
-    found, small = row.large.estimate, row.small.estimate if row.small is not None else None
-    share = row.large.of_bound
+    large, small = row.large, row.small.estimate if row.small is not None else None
+    relative = large.estimate.relative if large is not None and large.estimate else None
+    share = large.of_bound if large is not None else None
     return (
         row.group,
-        format_rate(rate_of(row.large), found.relative if found else None),
-        format_relative(found.relative) if found else "",
+        format_rate(rate_of(large), relative) if large is not None else "",
+        format_relative(relative) if large is not None else "",
         f"{share:.0%}" if share is not None else "",
         row.at,
         format_time(small.median, small.relative) if small is not None else "",
@@ -67,4 +67,4 @@ def _range(row: HeadlineRow) -> str:
     if not row.paths:
         return ""
     ends = range_of(row.paths, rate_of, format_rate)
-    return f"{len(row.paths)}: {ends} at {size_of(row.paths[0].workload)}"
+    return f"{len(row.paths)}: {ends} at {row.paths_at}"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from waywiser.analysis.figure_range import range_text
 from waywiser.analysis.shown import SMALL_BYTES, Shown
-from waywiser.cli.figure_range import range_text
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
 from waywiser.hardware.machine import Machine
@@ -35,9 +35,12 @@ def print_matrices(console: Console, machine: Machine, curves: Iterable[Shown]) 
                in measured):  # fmt: skip
         return
     names = list(_names(machine, measured))
-    sizes = _span(each.most.bytes for each in measured.values())
-    title = f"bandwidth in GB/s from row to column: {sizes}{_by(measured.values())}"
-    _print(console, title, names, measured, _rate)
+    large = {pair: each.most for pair, each in measured.items() if each.most is not None}
+    if large:
+        sizes = _span(line.bytes for line in large.values())
+        title = f"bandwidth in GB/s from row to column: {sizes}"
+        rated = {pair: measured[pair] for pair in large}
+        _print(console, f"{title}{_by(rated.values())}", names, rated, _rate)
     small = {pair: each for pair, each in measured.items() if each.least.bytes <= SMALL_BYTES}
     if small:
         sizes = _span(each.least.bytes for each in small.values())
@@ -113,7 +116,7 @@ def _span(sizes: Iterable[int]) -> str:
 
 
 def _rate(found: Between) -> str:
-    estimate = found.most.estimate
+    estimate = found.most.estimate if found.most is not None else None
     known = None if estimate is None else estimate.relative
     return format_rate(found.rate, None if known is None else max(known, LEAST_RATE))
 

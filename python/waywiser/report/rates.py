@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from waywiser.analysis.headlines import rate_of, rated_lines
 from waywiser.analysis.shown import Shown
 from waywiser.hardware.traits import PathClass, Traits
 from waywiser.series.line import Line
@@ -22,17 +23,17 @@ class Between(Value, frozen=True):
     source: str
     destination: str
     curve: Shown
-    most: Line
-    """The rate at the largest size, since smaller ones may come out of a cache: of those that all
-    links of the kind were measured at, so that they can be compared."""
+    most: Line | None
+    """The largest size, since smaller ones may come out of a cache: of those that all links of the
+    kind with a bandwidth were measured at, so that they can be compared. None if no size is large
+    enough for a bandwidth."""
     least: Line
-    """The rate at the smallest size."""
+    """The smallest size."""
 
     @property
     def rate(self) -> float:
-        """Bytes per second."""
-        found = self.most.estimate
-        return found.rate.value if found and found.rate else 0.0
+        """Bytes per second at ``most``; 0 without one."""
+        return rate_of(self.most) if self.most is not None else 0.0
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
@@ -52,23 +53,19 @@ def between_places_of(curves: Iterable[Shown], traits: Traits) -> dict[tuple[str
         kind = (source.split(":")[0], destination.split(":")[0], source == destination)
         kinds.setdefault(kind, []).append((source, destination))
     for keys in kinds.values():
-        for key, line in zip(keys, _at_a_common_size([found[key] for key in keys]), strict=True):
+        rated = [key for key in keys if found[key].most is not None]
+        lines = _at_a_common_size([found[key] for key in rated])
+        for key, line in zip(rated, lines, strict=True):
             found[key] = msgspec.structs.replace(found[key], most=line)
     return found
 
 
 def _at_a_common_size(links: Sequence[Between]) -> list[Line]:
-    """The line of each link at the largest size that all of them have; at its own largest if they
-    have none in common."""
-    known = [{line.bytes: line for line in _rated(each.curve)} for each in links]
-    common = set.intersection(*map(set, known))
-    if not common:
-        return [each.most for each in links]
-    return [lines[max(common)] for lines in known]
-
-
-def _rated(curve: Shown) -> list[Line]:
-    return [line for line in curve.measured if line.estimate and line.estimate.rate]
+    """The line of each link with a bandwidth at the largest size that all of them have; at its own
+    largest if they have none in common."""
+    known = [{line.bytes: line for line in rated_lines(each.curve)} for each in links]
+    common = set.intersection(*map(set, known)) if known else set()
+    return [lines[max(common or lines)] for lines in known]
 
 
 def _candidates(curves: Iterable[Shown], traits: Traits) -> Iterator[Between]:
@@ -80,9 +77,10 @@ def _candidates(curves: Iterable[Shown], traits: Traits) -> Iterator[Between]:
         if traits.moves_nothing(path.source, path.destination):
             continue
         ends = transfer.path.places
-        measured = _rated(curve)
+        measured = [line for line in curve.measured if line.estimate and line.estimate.rate]
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
-            yield Between(str(ends[0]), str(ends[1]), curve, measured[-1], measured[0])
+            most = next(reversed(rated_lines(curve)), None)
+            yield Between(str(ends[0]), str(ends[1]), curve, most, measured[0])
 
 
 def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.analysis.headlines import ORDER, HeadlineRow, headline_rows
+from waywiser.analysis.figure_range import range_of
+from waywiser.analysis.headlines import ORDER, HeadlineRow, headline_rows, rate_of
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import percent, spread
@@ -61,16 +62,21 @@ def _alone(entry: Entry) -> Sheet:
         for row in rows
     ]
     kept = [n for n in range(len(COLUMNS)) if any(row[n].text for row in cells)]
-    caption = "GB/s: all bytes that move, ± half of the 95 % interval."
+    columns = tuple(COLUMNS[n] for n in kept)
+    caption = []
+    if "GB/s" in columns:
+        caption.append("GB/s: all bytes that move, ± half of the 95 % interval.")
     if smallest:
-        caption += f" Latency: time of one copy of {small} if copies are queued."
-    if COMPLETION in (COLUMNS[n] for n in kept):
-        caption += " Call to completion: the time until a program has the result of a single copy."
+        caption.append(f"Latency: time of one copy of {small} if copies are queued.")
+    if COMPLETION in columns:
+        caption.append(
+            "Call to completion: the time until a program has the result of a single copy."
+        )
     return Sheet(
         "One row for each kind of path",
-        tuple(COLUMNS[n] for n in kept),
+        columns,
         tuple(SheetRow(tuple(row[n] for n in kept)) for row in cells),
-        caption,
+        " ".join(caption),
     )
 
 
@@ -84,17 +90,16 @@ def _named(row: HeadlineRow) -> str:
 
 
 def _range(row: HeadlineRow) -> SheetCell:
-    """``4: 55.3 to 55.33, at 64 MiB``: the number of paths, the slowest and the fastest."""
+    """``4: 55.3–55.33, at 64 MiB``: the number of paths, the slowest and the fastest."""
     if not row.paths:
         return SheetCell()
-    texts = dict.fromkeys(_bandwidth(line).text for line in (row.paths[0], row.paths[-1]))
-    numbers = f"{len(row.paths)}: {' to '.join(texts)}".replace(" ", NO_BREAK)
-    return SheetCell(numbers, note=f"at {size_of(row.paths[0].workload)}")
+    ends = range_of(row.paths, rate_of, format_rate)
+    return SheetCell(f"{len(row.paths)}:{NO_BREAK}{ends}", note=f"at {row.paths_at}")
 
 
 def _beside(entries: Sequence[Entry]) -> Sheet:
     """The first row of each group; a file is read on each machine."""
-    found = [{_key(row): row for row in _rows(entry)} for entry in entries]
+    found = [{_key(row): row for row in _rows(entry) if row.large is not None} for entry in entries]
     keys = sorted({key for rows in found for key in rows}, key=lambda key: ORDER.index(key[0]))
     sheet = []
     for key in keys:
@@ -131,24 +136,27 @@ def _change(row: HeadlineRow, base: HeadlineRow) -> str:
         return ""
     if row.first.text != base.first.text or row.call != base.call:
         return "(another path)"
+    if row.large is None or base.large is None:
+        return ""
     if row.large.bytes != base.large.bytes:
         return f"(at {size_of(row.large.workload)})"
-    ours, theirs = (each.large.estimate for each in (row, base))
+    ours, theirs = (each.estimate for each in (row.large, base.large))
     if ours is None or theirs is None or ours.rate is None or theirs.rate is None:
         return ""
     return f"({percent(ours.rate.value / theirs.rate.value - 1)})"
 
 
-def _bandwidth(line: Line) -> SheetCell:
-    found = line.estimate
+def _bandwidth(line: Line | None) -> SheetCell:
+    found = line.estimate if line is not None else None
     if found is None or found.rate is None:
         return SheetCell("", number=True)
     sure = relative(found.rate.value, found.rate.interval, of_rate=True)
     return SheetCell(format_rate(found.rate.value, sure), note=spread(sure), number=True)
 
 
-def _share(line: Line) -> SheetCell:
-    return SheetCell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True)
+def _share(line: Line | None) -> SheetCell:
+    share = line.of_bound if line is not None else None
+    return SheetCell(f"{share:.0%}" if share else "", number=True)
 
 
 def _latency(line: Line | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:

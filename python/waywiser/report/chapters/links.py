@@ -60,11 +60,16 @@ def _links(entry: Entry) -> Iterator[Block]:
             yield Words(text[0].upper() + text[1:] + ".")
     pictures: list[Picture] = []
     if machine.gpus:
-        pictures.append(_topology(entry, measured))
+        pictures.append(_topology(entry, _rated(measured)))
     if len(places(entry)) >= LEAST_PLACES and measured:
         pictures += _matrices(entry, measured)
     if pictures:
         yield Pictures(tuple(pictures))
+
+
+def _rated(measured: Measured) -> Measured:
+    """Those with a size that is large enough for a bandwidth."""
+    return {key: found for key, found in measured.items() if found.most is not None}
 
 
 def _topology(entry: Entry, measured: Measured) -> Picture:
@@ -98,8 +103,9 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
 
 
 def _at(measured: Measured) -> str:
-    """Which sizes bandwidths are of: `` at 64 MiB``; empty if nothing was measured."""
-    return f" at {_span(found.most.bytes for found in measured.values())}" if measured else ""
+    """Which sizes bandwidths are of: `` at 64 MiB``; empty if there is no bandwidth."""
+    sizes = {found.most.bytes for found in measured.values() if found.most is not None}
+    return f" at {_span(sizes)}" if sizes else ""
 
 
 def _span(sizes: Iterable[int]) -> str:
@@ -123,7 +129,7 @@ def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
     by_node: dict[int, list[Gpu]] = {}
     for gpu in machine.gpus:
         by_node.setdefault(gpu.numa, []).append(gpu)
-    unplaced = len(by_node) == 1
+    unplaced = set(by_node) == {-1}
     for index, near in sorted(by_node.items()):
         nodes = [n for n in machine.numa if unplaced or n.index == index]
         title = ", ".join(f"numa:{n.index}" for n in nodes) or "host memory"
@@ -217,7 +223,7 @@ def _range(found: Sequence[Between]) -> str:
     low, high = min(found, key=lambda b: b.rate), max(found, key=lambda b: b.rate)
     alike = low.rate >= high.rate * (1 - SPREAD)
     text = f"{_gb(high)} GB/s" if alike else f"{_gb(low)}–{_gb(high)} GB/s"
-    shares = [each.most.of_bound for each in found if each.most.of_bound]
+    shares = [share for each in found if each.most and (share := each.most.of_bound)]
     if len(shares) < len(found):
         return text
     if alike:
@@ -227,28 +233,31 @@ def _range(found: Sequence[Between]) -> str:
 
 
 def _share(found: Between) -> str:
-    return f"{found.most.of_bound:.0%}" if found.most.of_bound else ""
+    share = found.most.of_bound if found.most is not None else None
+    return f"{share:.0%}" if share else ""
 
 
 def _gb(found: Between) -> str:
     return format_rate(found.rate, _digits(found.most))
 
 
-def _digits(line: Line) -> float | None:
+def _digits(line: Line | None) -> float | None:
     """Half an interval, but three digits at most: a picture is to be looked at."""
-    relative = line.estimate.relative if line.estimate else None
+    relative = line.estimate.relative if line is not None and line.estimate else None
     return None if relative is None else max(relative, 0.005)
 
 
 def _table(entry: Entry, measured: Measured) -> Sheet:
-    """Every measured pair with its bound."""
+    """Every pair that has a bandwidth, with its bound."""
     machine = entry.subject.machine
     order = {str(place): n for n, place in enumerate(places(entry))}
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
-    alike = len({found.most.bytes for found in measured.values()}) == 1
+    alike = len({found.most.bytes for found in measured.values() if found.most is not None}) == 1
     rows = []
     for (source, destination), found in known:
         most = found.most
+        if most is None:
+            continue
         relative = most.estimate.relative if most.estimate else None
         path = f"{source} → {destination}"
         cells = [
@@ -293,18 +302,19 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     rates, times = {}, {}
     for key, found in measured.items():
         link = entry.links.anchor(found.curve.text)
-        most, least = found.most.estimate, found.least.estimate
+        least = found.least.estimate
         of_links = not entry.subject.machine.gpus or "gpu" in "".join(key)
-        if most is not None:
-            note = spread(most.relative)
+        if found.most is not None and found.most.estimate is not None:
+            note = spread(found.most.estimate.relative)
             rates[key] = Entered(found.rate, _gb(found), note, link, of_links)
         if least is not None and found.least.bytes <= SMALL_BYTES:
             few = None if least.relative is None else max(least.relative, 0.01)
             text = format_number(least.median * 1e6, few)
             note = spread(least.relative)
             times[key] = Entered(least.median, text, note, link, of_links)
-    title = f"Bandwidth{_at(measured)}"
-    yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates)
+    if rates:
+        title = f"Bandwidth{_at(measured)}"
+        yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates)
     if times:
         title = f"Latency of {_span(measured[key].least.bytes for key in times)}"
         yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, _LATENCY)

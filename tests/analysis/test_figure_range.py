@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.cli.figure_range import range_of, range_text
+from waywiser.analysis.figure_range import range_of, range_text
 from waywiser.profile import Profile
 from waywiser.series.line import Line
 from waywiser.series.overview import overview
