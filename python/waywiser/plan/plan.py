@@ -235,7 +235,12 @@ def _select(
                 f"--only {pattern!r} matches only what cannot be measured here",
                 remedy=_reasons(unsupported),
             )
-    require_match(only, [text for known in texts for text in known])
+    require_match(
+        only,
+        [text for known in texts for text in known],
+        [text for _, known in of_unsupported for text in known],
+        gpus=len(machine.gpus),
+    )
     return (
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
         [each for each, known in of_unsupported if matches_any(known, only)],
