@@ -209,8 +209,8 @@ def _chosen(
         having = (each for each in machines if gpus <= {gpu.index for gpu in each.gpus})
         texts[identity] = sized_texts_of(workload, next(having, machines[0]))
     known = [text for each in texts.values() for text in each]
-    gpus = max(len(machine.gpus) for machine in machines)
-    require_match(only, known, gpus=gpus, measured=True)
+    most = max(len(machine.gpus) for machine in machines)
+    require_match(only, known, gpus=most, measured=True)
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
     first, second = (
         {identity: found for identity, found in side.items() if identity in kept}
