@@ -21,7 +21,7 @@ def test_many_are_reported_by_executor_with_the_first_of_each() -> None:
 
 def test_what_has_no_executor_is_counted_too() -> None:
     calls = [f"malloc@numa:{n}" for n in range(MOST + 1)]
-    assert list(member_lines(calls)) == [f"{MOST + 1} in all, as malloc@numa:0"]
+    assert list(member_lines(calls)) == [f"{MOST + 1} operations, as malloc@numa:0"]
 
 
 def test_reasons_that_begin_with_a_kind_of_memory_are_one() -> None:
@@ -58,8 +58,17 @@ def test_visits_are_counted_as_such_and_their_curves_once() -> None:
         "by carrier: 12 visits of 2 curves",
         "2 visits of 1 curve",
     ]
-    assert counted([*visits, "a@gpu:0 -> b@gpu:0 by carrier"]) == "13 in all"
-    assert counted(["a@gpu:0 -> b@gpu:0 by carrier"]) == "1 path"
+
+
+def test_each_sort_of_members_has_its_number() -> None:
+    path = "a@gpu:0 -> b@gpu:0 by carrier"
+    visits = [f"{path} of {size}, block 0" for size in ("8 B", "64 MiB")]
+    assert counted([]) == ""
+    assert counted([path]) == "1 path"
+    assert counted([path, *visits]) == "2 visits of 1 curve and 1 path"
+    assert counted(["a -> b by carrier", "call@gpu:0", path, f"{path} of 8"]) == (
+        "1 series, 1 path, 1 pair of memories and 1 operation"
+    )
 
 
 def test_executors_with_as_many_share_a_line() -> None:

@@ -103,7 +103,7 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--sizes", "8:4"], "--sizes '8:4'"),
         (["survey", "--memory", "much"], "'much' is not a size"),
         (["survey", "--only", "teleport"], "matches no series"),
-        (["survey", "--only", "P2P"], "there is no P2P path here: it needs a GPU, or more"),
+        (["survey", "--only", "P2P"], "there is no P2P path here: it needs 2 GPUs, available: 1"),
         (["report", "a.wwp", "-o", "a.md", "--format", "html"], "its name says md"),
         (["survey", "--gpus", "7"], "this machine has no gpu:7"),
         (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),

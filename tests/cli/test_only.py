@@ -52,6 +52,8 @@ def test_compare_selects_by_link(two_gpus: list[str], capsys: Output) -> None:
     [
         ("nvlnk", "did you mean 'nvlink'? nearest: "),
         ("pinend gpu:0", "did you mean 'pinned gpu:0'? nearest: pinned@numa:0 -> device@gpu:0 by"),
+        ("Host Copy", "--only 'Host Copy' was not measured (waywiser survey --only 'Host Copy'"),
+        ("ring", "it needs 3 GPUs, available: 2 (waywiser topology FILE shows the machine of a"),
         ("hots-to-all", "did you mean 'host-to-all'?"),
         ("latency", "(latency: transfers of up to 4 KiB, and operations whose names have this"),
     ],

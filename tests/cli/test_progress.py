@@ -14,9 +14,9 @@ from waywiser import native
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, estimate_text, fitted
 from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.points import Priority
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
-from waywiser.plan.points import Priority
 from waywiser.plan.tally import Tally
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Order, Visit

@@ -120,7 +120,7 @@ def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
             print_profile(opened, found, console, everything=everything)
             texts.append(stream.getvalue())
     assert [line for line in texts[0].splitlines() if line.startswith("not measured")] == [
-        "not measured: 3 paths, 1 operation and 2 combinations of kinds of memory, for 4 reasons; "
+        "not measured: 3 paths, 2 pairs of memories and 1 operation, for 4 reasons; "
         "--all lists them"
     ]
     assert "not measured: both are memory (2 pairs of memories)\n  device -> managed" in texts[1]

@@ -19,6 +19,16 @@ def test_what_needs_a_gpu_is_counted_apart_from_other_reasons() -> None:
     ]
 
 
+def test_one_reason_is_one_line_also_when_it_is_given_twice() -> None:
+    groups = [("no driver", GPU_PATHS[:1]), ("no driver", GPU_PATHS[2:])]
+    assert list(unsupported_lines(groups, HOST, "--all")) == [
+        "not measured: 1 path and 1 operation that need a GPU: no driver; --all lists them"
+    ]
+    assert list(unsupported_lines(groups[1:], HOST, "--all")) == [
+        "not measured: 1 operation that needs a GPU: no driver; --all lists them"
+    ]
+
+
 def test_on_a_machine_with_gpus_a_reason_is_like_any_other() -> None:
     groups = {"no driver": [profiles.H2D, profiles.D2H]}
     assert list(unsupported_lines(groups.items(), profiles.machine(), "--all")) == [
@@ -29,8 +39,7 @@ def test_on_a_machine_with_gpus_a_reason_is_like_any_other() -> None:
 def test_many_reasons_are_one_line() -> None:
     groups = {f"reason {n}": [FILE, "device -> file by sm"] for n in range(4)}
     assert list(unsupported_lines(groups.items(), HOST, "--json")) == [
-        "not measured: 4 paths and 4 combinations of kinds of memory, for 4 reasons; "
-        "--json lists them"
+        "not measured: 4 paths and 4 pairs of memories, for 4 reasons; --json lists them"
     ]
     assert list(unsupported_lines({}.items(), HOST, "--all")) == []
 
@@ -38,6 +47,6 @@ def test_many_reasons_are_one_line() -> None:
 def test_all_are_listed_by_reason() -> None:
     unsupported_paths = [Unsupported(path, "no driver") for path in GPU_PATHS]
     assert list(all_unsupported_lines(reasons_of(unsupported_paths).items())) == [
-        "not measured: no driver (3 in all)",
+        "not measured: no driver (2 paths and 1 operation)",
         *(f"  {path}" for path in GPU_PATHS),
     ]

@@ -84,7 +84,9 @@ def test_links_choose_paths() -> None:
 
     assert chosen("nvlink") == {"device"}
     assert "device" not in chosen("pcie h2d")
-    with pytest.raises(NothingMatches, match="there is no nvlink path here: it needs a GPU"):
+    with pytest.raises(
+        NothingMatches, match="there is no nvlink path here: it needs 1 GPU, available: 0"
+    ):
         plan(0, only=("nvlink",))
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -97,6 +95,10 @@ def test_terms_of_the_field_match_what_they_apply_to(text: str, terms: str, grou
         ("d2d sm", [PEER]),
         ("memcpy -> device", [H2D, SYNC, PAGEABLE, LOCAL]),
         ("h2d*", []),
+        ("h2d pinned*", [H2D, SYNC]),
+        ("h2d *[api=sync]", [SYNC]),
+        ("memcpy device@gpu:? -> device*", [LOCAL]),
+        ("d2h pinned*", []),
         ("xh2d", []),
     ],
 )
@@ -111,7 +113,8 @@ def test_memcpy_stands_for_all_calls_of_its_paths() -> None:
     paths = [H2D, SYNC, PEER.replace("by sm", "by copy-engine")]
     calls = [call_text(Workload.parse(path).transfers) for path in paths]
     assert len(set(calls)) == 3
-    assert f"the {os.path.commonprefix(calls)} family" in TERMS["memcpy"]
+    family = TERMS["memcpy"].split()[1]
+    assert all(call.startswith(family) for call in calls)
 
 
 @pytest.mark.parametrize("pattern", ["direct", "mem", "2d", "*2d*", "bidir*", "io h2d"])
@@ -225,6 +228,54 @@ def test_sizes_are_matched_as_they_are_shown() -> None:
     assert not matches(text, ["piece=28MiB"]) and not matches(text, ["of 64 KiB"])
 
 
+@pytest.mark.parametrize("pattern", ["raed file", "stagd file"])
+def test_a_correction_that_matches_nothing_is_not_suggested(pattern: str) -> None:
+    with pytest.raises(NothingMatches) as caught:
+        require_match([pattern], [HOST])
+    assert caught.value.remedy == f"nearest: {HOST}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needed"),
+    [
+        ("local copy", 1),
+        ("d2d memcpy", 1),
+        ("P2P", 2),
+        ("p2p memcpy", 2),
+        ("host-to-all", 2),
+        ("ring", 3),
+        ("pairs-bidirectional", 4),
+    ],
+)
+def test_gpus_are_asked_for_only_where_they_are_missing(pattern: str, needed: int) -> None:
+    few = f"it needs {needed} GPUs?, available: {needed - 1} "
+    with pytest.raises(NothingMatches, match=few):
+        require_match([pattern], [HOST], gpus=needed - 1)
+    for gpus in (needed, None):
+        with pytest.raises(NothingMatches, match="matches no series"):
+            require_match([pattern], [HOST], gpus=gpus)
+
+
+@pytest.mark.parametrize("pattern", ["host copy", "file read", "local copy"])
+def test_what_a_profile_lacks_was_not_measured(pattern: str) -> None:
+    with pytest.raises(NothingMatches, match=f"'{pattern}' was not measured ") as caught:
+        require_match([pattern], [H2D], gpus=2, measured=True)
+    assert f"survey --only '{pattern}'" in caught.value.remedy
+    with pytest.raises(NothingMatches, match=f"'{pattern}' matches no series ") as caught:
+        require_match([pattern], [H2D], gpus=2)
+    assert caught.value.remedy.startswith("name another --preset")
+
+
+def test_file_read_is_a_pattern() -> None:
+    read = "file@file:scratch -> pageable@numa:0 by direct-io"
+    assert matches_any(texts_of(Workload.parse(read)), ["File read"])
+    for other in (f"{read}[depth=4]", read.replace("file@", "file[state=cold]@"), HOST):
+        assert not matches_any(texts_of(Workload.parse(other)), ["file read"])
+    with pytest.raises(NothingMatches) as caught:
+        require_match(["file raed"], texts_of(Workload.parse(read)))
+    assert caught.value.remedy.startswith("did you mean 'file read'? nearest: ")
+
+
 @pytest.mark.parametrize(
     ("pattern", "meant"),
     [
@@ -236,7 +287,7 @@ def test_sizes_are_matched_as_they_are_shown() -> None:
 )
 def test_words_are_corrected_that_no_path_of_the_machine_has(pattern: str, meant: str) -> None:
     with pytest.raises(NothingMatches) as caught:
-        require_match([pattern], [HOST])
+        require_match([pattern], [HOST], texts_of(Workload.parse(H2D)))
     assert caught.value.remedy == f"did you mean '{meant}'?"
 
 

@@ -9,6 +9,7 @@ from waywiser.plan.name import SETS, name_of
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
+from waywiser.plan.terms import GPUS_OF
 from waywiser.words import Workload
 
 pytestmark = pytest.mark.usefixtures("scripted")
@@ -32,6 +33,14 @@ def sets(found: Plan) -> dict[str, list[int]]:
 @pytest.mark.parametrize("gpus", [0, 1])
 def test_fewer_than_two_gpus_have_no_sets(gpus: int) -> None:
     assert not sets(plan(machine(gpus=gpus)))
+
+
+def test_each_set_needs_the_stated_number_of_gpus() -> None:
+    of_presets = SETS.keys() - {"one-and-all"}  # which only --workload has
+    for gpus in range(5):
+        names = {name.split()[0] for name in sets(plan(machine(gpus=gpus)))}
+        assert names == {name for name in of_presets if GPUS_OF[name] <= gpus}
+    assert GPUS_OF["one-and-all"] == GPUS_OF["one-to-all"]
 
 
 def test_two_gpus_have_those_with_the_host_alone() -> None:

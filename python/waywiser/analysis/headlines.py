@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from waywiser.analysis.shown import FAMILIES, SMALL_BYTES, Shown
 from waywiser.hardware.calls import call_text
 from waywiser.hardware.machine import Machine
-from waywiser.plan.headline import GROUPS, headline
+from waywiser.plan.headline import FILE_READ, GROUPS, headline, reads_file
 from waywiser.series.line import Line
 from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
-from waywiser.words import Transfer, Workload
+from waywiser.words import Workload
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
-
-FILE_READ = "file read"
 
 ORDER = (*GROUPS, FILE_READ, *FAMILIES)
 """The groups in the order in which they are shown."""
@@ -52,23 +50,9 @@ def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str
     known = list(workloads)
     found: dict[str, str] = {**headline(machine, known)}
     for workload in known:
-        transfer = workload.transfer
-        if transfer is not None and not workload.states and _reads_file(machine, transfer):
+        if reads_file(workload, machine.traits):
             found.setdefault(workload.curve, FILE_READ)
     return found
-
-
-def _reads_file(machine: Machine, transfer: Transfer) -> bool:
-    """Whether it reads a file as paths of files are compared, into ordinary host memory."""
-    traits, path = machine.traits, transfer.path
-    ends = traits.reference_memory("file", "file"), traits.reference_memory("host", "numa")
-    return (
-        (path.source.kind, path.destination.kind) == ends
-        and path.executor == traits.reference_executor("file")
-        and path.is_plain
-        and not transfer.parameters
-        and transfer.layout is None
-    )
 
 
 def headline_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:

@@ -208,7 +208,9 @@ def _chosen(
         gpus = gpus_of(workload)
         having = (each for each in machines if gpus <= {gpu.index for gpu in each.gpus})
         texts[identity] = sized_texts_of(workload, next(having, machines[0]))
-    require_match(only, [text for each in texts.values() for text in each])
+    known = [text for each in texts.values() for text in each]
+    most = max(len(machine.gpus) for machine in machines)
+    require_match(only, known, gpus=most, measured=True)
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
     first, second = (
         {identity: found for identity, found in side.items() if identity in kept}

@@ -30,6 +30,10 @@ Group = Literal[
 GROUPS: tuple[Group, ...] = get_args(Group)
 """The groups in the order in which they are shown."""
 
+FILE_READ = "file read"
+"""The group of file reads, which tables show after the headline paths. No two files are
+equivalent, so that comparisons of paths leave them out."""
+
 
 def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
     """The group of headline paths that a workload belongs to; None if to none.
@@ -67,6 +71,17 @@ def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
         name = name_of(workload).partition(" ")[0]
         return next((group for group in GROUPS if group in SETS and group == name), None)
     return None
+
+
+def reads_file(workload: Workload, traits: Traits = DECLARED) -> bool:
+    """Whether a workload reads a file as paths of files are compared, into ordinary host memory."""
+    transfer = workload.transfer
+    if transfer is None or workload.states or not _is_default(transfer):
+        return False
+    ends = traits.reference_memory("file", "file"), traits.reference_memory("host", "numa")
+    path = transfer.path
+    kinds = (path.source.kind, path.destination.kind)
+    return kinds == ends and path.executor == traits.reference_executor("file")
 
 
 def _is_default(transfer: Transfer) -> bool:

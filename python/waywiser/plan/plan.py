@@ -28,6 +28,7 @@ from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
 from waywiser.records import Unsupported
 from waywiser.words import format_bytes
+from waywiser.words.members import MOST_REASONS
 from waywiser.words.sizes_in_text import with_units
 
 WORKING_BYTES = 256 * 2**20
@@ -43,9 +44,6 @@ GPU_SECONDS = 0.3
 MOST_PAIRS = 12
 """Ordered pairs of GPUs that every process of a check measures: those of four GPUs. Of more pairs
 two processes measure each, in turns."""
-
-MOST_REASONS = 3
-"""Reasons listed for what a pattern matches and cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +233,12 @@ def _select(
                 f"--only {pattern!r} matches only what cannot be measured here",
                 remedy=_reasons(unsupported),
             )
-    require_match(only, [text for known in texts for text in known])
+    require_match(
+        only,
+        [text for known in texts for text in known],
+        [text for _, known in of_unsupported for text in known],
+        gpus=len(machine.gpus),
+    )
     return (
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
         [each for each, known in of_unsupported if matches_any(known, only)],
@@ -243,7 +246,7 @@ def _select(
 
 
 def _reasons(unsupported_paths: list[Unsupported]) -> str:
-    """An example of each reason, of three at most: what this machine or these places do not
+    """An example of each reason, `MOST_REASONS` at most: what this machine or these places do not
     support comes before what is impossible anywhere."""
     examples: dict[str, str] = {}
     for unsupported in sorted(

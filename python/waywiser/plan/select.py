@@ -13,19 +13,23 @@ from functools import cache
 
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED, declared_names
-from waywiser.plan.headline import GROUPS, group_of
+from waywiser.plan.headline import FILE_READ, GROUPS, group_of, reads_file
 from waywiser.plan.name import SETS, name_of
 from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
 from waywiser.words import WaywiserError, WordError, Workload
+from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import without_units
 
 HEADLINES = frozenset(
     group.casefold()
-    for group in GROUPS
+    for group in (*GROUPS, FILE_READ)
     if group not in SETS and not TERMS.keys() & set(group.casefold().split()) - {"local"}
 )
-"""Groups of headline paths whose names are patterns: ``local copy``, ``host copy``. Names of the
-others are words and terms."""
+"""Groups of headline paths whose names are patterns: ``local copy``, ``host copy``, ``file read``.
+Names of the others are words and terms."""
+
+_NAMES = TERMS.keys() | SETS.keys()
+"""Words of a pattern that have a meaning of their own."""
 
 NEAREST = 5
 """How many texts are shown when a pattern matches none."""
@@ -47,7 +51,8 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     nothing.
     """
     traits = machine.traits if machine else DECLARED
-    curve, name, group = workload.curve, name_of(workload), group_of(workload, traits)
+    curve, name = workload.curve, name_of(workload)
+    group = FILE_READ if reads_file(workload, traits) else group_of(workload, traits)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
     return (*named, *with_terms(workload, named[-1], machine), *exact)
@@ -74,7 +79,8 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     it. A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
     since settings are written in them). Any other is words that must all occur; with an arrow
     (``pinned -> device``) also in that order, since the opposite path has the same words. A word
-    that is a term (`TERMS`) stands for all to which the term applies. Case is ignored.
+    that is a term (`TERMS`) stands for all to which the term applies; the other words may be a glob
+    (``h2d pinned*``). Case is ignored.
     """
     return not patterns or any(_matches_one(text.casefold(), _folded(p)) for p in patterns)
 
@@ -105,7 +111,8 @@ def _matches_one(text: str, pattern: str) -> bool:
         if not terms or terms - set(applying.split()):
             return False
         words = [word for word in words if word not in terms]
-    elif "*" in pattern or "?" in pattern:
+        pattern = " ".join(words)
+    if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     if "->" in words:
         return re.search(".*".join(map(re.escape, words)), text) is not None
@@ -138,7 +145,7 @@ def _corrected(pattern: str, texts: Iterable[str]) -> str:
     and occurs in no text, replaced by the nearest one that is or does and has the same digits or
     none (``gpu:7`` does not mean ``gpu:1``); empty if nothing is replaced."""
     folded = [text.casefold() for text in texts]
-    names = {*TERMS, *SETS, *map(str.casefold, declared_names())}
+    names = {*_NAMES, *map(str.casefold, declared_names())}
     known = names | {word for text in folded for part in _PARTS for word in part.findall(text)}
     words = pattern.casefold().split()
     found = []
@@ -173,26 +180,28 @@ def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
     return sorted(terms, key=similarity, reverse=True)[:NEAREST]
 
 
-def suggestion(pattern: str, texts: Iterable[str]) -> str:
+def suggestion(pattern: str, texts: Iterable[str], others: Iterable[str] = ()) -> str:
     """``did you mean 'pinned'? nearest: …``: the pattern with its misspelt words corrected one by
-    one, and the texts nearest to that, if it matches any; empty without texts."""
+    one, and the texts nearest to that, if it matches any; empty without texts. A correction that
+    matches ``others`` alone, or of which each word has a meaning of its own, is the whole answer;
+    one that matches nothing is none."""
     known = list(texts)
     meant = _corrected(pattern, _plain(known))
     if meant and not any(matches(text, [meant]) for text in known):
-        return f"did you mean {meant!r}?"
+        if set(meant.split()) <= _NAMES or any(matches(text, [meant]) for text in others):
+            return f"did you mean {meant!r}?"
+        meant = ""
     asked = f"did you mean {meant!r}? " if meant else ""
     near = "; ".join(nearest(meant or pattern, known))
     return f"{asked}nearest: {near}" if near else ""
 
 
-def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
-    """Whether all that the pattern names needs a GPU, or two, and the texts have fewer."""
-    words = set(pattern.split())
-    if pattern in HEADLINES or pattern in SETS:
-        return True
-    found = {place for text in texts for place in re.findall(r"gpu:[0-9]+", text)}
-    needed = max((GPUS_OF.get(word, 0) for word in words), default=0)
-    return words <= TERMS.keys() and len(found) < needed
+def _gpus_needed(pattern: str) -> int:
+    """How many GPUs a machine needs for what the pattern names; 0 if it has other words."""
+    words = [pattern] if pattern in HEADLINES else pattern.split()
+    if not set(words) <= _NAMES | HEADLINES:
+        return 0
+    return max((GPUS_OF.get(word, 0) for word in words), default=0)
 
 
 def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
@@ -212,21 +221,51 @@ def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
 
 
 def require_match(
-    patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
+    patterns: Sequence[str],
+    texts: Sequence[str],
+    others: Sequence[str] = (),
+    *,
+    gpus: int | None = None,
+    measured: bool = False,
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
     none of ``others``, which the message does not name. Raises `UnknownLinks` for one that asks for
-    a kind of link, if the links of anything else that it matches are not known."""
+    a kind of link, if the links of anything else that it matches are not known.
+
+    ``gpus`` is the number of GPUs of the machine, None if it is not known. ``measured`` are texts
+    of a profile, not of a plan.
+    """
     for pattern in patterns:
         _require_known_links(pattern, texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
-            if _lacks_gpus(pattern.casefold(), texts):
-                raise NothingMatches(
-                    f"there is no {pattern} path here: it needs a GPU, or more GPUs",
-                    remedy="waywiser doctor shows what this machine has",
-                )
-            if (words := pattern.casefold().split()) and TERMS.keys() >= set(words):
-                meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
-                raise NothingMatches(f"--only {pattern!r} matches no series", remedy=meanings)
-            near = suggestion(pattern, texts) or "nearest: nothing can be measured here"
-            raise NothingMatches(f"--only {pattern!r} matches no series", remedy=near)
+            raise _nothing_matches(pattern, texts, others, gpus=gpus, measured=measured)
+
+
+def _nothing_matches(
+    pattern: str,
+    texts: Sequence[str],
+    others: Sequence[str],
+    *,
+    gpus: int | None,
+    measured: bool,
+) -> NothingMatches:
+    words = pattern.casefold().split()
+    name = " ".join(words)
+    if gpus is not None and gpus < (needed := _gpus_needed(name)):
+        return NothingMatches(
+            f"there is no {pattern} path here: it needs {count(needed, 'GPU')}, available: {gpus}",
+            remedy="waywiser topology FILE shows the machine of a profile"
+            if measured
+            else "waywiser doctor shows what this machine has",
+        )
+    absent = f"--only {pattern!r} " + ("was not measured" if measured else "matches no series")
+    if words and TERMS.keys() >= set(words):
+        return NothingMatches(absent, remedy="; ".join(f"{word}: {TERMS[word]}" for word in words))
+    if name in HEADLINES or (words and set(words) <= _NAMES):
+        other = "a --file" if name == FILE_READ else "the transfers with --workload"
+        remedy = f"waywiser survey --only {pattern!r} measures it"
+        return NothingMatches(
+            absent, remedy=remedy if measured else f"name another --preset, or {other}"
+        )
+    near = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
+    return NothingMatches(f"--only {pattern!r} matches no series", remedy=near)

@@ -38,9 +38,13 @@ LINKS_UNKNOWN = "links-unknown"
 
 GPUS_OF = {
     **dict.fromkeys(("h2d", "d2h", "d2d", "local", "zero-copy", "memcpy", "pcie", "nvlink"), 1),
-    "p2p": 2,
+    "local copy": 1,
+    **dict.fromkeys(("p2p", "host-to-all", "all-to-host", "host-and-all"), 2),
+    **dict.fromkeys(("one-to-all", "all-to-one", "one-and-all", "ring"), 3),
+    **dict.fromkeys(("pairs-unidirectional", "pairs-bidirectional"), 4),
 }
-"""How many GPUs a machine needs for anything to which the term applies."""
+"""How many GPUs a machine needs for anything to which the term applies, for the set, and for the
+group of headline paths; none for others."""
 
 
 def terms_of(workload: Workload, machine: Machine | None = None) -> frozenset[str]:

@@ -251,4 +251,4 @@ def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequen
         texts = [text for workload in workloads for text in sized_texts_of(workload, machine)]
         unsupported = profile.unsupported_paths
         others = [text for each in unsupported for text in texts_of_unsupported(each.path, machine)]
-        require_match(only, texts, others=others)
+        require_match(only, texts, others, gpus=len(machine.gpus), measured=True)

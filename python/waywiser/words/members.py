@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.words.number_format import count
@@ -10,6 +11,9 @@ from waywiser.words.sizes_in_text import without_sizes
 
 MOST = 8
 """Members of the same reason that are each given a line."""
+
+MOST_REASONS = 3
+"""Reasons that are each stated in a message of few lines."""
 
 _BLOCK = re.compile(r", block \d+$")
 _EXECUTOR = re.compile(r" by ([a-z0-9-]+)")
@@ -55,27 +59,32 @@ def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[
 
 
 def counted(members: Sequence[str]) -> str:
-    """``739 visits of 59 curves``, ``3 series``, ``2 paths``: how many of what; ``5 in all`` of
-    operations, and of members that are not of one sort."""
-    sorts = {_sort(member) for member in members}
-    sort = next(iter(sorts), "path") if len(sorts) < 2 else ""
-    if not sort:
-        return f"{len(members)} in all"
+    """``739 visits of 59 curves``, ``3 series``, ``2 paths and 1 operation``: how many of what."""
+    sorts = Counter(map(_sort, members))
+    amounts = [_amount(sort, members, sorts[sort]) for sort in _SORTS if sorts[sort]]
+    return " and ".join(filter(None, (", ".join(amounts[:-1]), *amounts[-1:])))
+
+
+def _amount(sort: str, members: Sequence[str], number: int) -> str:
     if sort == "pair":
-        return f"{count(len(members), sort)} of memories"
+        return f"{count(number, sort)} of memories"
     if sort != "visit":
-        return count(len(members), sort)
-    curves = {without_sizes(_BLOCK.sub("", member)) for member in members}
-    return f"{count(len(members), 'visit')} of {count(len(curves), 'curve')}"
+        return count(number, sort)
+    visits = filter(_BLOCK.search, members)
+    curves = {without_sizes(_BLOCK.sub("", visit)) for visit in visits}
+    return f"{count(number, sort)} of {count(len(curves), 'curve')}"
+
+
+_SORTS = ("visit", "series", "path", "pair", "operation")
 
 
 def _sort(member: str) -> str:
-    """What it names: a visit has a block, a series a size, and an unsupported pair of kinds no
-    place; nothing for what no bytes move in."""
+    """What it names: a visit has a block, a series a size, an unsupported pair of kinds no place,
+    and an operation no executor."""
     if _BLOCK.search(member):
         return "visit"
     if " by " not in member:
-        return ""
+        return "operation"
     if without_sizes(member) != member:
         return "series"
     return "path" if "@" in member else "pair"
