@@ -255,8 +255,8 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
 
 
 def _usual_sizes(counted: Mapping[int, int]) -> list[int]:
-    """The `MOST_COLUMNS` sizes that most curves have; of sizes that as many have, if not all of them
-    have room, some from the smallest to the largest."""
+    """The `MOST_COLUMNS` sizes that most curves have; of sizes that as many have, if not all
+    of them have room, some from the smallest to the largest."""
     usual: list[int] = []
     for many in sorted(set(counted.values()), reverse=True):
         alike = sorted(size for size in counted if counted[size] == many)
