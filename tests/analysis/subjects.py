@@ -15,10 +15,12 @@ from typing import Any
 
 from tests import profiles
 
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.subject import Subject, curves_of
 from waywiser.hardware.machine import Machine
+from waywiser.plan.classes import representatives
 from waywiser.profile import RunHealth
 from waywiser.records import Locality, Series, Unsupported, Visit
+from waywiser.series.overview import overview_of
 from waywiser.words import Stop, TimingMode, Transfer, Workload
 
 Seconds = Callable[[int], float]
@@ -93,6 +95,26 @@ def _visit(
     return profiles.visit(what, block, taken, stop=stop, mode=mode)
 
 
+def of_series(
+    machine: Machine,
+    series: Iterable[Series],
+    *,
+    environment: Mapping[str, Any] | None = None,
+    localities: Sequence[Locality] = (),
+    unsupported_paths: Sequence[Unsupported] = (),
+    health: Sequence[RunHealth] = (),
+) -> Subject:
+    """A subject from series in memory, by curve and size: a machine that was not surveyed into a
+    file."""
+    kept = list(series)
+    workloads = {each.workload.identity: each.workload for each in kept}
+    first = representatives(workloads.values(), machine)
+    seen = overview_of(machine, kept, first=first, localities=localities,
+                       unsupported_paths=unsupported_paths, health=health)  # fmt: skip
+    curves = curves_of(seen.series, workloads)
+    return Subject(machine.hostname, machine, curves, seen, dict(environment or {}))
+
+
 def subject(
     *curves: Iterable[Series],
     machine: Machine | None = None,
@@ -103,7 +125,7 @@ def subject(
 ) -> Subject:
     """A subject of one machine: by default that of `tests.profiles.machine`, with two GPUs on
     PCIe 5 x16."""
-    return Subject.of_series(
+    return of_series(
         machine or profiles.machine(),
         [series for each in curves for series in each],
         environment=environment,

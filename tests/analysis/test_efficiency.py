@@ -217,3 +217,11 @@ def test_a_share_of_the_bound_is_low_only_at_sizes_that_show_the_link() -> None:
         return found.severity
 
     assert [severity(2**20), severity(2**24)] == ["info", "warning"]
+
+
+def test_equal_paths_are_compared_at_sizes_that_show_a_bandwidth() -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(2)]
+    sizes = ((8, 2**26), (8, 2**24))
+    curves = [curve(path, postal(2e-6, 55e9), of) for path, of in zip(paths, sizes, strict=True)]
+    (finding,) = answer(subject(*curves, machine=four_gpus())).findings
+    assert " such paths" not in finding.statement

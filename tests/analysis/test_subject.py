@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import profiles
-from tests.analysis.subjects import curve, postal, sized, subject
+from tests.analysis.subjects import curve, of_series, postal, sized, subject
 
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
@@ -16,7 +16,7 @@ from waywiser.words import Place
 def test_in_memory_it_is_what_it_is_from_a_file(tmp_path: Path) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
         from_file = Subject.of(profile)
-        from_memory = Subject.of_series(
+        from_memory = of_series(
             profile.machine,
             profile.series(),
             environment=profiles.ENVIRONMENT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,42 @@ def test_a_group_with_one_headline_path_names_it(view: ProfileView) -> None:
         assert list(view.curve(group.upper())) == list(view.curve(path))
 
 
+def made(file: Path, *curves: tuple[str, tuple[int, ...]]) -> ProfileView:
+    """A profile of paths at some sizes."""
+    rng = random.Random(1)
+    visits = [
+        profiles.visit(
+            profiles.workload(path, size), 0, profiles.samples(rng, profiles.seconds(size))
+        )
+        for path, sizes in curves
+        for size in sizes
+    ]
+    write_profile(file, profiles.machine(), {}, visits)
+    return waywiser.open(file)
+
+
+def test_without_headline_paths_there_is_one_of_each_family_as_in_show(tmp_path: Path) -> None:
+    path = "device@gpu:0 -> device@gpu:1 by nccl"
+    view = made(tmp_path / "a.wwp", (path, (8, 2**26)))
+    (row,) = view.headline()
+    assert (row.group, row.path, row.bytes) == ("device to device (P2P)", path, 2**26)
+    assert len(view.plot().axes[0].containers) == 1
+    assert list(view.curve("Device to device (P2P)")) == list(view.curve(path))
+
+
+def test_a_headline_has_no_bandwidth_of_a_few_bytes(tmp_path: Path) -> None:
+    (row,) = made(tmp_path / "a.wwp", (H2D, (8, 4096))).headline()
+    assert (row.bytes, row.gb_per_s, row.percent_of_bound) == (None, None, None)
+    assert row.latency_bytes == 8 and row.latency_seconds and row.cached is False
+
+
+def test_a_bandwidth_that_a_cache_can_hold_is_marked(tmp_path: Path) -> None:
+    local = "device@gpu:0 -> device@gpu:0 by copy-engine"
+    view = made(tmp_path / "a.wwp", (local, (8, 2**20)), (H2D, (8, 2**26)))
+    assert {row.group: row.cached for row in view.headline()} == {"H2D": False, "local copy": True}
+    assert "1 MiB (cached)" in view._repr_html_()
+
+
 def test_a_path_is_found_by_words_that_only_it_matches(view: ProfileView) -> None:
     wanted = view.curve("host-to-all pinned@numa:0 -> device@gpu:0,1 by copy-engine")
     assert list(view.curve("host-to-all pinned")) == list(wanted)
@@ -188,7 +225,7 @@ def test_a_path_that_was_not_measured_is_answered_with_the_reason(
         nothing.curve(H2D)
     with pytest.raises(NoSuchPath, match=r"has no path 'x' \(nothing was measured\)"):
         nothing.curve("x")
-    with pytest.raises(NothingToPlot):
+    with pytest.raises(NothingToPlot, match=r"^no headline path has a bandwidth over size "):
         nothing.plot()
     assert len(nothing.headline()) == 0 and "<table>" not in nothing._repr_html_()
     with pytest.raises(NoSuchPath, match="the driver cannot prefetch here"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.subjects import of_series
 from planted.model import LARGE, Model, Truth, Wiring, between, down, up, workload
 from planted.noise import Array, Donor, Pool
 from waywiser.analysis.subject import Subject
@@ -53,7 +54,7 @@ class Planted:
 
     @property
     def subject(self) -> Subject:
-        return Subject.of_series(self.model.machine, self.series, localities=self.localities)
+        return of_series(self.model.machine, self.series, localities=self.localities)
 
 
 def planted(seed: int, pool: Pool, blocks: int = BLOCKS, jump: float = 0.0) -> Planted:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 import profiles
+from analysis.subjects import of_series
 from hardware.captured import machine as captured
 from series.sides import records
 from waywiser.analysis.subject import Subject
@@ -100,7 +101,7 @@ def subject(machine: Machine, seed: int = 1, **survey: Any) -> Subject:
         found.setdefault(visit.workload.identity, []).append(visit)
     series = [Series(blocks[0].workload, tuple(blocks)) for blocks in found.values()]
     gpus = len(machine.gpus)
-    return Subject.of_series(
+    return of_series(
         machine, sorted(series, key=lambda each: (each.workload.curve, each.workload.bytes)),
         environment=profiles.ENVIRONMENT, unsupported_paths=profiles.UNSUPPORTED_PATHS,
         localities=records(seed, gpus=gpus) if gpus > 1 else (),

@@ -6,12 +6,15 @@ import msgspec
 import pytest
 
 import profiles
+from analysis.subjects import subject
 from report import machines
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.profile import RunHealth
-from waywiser.records import GpuHealth, Health
+from waywiser.records import Failure, GpuHealth, Health, Series
 from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
+from waywiser.report.chapters.status import findings, status
 from waywiser.report.entry import Entry, entry
+from waywiser.report.parts import Verdict, Words
 from waywiser.series.health import health_report
 from waywiser.severity import Severity
 
@@ -86,6 +89,23 @@ def test_error_counters_that_rose_count_against_a_machine() -> None:
 def test_nothing_measured_is_no_good_machine() -> None:
     empty = msgspec.structs.replace(result(), curves=())
     assert assess(empty).severity == "error"
+
+
+def test_a_profile_with_failures_alone_says_that_nothing_was_measured() -> None:
+    machine = msgspec.structs.replace(profiles.machine(), gpus=())
+    failed = profiles.visit(profiles.workload(profiles.HOST, 2**20), failure=Failure("crash", "x"))
+    found = entry(subject([Series(failed.workload, (failed,))], machine=machine))
+    assert [type(block) for block in status([found]).blocks] == [Verdict]
+    (words,) = findings([found]).blocks
+    assert words == Words("No question could be answered: too little was measured.")
+
+
+def test_a_machine_without_findings_says_so() -> None:
+    (words,) = findings([result(answer("q"))]).blocks
+    assert words == Words("No finding asks for a change.")
+    host = msgspec.structs.replace(profiles.machine(), gpus=())
+    made = entry(machines.subject(host, blocks=1, count=6))
+    assert isinstance(status([made]).blocks[1], Words)
 
 
 def test_what_more_there_is_to_look_at_is_reported_where_a_thing_leads() -> None:

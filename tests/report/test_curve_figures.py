@@ -9,7 +9,7 @@ import pytest
 from analysis.subjects import curve, postal, subject
 from report import machines
 from waywiser.records import Series
-from waywiser.report.chapters.curves import curves
+from waywiser.report.chapters.curves import MOST_COLUMNS, curves, table
 from waywiser.report.entry import Entry, entry
 from waywiser.report.families import MOST_LINES, method, set_label
 from waywiser.report.figures.drawing import HALF_CAPITAL, Shape, Text
@@ -176,3 +176,24 @@ def test_the_latency_of_transfers_that_start_together_is_that_of_all() -> None:
         if each.name.startswith("latency")
     ]
     assert titles == ["time per transfer", "time until all transfers are complete"]
+
+
+def columns(*sizes: Sequence[int]) -> tuple[str, ...]:
+    """Those of the table of curves with these sizes."""
+    paths = [f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine" for gpu in range(len(sizes))]
+    found = [curve(path, postal(5e-6, 5e10), of) for path, of in zip(paths, sizes, strict=True)]
+    made = entry(subject(*found))
+    return table(made, made.curves, "host to device (H2D)").columns[1:-1]
+
+
+def test_columns_of_a_table_of_many_sizes_are_from_the_smallest_to_the_largest() -> None:
+    *sizes, other = columns([2**n for n in range(23)])
+    assert len(sizes) == MOST_COLUMNS and other == "at other sizes"
+    assert (sizes[0], sizes[-1]) == ("1 B", "4 MiB")
+    assert {"64 KiB", "1 MiB"} & set(sizes)
+
+
+def test_sizes_that_most_curves_have_are_the_first_columns() -> None:
+    *sizes, _ = columns([2**n for n in range(23)], [2**n for n in range(9)])
+    assert sizes == [*(f"{2**n} B" for n in range(9)), "4 MiB"]
+    assert columns((8, 64)) == ("8 B", "64 B")

@@ -252,10 +252,13 @@ def _remedy(low: bool, saturates: int | None) -> str:
 
 
 def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
-    """What the equivalent pairs reach at the largest size that all have, if there are several."""
+    """What the equivalent pairs reach at the largest size that all have and that shows a bandwidth,
+    if there are several."""
     wanted = representative(curve)
     mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
-    sizes = set.intersection(*({point.bytes for point in mate.points} for mate in mates))
+    sizes = set.intersection(
+        *({point.bytes for point in mate.points if point.bytes >= START_BYTES} for mate in mates)
+    )
     if len(mates) < 2 or not sizes:
         return ""
     points = [point for mate in mates if (point := mate.at(max(sizes))) is not None]

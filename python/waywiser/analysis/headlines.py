@@ -7,7 +7,7 @@ tools may, the fastest path of each family stands for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from waywiser.analysis.shown import FAMILIES, SMALL_BYTES, Shown
@@ -37,12 +37,22 @@ class HeadlineRow:
     paths: tuple[Line, ...]
     """All paths of the group that have a bandwidth, at the largest size that they have in common,
     the slowest first; empty if there is only one such path, or no common size."""
-    at: str
-    """The size of ``large``, and whether a cache can hold its bytes: ``64 MiB (cached)``."""
-    paths_at: str
-    """The same of ``paths``."""
+    cached: bool
+    """Whether a cache can hold the bytes of ``large``."""
+    paths_cached: bool
+    """Whether a cache can hold the bytes of ``paths``."""
     call: str
     """The call that makes the transfers, and the memory that it needs."""
+
+    @property
+    def at(self) -> str:
+        """The size of ``large``: ``64 MiB``, ``64 MiB (cached)``; empty without one."""
+        return _size(self.large, self.cached) if self.large is not None else ""
+
+    @property
+    def paths_at(self) -> str:
+        """The size of ``paths``; empty without any."""
+        return _size(self.paths[0], self.paths_cached) if self.paths else ""
 
 
 def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str, str]:
@@ -57,15 +67,29 @@ def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str
 
 def headline_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
     """Returns a row for each group that was measured, and for each file that was read."""
+    found = _members(machine, curves)
+    return [_row(machine, group, members) for (group, _), members in found.items()]
+
+
+def headline_path_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
+    """Returns a row for each path that `headline_rows` is made of, by group."""
+    found = _members(machine, curves)
+    return [
+        _row(machine, group, [curve]) for (group, _), members in found.items() for curve in members
+    ]
+
+
+def _members(machine: Machine, curves: Sequence[Shown]) -> dict[tuple[str, str], list[Shown]]:
+    """The paths by group, and by file if they read one, in the order in which they are shown."""
     groups = headline_groups(machine, (curve.workload for curve in curves))
     members: dict[tuple[str, str], list[Shown]] = {}
     for curve in curves:
         if group := groups.get(curve.text):
             members.setdefault((group, _file(curve)), []).append(curve)
     if not members:
-        return _of_families(machine, curves)
+        return {(family, ""): [curve] for family, curve in _of_families(machine, curves)}
     ordered = sorted(members, key=lambda key: (ORDER.index(key[0]), key[1]))
-    return [_row(machine, group, members[group, file]) for group, file in ordered]
+    return {key: members[key] for key in ordered}
 
 
 def _file(curve: Shown) -> str:
@@ -87,14 +111,13 @@ def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
         large=large,
         small=small if 0 < small.bytes <= SMALL_BYTES else None,
         paths=paths,
-        at=_size(machine, first, large) if large is not None else "",
-        paths_at=_size(machine, first, paths[0]) if paths else "",
+        cached=large is not None and is_cached(machine, first.workload, large.bytes),
+        paths_cached=bool(paths) and is_cached(machine, first.workload, paths[0].bytes),
         call=call_text(first.workload.transfers, machine.traits),
     )
 
 
-def _size(machine: Machine, curve: Shown, line: Line) -> str:
-    cached = is_cached(machine, curve.workload, line.bytes)
+def _size(line: Line, cached: bool) -> str:
     return f"{size_of(line.workload)}{' (cached)' if cached else ''}"
 
 
@@ -124,21 +147,19 @@ def is_cached(machine: Machine, workload: Workload, size: int) -> bool:
     return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
 
 
-def _of_families(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
+def _of_families(machine: Machine, curves: Sequence[Shown]) -> Iterator[tuple[str, Shown]]:
     """The fastest path of each family: of those that paths are compared by, if there are any, with
     the fewest settings."""
     families: dict[str, list[Shown]] = {}
     for curve in curves:
         if curve.workload.transfers:
             families.setdefault(curve.family, []).append(curve)
-    rows = []
     for family, found in families.items():
         known = [curve for curve in found if _is_reference(machine, curve)] or found
         fewest = min(map(_settings, known))
         first = fastest(machine, [curve for curve in known if _settings(curve) == fewest])
         if first is not None:
-            rows.append(_row(machine, family, [first]))
-    return rows
+            yield family, first
 
 
 def _settings(curve: Shown) -> int:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from waywiser.analysis.answer import Device, Exhibit, device_at
 from waywiser.hardware.machine import Machine
-from waywiser.plan.classes import representatives
-from waywiser.profile import Profile, RunHealth
-from waywiser.records import Locality, Series, Unsupported
+from waywiser.profile import Profile
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line, by_curve
-from waywiser.series.overview import Overview, overview, overview_of
+from waywiser.series.overview import Overview, overview
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.words import Path, Place, Transfer, Value, Workload
 from waywiser.words.number_format import format_rate
@@ -109,27 +107,6 @@ class Subject(Value, frozen=True):
         machine = profile.machine
         return cls(machine.hostname or profile.path.stem, machine,
                    curves_of(seen.series, workloads), seen, profile.environment)  # fmt: skip
-
-    @classmethod
-    def of_series(
-        cls,
-        machine: Machine,
-        series: Iterable[Series],
-        *,
-        environment: Mapping[str, Any] | None = None,
-        localities: Sequence[Locality] = (),
-        unsupported_paths: Sequence[Unsupported] = (),
-        health: Sequence[RunHealth] = (),
-    ) -> Subject:
-        """A subject from series in memory, by curve and size: a machine that was not surveyed
-        into a file."""
-        kept = list(series)
-        workloads = {each.workload.identity: each.workload for each in kept}
-        first = representatives(workloads.values(), machine)
-        seen = overview_of(machine, kept, first=first, localities=localities,
-                           unsupported_paths=unsupported_paths, health=health)  # fmt: skip
-        curves = curves_of(seen.series, workloads)
-        return cls(machine.hostname, machine, curves, seen, dict(environment or {}))
 
     def curve(self, text: str) -> MeasuredCurve | None:
         return next((curve for curve in self.curves if curve.text == text), None)

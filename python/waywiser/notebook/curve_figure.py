@@ -60,9 +60,9 @@ def curve_figure(
     drawn = [(curve, _points(curve, quantity)) for curve in curves]
     empty = [curve.name for curve, points in drawn if not points]
     if len(empty) == len(drawn) or (named and empty):
+        what = f"{empty[0]} has no" if named and empty else "no headline path has a"
         raise NothingToPlot(
-            f"{empty[0] if named and empty else 'no path'} has no {quantity} over size",
-            remedy="name other paths of profile.series",
+            f"{what} {quantity} over size", remedy="name other paths of profile.series"
         )
     drawn = [(curve, points) for curve, points in drawn if points]
     width, height = INCHES

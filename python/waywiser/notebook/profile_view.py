@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from waywiser.analysis.headlines import ORDER, headline_groups
-from waywiser.analysis.shown import SMALL_BYTES
+from waywiser.analysis.headlines import HeadlineRow, headline_path_rows, rate_of
+from waywiser.analysis.shown import curves as shown_curves
 from waywiser.analysis.subject import MeasuredCurve, curves_of
 from waywiser.comparison.node import Node, node_of
 from waywiser.hardware.machine import Machine
@@ -20,7 +20,6 @@ from waywiser.notebook.optional_package import optional
 from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.profile import Profile
 from waywiser.records import Series
-from waywiser.series.line import Line
 from waywiser.series.overview import Overview, overview
 from waywiser.series.sample_rows import TYPES as SAMPLE_TYPES
 from waywiser.series.sample_rows import rows_of_series
@@ -37,7 +36,6 @@ from waywiser.series.series_rows import (
 from waywiser.visible import visible
 from waywiser.words import WaywiserError, Workload
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
-from waywiser.words.sizes_in_text import size_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,9 +59,11 @@ HEADLINE_TYPES: dict[str, type] = {
     "latency_seconds": float,
     "latency_seconds_low": float,
     "latency_seconds_high": float,
+    "cached": bool,
 }
-"""The bandwidth at the largest size that was measured, and the latency at the smallest if that is
-4 KiB or less."""
+"""The bandwidth at the largest size that was measured if that is 64 KiB or more, and the latency at
+the smallest if that is 4 KiB or less. ``cached`` is true if a cache can hold the bytes that the
+bandwidth is of."""
 
 
 class NoSuchPath(WaywiserError, KeyError):
@@ -138,11 +138,12 @@ class ProfileView:
         )
 
     def headline(self) -> DataTable:
-        """The headline paths and reads of files, by group."""
+        """The headline paths and reads of files, by group; if there are none, the fastest path of
+        each family."""
         return DataTable.of(
             "headline",
             HEADLINE_TYPES,
-            (_headline_row(group, curve) for group, curve in self._headline_curves),
+            map(_headline_cells, self._headlines),
         )
 
     def curve(self, path: str) -> DataTable:
@@ -167,7 +168,7 @@ class ProfileView:
         if paths:
             curves = [self.measured_curve(path) for path in paths]
         else:
-            curves = [curve for _, curve in self._headline_curves][:MOST_CURVES]
+            curves = [self._by_text[row.first.text] for row in self._headlines[:MOST_CURVES]]
         return curve_figure(curves, quantity, title or self._node.name, named=bool(paths))
 
     def measured_curve(self, path: str) -> MeasuredCurve:
@@ -177,7 +178,11 @@ class ProfileView:
         known = self._curves
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
-        found = found or [c for g, c in self._headline_curves if path.casefold() == g.casefold()]
+        found = found or [
+            self._by_text[row.first.text]
+            for row in self._headlines
+            if path.casefold() == row.group.casefold()
+        ]
         machine = self._machine
         found = found or [c for c in known if matches_any(texts_of(c.workload, machine), [path])]
         if len(found) == 1:
@@ -210,11 +215,13 @@ class ProfileView:
         return {each.row.identity: each.workload for each in self._frame.series}
 
     @cached_property
-    def _headline_curves(self) -> list[tuple[str, MeasuredCurve]]:
-        """The measured headline paths by group."""
-        groups = headline_groups(self._machine, self._frame.workloads)
-        found = [(groups[curve.text], curve) for curve in self._curves if curve.text in groups]
-        return sorted(found, key=lambda each: ORDER.index(each[0]))
+    def _by_text(self) -> dict[str, MeasuredCurve]:
+        return {curve.text: curve for curve in self._curves}
+
+    @cached_property
+    def _headlines(self) -> list[HeadlineRow]:
+        """One for each headline path, by group."""
+        return headline_path_rows(self._machine, shown_curves(self._overview.series))
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:
@@ -230,9 +237,9 @@ class ProfileView:
             f"<p><b>{html.escape(visible(self._node.name))}</b>, {html.escape(self._created)}</p>",
             f"<p>{html.escape(visible(self._described()))}</p>",
         ]
-        if self._headline_curves:
+        if self._headlines:
             columns = ("", "path", "size", "GB/s", "±", "of the bound", "latency")
-            lines.append(html_table(columns, map(_headline_texts, self._headline_curves)))
+            lines.append(html_table(columns, map(_headline_texts, self._headlines)))
         return "".join(lines)
 
     def _described(self) -> str:
@@ -268,33 +275,31 @@ def _with_terms(curves: Sequence[MeasuredCurve], machine: Machine) -> list[str]:
     return [*labels, *chain.from_iterable(terms)]
 
 
-def _small(curve: MeasuredCurve) -> Line | None:
-    """The smallest size, if its time is a latency."""
-    line = curve.points[0].line
-    return line if 0 < line.bytes <= SMALL_BYTES else None
-
-
-def _headline_row(group: str, curve: MeasuredCurve) -> tuple[Any, ...]:
-    large, small = curve.points[-1].line, _small(curve)
-    latency: tuple[Any, ...] = (None, None, None, None)
+def _headline_cells(row: HeadlineRow) -> tuple[Any, ...]:
+    """The columns of `HEADLINE_TYPES`."""
+    large, small = row.large, row.small
+    bandwidth: tuple[Any, ...] = (None,) * 5
+    if large is not None:
+        bandwidth = (large.bytes, *rate_cells(large), percent_of_bound(large))
+    latency: tuple[Any, ...] = (None,) * 4
     if small is not None and small.estimate is not None:
         latency = (small.bytes, small.estimate.median, *interval_cells(small.estimate.interval))
-    return (group, curve.name, large.bytes, *rate_cells(large), percent_of_bound(large), *latency)
+    return (row.group, row.first.name, *bandwidth, *latency, row.cached)
 
 
-def _headline_texts(headline: tuple[str, MeasuredCurve]) -> tuple[str, ...]:
+def _headline_texts(row: HeadlineRow) -> tuple[str, ...]:
     """The same as people read it, with the digits that are known."""
-    group, curve = headline
-    large, small = curve.points[-1], _small(curve)
-    share, relative = large.line.of_bound, large.estimate.relative
-    return (
-        group,
-        visible(curve.name),
-        size_of(large.line.workload),
-        format_rate(large.rate, relative) if large.rate else "",
-        format_relative(relative),
-        "" if share is None else f"{share:.0%}",
-        format_time(small.estimate.median, small.estimate.relative)
-        if small is not None and small.estimate is not None
-        else "",
-    )
+    large, small = row.large, row.small
+    bandwidth: tuple[str, ...] = ("",) * 4
+    if large is not None and large.estimate is not None:
+        share, relative = large.of_bound, large.estimate.relative
+        bandwidth = (
+            row.at,
+            format_rate(rate_of(large), relative),
+            format_relative(relative),
+            "" if share is None else f"{share:.0%}",
+        )
+    latency = ""
+    if small is not None and small.estimate is not None:
+        latency = format_time(small.estimate.median, small.estimate.relative)
+    return (row.group, visible(row.first.name), *bandwidth, latency)

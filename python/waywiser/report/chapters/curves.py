@@ -234,7 +234,7 @@ def _title(family: str) -> str:
 def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
     """A row for each curve, with its anchor, and a column for each of the usual sizes."""
     counted = Counter(line.bytes for curve in found for line in curve.measured)
-    usual = sorted(size for size, _ in counted.most_common(MOST_COLUMNS))
+    usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
     others = len(counted) > len(usual)
     return Sheet(
@@ -252,6 +252,24 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
             f"{_FLAGGED} has a quality flag: see Quality of the numbers."
         ),
     )
+
+
+def _usual_sizes(counted: Mapping[int, int]) -> list[int]:
+    """The `MOST_COLUMNS` sizes that most curves have; of sizes that as many have, if not all
+    of them have room, some from the smallest to the largest."""
+    usual: list[int] = []
+    for many in sorted(set(counted.values()), reverse=True):
+        alike = sorted(size for size in counted if counted[size] == many)
+        usual += _spread(alike, MOST_COLUMNS - len(usual))
+    return sorted(usual)
+
+
+def _spread(sizes: Sequence[int], most: int) -> list[int]:
+    """At most so many of the sizes, the largest first, evenly spread over all of them."""
+    if len(sizes) <= most:
+        return list(sizes)
+    step = (len(sizes) - 1) / max(most - 1, 1)
+    return [sizes[-1 - round(n * step)] for n in range(most)]
 
 
 def _row(entry: Entry, curve: Shown, usual: Sequence[int], others: bool) -> SheetRow:

@@ -14,7 +14,7 @@ def status(entries: Sequence[Entry]) -> Section:
     several = len(entries) > 1
     blocks: list[Block] = [assess(entry, entry.name if several else "") for entry in entries]
     for entry in entries:
-        if not entry.subject.machine.gpus:
+        if entry.curves and not entry.subject.machine.gpus:
             whose = f" of {entry.name}" if several else ""
             why = entry.subject.machine.gpu_reason or "there is no GPU"
             blocks.append(Words(f"Host memory alone{whose} was measured: {why}."))
@@ -27,6 +27,6 @@ def findings(entries: Sequence[Entry]) -> Section:
     if found:
         return Section("findings", "Findings", (Remarks(found, ranked=True),))
     text = "No finding asks for a change."
-    if not any(entry.answers for entry in entries):
+    if not any(answer.answered for entry in entries for answer in entry.answers):
         text = "No question could be answered: too little was measured."
     return Section("findings", "Findings", (Words(text),))
