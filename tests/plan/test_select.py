@@ -74,6 +74,7 @@ HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
         (f"{H2D}; {H2D.replace(':0', ':1')}", "memcpy", "host-to-all"),
         ("managed@numa:0 -> managed@gpu:0 by prefetch", "h2d uvm", "H2D"),
         ("file@file:scratch -> pageable@numa:0 by direct-io", "disk", ""),
+        (f"{H2D} as list[piece=4096]", "h2d memcpy scattered", "H2D"),
     ],
 )  # fmt: skip
 def test_terms_of_the_field_match_what_they_apply_to(text: str, terms: str, groups: str) -> None:
@@ -195,8 +196,21 @@ def test_terms_that_match_nothing_are_explained() -> None:
     with pytest.raises(NothingMatches) as caught:
         require_match(["disk h2d"], texts_of(Workload.parse(H2D)))
     assert caught.value.remedy == (
-        "disk: one side is a file; h2d: one transfer from host memory to a GPU"
+        "disk: one side is a file; h2d: one transfer from host memory to a GPU; to select each of "
+        "them: --only disk --only h2d"
     )
+
+
+@pytest.mark.parametrize("pattern", ["h2d,h2h", "h2d, h2h"])
+def test_a_list_is_answered_with_how_to_select_each(pattern: str) -> None:
+    with pytest.raises(NothingMatches) as caught:
+        require_match([pattern], [*texts_of(Workload.parse(H2D)), *texts_of(Workload.parse(HOST))])
+    assert caught.value.remedy == "to select each of them: --only h2d --only h2h"
+
+
+def test_blanks_select_nothing() -> None:
+    with pytest.raises(NothingMatches, match="is empty"):
+        require_match([" "], texts_of(Workload.parse(H2D)))
 
 
 def test_a_misspelt_word_is_corrected_and_no_mark_is_shown() -> None:
@@ -208,7 +222,7 @@ def test_a_misspelt_word_is_corrected_and_no_mark_is_shown() -> None:
     assert remedy.isprintable()
     with pytest.raises(NothingMatches) as caught:
         require_match(["h2d gpu:9"], texts)
-    assert "did you mean 'h2d gpu'?" in caught.value.remedy
+    assert caught.value.remedy.startswith("nearest: pinned@numa:0")
     with pytest.raises(NothingMatches) as caught:
         require_match(["pinnde@numa:0 copyengine"], texts)
     assert "did you mean 'pinned@numa:0 copy-engine'?" in caught.value.remedy

@@ -21,7 +21,7 @@ COLUMNS = (
 TEXTS = ("headline paths", "all such paths, GB/s", "achieved by")
 """Columns that are aligned left."""
 
-SPARED = ("all such paths, GB/s", "achieved by")
+SPARED = ("all such paths, GB/s", "achieved by", "at", "±")
 """Columns that a narrow terminal goes without, in this order."""
 
 WIDEST_CALL = 60

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -154,13 +155,17 @@ def _corrected(pattern: str, texts: Iterable[str]) -> str:
             found.append(word)
         else:
             alike = sorted(each for each in known if _digits(each) in ("", _digits(word)))
-            found += difflib.get_close_matches(word, alike, n=1) or [word]
+            near = [] if _PLACE.fullmatch(word) else difflib.get_close_matches(word, alike, n=1)
+            found += near or [word]
     return " ".join(found) if found != words else ""
 
 
 def _digits(word: str) -> str:
     return "".join(filter(str.isdigit, word))
 
+
+_PLACE = re.compile(r"[a-z]+:[0-9]+")
+"""A place that is not there is no misspelt word."""
 
 _PARTS = tuple(map(re.compile, (r"[\w-]+", r"[a-z]+:[0-9]+", r"[^\s:;,]+@[a-z]+:[0-9]+")))
 """Words of a text, places, and memories at places."""
@@ -236,9 +241,15 @@ def require_match(
     of a profile, not of a plan.
     """
     for pattern in patterns:
+        if not pattern.strip():
+            raise NothingMatches(f"--only {pattern!r} is empty", remedy="write --only h2d")
         _require_known_links(pattern, texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             raise _nothing_matches(pattern, texts, others, gpus=gpus, measured=measured)
+
+
+def _repeated(patterns: Sequence[str]) -> str:
+    return " ".join(f"--only {shlex.quote(pattern)}" for pattern in patterns)
 
 
 def _nothing_matches(
@@ -260,7 +271,13 @@ def _nothing_matches(
         )
     absent = f"--only {pattern!r} " + ("was not measured" if measured else "matches no series")
     if words and TERMS.keys() >= set(words):
-        return NothingMatches(absent, remedy="; ".join(f"{word}: {TERMS[word]}" for word in words))
+        meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
+        either = f"; to select each of them: {_repeated(words)}" if len(words) > 1 else ""
+        return NothingMatches(absent, remedy=meanings + either)
+    if len(parts := [part.strip() for part in pattern.split(",") if part.strip()]) > 1 and all(
+        any(matches(text, [part]) for text in texts) for part in parts
+    ):
+        return NothingMatches(absent, remedy=f"to select each of them: {_repeated(parts)}")
     if name in HEADLINES or (words and set(words) <= _NAMES):
         other = "a --file" if name == FILE_READ else "the transfers with --workload"
         remedy = f"waywiser survey --only {pattern!r} measures it"

@@ -24,6 +24,7 @@ TERMS = {
     "zero-copy": "a kernel reads or writes page-locked host memory",
     "uvm": "unified (managed) memory, whose pages migrate automatically",
     "disk": "one side is a file",
+    "scattered": "pieces that are not contiguous: a list of pieces, or a box of a 3-D array",
     "memcpy": "the cudaMemcpy family, which copy engines serve",
     "latency": "transfers of up to 4 KiB, and operations whose names have this word",
     "pcie": "bytes go over PCIe, by the topology",
@@ -67,6 +68,8 @@ def terms_of(workload: Workload, machine: Machine | None = None) -> frozenset[st
         found.add("uvm")
     if any(end.place.kind == "file" for end in ends):
         found.add("disk")
+    if any(transfer.layout is not None for transfer in workload.transfers):
+        found.add("scattered")
     if all(path.executor == traits.reference_executor("gpu") for path in paths):
         found.add("memcpy")
     if all(_is_zero_copy(path, traits) for path in paths):
