@@ -199,7 +199,7 @@ def test_an_encoding_without_a_character_gets_a_plainer_one(stream: str) -> None
         capture_output=True,
         check=False,
     )
-    assert (done.returncode, getattr(done, stream)) == (0, b"+-2 us ?\n")
+    assert (done.returncode, getattr(done, stream)) == (0, b"~2 us ?\n")
 
 
 def test_an_error_brings_its_own_exit_code(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:

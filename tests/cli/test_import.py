@@ -25,6 +25,22 @@ def test_it_says_what_it_read_and_what_it_could_not_map(
         assert profile.runs[0].command[:2] == ("waywiser", "import")
 
 
+def test_what_another_tool_does_not_say_is_unknown_and_not_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a.wwp"
+    assert run(["import", str(DATA / "osu_bw.txt"), "-o", str(target)]) == 0
+    capsys.readouterr()
+    assert run(["show", str(target)]) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert "; imported from OSU" in first and first.endswith(" UTC")
+    assert "converge" not in second and "of measuring" not in second
+    assert run(["topology", str(target)]) == 0
+    shown = capsys.readouterr().out
+    assert "  memory unknown, CPUs unknown" in shown
+    assert " 0 " not in shown and "0.0 GiB" not in shown
+
+
 def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "a.wwp"
     files = [str(DATA / "commscope.json"), str(DATA / "osu_bw.txt")]

@@ -70,11 +70,10 @@ def _title(machine: Machine) -> Text:
 
 
 def _package(machine: Machine, package: Package) -> Tree:
-    tree = Tree(
-        Text(f"package {package.index}", style="bold").append(
-            f"  {package.model}, {package.cores} cores, {package.cpus} CPUs", style="default"
-        )
-    )
+    cores = f"{package.cores} cores" if package.cores else ""
+    cpus = f"{package.cpus} CPUs" if package.cpus else "CPUs unknown"
+    known = ", ".join(filter(None, (package.model, cores, cpus)))
+    tree = Tree(Text(f"package {package.index}", style="bold").append(f"  {known}", "default"))
     for node in machine.numa:
         if node.package == package.index:
             branch = tree.add(
@@ -86,8 +85,11 @@ def _package(machine: Machine, package: Package) -> Tree:
 
 
 def _node(node: NumaNode) -> str:
-    cpus = f"{len(node.cpus)} CPUs {format_list(node.cpus)}"
-    return f"  {node.memory_bytes / 2**30:.1f} GiB, {cpus}"
+    """Memory and CPUs; what is not known, as of an imported profile, is called unknown."""
+    memory = f"{node.memory_bytes / 2**30:.1f} GiB" if node.memory_bytes else "memory unknown"
+    none = "no CPUs" if node.memory_bytes else "CPUs unknown"
+    cpus = f"{len(node.cpus)} CPUs {format_list(node.cpus)}" if node.cpus else none
+    return f"  {memory}, {cpus}"
 
 
 def _below_node(machine: Machine, node: NumaNode) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[str]:
         yield f"{count} × L{level} {format_bytes(size)}, {shared}"
     near = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
     if near:
-        yield f"near gpu:{format_list(near)}"
+        yield f"local to gpu:{format_list(near)}"
 
 
 def _print_gpus(machine: Machine, console: Console) -> None:

@@ -134,11 +134,12 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     machine = machine_line(profile.machine, reason=False)
     asked = planned(profile.plan_json).request
     tools = imported_from(profile.environment)
-    parts = [machine, f"{found.created[:16].replace('T', ' ')} UTC" if found.created else ""]
+    day = f"{found.created[:16].replace('T', ' ')} UTC" if found.created else ""
+    parts = [machine, "" if tools else day]
     parts.append(f"preset {asked.preset}" if asked and asked.preset else "")
-    parts.append(f"imported from {', '.join(tools)}" if tools else "")
+    parts.append(f"imported from {', '.join(tools)} at {day}" if tools else "")
     say(console, "; ".join(filter(None, parts)), style="bold")
-    say(console, _sentence(found.summary))
+    say(console, _sentence(found.summary, imported=bool(tools)))
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
@@ -275,15 +276,15 @@ def _legend(lines: Sequence[Line], everything: bool) -> str:
     )
 
 
-def _sentence(summary: Summary) -> str:
+def _sentence(summary: Summary, *, imported: bool) -> str:
+    """How much was measured. Results of other tools do not say whether they converged."""
     measured = summary.converged + summary.not_converged
     share = f" ({summary.converged / measured:.0%} of the measured)" if measured else ""
-    parts = [
-        f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}",
-        f"{summary.converged} converged{share}",
-    ]
+    parts = [f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}"]
+    if not imported:
+        parts.append(f"{summary.converged} converged{share}")
     others = {
-        "did not converge": summary.not_converged,
+        "did not converge": 0 if imported else summary.not_converged,
         "not supported when measured": summary.unsupported,
         "failed": summary.failed,
         "skipped with a reason": summary.skipped,
@@ -291,4 +292,5 @@ def _sentence(summary: Summary) -> str:
     parts += [f"{count} {what}" for what, count in others.items() if count]
     if summary.unsupported_paths:
         parts.append(f"{count(summary.unsupported_paths, 'path')} not supported")
-    return ", ".join(parts) + f"; {format_time(summary.seconds, 0.005)} of measuring"
+    took = f"; {format_time(summary.seconds, 0.005)} of measuring" if not imported else ""
+    return ", ".join(parts) + took

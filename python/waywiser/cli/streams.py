@@ -14,7 +14,7 @@ PLAINER = "waywiser-plainer"
 
 _PLAINER = {
     "µ": "u",
-    "±": "+-",
+    "±": "~",  # one character, so that columns stay aligned
     "×": "x",
     "·": ".",
     "°": " deg",
