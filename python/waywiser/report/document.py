@@ -79,12 +79,13 @@ def made_now() -> str:
 
 def _about(entry: Entry, named: bool) -> str:
     summary = entry.subject.overview.summary
+    measured = summary.converged + summary.not_converged
+    of_all = f"{measured} measured of " if measured < summary.series else ""
     parts = [
         entry.name if named else "",
         describe(entry.subject.machine),
         when(entry),
         f"{entry.preset} survey" if entry.preset else "",
-        f"{count(summary.converged + summary.not_converged, 'series')} of "
-        f"{count(summary.curves, 'curve')}",
+        f"{of_all}{count(summary.series, 'series')} of {count(summary.curves, 'curve')}",
     ]
     return " · ".join(filter(None, parts))

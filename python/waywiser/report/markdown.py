@@ -182,9 +182,9 @@ def _section(section: Section, level: int) -> Iterator[str]:
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Verdict):
         sign = SIGNS[block.severity]
-        yield from (f"**{sign} {_text(block.statement)}**", "")
-        for line in (block.about, block.quality):
-            yield from ((_text(line), "") if line else ())
+        about = f"{_text(block.about)}: " if block.about else ""
+        yield from (f"**{about}{sign} {_text(block.statement)}**", "")
+        yield from ((_text(block.quality), "") if block.quality else ())
     elif isinstance(block, Words):
         yield from (_text(block.text), "")
     elif isinstance(block, Code):
