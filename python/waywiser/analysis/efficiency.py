@@ -115,7 +115,9 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
-    text = f"The fastest method {places} is {method_text(transfer)}"
+    even = _even(pair, curve)
+    first = "One of the fastest methods" if even else "The fastest method"
+    text = f"{first} {places} is {method_text(transfer)}"
     if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
         text += " through the page cache"
     text += f": {top.rate_text} GB/s"
@@ -126,8 +128,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
         )
     caches = _caches(pair, curve)
     text += f"; {caches or _saturates(curve, saturates)}"
-    even = _even(pair, curve)
-    text += f"; equally fast: {' and '.join(even[:2])}" if even else ""
+    text += f"; not slower at that size: {' and '.join(even[:2])}" if even else ""
     large = curve.points[-1].bytes >= RATE_BYTES
     low = large and share is not None and share < USUAL_SHARE
     return Finding(
@@ -225,10 +226,10 @@ def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:
 
 
 def _even(pair: PlacePair, best: MeasuredCurve) -> list[str]:
-    """Other methods of the same rate."""
+    """Other methods that are as fast, with their bandwidth."""
     least = (1 - TARGET) * sustained(best).rate
     return [
-        method_text(curve.transfer)
+        f"{method_text(curve.transfer)} ({sustained(curve).rate_text} GB/s)"
         for curve in _rivals(pair, best)
         if curve.transfer is not None and sustained(curve).rate >= least
     ]
