@@ -97,7 +97,7 @@ def test_sides_that_contradict_the_system_are_reported() -> None:
 def test_one_socket_shows_no_sides() -> None:
     found = answer(two_sided(1.0, synthetic.records(5, sockets=1)))
     assert found.findings == ()
-    assert "no sides" in found.summary
+    assert "no hidden NUMA node was found" in found.summary
 
 
 def test_peers_are_compared_from_memory_that_is_as_near() -> None:

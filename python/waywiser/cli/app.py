@@ -38,8 +38,8 @@ Only = Annotated[
         metavar="PATTERN",
         help="Select paths that have all these words, or match this glob; may be repeated. Words "
         "are parts of a path as it is printed, and terms: h2d, d2h, d2d, p2p, local, h2h, bidir, "
-        "host-to-all, all-to-host, zero-copy, uvm, disk, memcpy, pcie, nvlink, latency (up to "
-        "4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
+        "host-to-all, all-to-host, zero-copy, uvm, disk, scattered, memcpy, pcie, nvlink, latency "
+        "(up to 4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
