@@ -289,7 +289,7 @@ def _profiles() -> Iterator[str]:
 def _errors() -> Iterator[str]:
     yield "## Errors\n"
     base = members(tree("waywiser.errors").body)["WaywiserError"]
-    yield from documented(base, "waywiser.errors.WaywiserError")
+    yield from documented(base, "waywiser.WaywiserError")
     yield from errors(*ERRORS)
 
 

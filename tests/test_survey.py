@@ -162,6 +162,17 @@ def test_one_survey_at_a_time(tmp_path: Path) -> None:
     assert not (tmp_path / "a.wwp").exists()
 
 
+@pytest.mark.usefixtures("host")
+def test_that_the_host_is_being_surveyed_is_all_that_a_second_survey_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SurveyLock(f"waywiser-test-{os.getpid()}"):
+        assert cli.run(["survey", "--no-scratch", "-o", str(tmp_path / "a.wwp")]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith("waywiser: error: this host is being surveyed already")
+
+
 @pytest.mark.parametrize(
     ("now", "says"),
     [

@@ -20,13 +20,23 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from waywiser.errors import WaywiserError
     from waywiser.notebook.comparison_view import ComparisonView, Side
     from waywiser.notebook.machine_view import MachineView
     from waywiser.notebook.profile_view import ProfileView
     from waywiser.notebook.survey_call import OnSurveyProgress
 
-__all__ = ["__version__", "compare", "survey", "topology"]
+__all__ = ["WaywiserError", "__version__", "compare", "survey", "topology"]
 """Without `open`: a star import must not replace the builtin function."""
+
+
+def __getattr__(name: str) -> object:
+    """`WaywiserError`, the base of all errors of this package, when it is first used."""
+    if name == "WaywiserError":
+        from waywiser.errors import WaywiserError
+
+        return WaywiserError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open(path: str | os.PathLike[str]) -> ProfileView:
@@ -50,7 +60,7 @@ def compare(
 
     A side is the path of a profile, an opened profile, or several of these. ``threshold`` is the
     relative change that matters, by default 0.03. ``repeat`` are profiles in which suspected paths
-    were measured again. Raises `waywiser.errors.WaywiserError`.
+    were measured again. Raises `waywiser.WaywiserError`.
     """
     from waywiser.notebook.comparison_view import compare_profiles
 
@@ -87,7 +97,7 @@ def survey(
     prints a line for each. An exception of ``progress`` ends the survey. Every visit that is
     finished is in the file, whatever happens after it.
 
-    Raises `waywiser.errors.WaywiserError`: a wrong option, nothing to measure, another survey runs
+    Raises `waywiser.WaywiserError`: a wrong option, nothing to measure, another survey runs
     here. Ctrl-C and the stop button of a notebook raise `KeyboardInterrupt`, whose text says where
     the profile is and how to continue.
     """
@@ -102,7 +112,7 @@ def topology(source: ProfileView | str | os.PathLike[str] | None = None) -> Mach
     """This machine (its NUMA nodes, GPUs, links and their theoretical peaks), or the machine of
     ``source``: an opened profile, or the path of a profile, a capture or hwloc XML.
 
-    Nothing is measured. Raises `waywiser.errors.WaywiserError`.
+    Nothing is measured. Raises `waywiser.WaywiserError`.
     """
     from waywiser.notebook.machine_view import view_machine
 

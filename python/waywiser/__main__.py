@@ -1,5 +1,11 @@
 """``python -m waywiser``: the same as the command ``waywiser``."""
 
-from waywiser.cli import main
+import sys
 
-main()
+try:
+    from waywiser.cli import main
+
+    main()
+except KeyboardInterrupt:
+    sys.stderr.write("waywiser: interrupted\n")
+    sys.exit(130)

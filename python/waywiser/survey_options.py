@@ -9,6 +9,7 @@ from pathlib import Path
 
 from waywiser.plan.preset import Request
 from waywiser.profile import Profile
+from waywiser.profile.output_path import require_profile_name
 from waywiser.scope import ALL, Wishes
 from waywiser.survey_run import SurveyError, commission_of
 from waywiser.words import WordError, parse_bytes
@@ -69,7 +70,8 @@ class SurveyOptions:
             return Request().deadline_seconds
         if not (math.isfinite(self.deadline) and self.deadline >= LEAST_SECONDS):
             raise SurveyError(
-                "--deadline is not a number of seconds from 1", remedy="write --deadline 180"
+                f"--deadline {self.deadline:g} is not a number of seconds from 1",
+                remedy="write --deadline 180",
             )
         return self.deadline
 
@@ -78,9 +80,14 @@ class SurveyOptions:
         if not self.memory:
             return Wishes().memory_bytes
         try:
-            return parse_bytes(self.memory)
+            found = parse_bytes(self.memory)
         except WordError as error:
             raise SurveyError(f"--memory {error.what}", remedy=error.remedy) from error
+        if not found:
+            raise SurveyError(
+                f"--memory {self.memory} leaves no memory for buffers", remedy="write --memory 4GiB"
+            )
+        return found
 
     @property
     def _scratch_folder(self) -> str:
@@ -88,13 +95,16 @@ class SurveyOptions:
         return self.scratch or os.path.dirname(self.output or "") or "."
 
     def require_sense(self) -> None:
-        """Raises `SurveyError` for options that exclude each other."""
+        """Raises `SurveyError` for options that exclude each other, `NotWritable` for an output
+        that is not the name of a profile."""
         if self.scratch and self.no_scratch:
             raise SurveyError(
                 "--scratch and --no-scratch say opposite things", remedy="leave one out"
             )
         if self.resume and self.output is None:
             raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
+        if self.output is not None and not os.path.lexists(self.output):
+            require_profile_name(Path(self.output))
 
     def require_agreement(self, file: Path) -> None:
         """Raises `SurveyError` for an option that differs from the plan in the profile: `--resume`

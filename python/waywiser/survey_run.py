@@ -129,6 +129,12 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
     return Survey(scope, wishes, plan)
 
 
+def require_free_host() -> None:
+    """Raises `waywiser.probe.guest.GuestError` if another survey runs here now."""
+    with SurveyLock():
+        pass
+
+
 def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
     """Makes the survey into a new profile.
 

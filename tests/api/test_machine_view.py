@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -86,3 +87,10 @@ def test_a_file_without_a_machine_is_an_error_of_one_line(tmp_path: Path) -> Non
         with pytest.raises(CaptureError) as error:
             waywiser.topology(file)
         assert str(file) in str(error.value) and "\n" not in str(error.value)
+        assert "a profile" in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", ["", "a\0b", 3])
+def test_what_names_no_file_is_an_error_of_one_line(wrong: Any) -> None:
+    with pytest.raises(CaptureError, match="is not the name of a file"):
+        waywiser.topology(wrong)

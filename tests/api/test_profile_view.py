@@ -252,6 +252,12 @@ def test_a_file_that_is_no_profile_is_an_error_of_one_line(make: str, tmp_path: 
     assert str(file) in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("wrong", ["", "a\0b", 3, None])
+def test_what_names_no_file_is_an_error_of_one_line(wrong: Any) -> None:
+    with pytest.raises(WaywiserError, match=r"is not the (name of a file|path of a profile)"):
+        waywiser.open(wrong)
+
+
 def test_a_profile_stays_as_it_was_when_it_was_opened(tmp_path: Path) -> None:
     view = opened.surveyed(tmp_path, "h100-check-1")
     Path(view.path).unlink()

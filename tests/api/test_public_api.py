@@ -19,6 +19,7 @@ import pytest
 import waywiser
 from api import opened
 from scripted_host import scripted_host
+from waywiser import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "python.md"
@@ -63,7 +64,10 @@ FUNCTIONS = {"open", "compare", "survey", "topology"}
 
 
 def test_the_public_names() -> None:
-    assert {*waywiser.__all__, "open"} == {"__version__", *FUNCTIONS}
+    assert {*waywiser.__all__, "open"} == {"__version__", "WaywiserError", *FUNCTIONS}
+    assert waywiser.WaywiserError is errors.WaywiserError
+    with pytest.raises(AttributeError, match="has no attribute 'curves'"):
+        _ = waywiser.curves  # type: ignore[attr-defined]
     assert all(inspect.isfunction(getattr(waywiser, name)) for name in FUNCTIONS)
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from plan import scripted_native
 from plan.machines import machine
 from waywiser import cli, native, scope
 from waywiser.cli.document import document
+from waywiser.cli.survey import _stopped_by_signals
 from waywiser.words import WaywiserError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -110,10 +112,17 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--expect-gpus", "8", "--gpus", "none"], "skipped by --gpus none"),
         (["survey", "--gpus", ""], "an empty value in --gpus (is a variable"),
         (["survey", "--gpus="], "an empty value in --gpus (is a variable"),
-        (["survey", ""], "an empty value in survey"),
+        (["survey", ""], "an empty argument after 'survey' (is a variable"),
+        ([""], "an empty argument (is a variable"),
+        (["help", "show", "extra"], "too many arguments: extra"),
+        (["survey", "--deadline", "nan"], "--deadline nan is not a number of seconds from 1"),
+        (["survey", "--deadline", "0.5"], "--deadline 0.5 is not a number of seconds from 1"),
+        (["survey", "-o", "-"], "a profile cannot be written to standard output (name a file"),
+        (["survey", "-o", "x.csv"], "x.csv: a profile is not csv (name it x.wwp; "),
+        (["show", "-"], "error: a profile cannot be read from standard input (name a file)"),
         (
             ["survey", "--gpus", "none", "--memory", "0", "--only", "by cpu"],
-            "nothing is left to mea",
+            "--memory 0 leaves no memory for buffers (write --memory 4GiB)",
         ),
         (["survey", "--dry-run", "--gpus", "none", "--sizes", "1TiB"], "--memory allows 4 GiB"),
         (["survey", "--sizes", "9" * 5000], "is not a size"),
@@ -180,11 +189,19 @@ def test_what_cannot_be_written_is_one_line_and_two() -> None:
     assert waywiser_in_shell("survey --bad 2> /dev/full").returncode == 2
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
 def test_closed_streams_harm_nothing(closed: str) -> None:
     done = waywiser_in_shell(f"survey --help {closed}")
     assert (done.returncode, done.stderr) == (0, "")
-    assert ("--dry-run" in done.stdout) == (">&-" not in closed.replace("2>&-", ""))
+    assert "--dry-run" in done.stdout
+
+
+@pytest.mark.parametrize("words", ["survey --help", "--version", "--cmake-dir"])
+def test_a_closed_standard_output_cannot_be_written(words: str) -> None:
+    done = waywiser_in_shell(f"{words} >&-")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    done = waywiser_in_shell(f"{words} <&- >&- 2>&-")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -216,7 +233,80 @@ def test_ctrl_c_is_no_traceback(capsys: Output, monkeypatch: pytest.MonkeyPatch)
     assert one_line(capsys) == "waywiser: interrupted\n"
 
 
+def test_ctrl_c_before_a_verb_begins_is_no_traceback(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    ignored: list[int] = []
+    monkeypatch.setattr("waywiser.cli.streams.prepare", fail)
+    monkeypatch.setattr(signal, "signal", lambda number, _: ignored.append(number))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["list"])
+    assert (ended.value.code, ignored) == (130, [signal.SIGINT])
+    assert one_line(capsys) == "waywiser: interrupted\n"
+
+
+def test_ctrl_c_while_the_command_is_imported_is_no_traceback() -> None:
+    code = (
+        "import runpy, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'waywiser.cli':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "runpy.run_module('waywiser', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "waywiser: interrupted\n")
+
+
+def test_ctrl_c_within_exec_ends_with_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        "import signal\n"
+        "from waywiser import cli\n"
+        "def run(*_, **__):\n"
+        "    try:\n"
+        "        exec('signal.raise_signal(signal.SIGINT)')\n"
+        "    except KeyboardInterrupt:\n"
+        "        return cli.INTERRUPTED\n"
+        "cli.run = run\n"
+        "cli.main([])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],  # only a module is ended by the signal
+        env=ENVIRONMENT,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_only_the_first_signal_stops_a_survey() -> None:
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stored = False
+    try:
+        with pytest.raises(KeyboardInterrupt), _stopped_by_signals():
+            signal.raise_signal(signal.SIGHUP)  # ignored, as under nohup
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGTERM)
+                stored = True
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGHUP, former)
+    assert stored
+
+
 def test_help_is_a_command_too(capsys: Output) -> None:
+    assert cli.run(["help", "help"]) == 0
+    assert "Usage: waywiser" in capsys.readouterr().out
     for words in (["help"], ["help", "survey"]):
         assert cli.run(words) == 0
         helped = capsys.readouterr().out

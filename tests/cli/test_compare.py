@@ -38,6 +38,7 @@ from waywiser.cli.percent import parse_fraction
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.node import read_node
 from waywiser.comparison.path_change import ProfileComparison
+from waywiser.profile import ExistingFile
 from waywiser.profile.whole import write_profile
 from waywiser.records import Failure, Visit
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
@@ -336,8 +337,8 @@ def test_junit_is_written_over_a_former_one_and_whole(
     files: dict[str, str], tmp_path: Path, capsys: Output
 ) -> None:
     target = tmp_path / "r.xml"
-    target.write_text("former")
-    assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 3
+    for _ in range(2):
+        assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 3
     check_junit(ElementTree.parse(target).getroot())
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(NotWritten, match="cannot be written"):
@@ -359,8 +360,13 @@ def test_junit_overwrites_no_profile_and_no_device(
     assert os.read(reading, 4).startswith(b"<")
     os.close(reading)
     assert pipe.is_fifo()
-    target.write_text("former")
     link.symlink_to(target)
+    target.write_text("precious")
+    for existing in (target, link):
+        with pytest.raises(ExistingFile, match="is no JUnit file of waywiser compare"):
+            run_compare(["none.wwp", "none.wwp"], "3%", junit=str(existing))
+    assert target.read_text() == "precious"
+    target.write_text("")
     assert run_compare([files["base"], files["same"]], "3%", junit=str(link)) == 0
     assert link.is_symlink()
     check_junit(ElementTree.parse(target).getroot())

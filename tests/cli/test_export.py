@@ -215,14 +215,23 @@ def test_a_summary_has_no_form_of_a_benchmark(profile: Path) -> None:
         run_export(str(profile), "google-benchmark", "-", summary=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "first"), [("a.csv", "identity,"), ("a.json", "{"), ("a.txt", "{")]
-)
+@pytest.mark.parametrize(("name", "first"), [("a.csv", "identity,"), ("a.json", "{"), ("a", "{")])
 def test_the_name_of_the_file_says_the_format(
     profile: Path, tmp_path: Path, name: str, first: str
 ) -> None:
     run_export(str(profile), "", str(tmp_path / name))
     assert (tmp_path / name).read_text().startswith(first)
+
+
+def test_the_name_of_a_file_that_is_no_format_is_an_error(profile: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"no format has the extension \.txt"):
+        run_export(str(profile), "", str(tmp_path / "a.txt"))
+    for format in ("", "json"):
+        with pytest.raises(ExportError, match="an export is no profile"):
+            run_export(str(profile), format, str(tmp_path / "a.wwp"))
+    assert not list(tmp_path.glob("a.*"))
+    run_export(str(profile), "json", str(tmp_path / "a.txt"))
+    assert (tmp_path / "a.txt").read_text().startswith("{")
 
 
 class Terminal(io.StringIO):

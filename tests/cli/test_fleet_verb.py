@@ -99,3 +99,9 @@ def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 not determined of 2 hosts"
     assert lines[1].endswith("2 hosts (not determined: fewer hosts than 4)")
+
+
+def test_a_name_that_is_too_long_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fleet", "a" * 300]) == 2
+    said = capsys.readouterr()
+    assert said.out.endswith("a: cannot be read: File name too long\n") and said.err == ""

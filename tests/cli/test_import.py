@@ -82,6 +82,16 @@ def test_a_bad_request_is_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["-", "a.json"])
+def test_a_profile_has_a_name_of_its_own(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["import", str(DATA / "commscope.json"), "-o", name]) == 2
+    assert "waywiser: error: " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_existing_profile_is_not_overwritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

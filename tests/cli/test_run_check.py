@@ -107,7 +107,6 @@ def test_metrics_are_what_prometheus_reads(
     files: dict[str, str], tmp_path: Path, capsys: Output
 ) -> None:
     target = tmp_path / "waywiser.prom"
-    target.write_text("former\n")
     options = ["--baseline", files["base"], "--prometheus", str(target)]
     assert run(["check", files["slower"], *options]) == 3
     assert verdicts(target)["suspected"] >= {nodes.h2d(1)} and not verdicts(target)["regression"]
@@ -161,11 +160,16 @@ def test_one_document_goes_to_standard_output(files: dict[str, str], capsys: Out
 def test_an_output_is_asked_for_before_anything_is_measured(
     files: dict[str, str], tmp_path: Path, capsys: Output
 ) -> None:
-    for target in (tmp_path / "no" / "m.prom", tmp_path, Path(files["base"])):
+    precious = tmp_path / "notes.txt"
+    precious.write_text("precious")
+    link = tmp_path / "link.prom"
+    link.symlink_to(precious)
+    for target in (tmp_path / "no" / "m.prom", tmp_path, Path(files["base"]), precious, link):
         assert (
             run(["check", "none.wwp", "--baseline", "none.wwp", "--prometheus", str(target)]) == 2
         )
         assert capsys.readouterr().err.startswith(f"waywiser: error: {target}: ")
+    assert precious.read_text() == "precious"
 
 
 def test_labels_are_escaped() -> None:

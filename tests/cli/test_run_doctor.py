@@ -9,8 +9,9 @@ from hardware.captured import machine
 from hardware.fake_system import system_of
 from kept import RESULTS, unpacked
 from waywiser import cli
-from waywiser.cli.doctor import run_doctor
+from waywiser.cli.doctor import print_findings, run_doctor
 from waywiser.doctor import diagnosis
+from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.words import WaywiserError
 
@@ -47,6 +48,19 @@ def test_a_warning_exits_with_one_and_errors_alone_do_not(
     text = capsys.readouterr().out
     assert "warning link-width: gpu:0 has 8 of 16 PCIe lanes" in text
     assert "remedy: reseat" in text
+    last = text.splitlines()[-1]
+    assert all(
+        n == "1" or name in ("errors", "warnings", "info")
+        for n, name in (part.split() for part in last.split(", "))
+    ), last
+
+
+def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    what = "one two " * 300
+    print_findings((DoctorFinding("id", "warning", what, "seen", ""),) * 2)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["warning", "id:", *what.split()]
+    assert lines[-1] == "2 warnings"
 
 
 @pytest.mark.usefixtures("troubled")

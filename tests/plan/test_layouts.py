@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import machine
 
+from waywiser.plan import points
+from waywiser.plan.catalogue import Catalogue, Footprint, footprint
 from waywiser.plan.layouts import LAYOUTS, SIZES, example, whole_units
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
-from waywiser.words import Layout
+from waywiser.words import Layout, Workload
 
 pytestmark = pytest.mark.usefixtures("scripted_whole")
 
@@ -130,3 +132,18 @@ def test_gaps_count_as_memory() -> None:
 def test_only_selects_by_the_words_of_layouts(words: str, all_have: tuple[str, ...]) -> None:
     texts = {p.curve.text for p in plan(only=(words,)).points}
     assert texts and all(each in text for text in texts for each in all_have)
+
+
+def test_pieces_beyond_memory_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[int] = []
+
+    def watched(workload: Workload, catalogue: Catalogue) -> Footprint:
+        if any(transfer.layout is not None for transfer in workload.transfers):
+            asked_for.append(workload.bytes)
+        return footprint(workload, catalogue)
+
+    monkeypatch.setattr(points, "footprint", watched)
+    large = plan(sizes="1MiB,1TiB", only=("as list",))
+    assert asked_for and max(asked_for) < 2**30
+    reasons = {r.reason for r in large.unsupported_paths if r.path.endswith("of 1 TiB")}
+    assert "1 TiB needs larger buffers, --memory allows 4 GiB" in reasons

@@ -9,7 +9,7 @@ import pytest
 import profiles
 from tree import ROOT
 from waywiser.cli import run
-from waywiser.cli.pages import LIMIT_BYTES
+from waywiser.cli.overwrite import LIMIT_BYTES
 from waywiser.report.chapters.glossary import TERMS
 from waywiser.report.document import document
 from waywiser.report.entry import read
@@ -96,12 +96,14 @@ def test_a_former_report_is_replaced_and_nothing_else(
     for _ in range(2):
         assert run(["report", str(file), "-o", str(output)]) == 0
     assert output.read_text().startswith("<!doctype html>")
-    before = file.read_bytes()
-    capsys.readouterr()
-    assert run(["report", str(file), "-o", str(file)]) == 2
-    assert "is no report, and is not overwritten" in capsys.readouterr().err
-    assert file.read_bytes() == before
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.html"]
+    other = tmp_path / "other.html"
+    for content in (file.read_bytes(), b"precious"):
+        other.write_bytes(content)
+        capsys.readouterr()
+        assert run(["report", str(file), "-o", str(other)]) == 2
+        assert "is no report, and is not overwritten" in capsys.readouterr().err
+        assert other.read_bytes() == content
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["other.html", "report.html"]
 
 
 def test_of_an_existing_file_no_more_than_a_limit_is_read(
@@ -125,6 +127,8 @@ def test_of_an_existing_file_no_more_than_a_limit_is_read(
         (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
         (["--format", "png", "--figure", "x"], "there is no figure 'x'"),
         (["--figure", "topology", "-o", "x.docx"], "a single figure is no html"),
+        (["-o", "x.jpg"], "x.jpg: no report has the extension .jpg"),
+        (["-o", "x.wwp", "--format", "html"], "x.wwp: no report has the extension .wwp"),
     ],
 )
 def test_what_makes_no_sense_is_reported(

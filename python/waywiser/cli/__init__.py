@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 DEBUG_VARIABLE = "WAYWISER_DEBUG"
@@ -21,21 +20,39 @@ FAILED = 2
 INTERRUPTED = 130
 """Exit code after Ctrl-C, a signal of a scheduler or a closed terminal, as shells have it."""
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What the system says where an output takes no more."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What the system says if an output takes no more, or is closed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command ``waywiser``; always raises `SystemExit`."""
-    from waywiser.cli import cmake, streams
+    try:
+        from waywiser.cli import cmake, streams
 
-    streams.prepare()
-    words = sys.argv[1:] if arguments is None else arguments
-    if list(words) == [cmake.OPTION] and (folder := cmake.folder()):
-        # Builds ask this while they are configured: they do not wait for the verbs to load.
-        print(folder)
-        sys.exit(0)
-    sys.exit(run(words, exits=True))
+        streams.prepare()
+        words = sys.argv[1:] if arguments is None else arguments
+        if list(words) == [cmake.OPTION] and (folder := cmake.folder()):
+            # Builds ask this while they are configured: they do not wait for the verbs to load.
+            code = _print_line(folder)
+        else:
+            code = run(words, exits=True)
+    except KeyboardInterrupt:
+        # Before the verb began, or again after the first interruption was answered.
+        sys.stderr.write("waywiser: interrupted\n")
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        _ignore_interrupts()
+    sys.exit(code)
+
+
+def _ignore_interrupts() -> None:
+    """Until the process ends: one more Ctrl-C would end it by the signal, not with 130."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python keeps in mind that an `exec` of a text, as dataclasses have, was interrupted, and ends
+    # by the signal whatever the exit code is. The next `exec` clears that.
+    exec("")
 
 
 def run(arguments: Sequence[str], *, exits: bool = False) -> int:
@@ -63,15 +80,31 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            streams.give_up(sys.stdout)
-            where = error.filename or "the output"
-            streams.say(f"waywiser: error: {where}: cannot be written: {error.strerror}\n")
-            return FAILED
+            return _not_written(error)
         if os.environ.get(DEBUG_VARIABLE) == "1":
+            import traceback
+
             traceback.print_exc()
         else:
             streams.say(_unforeseen(error) + "\n")
         return FAILED
+
+
+def _print_line(text: object) -> int:
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        return _not_written(error)
+    return 0
+
+
+def _not_written(error: OSError) -> int:
+    from waywiser.cli import streams
+
+    streams.give_up(sys.stdout)
+    where = error.filename or "the output"
+    streams.say(f"waywiser: error: {where}: cannot be written: {error.strerror}\n")
+    return FAILED
 
 
 def _unforeseen(error: Exception) -> str:

@@ -36,7 +36,7 @@ def call(arguments: Sequence[str]) -> int:
     _require_said(arguments)
     words = list(arguments) or ["--help"]
     if words[0] == "help":
-        words = [*words[1:], "--help"]
+        words = _helped(words[1:])
     try:
         result = command().main(words, prog_name="waywiser", standalone_mode=False)
     except typer.Abort:
@@ -52,6 +52,15 @@ def call(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _helped(words: Sequence[str]) -> list[str]:
+    """The command line that ``help`` with these words stands for: one command has help at most."""
+    if len(words) > 1 and not any(word.startswith("-") for word in words):
+        raise UsageError(
+            f"too many arguments: {' '.join(words[1:])}", remedy="write waywiser help COMMAND"
+        )
+    return ["--help"] if list(words) == ["help"] else [*words, "--help"]
+
+
 def command() -> Any:
     """The whole command as click's object, for running and for documenting it."""
     for module in _VERBS:
@@ -61,12 +70,16 @@ def command() -> Any:
 
 def _require_said(arguments: Sequence[str]) -> None:
     """Raises for an empty word: ``--gpus "$GPUS"`` without the variable must not mean all."""
-    before = "the command line"
+    before = ""
     for word in arguments:
         option, separator, value = word.partition("=")
         if not word or (option.startswith("--") and separator and not value):
+            named = option if word else before
+            after = f" after {named!r}" if named else ""
             raise UsageError(
-                f"an empty value in {before if not word else option}",
+                f"an empty value in {named}"
+                if named.startswith("-")
+                else f"an empty argument{after}",
                 remedy="is a variable of the shell not set? Leave it out, or say what is meant",
             )
         before = word

@@ -31,12 +31,21 @@ def run_check(
 
     ``repeat`` are profiles in which suspected paths were measured again. With ``measure``, they are
     measured again now if the profile is of this machine. Returns 0, 1 or 3. Raises `ProfileError`,
-    `NotWritten`, `WordError`.
+    `NotWritten`, `WordError`; `ExistingFile` for a file of ``prometheus`` that no check wrote.
     """
-    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output, write_over
+    from waywiser.cli.overwrite import (
+        STANDARD_OUTPUT,
+        require_former,
+        require_one_output,
+        write_over,
+    )
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, prometheus=prometheus)
+    if prometheus:
+        from waywiser.cli.prometheus import STATUS
+
+        require_former(prometheus, STATUS, "file of metrics of waywiser check")
     from waywiser.comparison.checkup import check_up
     from waywiser.comparison.node import read_node
 

@@ -62,13 +62,23 @@ def run_compare(
 
     Returns 1 for a regression or a missing path, or a verdict that ``fail_on`` includes; 3 if a
     change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
-    Raises `CompareError`, `ProfileError`, `NotWritten`.
+    Raises `CompareError`, `ProfileError`, `NotWritten`; `ExistingFile` for a file of ``junit``
+    that no comparison wrote.
     """
-    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output, write_over
+    from waywiser.cli.overwrite import (
+        STANDARD_OUTPUT,
+        require_former,
+        require_one_output,
+        write_over,
+    )
 
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
     require_one_output(json=json, junit=junit)
+    if junit:
+        from waywiser.cli.junit import SUITES
+
+        require_former(junit, SUITES, "JUnit file of waywiser compare")
     before, after = sides_of(words)
     from waywiser.comparison.comparison import compare
     from waywiser.comparison.node import read_node

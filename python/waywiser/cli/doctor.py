@@ -77,11 +77,13 @@ def print_findings(
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
     from waywiser.severity import ORDER
+    from waywiser.words.number_format import count
 
     console = console or plain_console()
     for finding in findings:
         head = Text(f"{finding.severity:<{_INDENT}}", style=_STYLES[finding.severity])
-        console.print(head.append(f"{finding.id}: {finding.what}", style="default"))
+        head.append(f"{finding.id}: {finding.what}", style="default")
+        console.print(head, soft_wrap=not console.is_terminal)
         say(console, f"seen: {finding.evidence}", "dim", indent=_INDENT)
         if finding.remedy:
             say(console, f"remedy: {finding.remedy}", indent=_INDENT)
@@ -92,7 +94,12 @@ def print_findings(
             "waywiser doctor on the machine itself",
         )
     counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
-    summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    # "info" is short for information, which has no plural.
+    summary = ", ".join(
+        f"{number} {name}" if name == "info" else count(number, name)
+        for name, number in counts.items()
+        if number
+    )
     among = " among what was checked" if missing else ""
     bad = counts["error"] + counts["warning"]
     verdict = "" if bad else f"OK: no warning and no error{among}; "

@@ -34,6 +34,7 @@ from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.cli.one_screen import OneScreen
 from waywiser.cli.output import binary_output, text_output
 from waywiser.profile import Profile
+from waywiser.profile.name import SUFFIX
 from waywiser.records import Series, Visit
 from waywiser.series.estimate import worst_stop
 from waywiser.series.locality import decide_sides
@@ -69,6 +70,8 @@ def run_export(file: str, format: str = "", output: str = "", summary: bool = Fa
     `ExportError` for an unknown format and for too much text, `NoPyarrow`, `ExistingFile`,
     `NotWritable`, and the `ProfileError` of a bad profile.
     """
+    if PurePath(output).suffix == SUFFIX:
+        raise ExportError(f"{output}: an export is no profile", remedy="name it .csv or .json")
     format = format or _format_of(output)
     if format not in FORMATS:
         raise ExportError(f"{format!r} is no format", remedy=f"write one of {', '.join(FORMATS)}")
@@ -87,8 +90,14 @@ def run_export(file: str, format: str = "", output: str = "", summary: bool = Fa
 
 
 def _format_of(output: str) -> str:
+    """Raises `ExportError` for an extension that is no format."""
     suffix = PurePath(output).suffix.removeprefix(".").casefold()
-    return suffix if suffix in FORMATS else USUAL_FORMAT
+    if suffix and suffix not in FORMATS:
+        raise ExportError(
+            f"{output}: no format has the extension .{suffix}",
+            remedy="name it .csv, .json or .parquet, or add --format",
+        )
+    return suffix or USUAL_FORMAT
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def _write(found: Fleet, page: str) -> None:
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
-    from pathlib import Path
+    import os
 
     from waywiser.comparison.fleet import assess_fleet
     from waywiser.comparison.node import Node, read_node
@@ -69,18 +69,19 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
         try:
             nodes.append(read_node(file, links=True))
         except ProfileError as error:
-            is_folder = Path(file).is_dir()
+            is_folder = os.path.isdir(file)
             unreadable[file] = f"no *{SUFFIX} is in this folder" if is_folder else error.what
     return assess_fleet(nodes, threshold, unreadable)
 
 
 def _profiles_of(name: str) -> list[str]:
     """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
+    import os
     from pathlib import Path
 
     from waywiser.profile.name import SUFFIX
 
-    if not Path(name).is_dir():
+    if not os.path.isdir(name):  # no error for a name that is too long
         return [name]
     return sorted(str(each) for each in Path(name).glob(f"*{SUFFIX}")) or [name]
 

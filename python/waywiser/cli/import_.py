@@ -35,8 +35,10 @@ def run_import(
     from waywiser.imports.profiles import import_files
     from waywiser.imports.reading import clipped
     from waywiser.profile import default_name
+    from waywiser.profile.output_path import require_profile_name
 
     target = Path(output) if output is not None else default_name(machine or "imported")
+    require_profile_name(target)
     found = import_files(
         [Path(file) for file in files],
         target,

@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 
 from waywiser.comparison.path_change import PathChange, PathVerdict, ProfileComparison
 
+SUITES = "waywiser compare"
+"""The name of the test suites: a mark in every file, so that it may be replaced by the next."""
+
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""
 
@@ -19,7 +22,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit(comparison: ProfileComparison, failing: Container[PathVerdict]) -> bytes:
     """UTF-8. Verdicts in ``failing`` are failures; paths without a decision are skipped, with the
     reason."""
-    root = ElementTree.Element("testsuites", {"name": "waywiser compare"})
+    root = ElementTree.Element("testsuites", {"name": SUITES})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "paths"})
     failures = skipped = 0
     for path in comparison.paths:

@@ -57,7 +57,6 @@ def survey(
         typer.Option(
             "--deadline",
             metavar="SECONDS",
-            min=1.0,
             help="End after this time: measure less if it is short, repeat more if time is left.",
         ),
     ] = None,

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from waywiser.atomic_write import replaced_file
+from waywiser.profile.errors import ExistingFile
+from waywiser.regular_file import NotRegular, TooLarge, read_regular
 from waywiser.words import WaywiserError
 
 
@@ -22,6 +24,11 @@ PROFILE = b"SQLite format 3\0"
 
 
 STANDARD_OUTPUT = "-"
+
+
+LIMIT_BYTES = 256 * 2**20
+"""Size of an existing file that is read before it is overwritten: a report has a few MB a
+machine."""
 
 
 def require_one_output(**outputs: str | bool) -> None:
@@ -77,6 +84,25 @@ def write_over(path: str, content: bytes) -> None:
             return
         with replaced_file(target.resolve()) as part:
             part.write_bytes(content)
+
+
+def require_former(path: str, mark: str, what: str) -> None:
+    """Raises `ExistingFile` if there is a file with any content that lacks ``mark``: it is not a
+    former ``what``, and not of this program."""
+    target = Path(path)
+    if path in ("", STANDARD_OUTPUT) or _is_stream(target) or not target.exists():
+        return
+    with explained(path):
+        try:
+            content = read_regular(target, LIMIT_BYTES)
+        except (NotRegular, TooLarge):
+            content = None
+    if content is None or (content and mark.encode() not in content):
+        raise ExistingFile(
+            f"the file exists, is no {what}, and is not overwritten",
+            where=path,
+            remedy="name another file, or move this one away",
+        )
 
 
 def _is_stream(target: Path) -> bool:

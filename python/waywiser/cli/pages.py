@@ -6,15 +6,9 @@ import sys
 from pathlib import Path
 
 from waywiser.cli import streams
-from waywiser.cli.overwrite import STANDARD_OUTPUT, explained, write_over
-from waywiser.profile.errors import ExistingFile
+from waywiser.cli.overwrite import STANDARD_OUTPUT, explained, require_former, write_over
 from waywiser.profile.output_path import new_output
-from waywiser.regular_file import NotRegular, TooLarge, read_regular
 from waywiser.report.figures.render import MADE
-
-LIMIT_BYTES = 256 * 2**20
-"""Size of an existing file that is read before it is overwritten: a report has a few MB a
-machine."""
 
 
 def write_page(output: str, content: bytes) -> None:
@@ -29,7 +23,7 @@ def write_page(output: str, content: bytes) -> None:
             path.write_bytes(content)
             return
         if path.exists():
-            _require_report(path)
+            require_former(output, MADE, "report")
             write_over(output, content)
         else:
             with new_output(path) as part:
@@ -48,16 +42,3 @@ def _to_standard_output(content: bytes) -> None:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 50_000 else f"{size / 1e3:.0f} kB"
-
-
-def _require_report(path: Path) -> None:
-    try:
-        content = read_regular(path, LIMIT_BYTES)
-    except (NotRegular, TooLarge):
-        content = b""
-    if MADE.encode() not in content:
-        raise ExistingFile(
-            "the file exists, is no report, and is not overwritten",
-            where=str(path),
-            remedy="name another file, or move this one away",
-        )

@@ -15,6 +15,9 @@ from waywiser.comparison.errors_counted import readings
 from waywiser.comparison.node import Node
 from waywiser.visible import visible
 
+STATUS = "waywiser_check_status"
+"""The metric in every file, so that it may be replaced by the next."""
+
 _STATUSES = ("ok", "failed", "inconclusive")
 _VERDICTS = ("regression", "missing", "suspected", "improvement", "no change", "skipped")
 
@@ -25,7 +28,7 @@ def exposition(checkup: Checkup, node: Node) -> str:
     """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
     host = {"host": node.name}
     families = (
-        ("waywiser_check_status", "gauge", "1 for the verdict of the check.",
+        (STATUS, "gauge", "1 for the verdict of the check.",
          [({**host, "status": each}, float(checkup.status == each)) for each in _STATUSES]),
         ("waywiser_check_findings", "gauge", "Findings that made the check fail.",
          [(host, float(len(checkup.findings)))]),

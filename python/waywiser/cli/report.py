@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from waywiser.cli.pages import write_page
+from waywiser.profile.name import SUFFIX
 from waywiser.report.parts import Document, Picture
 from waywiser.words import WaywiserError
 
@@ -34,8 +35,14 @@ def run_report(
     """
     suffix = PurePath(output).suffix.removeprefix(".").lower()
     named = suffix if suffix in FORMATS else ""
+    unknown = suffix and not named and (not format or f".{suffix}" == SUFFIX)
     format = format or named or "html"
     _require_sense(format, figure, whole)
+    if unknown:
+        raise ReportError(
+            f"{output}: no report has the extension .{suffix}",
+            remedy="name it .html, .md, .svg, .pdf or .png",
+        )
     if named and named != format:
         raise ReportError(
             f"{output} would be {format}, and its name says {named}",

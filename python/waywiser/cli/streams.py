@@ -32,21 +32,28 @@ _PLAINER = {
 """What is written where an encoding lacks a character; question marks for any other."""
 
 
+_OUTPUT = 1
+"""The number of standard output."""
+
+
 def prepare() -> None:
     """Makes the standard streams fit to be used.
 
     A closed one becomes the null device, or the next file opened would take its number and be
-    written to. Characters that the terminal's encoding lacks (±, µ) get plainer (+-, u).
+    written to; a closed standard output is one that cannot be written. Characters that the
+    terminal's encoding lacks (±, µ) get plainer (+-, u).
     """
     codecs.register_error(PLAINER, _plainer)
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            mode = os.O_RDONLY if number == _OUTPUT else os.O_RDWR
+            os.set_inheritable(os.open(os.devnull, mode), True)  # takes the lowest number
+    if sys.stdout is None:
+        sys.stdout = open(_OUTPUT, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=PLAINER)

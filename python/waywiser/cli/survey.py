@@ -24,7 +24,7 @@ from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
 from waywiser.survey_options import SurveyOptions
-from waywiser.survey_run import Survey, SurveyError, prepare, resume, start
+from waywiser.survey_run import Survey, SurveyError, prepare, require_free_host, resume, start
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
 from waywiser.words.sizes_in_text import with_units
@@ -48,7 +48,7 @@ def run_survey(options: Options) -> None:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
     if options.resume and file is not None and os.path.lexists(file):
         options.require_agreement(file)
-        with closing(watcher()) as watching, _stopped_by_signals():
+        with _stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=options.json)
         return
@@ -61,8 +61,9 @@ def run_survey(options: Options) -> None:
     if options.resume:
         _print_progress(f"there is no {file} to resume: a new survey starts")
     file = file or Path(default_name(survey.machine.hostname))
+    require_free_host()  # if it is being surveyed, that is the only message
     _print_progress("\n".join(_before(survey)))
-    with closing(watcher()) as watching, _stopped_by_signals():
+    with _stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
 
@@ -205,12 +206,21 @@ def _curves(plan: Plan) -> Iterator[str]:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """A scheduler or a closed terminal stops a survey as Ctrl-C does: stored, resumable."""
+    """A scheduler or a closed terminal stops a survey as Ctrl-C does: stored, resumable. Signals
+    that follow the first do not disturb the end of the survey, and ignored ones stay ignored."""
+    stopping = False
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        nonlocal stopping
+        if not stopping:
+            stopping = True
+            raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, stop)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield
     finally:

@@ -38,7 +38,7 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
     from waywiser.hardware.assemble import machine_from
     from waywiser.hardware.capture import capture_live, capture_text, load_capture, save_capture
 
-    found = load_capture(file) if file is not None else capture_live()
+    found = load_capture(file, or_profile=True) if file is not None else capture_live()
     if anonymous:
         found = anonymised(found)
     if capture == "-":

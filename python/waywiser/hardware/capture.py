@@ -165,8 +165,9 @@ def capture_live() -> Capture:
     )
 
 
-def load_capture(file: str | Path) -> Capture:
+def load_capture(file: str | Path, *, or_profile: bool = False) -> Capture:
     """A capture that `save_capture` wrote, or the XML of hwloc's ``lstopo`` (1.x to 3.x).
+    ``or_profile``: errors say that a profile is taken too.
 
     Raises `CaptureError` naming the file for anything else, and for more than `LIMIT_BYTES`.
     """
@@ -174,7 +175,9 @@ def load_capture(file: str | Path) -> Capture:
         data = read_regular(file, LIMIT_BYTES)
     except OSError as error:
         raise CaptureError(
-            why_not_read(error), where=str(file), remedy="name a capture or hwloc XML"
+            why_not_read(error),
+            where=str(file),
+            remedy=f"name {'a profile, ' if or_profile else ''}a capture or hwloc XML",
         ) from error
     head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if head == b"<":
@@ -182,7 +185,9 @@ def load_capture(file: str | Path) -> Capture:
     if head == b"{":
         return _load_json(data, file)
     raise CaptureError(
-        "neither a capture nor hwloc XML",
+        "neither a profile nor a capture nor hwloc XML"
+        if or_profile
+        else "neither a capture nor hwloc XML",
         where=str(file),
         remedy="write one with 'waywiser topology --capture FILE' or 'lstopo FILE.xml'",
     )

@@ -110,16 +110,22 @@ class MachineView:
 def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:
     """This machine, or the one of an opened profile, or of a file: a profile, a capture or hwloc
     XML. Raises `WaywiserError`."""
+    from waywiser.hardware.assemble import machine_from
+    from waywiser.hardware.capture import CaptureError, capture_live, load_capture
+
     if isinstance(source, ProfileView):
         return MachineView(source.machine)
-    if source is not None and is_profile(Path(source)):
+    if source is None:
+        return MachineView(machine_from(capture_live()))
+    if not isinstance(source, (str, os.PathLike)) or not os.fspath(source) or "\0" in str(source):
+        raise CaptureError(
+            f"{source!r} is not the name of a file",
+            remedy="name a profile, a capture or hwloc XML, or pass what waywiser.open returns",
+        )
+    if is_profile(Path(source)):
         with Profile.open(source) as profile:
             return MachineView(profile.machine)
-    from waywiser.hardware.assemble import machine_from
-    from waywiser.hardware.capture import capture_live, load_capture
-
-    found = capture_live() if source is None else load_capture(Path(source))
-    return MachineView(machine_from(found))
+    return MachineView(machine_from(load_capture(Path(source), or_profile=True)))
 
 
 def _gpu_row(gpu: Gpu) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from waywiser.hardware.machine import Machine
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
 from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
-from waywiser.profile import Profile
+from waywiser.profile import Profile, ProfileError
 from waywiser.records import Series
 from waywiser.series.overview import Overview, overview
 from waywiser.series.sample_rows import TYPES as SAMPLE_TYPES
@@ -257,6 +257,10 @@ class ProfileView:
 
 def read_profile(path: str | os.PathLike[str]) -> ProfileView:
     """Reads the whole file and closes it. Raises `ProfileError`."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ProfileError(
+            f"{path!r} is not the path of a profile", remedy="write waywiser.open('machine.wwp')"
+        )
     with Profile.open(path) as profile:
         return ProfileView(profile)
 

@@ -102,7 +102,7 @@ def options_of(given: Mapping[str, Any]) -> SurveyOptions:
         if name in _TEXTS:
             found[_TEXTS[name]] = _texts(name, value)
         elif name in _LISTS:
-            found[name] = ",".join(_texts(name, value))
+            found[name] = ",".join(_texts(name, value, numbers=True))
         elif name == "deadline":
             found[name] = _seconds(name, value)
         elif name in _NUMBERS:
@@ -112,25 +112,28 @@ def options_of(given: Mapping[str, Any]) -> SurveyOptions:
                 raise _wrong(name, value, "neither True nor False")
             found[name] = value
         else:
-            found[name] = _text(name, value)
+            found[name] = _text(name, value, numbers=name == "memory")
     return SurveyOptions(**found)
 
 
-def _texts(name: str, value: Any) -> tuple[str, ...]:
+def _texts(name: str, value: Any, *, numbers: bool = False) -> tuple[str, ...]:
     if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
-        return (_text(name, value),)
-    several = tuple(_text(name, each) for each in value)
+        return (_text(name, value, numbers=numbers),)
+    several = tuple(_text(name, each, numbers=numbers) for each in value)
     if not several:
         raise _empty(name)
     return several
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: Any, *, numbers: bool) -> str:
+    """The text; with ``numbers`` that of a whole number too."""
     if isinstance(value, (str, os.PathLike)):
         text = str(os.fspath(value))
         if not text:
             raise _empty(name)
         return text
+    if not numbers:
+        raise _wrong(name, value, "not a text")
     return str(_whole(name, value, "neither a text nor a whole number"))
 
 

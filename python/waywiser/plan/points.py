@@ -313,6 +313,10 @@ class Points:
         return tuple(size for size in sizes if not why[size])
 
     def _too_large(self, curve: Curve, size: int) -> str:
+        # To lay out the pieces of a size takes time and memory in proportion to it.
+        if curve.layout is not None and size > self.request.memory_bytes:
+            allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
+            return f"{format_bytes(size)} needs larger buffers, {allowed}"
         needed = footprint(curve.at(size), self.catalogue)
         if needed.total > self.request.memory_bytes:
             what = "buffers and staging" if needed.staging else "buffers"

@@ -66,6 +66,10 @@ def read_header(path: Path) -> FileHeader:
         with open_regular(path) as descriptor:
             data = os.read(descriptor, _HEADER_BYTES)
     except FileNotFoundError as error:
+        if where == "-":
+            raise MissingProfile(
+                "a profile cannot be read from standard input", remedy="name a file"
+            ) from error
         raise MissingProfile(
             "there is no such file", where=where, remedy="waywiser survey -o FILE makes one"
         ) from error

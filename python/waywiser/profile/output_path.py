@@ -10,6 +10,12 @@ from pathlib import Path
 
 import waywiser.atomic_write
 from waywiser.profile.errors import ExistingFile, NotWritable
+from waywiser.profile.name import SUFFIX
+
+STANDARD_OUTPUT = "-"
+
+OTHER_FORMATS = ("csv", "html", "json", "md", "parquet", "pdf", "png", "svg", "txt", "xml")
+"""Names of files that other commands write or read: no profile is named so."""
 
 
 @contextmanager
@@ -39,6 +45,22 @@ def require_new_output(path: Path) -> None:
         raise _not_writable(path, os.strerror(errno.ENOENT))
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise _not_writable(path, os.strerror(errno.EACCES))
+
+
+def require_profile_name(path: Path) -> None:
+    """Raises `NotWritable` for standard output (``-``), and for the name of another format."""
+    if str(path) == STANDARD_OUTPUT:
+        raise NotWritable(
+            "a profile cannot be written to standard output", remedy="name a file: -o node.wwp"
+        )
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix in OTHER_FORMATS:
+        raise NotWritable(
+            f"a profile is not {suffix}",
+            where=str(path),
+            remedy=f"name it {path.with_suffix(SUFFIX).name}; waywiser export and waywiser report "
+            "write other formats",
+        )
 
 
 def _existing(path: Path) -> ExistingFile:

@@ -13,7 +13,7 @@ from waywiser.closeable import Closeable
 from waywiser.hardware.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
-from waywiser.profile.errors import ProfileError
+from waywiser.profile.errors import MissingProfile, ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
 from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
@@ -54,7 +54,13 @@ class Profile(Closeable):
 
         Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, `NewerProfile`, `DamagedProfile`.
         """
-        file = Path(path)
+        name = os.fspath(path)
+        if not name or "\0" in name:
+            raise MissingProfile(
+                f"{name!r} is not the name of a file",
+                remedy="name a file that waywiser survey made",
+            )
+        file = Path(name)
         return Profile(file, open_read_only(file))
 
     def close(self) -> None:
