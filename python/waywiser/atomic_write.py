@@ -26,7 +26,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """As `new_file`, for files that others read while they are replaced: a former
+    """Writes like `new_file`, for files that others read while they are replaced: a former
     one stays as it is until the new one takes its name. Raises `OSError`."""
     with _part(path) as part:
         yield part

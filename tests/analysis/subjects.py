@@ -21,6 +21,7 @@ from waywiser.plan.classes import representatives
 from waywiser.profile import RunHealth
 from waywiser.records import Locality, Series, Unsupported, Visit
 from waywiser.series.overview import overview_of
+from waywiser.series.series_frame import SeriesFrame
 from waywiser.words import Stop, TimingMode, Transfer, Workload
 
 Seconds = Callable[[int], float]
@@ -109,8 +110,14 @@ def of_series(
     kept = list(series)
     workloads = {each.workload.identity: each.workload for each in kept}
     first = representatives(workloads.values(), machine)
-    seen = overview_of(machine, kept, first=first, localities=localities,
-                       unsupported_paths=unsupported_paths, health=health)  # fmt: skip
+    seen = overview_of(
+        machine,
+        SeriesFrame.of(kept).series_blocks(),
+        first=first,
+        localities=localities,
+        unsupported_paths=unsupported_paths,
+        health=health,
+    )
     curves = curves_of(seen.series, workloads)
     return Subject(machine.hostname, machine, curves, seen, dict(environment or {}))
 

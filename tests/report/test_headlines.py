@@ -30,7 +30,7 @@ def said(cell: SheetCell) -> str:
 
 
 def cells(*entries: Entry) -> dict[str, dict[str, str]]:
-    """By group and column."""
+    """Group -> column -> text."""
     (sheet,) = headlines(entries).blocks
     assert isinstance(sheet, Sheet)
     return {

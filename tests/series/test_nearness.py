@@ -10,6 +10,7 @@ from series import sides as synthetic
 from waywiser.records import Series, Visit
 from waywiser.series.locality import decide_sides, near_and_far, nearness
 from waywiser.series.overview import overview_of
+from waywiser.series.series_frame import SeriesFrame
 
 SIDES = decide_sides(synthetic.records(5))
 ON = {0: (5.8e-6,) * 4 + (6.4e-6,) * 4, 1: (6.4e-6,) * 4 + (5.8e-6,) * 4}
@@ -62,7 +63,7 @@ def test_an_overview_shows_it_of_every_block_that_knows() -> None:
     known = Series(what, (visit(0, [0], 1e-4), visit(1, [1], 1e-4), visit(2, [None], 1e-4)))
     seen = overview_of(
         profiles.machine(),
-        [known],
+        SeriesFrame.of([known]).series_blocks(),
         first={what.curve: what.curve},
         localities=synthetic.records(5),
     )

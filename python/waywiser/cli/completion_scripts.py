@@ -126,13 +126,13 @@ complete -c waywiser -f
 
 
 def bash_script(verbs: Sequence[VerbWords]) -> str:
-    """For bash 4.4 and later, without the package bash-completion."""
+    """The script for bash 4.4 and later; it does not need the package bash-completion."""
     cases = "\n".join(_cases(verbs, _bash_options))
     return f"{_BASH_HEAD}{cases}\n}}\n\ncomplete -F _waywiser waywiser\n"
 
 
 def zsh_script(verbs: Sequence[VerbWords]) -> str:
-    """For ``source``, and for a file ``_waywiser`` in a folder of ``fpath``."""
+    """The script for zsh: for ``source``, or as ``_waywiser`` in a folder of ``fpath``."""
     cases = "\n".join(_cases(verbs, _zsh_options))
     return f"{_ZSH_HEAD}{cases}\n{_ZSH_TAIL}"
 
@@ -197,7 +197,7 @@ def _first_sentence(option: OptionWords) -> str:
 
 
 def fish_script(verbs: Sequence[VerbWords]) -> str:
-    """For fish 3 and later."""
+    """The script for fish 3 and later."""
     return _FISH_HEAD + "\n".join(_fish_lines(verbs)) + "\n"
 
 

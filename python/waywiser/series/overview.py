@@ -110,10 +110,10 @@ def overview(
     _require_known(profile, workloads, only)
     chosen = frame.only(lambda each: _is_chosen(each, machine, only)) if only else frame
     localities = profile.localities()
-    seen = _overview_of(
+    seen = overview_of(
         machine,
         chosen.series_blocks(),
-        representatives(workloads, machine),
+        first=representatives(workloads, machine),
         localities=localities,
         unsupported_paths=[
             unsupported
@@ -135,7 +135,7 @@ def overview(
 
 def overview_of(
     machine: Machine,
-    series: Iterable[Series],
+    series: Iterable[SeriesBlocks],
     *,
     first: Mapping[str, str],
     localities: Sequence[Locality] = (),
@@ -147,21 +147,6 @@ def overview_of(
     ``first`` gives for each curve the first of its class, as
     `waywiser.plan.classes.representatives` finds it.
     """
-    return _overview_of(
-        machine, SeriesFrame.of(series).series_blocks(), first,
-        localities=localities, unsupported_paths=unsupported_paths, health=health,
-    )  # fmt: skip
-
-
-def _overview_of(
-    machine: Machine,
-    series: Iterable[SeriesBlocks],
-    first: Mapping[str, str],
-    *,
-    localities: Sequence[Locality],
-    unsupported_paths: Sequence[Unsupported],
-    health: Sequence[RunHealth],
-) -> Overview:
     sides, reasons = decide_sides(localities), Reasons()
     reasons.add_unsupported_paths(unsupported_paths)
     reasons.add_localities(localities)

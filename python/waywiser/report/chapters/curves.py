@@ -89,7 +89,7 @@ class _Figure(NamedTuple):
 
 
 def _pictures(entry: Entry) -> dict[str, list[Picture]]:
-    """By family. A method has the same colour and marker in all figures."""
+    """The figures of each family. A method has the same colour and marker in all of them."""
     traits = entry.subject.machine.traits
     figures = [
         _figure(family, group, traits)
@@ -201,7 +201,7 @@ def _note(shown: int, group: DrawnGroup) -> str:
 
 
 def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
-    """By family a figure for each curve that several machines have, with one line for each. A
+    """The figures of each family: one for each curve that several machines have, a line each. A
     machine has the same colour and marker in all figures."""
     found: dict[str, list[Picture]] = {}
     for family in families(entries):
@@ -265,7 +265,7 @@ def _usual_sizes(counted: Mapping[int, int]) -> list[int]:
 
 
 def _spread(sizes: Sequence[int], most: int) -> list[int]:
-    """At most so many of the sizes, the largest first, evenly spread over all of them."""
+    """Returns at most so many of the sizes, the largest first, evenly spread over all."""
     if len(sizes) <= most:
         return list(sizes)
     step = (len(sizes) - 1) / max(most - 1, 1)

@@ -283,7 +283,7 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
 
 
 def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
-    """As in the picture; empty within a device, and if no direct link is known."""
+    """The kind of link, as in the picture; empty within a device or without a direct link."""
     ends = {f"gpu:{gpu.index}": gpu for gpu in machine.gpus}
     gpus = [ends[end] for end in (source, destination) if end in ends]
     if len(gpus) == 1:

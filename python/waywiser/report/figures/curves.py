@@ -184,7 +184,7 @@ def _drawn_once(plotted: Sequence[_Plotted]) -> dict[int, int]:
 
 
 def _near(each: _Plotted, other: _Plotted) -> list[bool]:
-    """At which of its points a curve cannot be distinguished from the other one."""
+    """Returns for each point whether it cannot be distinguished from the other curve."""
     return [
         (at := _height(other.points, x)) is not None and abs(at - y) < HIDDEN
         for x, y in each.points
@@ -192,7 +192,7 @@ def _near(each: _Plotted, other: _Plotted) -> list[bool]:
 
 
 def _height(points: Sequence[Point], x: float) -> float | None:
-    """Where the line through the points is at ``x``; None beyond its ends."""
+    """The height of the line through the points at ``x``; None beyond its ends."""
     for (start, before), (end, after) in pairwise(points):
         if start <= x <= end:
             return before + (after - before) * (x - start) / (end - start)
@@ -276,8 +276,8 @@ def _name_of_same(found: Drawing, each: _Plotted, left: float, middle: float) ->
 def _spread_out(
     wanted: Sequence[float], heights: Sequence[float], low: float, high: float
 ) -> list[float]:
-    """Where blocks begin that are stacked in this order without overlapping, each as near to the
-    place that it wants as this allows."""
+    """The tops of blocks that are stacked in this order and do not overlap, each as close to its
+    preferred place as this allows."""
     found: list[float] = []
     for want, before in zip(wanted, [0.0, *heights], strict=False):
         found.append(max(want, found[-1] + before if found else low))

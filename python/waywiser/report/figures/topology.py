@@ -106,11 +106,11 @@ def topology_picture(
 
 
 class _Frame(NamedTuple):
-    """Where things are."""
+    """The places of the boxes."""
 
     gpu_width: float
     lefts: list[tuple[float, list[float]]]
-    """Where each group begins, and each of its GPUs."""
+    """The left edges of each group and of its GPUs."""
     width: float
     gpu_top: float
     switch_top: float
