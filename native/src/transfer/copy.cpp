@@ -30,14 +30,14 @@ constexpr std::size_t kDrainedSlots = 20;  // for all threads, two to five each
 constexpr std::size_t kPoliteSlots = 3;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
 constexpr std::size_t kSlotsOfRelays = 4;
-constexpr std::size_t kPageableRelaySlots = 3;
+constexpr std::size_t kPageableRelaySlots = 4;
 constexpr std::size_t kSmallestPageableRelay = std::size_t{1} << 20;
 constexpr std::size_t kChunksOfRelays = 32;  // minimum, so that all links end together
 // Minimum number of chunks of a copy: the link is idle while the first is filled and the last
 // drained.
 constexpr std::size_t kFewestChunks = 32;
 constexpr std::size_t kThreadsBetweenGpus = 1;
-constexpr std::size_t kSlotsBetweenGpus = 3;
+constexpr std::size_t kSlotsBetweenGpus = 8;
 constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
