@@ -92,7 +92,7 @@ def test_a_copy_of_a_baseline_does_not_settle_a_loss() -> None:
 
 
 def test_a_repeat_that_settles_nothing_is_named() -> None:
-    loud = {"between_blocks": 0.1}
+    loud = {"between_blocks": 0.13}
     base = surveyed(1, **loud)
     node = surveyed(2, slow=nodes.slow_host_link(4, 1.3), **loud)
     found = checked(node, base, surveyed(3, slow=nodes.slow_host_link(4, 1.1), **loud))

@@ -64,3 +64,22 @@ def test_one_night_with_a_slower_gpu_regresses_on_its_links_alone(
     assert slow >= LINKS | PEERS
     assert all(ODD in path.curve for path in found.of("regression"))
     assert not found.of("improvement")
+
+
+def test_a_process_that_another_user_slowed_down_does_not_hide_a_loss(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """In the second check one process of eight reached 25 GB/s D2H, the others 54 to 55."""
+    folder = tmp_path_factory.mktemp("shared")
+    kept = RESULTS / "2026-11-23-surveys"
+    base, new = (
+        read_node(unpacked(kept / f"h100-busy-check-{n}.wwp.xz", folder / f"{n}.wwp"))
+        for n in ("1a", "1b")
+    )
+    d2h = "device@gpu:0 -> pinned@numa:0 by copy-engine"
+    healthy = compare([base], [new])
+    assert not losses(healthy)
+    (path,) = (path for path in healthy.paths if path.curve == d2h)
+    assert path.detectable is not None and path.detectable < 0.04
+    found = compare([base], [slower(new, lambda each: each.curve == d2h, 1 / 0.95)])
+    assert losses(found) == {d2h}

@@ -25,6 +25,7 @@ from waywiser.stats.noise_model import (
     process_variance,
     shared,
     survey_variance,
+    without_outliers,
 )
 from waywiser.stats.order import median
 from waywiser.words import Workload
@@ -228,7 +229,7 @@ def _surveys(medians: Medians) -> Surveys:
     by_file: dict[int, list[float]] = {}
     for (file, _), value in medians.items():
         by_file.setdefault(file, []).append(value)
-    return Surveys(tuple(map(tuple, by_file.values())))
+    return Surveys(tuple(map(without_outliers, by_file.values())))
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:

@@ -4,6 +4,9 @@ The samples of one process share its memory, its pages and its moment. So a proc
 replicate, however many samples it took. Surveys differ too, and only several surveys show by how
 much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
 
+- A process that differs very much from the others of its survey is an outlier and is not used:
+  other users of a shared machine halve the bandwidth of single processes at times, and that says
+  nothing about the machine. Of fewer than five processes none is an outlier.
 - Variance between processes: squares around the mean of each survey, pooled over both sides, over
   the sizes of a curve and over equivalent paths.
 - Variance between surveys: from three surveys on a side, their means are the replicates. With
@@ -12,7 +15,8 @@ much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
   limit of its noise.
 
 Degrees of freedom of sums and of pooled variances: Satterthwaite, "An Approximate Distribution of
-Estimates of Variance Components", Biometrics Bulletin 2 (1946).
+Estimates of Variance Components", Biometrics Bulletin 2 (1946). Outliers by the median absolute
+deviation: Hampel, "The Influence Curve and Its Role in Robust Estimation", JASA 69 (1974).
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.stats.distributions import f_tail
+from waywiser.stats.order import median
 from waywiser.words import Value
 
 SURVEY_SHARE = 0.5
@@ -33,6 +38,19 @@ SURVEYS_FOR_VARIANCE = 3
 
 LEAST_VARIANCE = 1e-8
 """Least variance of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
+
+OUTLIER = 5.0
+"""Deviations from the median of its survey from which on a process is an outlier. The deviation is
+that of a normal distribution with the same median absolute deviation."""
+
+MOST_OUTLIERS = 0.25
+"""Largest share of a survey's processes that can be outliers. More of them are its noise."""
+
+LEAST_WITH_OUTLIERS = 5
+"""Fewest processes of which one can be an outlier."""
+
+_NORMAL = 1.4826
+"""Standard deviation over the median absolute deviation of a normal distribution."""
 
 UNLIKE = 0.01
 """Chance below which a path's own variance is too large to be that of its equivalent paths."""
@@ -56,7 +74,8 @@ class Variance(Value, frozen=True):
 
 
 class Surveys(NamedTuple):
-    """One side of a comparison: the replicates of each survey (logarithms of medians)."""
+    """One side of a comparison: the replicates of each survey (logarithms of medians), without
+    outliers."""
 
     replicates: tuple[tuple[float, ...], ...]
 
@@ -91,6 +110,22 @@ class Noise(NamedTuple):
     process: Variance
     survey: Variance | None
     """Variance of the mean of one survey; None if there are too few surveys."""
+
+
+def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
+    """The processes of one survey that are no outliers, in their order.
+
+    An outlier is `OUTLIER` deviations and more from the median. The ones farthest from it go, at
+    most `MOST_OUTLIERS` of them, and none of fewer than `LEAST_WITH_OUTLIERS`.
+    """
+    if len(replicates) < LEAST_WITH_OUTLIERS:
+        return tuple(replicates)
+    center = median(replicates)
+    distances = [abs(value - center) for value in replicates]
+    limit = OUTLIER * max(_NORMAL * median(distances), math.sqrt(LEAST_VARIANCE))
+    most = int(MOST_OUTLIERS * len(replicates))
+    limit = max(limit, sorted(distances, reverse=True)[most])
+    return tuple(v for v, far in zip(replicates, distances, strict=True) if far <= limit)
 
 
 def process_variance(sides: Iterable[Surveys], within: float) -> Variance:

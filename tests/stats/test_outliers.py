@@ -1,0 +1,68 @@
+"""Processes of a survey that are outliers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waywiser.stats.noise_model import (
+    LEAST_WITH_OUTLIERS,
+    MOST_OUTLIERS,
+    Surveys,
+    process_variance,
+    without_outliers,
+)
+
+H100_D2H = (54.1, 55.2, 55.1, 25.3, 55.1, 54.8, 54.7, 55.1)
+"""GB/s of the processes of a `check` of a shared H100 machine, 2026-11-23."""
+
+logarithms = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=20)
+
+
+def logs(values: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(map(math.log, values))
+
+
+def test_a_process_that_another_user_slowed_down_is_no_noise_of_the_machine() -> None:
+    kept = without_outliers(logs(H100_D2H))
+    assert kept == logs(tuple(rate for rate in H100_D2H if rate > 50))
+    noise = process_variance([Surveys((kept,))], 0.0)
+    assert noise.deviation < 0.01
+    assert noise.freedom == 6
+
+
+def test_of_few_processes_none_is_an_outlier() -> None:
+    few = logs(H100_D2H[2:5] + (54.9,))
+    assert len(few) < LEAST_WITH_OUTLIERS
+    assert without_outliers(few) == few
+
+
+def test_more_slow_processes_than_outliers_may_be_are_noise() -> None:
+    rates = (25.0, 26.0, 27.0, 55.0, 55.1, 55.2, 55.3, 55.4)
+    kept = without_outliers(logs(rates))
+    assert kept == logs(rates[2:])
+    assert process_variance([Surveys((kept,))], 0.0).deviation > 0.2
+
+
+def test_processes_that_agree_to_the_clock_have_no_outlier() -> None:
+    alike = (0.0,) * 7 + (1e-4,)
+    assert without_outliers(alike) == alike
+
+
+@given(logarithms)
+def test_at_most_a_quarter_goes_and_the_order_stays(values: list[float]) -> None:
+    kept = without_outliers(values)
+    assert len(values) - len(kept) <= MOST_OUTLIERS * len(values)
+    rest = iter(values)
+    assert all(value in rest for value in kept)
+
+
+@given(logarithms, st.sampled_from([0.5, 2.0, -1.0]))
+def test_units_and_signs_do_not_matter(values: list[float], factor: float) -> None:
+    scaled = [value * factor for value in values]
+    same = [value * factor for value in without_outliers(values)]
+    if all(abs(a - b) > 0.01 for i, a in enumerate(values) for b in values[:i]):
+        assert list(without_outliers(scaled)) == pytest.approx(same)
