@@ -23,7 +23,7 @@ from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.profile import ExistingFile, Profile, WritableProfile
 from waywiser.records import Failure, Visit
-from waywiser.scope import ScopeError, Wishes
+from waywiser.scope import MachineSelection, ScopeError
 from waywiser.survey_run import Commission, Interrupted, SurveyError
 
 QUICK = Request(preset="quick", only=("pinned@numa:0 -> device@gpu:0",))
@@ -58,7 +58,10 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine], None]]
 def make(file: Path, request: Request = QUICK, stop_after: int = -1) -> Watching:
     watching = Watching(stop_after)
     survey_run.start(
-        survey_run.prepare(request, Wishes()), file, watching, command=("waywiser", "survey")
+        survey_run.prepare(request, MachineSelection()),
+        file,
+        watching,
+        command=("waywiser", "survey"),
     )
     return watching
 
@@ -196,19 +199,19 @@ def test_a_survey_is_not_resumed_on_another_machine(
 def test_fewer_gpus_than_expected_are_an_error_with_the_reason(
     host: Callable[[Machine], None],
 ) -> None:
-    survey_run.prepare(QUICK, Wishes(), expect_gpus=1)
+    survey_run.prepare(QUICK, MachineSelection(), expect_gpus=1)
     with pytest.raises(SurveyError, match="2 GPUs are expected and 1 can be measured"):
-        survey_run.prepare(QUICK, Wishes(), expect_gpus=2)
+        survey_run.prepare(QUICK, MachineSelection(), expect_gpus=2)
     host(machine())
     with pytest.raises(SurveyError, match="no driver is loaded"):
-        survey_run.prepare(Request(), Wishes(), expect_gpus=1)
+        survey_run.prepare(Request(), MachineSelection(), expect_gpus=1)
 
 
 def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
     host(machine(gpus=4))
-    chosen = survey_run.prepare(Request(), Wishes(gpus="1,3"))
+    chosen = survey_run.prepare(Request(), MachineSelection(gpus="1,3"))
     assert [gpu.index for gpu in chosen.machine.gpus] == [1, 3]
-    none = survey_run.prepare(Request(), Wishes(gpus="none"))
+    none = survey_run.prepare(Request(), MachineSelection(gpus="none"))
     assert none.machine.gpus == ()
     assert "skipped by --gpus none" in {
         unsupported.reason for unsupported in none.plan.unsupported_paths
@@ -219,7 +222,7 @@ def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
 @pytest.mark.usefixtures("host")
 def test_gpus_that_are_not_there_are_an_error(gpus: str, says: str) -> None:
     with pytest.raises(ScopeError, match=says):
-        survey_run.prepare(Request(), Wishes(gpus=gpus))
+        survey_run.prepare(Request(), MachineSelection(gpus=gpus))
 
 
 def test_gpus_that_others_use_are_left_alone_unless_shared(
@@ -228,10 +231,10 @@ def test_gpus_that_others_use_are_left_alone_unless_shared(
     two = machine(gpus=2)
     busy = msgspec.structs.replace(two.gpus[0], processes=("42 train 100 MiB",))
     host(msgspec.structs.replace(two, gpus=(busy, two.gpus[1])))
-    alone = survey_run.prepare(Request(), Wishes())
+    alone = survey_run.prepare(Request(), MachineSelection())
     assert [gpu.index for gpu in alone.machine.gpus] == [1]
     assert [unsupported.path for unsupported in alone.scope.unsupported_paths] == ["gpu:0"]
-    shared = survey_run.prepare(Request(), Wishes(share=True))
+    shared = survey_run.prepare(Request(), MachineSelection(share=True))
     assert len(shared.machine.gpus) == 2
 
 
@@ -239,7 +242,7 @@ def test_gpus_that_cannot_be_used_are_skipped_with_the_reason(
     host: Callable[[Machine], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scope, "_unavailable_reason", lambda: "the driver is too old")
-    plan = survey_run.prepare(Request(), Wishes()).plan
+    plan = survey_run.prepare(Request(), MachineSelection()).plan
     assert "the driver is too old" in {unsupported.reason for unsupported in plan.unsupported_paths}
 
 

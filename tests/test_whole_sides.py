@@ -49,7 +49,7 @@ def test_every_survey_shows_the_same_two_groups(surveyed: Path) -> None:
     found = [sides(surveyed / f"{seed}.wwp") for seed in DEALT]
     assert {each.groups for each in found} == {((0, 1, 2, 3), (4, 5, 6, 7))}
     for each in found:
-        assert each.far_seconds - each.near_seconds == pytest.approx(200e-6, rel=0.5)
+        assert each.remote_seconds - each.local_seconds == pytest.approx(200e-6, rel=0.5)
     assert len({tuple(block.side for block in each.blocks) for each in found}) > 1, "dealt anew"
 
 

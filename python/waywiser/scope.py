@@ -34,11 +34,11 @@ DRIVER_SECONDS = 60.0
 
 
 class ScopeError(WaywiserError):
-    """This machine is not what was asked for."""
+    """This machine is not what was requested."""
 
 
-class Wishes(Value, frozen=True):
-    """What of the machine somebody wants measured."""
+class MachineSelection(Value, frozen=True):
+    """The part of the machine that a survey measures, as the user selected it."""
 
     gpus: str = ALL
     """``all``, ``none``, or indices: ``0,2``."""
@@ -49,13 +49,13 @@ class Wishes(Value, frozen=True):
     """Paths of files to be read."""
     scratch: str = ""
     """The folder for scratch files; empty for none, and none in memory either."""
-    scratch_asked: bool = False
+    scratch_named: bool = msgspec.field(default=False, name="scratch_asked")
     """The user named the folder: if it cannot be used, that is an error."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The part of the machine that is measured, with what was left out."""
+    """The part of the machine that is measured, with what was skipped."""
 
     machine: Machine
     memory_bytes: int
@@ -63,19 +63,19 @@ class Scope:
     notes: tuple[str, ...] = ()
 
 
-def read_scope(wishes: Wishes) -> Scope:
+def read_scope(selection: MachineSelection) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
     Raises `ScopeError` for GPUs that are not there, `GuestError` if a control group leaves no
     memory, `waywiser.hardware.file_places.FileError` for files and folders that cannot be used.
     """
     machine = live_machine()
-    memory_bytes, note = memory_bound(wishes.memory_bytes)
+    memory_bytes, note = memory_bound(selection.memory_bytes)
     scope = Scope(machine, memory_bytes, notes=(note,) if note else ())
-    scope = _asked(scope, wishes.gpus)
-    scope = _free(scope, wishes.share)
+    scope = _selected(scope, selection.gpus)
+    scope = _free(scope, selection.share)
     scope = _working(scope)
-    scope = _with_files(scope, wishes)
+    scope = _with_files(scope, selection)
     return replace(scope, machine=leave_one_cpu_aside(scope.machine))
 
 
@@ -109,10 +109,10 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu |
     )
 
 
-def _with_files(scope: Scope, wishes: Wishes) -> Scope:
+def _with_files(scope: Scope, selection: MachineSelection) -> Scope:
     """The scope with the places where files are."""
-    own, unsupported_paths = _own_places(wishes)
-    named = (existing_file(path) for path in wishes.files)
+    own, unsupported_paths = _own_places(selection)
+    named = (existing_file(path) for path in selection.files)
     places = (*own, *{place.name: place for place in named}.values())
     machine = msgspec.structs.replace(scope.machine, files=places)
     return replace(
@@ -120,18 +120,18 @@ def _with_files(scope: Scope, wishes: Wishes) -> Scope:
     )
 
 
-def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Unsupported]]:
+def _own_places(selection: MachineSelection) -> tuple[list[FilePlace], list[Unsupported]]:
     """Where scratch files may be made, and why not."""
-    if not wishes.scratch:
+    if not selection.scratch:
         return [], []
     found: list[FilePlace] = []
     unsupported_paths: list[Unsupported] = []
-    folders = {SCRATCH: wishes.scratch, TMPFS: SHARED_MEMORY}
+    folders = {SCRATCH: selection.scratch, TMPFS: SHARED_MEMORY}
     for name, folder in folders.items():
         try:
             found.append(scratch_folder(folder, name))
         except FileError as error:
-            if wishes.scratch_asked and name == SCRATCH:
+            if selection.scratch_named and name == SCRATCH:
                 raise
             unsupported_paths.append(Unsupported(f"file:{name}", str(error)))
     return found, unsupported_paths
@@ -145,7 +145,7 @@ def _without(scope: Scope, kept: set[int], reason: str) -> Scope:
     return replace(scope, machine=machine)
 
 
-def _asked(scope: Scope, gpus: str) -> Scope:
+def _selected(scope: Scope, gpus: str) -> Scope:
     if gpus == ALL:
         return scope
     if gpus == NONE:
@@ -153,14 +153,14 @@ def _asked(scope: Scope, gpus: str) -> Scope:
     words = [word.strip() for word in gpus.split(",")]
     if not all(word.isascii() and word.isdigit() for word in words):
         raise ScopeError(f"--gpus {gpus!r} is not a list of GPUs", remedy="write 0,1 or none")
-    wanted = {int(word) for word in words}
+    selected = {int(word) for word in words}
     there = {gpu.index for gpu in scope.machine.gpus}
-    if missing := sorted(wanted - there):
+    if missing := sorted(selected - there):
         known = ", ".join(map(str, sorted(there))) or f"none: {scope.machine.gpu_reason}"
         raise ScopeError(
             f"--gpus {gpus}: this machine has no gpu:{missing[0]}", remedy=f"it has {known}"
         )
-    return _without(scope, wanted, "")
+    return _without(scope, selected, "")
 
 
 def _free(scope: Scope, share: bool) -> Scope:

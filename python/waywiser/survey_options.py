@@ -10,7 +10,7 @@ from pathlib import Path
 from waywiser.plan.preset import Request
 from waywiser.profile import Profile
 from waywiser.profile.output_path import require_profile_name
-from waywiser.scope import ALL, Wishes
+from waywiser.scope import ALL, MachineSelection
 from waywiser.survey_run import SurveyError, commission_of
 from waywiser.words import WordError, parse_bytes
 
@@ -47,21 +47,21 @@ class SurveyOptions:
             only=self.only,
             workloads=self.workloads,
             sizes=self.sizes or usual.sizes,
-            memory_bytes=self.wishes.memory_bytes,
+            memory_bytes=self.selection.memory_bytes,
             seed=usual.seed if self.seed is None else self.seed,
             deadline_seconds=self._deadline_seconds,
         )
 
     @property
-    def wishes(self) -> Wishes:
+    def selection(self) -> MachineSelection:
         """What of the machine to measure. Raises `SurveyError`."""
-        return Wishes(
+        return MachineSelection(
             self.gpus or ALL,
             self.share,
             self._memory_bytes,
             files=tuple(map(os.path.abspath, self.files)),
             scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
-            scratch_asked=self.scratch is not None,
+            scratch_named=self.scratch is not None,
         )
 
     @property
@@ -78,7 +78,7 @@ class SurveyOptions:
     @property
     def _memory_bytes(self) -> int:
         if not self.memory:
-            return Wishes().memory_bytes
+            return MachineSelection().memory_bytes
         try:
             found = parse_bytes(self.memory)
         except WordError as error:
@@ -111,23 +111,23 @@ class SurveyOptions:
         goes on with that plan. Options that were not given agree."""
         with Profile.open(file) as profile:
             commission, gpus = commission_of(profile), len(profile.machine.gpus)
-        request, asked = commission.request, self.request
-        wishes, wanted = commission.wishes, self.wishes
+        request, given = commission.request, self.request
+        selection, selected = commission.selection, self.selection
         agreement = {
-            "--preset": self.preset is None or asked.preset == request.preset,
-            "--only": not self.only or asked.only == request.only,
-            "--workload": not self.workloads or asked.workloads == request.workloads,
-            "--sizes": self.sizes is None or asked.sizes == request.sizes,
+            "--preset": self.preset is None or given.preset == request.preset,
+            "--only": not self.only or given.only == request.only,
+            "--workload": not self.workloads or given.workloads == request.workloads,
+            "--sizes": self.sizes is None or given.sizes == request.sizes,
             "--deadline": self.deadline is None
-            or asked.deadline_seconds == request.deadline_seconds,
-            "--gpus": self.gpus is None or wanted.gpus == wishes.gpus,
+            or given.deadline_seconds == request.deadline_seconds,
+            "--gpus": self.gpus is None or selected.gpus == selection.gpus,
             "--expect-gpus": self.expect_gpus <= gpus,
-            "--memory": self.memory is None or wanted.memory_bytes == wishes.memory_bytes,
-            "--share": not self.share or wishes.share,
-            "--seed": self.seed is None or asked.seed == request.seed,
-            "--file": not self.files or wanted.files == wishes.files,
-            "--scratch": self.scratch is None or wanted.scratch == wishes.scratch,
-            "--no-scratch": not self.no_scratch or not wishes.scratch,
+            "--memory": self.memory is None or selected.memory_bytes == selection.memory_bytes,
+            "--share": not self.share or selection.share,
+            "--seed": self.seed is None or given.seed == request.seed,
+            "--file": not self.files or selected.files == selection.files,
+            "--scratch": self.scratch is None or selected.scratch == selection.scratch,
+            "--no-scratch": not self.no_scratch or not selection.scratch,
         }
         if differing := [name for name, agrees in agreement.items() if not agrees]:
             raise SurveyError(

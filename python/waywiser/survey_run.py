@@ -32,7 +32,7 @@ from waywiser.probe.supervisor import Progress, run_orders
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.profile import is_finished
 from waywiser.records import Visit
-from waywiser.scope import Scope, Wishes, live_machine, read_scope
+from waywiser.scope import MachineSelection, Scope, live_machine, read_scope
 from waywiser.words import Value, WaywiserError
 
 
@@ -59,7 +59,7 @@ class Commission(Value, frozen=True):
     """What a profile keeps of its plan: with the machine beside it, the same plan again."""
 
     request: Request
-    wishes: Wishes
+    selection: MachineSelection = msgspec.field(name="wishes")
     estimate: SurveyEstimate
     waywiser: str = __version__
 
@@ -69,7 +69,7 @@ class Survey:
     """A survey ready to be made."""
 
     scope: Scope
-    wishes: Wishes
+    selection: MachineSelection
     plan: Plan
 
     @property
@@ -101,13 +101,13 @@ class Watcher(Protocol):
         """A visit that is finished and stored."""
 
 
-def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey:
+def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int = 0) -> Survey:
     """Looks at the machine and plans. Measures nothing, writes nothing.
 
     Raises `WaywiserError`: bad requests, nothing to measure, fewer GPUs than expected, a registry
     that is missing.
     """
-    scope = read_scope(wishes)
+    scope = read_scope(selection)
     if len(scope.machine.gpus) < expect_gpus:
         why = scope.machine.gpu_reason or "; ".join(
             f"{r.path} {r.reason}" for r in scope.unsupported_paths
@@ -126,7 +126,7 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
             else "no size fits the paths that --only selects"
         )
         raise SurveyError("nothing is left to measure", remedy=why)
-    return Survey(scope, wishes, plan)
+    return Survey(scope, selection, plan)
 
 
 def require_free_host() -> None:
@@ -140,7 +140,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
 
     Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
     """
-    commission = Commission(survey.plan.request, survey.wishes, survey.estimate)
+    commission = Commission(survey.plan.request, survey.selection, survey.estimate)
     with (
         SurveyLock(),
         WritableProfile.create(
@@ -165,7 +165,7 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         commission = commission_of(before)
     with SurveyLock():
         require_same(machine, live_machine(), file)
-        scope = read_scope(commission.wishes)
+        scope = read_scope(commission.selection)
         _require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
         with WritableProfile.resume(file, _environment(scope), command=command) as profile:

@@ -15,7 +15,9 @@ SLOW = postal(5e-6, 50e9 / 1.05)
 FEW = SIZES[::2]
 
 
-def both_ways(there: Seconds, back: Seconds, gpu: int = 0, kind: str = "pinned") -> list[Series]:
+def bidirectional(
+    there: Seconds, back: Seconds, gpu: int = 0, kind: str = "pinned"
+) -> list[Series]:
     host, device = f"{kind}@numa:0", f"device@gpu:{gpu}"
     return [
         *curve(f"{host} -> {device} by copy-engine", there, FEW),
@@ -24,7 +26,7 @@ def both_ways(there: Seconds, back: Seconds, gpu: int = 0, kind: str = "pinned")
 
 
 def test_a_machine_that_is_even_has_nothing_to_show() -> None:
-    found = answer(subject(both_ways(EVEN, EVEN), both_ways(EVEN, EVEN, 1)))
+    found = answer(subject(bidirectional(EVEN, EVEN), bidirectional(EVEN, EVEN, 1)))
     assert (found.findings, found.unanswered) == ((), ())
     (row,) = found.tables[0].rows
     assert [cell.mark for cell in row] == ["", "no", "no", "no", ""]
@@ -33,7 +35,7 @@ def test_a_machine_that_is_even_has_nothing_to_show() -> None:
 
 
 def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
-    found = answer(subject(both_ways(EVEN, SLOW), both_ways(EVEN, SLOW, 1)))
+    found = answer(subject(bidirectional(EVEN, SLOW), bidirectional(EVEN, SLOW, 1)))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-kind", "info")
     assert finding.effect == pytest.approx(0.05, abs=0.005)
@@ -49,7 +51,7 @@ def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
 
 
 def test_the_way_there_may_be_the_slower_one() -> None:
-    found = answer(subject(both_ways(SLOW, EVEN)))
+    found = answer(subject(bidirectional(SLOW, EVEN)))
     assert found.findings[0].statement.startswith("pinned → GPU by copy-engine takes ")
     assert "← " in found.tables[0].rows[0][1].text
 
@@ -57,13 +59,13 @@ def test_the_way_there_may_be_the_slower_one() -> None:
 def test_what_all_pairs_show_accuses_no_hardware() -> None:
     slow = postal(5e-6, 50e9 / 1.3)
     for kind in ("pinned", "pageable"):
-        (finding,) = answer(subject(both_ways(EVEN, slow, kind=kind))).findings
+        (finding,) = answer(subject(bidirectional(EVEN, slow, kind=kind))).findings
         assert (finding.id, finding.severity) == ("anisotropic-kind", "info")
         assert finding.remedy == "plan each direction with its own bandwidth"
 
 
 def test_one_of_several_that_differs_is_named() -> None:
-    uneven = [both_ways(EVEN, SLOW if gpu == 1 else EVEN, gpu) for gpu in range(3)]
+    uneven = [bidirectional(EVEN, SLOW if gpu == 1 else EVEN, gpu) for gpu in range(3)]
     found = answer(subject(*uneven, machine=machine(3)))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-path", "warning")
@@ -74,7 +76,7 @@ def test_one_of_several_that_differs_is_named() -> None:
 
 def test_small_copies_are_distinguished_from_rates_and_in_one_finding() -> None:
     late = postal(8e-6, 50e9)
-    found = answer(subject(both_ways(EVEN, late), both_ways(EVEN, late, kind="pageable")))
+    found = answer(subject(bidirectional(EVEN, late), bidirectional(EVEN, late, kind="pageable")))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-start", "info")
     assert "2 kinds" in finding.statement
@@ -103,7 +105,7 @@ def test_a_difference_at_medium_sizes_alone_is_reported() -> None:
     def bump(size: int) -> float:
         return EVEN(size) * (1.2 if 2**17 <= size < 2**21 else 1.0)
 
-    found = answer(subject(both_ways(EVEN, bump)))
+    found = answer(subject(bidirectional(EVEN, bump)))
     (finding,) = found.findings
     assert "at 128 KiB to 512 KiB" in finding.statement
     assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "no", ""]

@@ -68,7 +68,7 @@ def test_two_hidden_sockets_are_found_with_their_evidence() -> None:
 def test_what_it_costs_to_be_far_is_reported_by_kind_and_size() -> None:
     small, large = costs(two_sided(1.1, synthetic.records(5)))
     assert (small.regime, large.regime) == ("latency", "bandwidth")
-    assert (small.near, small.far) == (2, 2), "processes, not their curves"
+    assert (small.local, small.remote) == (2, 2), "processes, not their curves"
     assert small.decision.ratio == pytest.approx(1 / 1.1, abs=0.01)
     assert small.decision.interval is not None
     assert small.decision.interval.high < 1 / 1.05

@@ -111,7 +111,7 @@ def test_a_repeat_of_one_process_is_made_in_several(
     files: dict[str, str], tmp_path: Path, capsys: Output
 ) -> None:
     new = nodes.node(9, gpus=2, slow=nodes.slow_host_link(1, 1.3))
-    quick = nodes.stored(msgspec.structs.replace(new, asked="quick"), tmp_path / "quick.wwp")
+    quick = nodes.stored(msgspec.structs.replace(new, request="quick"), tmp_path / "quick.wwp")
     assert run(["compare", files["once"], str(quick)]) == 3
     assert "    waywiser survey --preset standard --only " in capsys.readouterr().out
 

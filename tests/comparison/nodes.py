@@ -157,7 +157,7 @@ def without(one: Node, pci: str) -> Node:
 
 def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
     """The node as a profile, with samples that have the medians and the intervals of its blocks."""
-    plan = json.dumps({"request": {"preset": one.asked}})
+    plan = json.dumps({"request": {"preset": one.request}})
     with WritableProfile.create(
         path, one.machine, {}, plan_json=plan, unsupported_paths=one.unsupported_paths
     ) as profile:

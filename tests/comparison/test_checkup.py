@@ -248,12 +248,12 @@ def test_a_headline_path_that_is_not_there_fails_it() -> None:
     assert checked(less).findings == (
         f"H2D {nodes.h2d(2)} is missing: the new survey has not measured it",
     )
-    other = msgspec.structs.replace(less, asked="standard")
+    other = msgspec.structs.replace(less, request="standard")
     assert checked(other).status == "ok"
 
 
 def test_where_nothing_can_be_reported_it_is_inconclusive() -> None:
-    nothing = msgspec.structs.replace(surveyed(2), series=(), asked="something else")
+    nothing = msgspec.structs.replace(surveyed(2), series=(), request="something else")
     assert checked(nothing).status == "inconclusive"
 
 
@@ -300,7 +300,7 @@ def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lack
 
 def test_paths_that_nobody_asked_for_are_skipped() -> None:
     whole = surveyed(2)
-    less = msgspec.structs.replace(whole, series=whole.series[:9], asked="quick")
+    less = msgspec.structs.replace(whole, series=whole.series[:9], request="quick")
     found = checked(less)
     assert found.comparison.counts["missing"] == 0
     assert str(found) == f"OK node0: 9 no change, {len(whole.series) - 9} skipped"

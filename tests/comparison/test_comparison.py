@@ -131,7 +131,7 @@ def test_repeats_are_for_suspected_paths_and_hide_nothing_else() -> None:
     again = surveyed(3, slow=nodes.slow_host_link(3, 1.05))
     only = msgspec.structs.replace(
         again,
-        asked="the suspected path",
+        request="the suspected path",
         series=tuple(each for each in again.series if each.curve in (nodes.h2d(3), nodes.h2d(5))),
     )
     found = compare([base], [new], repeats=[only])
@@ -241,9 +241,9 @@ def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:
     (path,) = compare([base], [new]).of("missing")
     assert path.curve == nodes.h2d(2)
     assert "an illegal address" in path.why
-    left_out = tuple(d for d in again.series if d.curve != nodes.h2d(2))
+    kept = tuple(d for d in again.series if d.curve != nodes.h2d(2))
     unsupported_paths = msgspec.structs.replace(
-        again, series=left_out, unsupported_paths=(Unsupported(nodes.h2d(2), "used by others"),)
+        again, series=kept, unsupported_paths=(Unsupported(nodes.h2d(2), "used by others"),)
     )
     (path,) = compare([base], [unsupported_paths]).of("missing")
     assert path.why == "used by others"
@@ -269,7 +269,7 @@ def test_a_path_without_time_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "asked", "verdict"),
+    ("version", "requested", "verdict"),
     [
         ("2.0", "check", "skipped"),
         ("1.0", "check", "missing"),
@@ -278,19 +278,19 @@ def test_a_path_without_time_is_skipped() -> None:
     ],
 )
 def test_what_another_version_does_not_plan_is_not_lost(
-    version: str, asked: str, verdict: str
+    version: str, requested: str, verdict: str
 ) -> None:
     replace = msgspec.structs.replace
     base = replace(nodes.node(1), environment={"waywiser": "1.0"})
     again = nodes.node(2)
     kept = tuple(d for d in again.series if d.curve != nodes.h2d(2))
-    new = replace(again, series=kept, asked=asked, environment={"waywiser": version})
+    new = replace(again, series=kept, request=requested, environment={"waywiser": version})
     (path,) = [each for each in compare([base], [new]).paths if each.curve == nodes.h2d(2)]
     assert path.verdict == verdict
     assert ("by waywiser 2.0 the plan of this version no longer has it" in path.why) is (
-        (version, asked) == ("2.0", "check")
+        (version, requested) == ("2.0", "check")
     )
-    if asked != "check":
+    if requested != "check":
         return
     # one file of the old version beside it speaks for the machine
     third = tuple(d for d in nodes.node(3).series if d.curve != nodes.h2d(2))

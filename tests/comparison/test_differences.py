@@ -102,8 +102,8 @@ def test_what_an_unfinished_survey_has_not_is_no_loss() -> None:
 
 
 def test_what_was_asked_for_is_said_where_it_differs() -> None:
-    base = replace(survey(1, "a"), asked='{"preset":"standard"}')
-    new = replace(survey(2, "b"), asked='{"preset":"quick","only":["gpu:1"],"sizes":"64MiB"}')
+    base = replace(survey(1, "a"), request='{"preset":"standard"}')
+    new = replace(survey(2, "b"), request='{"preset":"quick","only":["gpu:1"],"sizes":"64MiB"}')
     (note,) = notes([base], [new])
     assert (
         note

@@ -18,7 +18,7 @@ def test_a_stored_node_reads_back(tmp_path: Path) -> None:
     assert {d.identity: d.blocks for d in read.series} == {d.identity: d.blocks for d in one.series}
     assert read.machine == one.machine
     assert read.links == {0: LoadedLink(5, 16), 1: LoadedLink(4, 8)}
-    assert '"preset":"check"' in read.asked
+    assert '"preset":"check"' in read.request
     assert not read_node(tmp_path / "a.wwp").links
 
 

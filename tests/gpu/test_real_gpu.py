@@ -12,7 +12,7 @@ from waywiser.hardware.machine import Machine
 from waywiser.plan.preset import Request
 from waywiser.profile import Profile
 from waywiser.records import Series
-from waywiser.scope import Wishes
+from waywiser.scope import MachineSelection
 from waywiser.series.estimate import estimate
 
 pytestmark = pytest.mark.gpu
@@ -43,7 +43,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wanted = (H2D, D2H, LOCAL, PAGEABLE, EMPTY, f"{PEER}*")
     with_peers = wanted if len(survey_run.live_machine().gpus) > 1 else wanted[:-1]
     request = Request(preset="quick", only=with_peers, sizes="8,64KiB,64MiB")
-    survey_run.start(survey_run.prepare(request, Wishes(share=True)), file, Nobody())
+    survey_run.start(survey_run.prepare(request, MachineSelection(share=True)), file, Nobody())
     return file
 
 

@@ -51,7 +51,7 @@ def test_a_file_that_is_named_twice_or_was_copied_is_one_block(tmp_path: Path) -
     copy.write_bytes(first.read_bytes())
     found = import_files([first, copy, first, other], tmp_path / "a.wwp")
     assert (found.series, found.visits) == (1, 2)
-    assert [file.left_out for file in found.files] == [
+    assert [file.skipped for file in found.files] == [
         "", "it has the same content as 1.json", "it has the same content as 1.json", "",
     ]  # fmt: skip
     with written(tmp_path / "a.wwp") as profile:

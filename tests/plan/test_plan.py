@@ -136,14 +136,14 @@ def test_quick_fits_its_time_on_any_machine(gpus: int, nodes: int) -> None:
     expected = outlook(quick)
     assert expected.processes == 1 + any(p.curve.peer_access is False for p in quick.points)
     assert expected.seconds <= quick.deadline_seconds <= 25
-    assert bool(expected.left_out) == (gpus == 8)
-    assert "headline" not in expected.left_out
+    assert bool(expected.skipped) == (gpus == 8)
+    assert "headline" not in expected.skipped
 
 
 def test_host_memories_that_feed_gpus_are_copied_among_themselves_on_demand_only() -> None:
     path = "pinned@numa:0 -> pinned@numa:0 by cpu"
     assert path not in curves(plan())
-    assert plan().left_out > 0
+    assert plan().skipped > 0
     assert path in curves(plan(preset="full"))
     assert path in curves(plan(only=("pinned -> pinned cpu",)))
 

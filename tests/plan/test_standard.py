@@ -56,7 +56,7 @@ def test_everything_is_expected_to_have_its_time(gpus: int, seconds: float) -> N
     found = make_plan(h200(gpus), Request())
     expected = outlook(found)
     assert expected.seconds <= found.deadline_seconds <= seconds
-    assert not expected.left_out
+    assert not expected.skipped
     assert expected.processes == 4 * (1 + (gpus > 1))
 
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.profile.planned import Asked, Foreseen, Planned, planned
+from waywiser.profile.planned import Foreseen, Planned, StoredRequest, planned
 
 
 def test_readers_see_what_they_ask_for_of_a_plan() -> None:
     text = """{"request": {"preset": "full", "only": ["*"], "seed": 1}, "wishes": {},
                "estimate": {"points": 2, "visits": 6}, "waywiser": "1"}"""
-    assert planned(text) == Planned(Asked("full", only=("*",)), Foreseen(6))
+    assert planned(text) == Planned(StoredRequest("full", only=("*",)), Foreseen(6))
 
 
 @pytest.mark.parametrize("text", ["{}", "", "[1]", '{"request": 3}', '{"visits": 7}'])

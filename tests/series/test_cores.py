@@ -35,8 +35,8 @@ def test_cores_that_drift_are_named_with_the_time() -> None:
     found = cores(synthetic.records(4, workers=2, cores="drifting"))
     assert found.changed and set(found.changed) <= set(found.cores)
     assert found.seconds == pytest.approx(0.05)
-    assert found.near_seconds == pytest.approx(120e-9, rel=0.05)
-    assert found.far_seconds == pytest.approx(221e-9, rel=0.05)
+    assert found.local_seconds == pytest.approx(120e-9, rel=0.05)
+    assert found.remote_seconds == pytest.approx(221e-9, rel=0.05)
 
 
 def test_stable_ones_are_reported_over_the_time_looked_at() -> None:

@@ -59,8 +59,8 @@ def test_what_is_shown_two_sides() -> None:
     assert found.by == "blocks"
     assert found.p_value is not None and found.p_value <= 0.01
     assert found.silhouette is not None and found.silhouette > 0.7
-    assert found.near_seconds == pytest.approx(5.8e-6, abs=0.1e-6)
-    assert found.far_seconds == pytest.approx(6.4e-6, abs=0.1e-6)
+    assert found.local_seconds == pytest.approx(5.8e-6, abs=0.1e-6)
+    assert found.remote_seconds == pytest.approx(6.4e-6, abs=0.1e-6)
     assert len(found.blocks) == found.agreeing == 12
     assert {each.side for each in found.blocks} == {0, 1}
     assert all(0.3e-6 < each.margin_seconds < 0.9e-6 for each in found.blocks)

@@ -8,7 +8,7 @@ import msgspec
 import profiles
 from series import sides as synthetic
 from waywiser.records import Series, Visit
-from waywiser.series.locality import decide_sides, near_and_far, nearness
+from waywiser.series.locality import decide_sides, local_and_remote, nearness
 from waywiser.series.overview import overview_of
 from waywiser.series.series_frame import SeriesFrame
 
@@ -48,7 +48,7 @@ def test_memory_is_near_a_gpu_of_its_side() -> None:
 
 def result(*visits: Visit) -> str:
     blocks = [found for each in visits if (found := profiles.block_of(each)) is not None]
-    return near_and_far({each.block: nearness(each, SIDES) for each in visits}, blocks)
+    return local_and_remote({each.block: nearness(each, SIDES) for each in visits}, blocks)
 
 
 def test_blocks_on_both_sides_are_distinguished_where_it_matters() -> None:

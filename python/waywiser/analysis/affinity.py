@@ -72,8 +72,8 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
     for curve, kind in kinds:
         if kind.nearness != "remote" or curve.path is None:
             continue
-        if near := local.get((kind.bare, _anchor(curve.path))):
-            pairs.setdefault(kind.bare, []).append((curve, near))
+        if reference := local.get((kind.bare, _anchor(curve.path))):
+            pairs.setdefault(kind.bare, []).append((curve, reference))
     return curve_groups(pairs)
 
 

@@ -65,8 +65,8 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
             continue
         back = curves.get((str(curve.path.opposite), kind.link, kind.submitter))
         if back is not None:
-            families.setdefault(kind.both_ways, (kind.source, kind.destination, kind.executor))
-            pairs.setdefault(kind.both_ways, []).append((curve, back[0]))
+            families.setdefault(kind.bidirectional, (kind.source, kind.destination, kind.executor))
+            pairs.setdefault(kind.bidirectional, []).append((curve, back[0]))
     return curve_groups(pairs, families)
 
 

@@ -35,7 +35,7 @@ this share of the sum the link is more like a half-duplex one."""
 def answer(subject: Subject) -> Answer:
     """What each workload of several transfers reaches of what they reach alone."""
     together, unknown = found_together(subject)
-    both_ways = [each for each in together if each.is_duplex]
+    bidirectional = [each for each in together if each.is_duplex]
     sets = [each for each in together if not each.is_duplex]
     unmeasured = named([curve.name for curve in unknown])
     unclear = [
@@ -46,11 +46,11 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="contention",
         title="Contention: are transfers slower together than alone?",
-        summary=_summary(sets, both_ways),
-        findings=ranked([*_of_sets(subject, sets), *_of_duplex(subject, both_ways)]),
+        summary=_summary(sets, bidirectional),
+        findings=ranked([*_of_sets(subject, sets), *_of_duplex(subject, bidirectional)]),
         tables=(
             *_table("Concurrent transfers against each alone", sets),
-            *_table("Bidirectional against each direction alone", both_ways),
+            *_table("Bidirectional against each direction alone", bidirectional),
         ),
         unanswered=(
             *([f"not all of their transfers were measured alone: {unmeasured}"] if unknown else []),
@@ -60,14 +60,14 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def _summary(sets: Sequence[Together], both_ways: Sequence[Together]) -> str:
-    if not sets and not both_ways:
+def _summary(sets: Sequence[Together], bidirectional: Sequence[Together]) -> str:
+    if not sets and not bidirectional:
         return "Not determined: no transfers were measured together."
     parts = [
         f"{sum(each.is_slowed for each in found)} of {len(found)} {what}"
         for found, what in (
             (sets, "sets of concurrent transfers"),
-            (both_ways, "bidirectional paths"),
+            (bidirectional, "bidirectional paths"),
         )
         if found
     ]
@@ -134,7 +134,7 @@ def _of_duplex(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
     kinds: dict[str, tuple[Kind, list[Together]]] = {}
     for each in duplex:
         kind = kind_of(each.transfers[0], subject.machine)
-        kinds.setdefault(kind.both_ways, (kind, []))[1].append(each)
+        kinds.setdefault(kind.bidirectional, (kind, []))[1].append(each)
     lost = [
         _Lost(kind, slowed, len(members), sum(each.is_unslowed for each in members))
         for kind, members in kinds.values()
@@ -155,8 +155,8 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
         rate, interval = one.middle.carried((0, 1))
         paths = f" ({of_pairs(len(one.slowed), one.of, 'path')})" if one.of > 1 else ""
         parts.append(
-            f"{one.kind.both_ways} {_rate_text(rate, interval)}, {one.middle.share:.0%} of the sum"
-            f"{paths}"
+            f"{one.kind.bidirectional} {_rate_text(rate, interval)}, "
+            f"{one.middle.share:.0%} of the sum{paths}"
         )
     transfers = [transfer for one in lost for each in one.slowed for transfer in each.transfers]
     return Finding(

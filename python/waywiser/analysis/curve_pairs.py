@@ -224,7 +224,7 @@ def decide_pairs(
 ) -> list[DecidedPairs]:
     """Decides about all groups of pairs together. Each has a family: groups of one family scatter
     alike. In a group of ``deviations`` each pair is one path against the others of its group."""
-    asked = list(groups)
+    compared = list(groups)
     decisions = decide_groups(
         [
             PairGroup(
@@ -233,7 +233,7 @@ def decide_pairs(
                 family,
                 deviations,
             )
-            for pairs, family in asked
+            for pairs, family in compared
         ]
     )  # fmt: skip
     return [
@@ -244,7 +244,7 @@ def decide_pairs(
                 for pair, own in zip(pairs, found.pairs, strict=True)
             ],
         )
-        for (pairs, _), found in zip(asked, decisions, strict=True)
+        for (pairs, _), found in zip(compared, decisions, strict=True)
     ]
 
 

@@ -255,8 +255,8 @@ def _remedy(low: bool, saturates: int | None) -> str:
 def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
     """What the equivalent pairs reach at the largest size that all have and that shows a bandwidth,
     if there are several."""
-    wanted = representative(curve)
-    mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
+    own = representative(curve)
+    mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == own]
     sizes = set.intersection(
         *({point.bytes for point in mate.points if point.bytes >= START_BYTES} for mate in mates)
     )

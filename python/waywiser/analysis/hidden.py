@@ -33,9 +33,9 @@ class RemotePenalty(Value, frozen=True):
     kind: str
     regime: Regime
     curve: str
-    near: int
+    local: int
     """Processes with local memory; some have both."""
-    far: int
+    remote: int
     decision: Decision
     """Its ratio is that of bandwidths, remote over local."""
 
@@ -55,7 +55,7 @@ def findings(subject: Subject) -> Iterator[Finding]:
         severity="warning",
         statement=f"the system shows {'no sides' if hidden else 'other sides'} of this machine, "
         f"but it has two: {next(sentences(sides), '')}",
-        effect=sides.far_seconds / sides.near_seconds - 1 if sides.near_seconds else None,
+        effect=sides.remote_seconds / sides.local_seconds - 1 if sides.local_seconds else None,
         devices=tuple(subject.device(Place("gpu", gpu)) for gpu in sides.gpus),
         exhibits=tuple(_exhibits(subject, sides)),
         remedy="do not rely on NUMA numbers here: use buffers that were measured to be on the "
@@ -90,17 +90,22 @@ def costs(subject: Subject) -> list[RemotePenalty]:
         if kind.group == "host-GPU":
             for regime in {regime_of(point.workload): 0 for point in curve.points}:
                 kinds.setdefault((kind.bare, regime), []).append(curve)
-    asked = []
+    compared = []
     for (label, regime), curves in kinds.items():
         processes = _processes(subject, curves, regime)
         effect = remote_penalty(processes)
         if effect is not None:
-            near, far = sum(bool(p.near) for p in processes), sum(bool(p.far) for p in processes)
-            asked.append((label, regime, curves[0].text, near, far, effect))
-    decisions = decide([effect for *_, effect in asked])
+            local, remote = (
+                sum(bool(p.local) for p in processes),
+                sum(bool(p.remote) for p in processes),
+            )
+            compared.append((label, regime, curves[0].text, local, remote, effect))
+    decisions = decide([effect for *_, effect in compared])
     return [
-        RemotePenalty(label, regime, curve, near, far, decision)
-        for (label, regime, curve, near, far, _), decision in zip(asked, decisions, strict=True)
+        RemotePenalty(label, regime, curve, local, remote, decision)
+        for (label, regime, curve, local, remote, _), decision in zip(
+            compared, decisions, strict=True
+        )
     ]
 
 
@@ -143,7 +148,7 @@ def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
         Cell(cost.kind),
         Cell(cost.regime),
         Cell(text, MARKS[decision.verdict], cost.curve),
-        Cell(f"{cost.near} and {cost.far}"),
+        Cell(f"{cost.local} and {cost.remote}"),
     )
 
 
@@ -155,8 +160,8 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
     traits = subject.machine.traits
     kind, executor = traits.reference_memory("gpu", "gpu"), traits.reference_executor("gpu")
     probe = f"{sides.blocks[0].memory} -> {kind}@{first} by {executor}"
-    yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.near_seconds, "s")
-    yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.far_seconds, "s")
+    yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.local_seconds, "s")
+    yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.remote_seconds, "s")
     for cost in costs(subject):
         if cost.decision.verdict == "different":
             effect, span = longer(cost.decision)
@@ -189,9 +194,9 @@ def _two(found: Sides) -> str:
         f"GPU{'s' if len(group) > 1 else ''} {_ranges(group)}" for group in found.groups
     )
     text = (
-        f"{first} and {second} are on two sides: {found.near_seconds * 1e6:.2f} µs from memory on "
-        f"their own, {found.far_seconds * 1e6:.2f} from the other, the same from {found.agreeing} "
-        f"of {len(found.blocks)} blocks"
+        f"{first} and {second} are on two sides: {found.local_seconds * 1e6:.2f} µs from memory on "
+        f"their own, {found.remote_seconds * 1e6:.2f} from the other, the same from "
+        f"{found.agreeing} of {len(found.blocks)} blocks"
     )
     if found.by == "level":
         return f"{text}; by their level alone, since all blocks were on one side"
@@ -202,7 +207,7 @@ def _one(found: Sides) -> str:
     small = ""
     if found.p_value is not None and found.p_value <= P_LIMIT:
         small = ", but differences that are too small to divide them"
-    microseconds = found.near_seconds * 1e6
+    microseconds = found.local_seconds * 1e6
     return (
         f"GPUs {_ranges(found.gpus)} have equal latency to host memory, {microseconds:.2f} µs from "
         f"each of {len(found.blocks)} blocks: no hidden NUMA node was found{small}"
@@ -212,7 +217,9 @@ def _one(found: Sides) -> str:
 def _cores(found: CoreVerdict) -> str:
     if found.verdict in ("not determined", "none seen"):
         return ""
-    times = f"{found.near_seconds * 1e9:.0f} against {found.far_seconds * 1e9:.0f} ns for a load"
+    times = (
+        f"{found.local_seconds * 1e9:.0f} against {found.remote_seconds * 1e9:.0f} ns for a load"
+    )
     if found.verdict == "drifting":
         return (
             f"cores drift between two sides ({times}): {len(found.changed)} of "

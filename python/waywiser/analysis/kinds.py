@@ -49,7 +49,7 @@ class Kind(Value, frozen=True):
         return f"{self.source} → {self.destination} by {self.executor}{self.states}"
 
     @property
-    def both_ways(self) -> str:
+    def bidirectional(self) -> str:
         return f"{self.source} ↔ {self.destination} by {self.executor}{self.states}"
 
     @property

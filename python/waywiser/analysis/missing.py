@@ -142,7 +142,7 @@ def _lost(subject: Subject) -> dict[int, dict[str, str]]:
     reasons += [
         (line.curve, "it failed")
         for line in subject.overview.series
-        if line.estimate is None and not line.left_out
+        if line.estimate is None and not line.skipped
     ]
     lost: dict[int, dict[str, str]] = {}
     for path, reason in reasons:

@@ -99,13 +99,13 @@ _Members = list[tuple[Kind, MeasuredPair]]
 
 
 def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
-    asked = [([pair for _, pair in members], _family(members)) for members in made]
+    compared = [([pair for _, pair in members], _family(members)) for members in made]
     return [
         [
             PeerResult(kind, pair.a, len(members) - 1, regimes)
             for (kind, pair), regimes in zip(members, found.pairs, strict=True)
         ]
-        for members, found in zip(made, decide_pairs(asked, deviations=True), strict=True)
+        for members, found in zip(made, decide_pairs(compared, deviations=True), strict=True)
     ]
 
 

@@ -226,9 +226,11 @@ def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Togethe
     groups: dict[Hashable, list[_Candidate]] = {}
     for each in candidates:
         groups.setdefault(classes.key(each.point.workload), []).append(each)
-    asked = [([each.pair for each in members], _family(members[0])) for members in groups.values()]
+    compared = [
+        ([each.pair for each in members], _family(members[0])) for members in groups.values()
+    ]
     decisions: dict[str, Decision] = {}
-    for members, found in zip(groups.values(), decide_pairs(asked), strict=True):
+    for members, found in zip(groups.values(), decide_pairs(compared), strict=True):
         mean = found.mean["bandwidth"].decision
         for each, pair in zip(members, found.pairs, strict=True):
             own = pair["bandwidth"].decision

@@ -46,14 +46,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"waywiser {__version__}")
         raise typer.Exit
 
 
-def _cmake_dir(wanted: bool) -> None:
-    if wanted:
+def _cmake_dir(requested: bool) -> None:
+    if requested:
         typer.echo(cmake.require_folder())
         raise typer.Exit
 

@@ -52,7 +52,7 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         sure = last.estimate.relative if last.estimate else None
         each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
         say(console, f"each transfer of {size_of(last.workload)}: {each}", "dim", indent=2)
-    for why, sizes in _left_out(curve).items():
+    for why, sizes in _skipped(curve).items():
         say(console, f"skipped, as {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
 
@@ -109,12 +109,12 @@ def _title(curve: Shown) -> str:
     return f"{head}:\n  " + "\n  ".join(parts)
 
 
-def _left_out(curve: Shown) -> dict[str, list[str]]:
+def _skipped(curve: Shown) -> dict[str, list[str]]:
     """Sizes by reason, without the figures behind its colon, which differ from size to size."""
     found: dict[str, list[str]] = {}
     for line in curve.lines:
-        if line.left_out:
-            why = line.left_out.partition(": ")[0]
+        if line.skipped:
+            why = line.skipped.partition(": ")[0]
             found.setdefault(why, []).append(size_of(line.workload))
     return found
 

@@ -219,8 +219,8 @@ def _parameters(workload: Workload) -> object:
 
 
 def _visit(visit: Visit) -> dict[str, Any]:
-    left_out = ("workload", "samples")
-    return {name: getattr(visit, name) for name in visit.__struct_fields__ if name not in left_out}
+    excluded = ("workload", "samples")
+    return {name: getattr(visit, name) for name in visit.__struct_fields__ if name not in excluded}
 
 
 def _json(value: object) -> str:

@@ -132,8 +132,8 @@ def print_rows(
 def _columns(rows: Sequence[Row], only: set[int] | None, many: int) -> list[int]:
     """The sizes that most rows have, the larger of equals, ascending; at most ``many``."""
     counted = Counter(_nominal(line) for _, lines in rows for line in lines)
-    wanted = [size for size in counted if only is None or size in only]
-    most = sorted(wanted, key=lambda size: (counted[size], size), reverse=True)[:many]
+    selected = [size for size in counted if only is None or size in only]
+    most = sorted(selected, key=lambda size: (counted[size], size), reverse=True)[:many]
     return sorted(most)
 
 

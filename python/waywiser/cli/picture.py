@@ -101,9 +101,9 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[str]:
     for (level, size, cpus), count in sorted(caches.items(), reverse=True):
         shared = "each CPU its own" if cpus == 1 else f"each shared by {cpus} CPUs"
         yield f"{count} × L{level} {format_bytes(size)}, {shared}"
-    near = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
-    if near:
-        yield f"local to gpu:{format_list(near)}"
+    local = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
+    if local:
+        yield f"local to gpu:{format_list(local)}"
 
 
 def _print_gpus(machine: Machine, console: Console) -> None:

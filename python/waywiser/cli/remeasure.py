@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from waywiser.comparison.path_change import ProfileComparison
     from waywiser.hardware.machine import Machine
     from waywiser.plan.preset import Request
-    from waywiser.scope import Wishes
+    from waywiser.scope import MachineSelection
 
 
 class NotContinued(WaywiserError):
@@ -61,7 +61,7 @@ def measure_again(
         )
         target = _target(Path(file), repeats)
         if not target.exists():
-            _start(request, commission.wishes, target)
+            _start(request, commission.selection, target)
         else:
             _continue(target, is_unfinished=_require_fitting(target, request, node, live))
         return read_node(target), ""
@@ -71,13 +71,13 @@ def measure_again(
         return None, str(error)
 
 
-def _start(request: Request, wishes: Wishes, target: Path) -> None:
+def _start(request: Request, selection: MachineSelection, target: Path) -> None:
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
     from waywiser.survey_run import prepare, start
     from waywiser.words.number_format import count
 
-    survey = prepare(request, wishes)
+    survey = prepare(request, selection)
     paths = count(len(request.only), "suspected path")
     say(f"waywiser: measuring {paths} again, into {target}\n")
     with closing(watcher()) as watching:
@@ -105,16 +105,16 @@ def _require_fitting(target: Path, request: Request, node: Node, live: Machine) 
 
     try:
         with Profile.open(target) as profile:
-            asked = commission_of(profile).request
+            stored = commission_of(profile).request
         found = read_node(target)
         require_same(found.machine, live, target)
     except (ProfileError, SurveyError) as error:
         raise _not_continued(target, error.what) from error
     if found.created < node.created:
         raise _not_continued(target, f"it is older than {node.called}")
-    if _without_paths(asked) != _without_paths(request):
+    if _without_paths(stored) != _without_paths(request):
         raise _not_continued(target, "it was measured with other options")
-    if not set(request.only) <= set(asked.only):
+    if not set(request.only) <= set(stored.only):
         raise _not_continued(target, "it has not measured all suspected paths")
     return found.unfinished
 
@@ -178,17 +178,17 @@ def _options(node: Node, names: Sequence[str]) -> list[str]:
     """Those of a survey that measures the paths ``names`` as ``node`` did, but in several
     processes: one process shows no noise, and confirms nothing."""
     from waywiser.plan.preset import PRESETS
-    from waywiser.profile.planned import Asked, asked_from
+    from waywiser.profile.planned import StoredRequest, stored_request
 
-    former = asked_from(node.asked)
+    former = stored_request(node.request)
     if not names or former is None or former.preset not in PRESETS:
-        return Asked(preset="check", only=tuple(names)).options
+        return StoredRequest(preset="check", only=tuple(names)).options
     several = PRESETS[former.preset].processes > 1
     only = tuple(names) if len(names) <= MOST_PATHS else former.only
-    asked = msgspec.structs.replace(
+    repeated = msgspec.structs.replace(
         former, preset=former.preset if several else "standard", only=only
     )
-    return asked.options
+    return repeated.options
 
 
 def _unused(stem: str) -> str:

@@ -132,11 +132,11 @@ def print_profile(
 def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     """The machine, the date, the preset; the status of the numbers; whether all was measured."""
     machine = machine_line(profile.machine, reason=False)
-    asked = planned(profile.plan_json).request
+    request = planned(profile.plan_json).request
     tools = imported_from(profile.environment)
     day = f"{found.created[:16].replace('T', ' ')} UTC" if found.created else ""
     parts = [machine, "" if tools else day]
-    parts.append(f"preset {asked.preset}" if asked and asked.preset else "")
+    parts.append(f"preset {request.preset}" if request and request.preset else "")
     parts.append(f"imported from {', '.join(tools)} at {day}" if tools else "")
     say(console, "; ".join(filter(None, parts)), style="bold")
     say(console, _sentence(found.summary, imported=bool(tools)))

@@ -54,7 +54,7 @@ def run_survey(options: Options) -> None:
         return
     if file is not None and not options.dry_run:
         _require_new(file)
-    survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
+    survey = prepare(options.request, options.selection, expect_gpus=options.expect_gpus)
     if options.dry_run:
         _say_plan(survey, json=options.json)
         return
@@ -96,10 +96,10 @@ def _before(survey: Survey) -> Iterator[str]:
     yield from survey.plan.notes
     yield from _file_lines(survey)
     yield from _total(survey)
-    if survey.plan.left_out:
+    if survey.plan.skipped:
         thorough = survey.plan.preset.name == FULL.name
         whom = "--only or --sizes" if thorough else "a more thorough --preset, or to --only"
-        yield f"{survey.plan.left_out} series more are left to {whom}"
+        yield f"{survey.plan.skipped} series more are left to {whom}"
 
 
 def _file_lines(survey: Survey) -> Iterator[str]:
@@ -131,9 +131,9 @@ def _total(survey: Survey) -> Iterator[str]:
     )
     if plan.deadline_seconds:
         short = [
-            f"{expected.left_out[priority.name.lower()]} {_PRIORITIES[priority]}"
+            f"{expected.skipped[priority.name.lower()]} {_PRIORITIES[priority]}"
             for priority in reversed(Priority)
-            if priority.name.lower() in expected.left_out
+            if priority.name.lower() in expected.skipped
         ]
         fit = f"no time is expected for {', '.join(short)}" if short else "all is expected to fit"
         order = ", ".join(_PRIORITIES[priority] for priority in reversed(Priority))
@@ -158,7 +158,7 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
             "schema": 1,
             "request": plan.request,
             "estimate": survey.estimate,
-            "left_out": plan.left_out,
+            "left_out": plan.skipped,
             "notes": plan.notes,
             "deadline_seconds": plan.deadline_seconds,
             "outlook": survey.outlook,

@@ -90,14 +90,14 @@ def _widths(columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], room: 
         for n, column in enumerate(columns)
     ]
     folding = [n for n, column in enumerate(columns) if column.folds]
-    lacking = sum(widths) + GAP * (len(widths) - 1) - room
-    while lacking > 0 and folding:
+    missing = sum(widths) + GAP * (len(widths) - 1) - room
+    while missing > 0 and folding:
         widest = max(folding, key=lambda n: widths[n])
         least = max(columns[widest].least, LEAST_FOLDED)
         if widths[widest] <= least:
             break
         widths[widest] -= 1
-        lacking -= 1
+        missing -= 1
     return widths
 
 

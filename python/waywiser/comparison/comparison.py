@@ -104,7 +104,7 @@ def compare(
         notes=(
             *differences(base, new),
             *of_gpus(old, now, gone_text),
-            *_lacking(base, new, paths),
+            *_missing_devices(base, new, paths),
             *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
             *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
             *_disputed(paths, {path.curve for path in refuted}),
@@ -153,7 +153,7 @@ def _measured_again(
     return found, refuted
 
 
-def _lacking(
+def _missing_devices(
     base: Sequence[Node], new: Sequence[Node], paths: Sequence[PathChange]
 ) -> Iterator[str]:
     """What the decisions lack, one line each."""

@@ -12,7 +12,7 @@ from waywiser.comparison.hardware import gpus_of_class
 from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import Node, device_of
 from waywiser.hardware.machine import Gpu
-from waywiser.profile.planned import asked_from
+from waywiser.profile.planned import stored_request
 from waywiser.words.number_format import count
 
 ENVIRONMENT = (
@@ -206,8 +206,8 @@ def _cpu(node: Node) -> str:
 
 def _plan(node: Node) -> str:
     """What the survey was asked for, as its options; empty if that is not known."""
-    asked = asked_from(node.asked)
-    return _clipped(" ".join(asked.options)) if asked else ""
+    request = stored_request(node.request)
+    return _clipped(" ".join(request.options)) if request else ""
 
 
 def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import LoadedLink, Node, device_of, gpus_of
-from waywiser.comparison.one_sided import LEFT_OUT
+from waywiser.comparison.one_sided import NOT_MEASURED
 from waywiser.comparison.outliers import FEWEST_HOSTS
 from waywiser.comparison.slow_paths import PathTimes, SlowPath, UsualPath
 from waywiser.hardware.machine import Gpu
@@ -94,7 +94,7 @@ def assess_fleet(
     """Assesses any number of nodes and classes. Profiles of one host are surveys of it, in the
     order in which they were made; a copy of a file is not another survey."""
     own, copies = without_copies(nodes)
-    left_out = {copy: f"a copy of {original}" for copy, original in copies}
+    skipped = {copy: f"a copy of {original}" for copy, original in copies}
     hosts: list[HostVerdict] = []
     classes: list[HardwareClass] = []
     for equal in equal_hosts(own):
@@ -106,9 +106,7 @@ def assess_fleet(
         for name, surveys in equal.hosts.items():
             hosts.append(_assessed(equal, name, surveys, found.get(name, []), common, usual))
     hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
-    return Fleet(
-        SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **left_out}
-    )
+    return Fleet(SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **skipped})
 
 
 def _assessed(
@@ -253,14 +251,16 @@ def _failing_paths(surveys: Sequence[Matched], usual: set[str]) -> Iterator[Faul
     for survey in surveys:
         curves: dict[str, list[SeriesSummary]] = {}
         for series in survey.series:
-            if series.blocks or any(failure.kind not in LEFT_OUT for failure in series.failures):
+            if series.blocks or any(
+                failure.kind not in NOT_MEASURED for failure in series.failures
+            ):
                 curves.setdefault(series.curve, []).append(series)
         tried.update(curves)
     failed: dict[str, list[str]] = {}
     for curve in usual & tried.keys():
         if not any(series.blocks for series in tried[curve]):
             first = tried[curve][0]
-            reason = next(f for f in first.failures if f.kind not in LEFT_OUT)
+            reason = next(f for f in first.failures if f.kind not in NOT_MEASURED)
             name = name_of(surveys[-1].own_numbers(first.workload))
             failed.setdefault(f"{reason.kind}: {reason.reason}", []).append(name)
     for text, names in sorted(failed.items()):

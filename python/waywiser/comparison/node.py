@@ -48,7 +48,7 @@ class Node(Value, frozen=True):
     file: str = ""
     created: str = ""
     """UTC, ISO 8601."""
-    asked: str = ""
+    request: str = ""
     """The request of the survey, as text: nodes with equal requests have the same plan, except for
     what their machines do not support."""
     unsupported_paths: tuple[Unsupported, ...] = ()
@@ -86,7 +86,7 @@ def read_node(path: Path | str, *, links: bool = False) -> Node:
 def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool = False) -> Node:
     """As `read_node`, of an open profile; ``frame`` is the profile's, if it was read already."""
     machine, environment = profile.machine, profile.environment
-    asked = planned(profile.plan_json).request
+    request = planned(profile.plan_json).request
     tools = imported_from(environment)
     frame = frame or SeriesFrame.read(profile)
     found = frame.summaries()
@@ -96,7 +96,7 @@ def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool =
         series=tuple(as_imported(found, profile.plan_json) if tools else found),
         file=str(profile.path),
         created=profile.created,
-        asked=msgspec.json.encode(asked).decode() if asked else "",
+        request=msgspec.json.encode(request).decode() if request else "",
         unsupported_paths=profile.unsupported_paths,
         health=tuple(profile.health()),
         links=_links(frame) if links else {},

@@ -15,7 +15,7 @@ from waywiser.records import Failure
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.words import Workload
 
-LEFT_OUT = ("skipped", "interrupted")
+NOT_MEASURED = ("skipped", "interrupted")
 """Kinds of failure that are no property of the path: no time, or an interruption."""
 
 
@@ -33,19 +33,19 @@ def missing(
 
     A path is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which
     every survey is expected to measure. It is skipped if the machine does not support it, if the
-    survey had no time for it, was not asked for it, did not plan it or is unfinished.
+    survey had no time for it, did not select it, did not plan it or is unfinished.
     """
     measured, failures = _measured(after), _failures(after)
     reasons = {r.path: r.reason for node in new for r in node.unsupported_paths}
     replanned = _replanned(base, new)
-    asked_alike = len({node.asked for node in (*base, *new)}) == 1
+    same_request = len({node.request for node in (*base, *new)}) == 1
 
     def verdict_for(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
         lost = [f"gpu:{gpu} {gone[gpu]}" for gpu in sorted(gpus_of(workload)) if gpu in gone]
         if lost:
             return "missing", ", ".join(lost)
         if failure := failures.get(curve):
-            if failure.kind in LEFT_OUT:
+            if failure.kind in NOT_MEASURED:
                 return "skipped", failure.reason
             return "missing", f"{failure.kind}: {failure.reason}"
         if unsupported_paths := _unsupported_paths(workload, reasons):
@@ -55,7 +55,7 @@ def missing(
         if replanned and _has_nodes(workload, new):
             planned = "the plan of this version no longer has it"
             return "skipped", f"by waywiser {replanned} {planned}"
-        if not asked_alike:
+        if not same_request:
             return "skipped", "the options of the new survey do not select it"
         if curve in headlines:
             return "missing", "the new survey has not measured it"
@@ -78,22 +78,22 @@ def added(before: Summaries, after: Summaries, devices: Devices) -> Iterator[Pat
         verdict: PathVerdict = "new"
         why = "the base has not measured it"
         failure = failures.get(curve)
-        if failure is not None and failure.kind in LEFT_OUT:
+        if failure is not None and failure.kind in NOT_MEASURED:
             verdict, why = "skipped", f"skipped before: {failure.reason}"
         on = devices_on(first.workload, devices)
         yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
 
 
 def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
-    """The versions of the new files where all were asked for the same and none was made by a
+    """The versions of the new files where all have the same request and none was made by a
     version that made a base; else empty. A plan is that of its version: what another one leaves out
     without a reason was not lost by the machine."""
-    asked = {node.asked for node in (*base, *new)}
+    requests = {node.request for node in (*base, *new)}
     before, now = (
-        {node.environment.get("waywiser") for node in side if node.asked} for side in (base, new)
+        {node.environment.get("waywiser") for node in side if node.request} for side in (base, new)
     )
     known = all(isinstance(each, str) and each for each in before | now)
-    alike = len(asked) == 1 and all(asked) and known
+    alike = len(requests) == 1 and all(requests) and known
     return ", ".join(sorted(map(str, now))) if alike and not before & now else ""
 
 
@@ -127,7 +127,7 @@ def _failures(found: Summaries) -> dict[str, Failure]:
     for summaries in found.values():
         for _, summary in summaries:
             for failure in summary.failures:
-                if curves.setdefault(summary.curve, failure).kind in LEFT_OUT:
+                if curves.setdefault(summary.curve, failure).kind in NOT_MEASURED:
                     curves[summary.curve] = failure
     return curves
 
@@ -139,7 +139,7 @@ def with_failures(
     lost: dict[str, str] = {}
     for identity, numbered in after.items():
         summaries = [summary for _, summary in numbered]
-        failures = [f for each in summaries for f in each.failures if f.kind not in LEFT_OUT]
+        failures = [f for each in summaries for f in each.failures if f.kind not in NOT_MEASURED]
         was_measured = any(each.blocks for _, each in before.get(identity, ()))
         if failures and was_measured and not any(each.blocks for each in summaries):
             why = f"fails at {summaries[0].bytes} B: {failures[0].kind}: {failures[0].reason}"

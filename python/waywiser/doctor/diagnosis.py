@@ -29,7 +29,7 @@ CHECKS: tuple[Check, ...] = (
     gpu.users,
     gpu.modes,
     virtual.virtualisation,
-    virtual.left_out,
+    virtual.topology_notes,
     processor.governor,
     processor.boost,
     processor.threads,

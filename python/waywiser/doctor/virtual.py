@@ -33,7 +33,7 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
         )
 
 
-def left_out(situation: Situation) -> Iterator[DoctorFinding]:
+def topology_notes(situation: Situation) -> Iterator[DoctorFinding]:
     """What the topology had to leave out or assume."""
     source = "the capture of this machine" if situation.is_live else "the machine in the profile"
     for note in situation.machine.notes:

@@ -105,11 +105,11 @@ class LinkCounters:
 def _try(door: Nvml, handle: object) -> _Known:
     """Which counters this GPU has, and for each of the others why not."""
     links = door.field(handle, _FIELD_LINK_COUNT)
-    wanted = [(field, link) for field in (_NVLINK_TX, _NVLINK_RX) for link in range(links)]
-    wanted += [(_PCIE_TX, 0), (_PCIE_RX, 0)]
+    requested = [(field, link) for field in (_NVLINK_TX, _NVLINK_RX) for link in range(links)]
+    requested += [(_PCIE_TX, 0), (_PCIE_RX, 0)]
     unsupported_paths: dict[tuple[int, int], list[int]] = {}
     fields = []
-    for field in wanted:
+    for field in requested:
         answers = door.ask("DeviceGetFieldValues", handle, [field])
         code = answers[0].nvmlReturn if answers else -1
         if code == 0:

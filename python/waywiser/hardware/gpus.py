@@ -38,7 +38,7 @@ def gpus_of_nvml(
     gpus = []
     for index, device in enumerate(visibility.devices):
         facts = pci.get(device.gpu.pci)
-        numa = facts.numa if facts else near_node(objects.get(device.gpu.pci), hosts)
+        numa = facts.numa if facts else local_node(objects.get(device.gpu.pci), hosts)
         gpus.append(
             _gpu(
                 index,
@@ -129,7 +129,7 @@ def gpu_objects(tree: HwlocTree) -> list[HwlocObject]:
     return sorted(found, key=lambda item: item.attributes.get("pci_busid", ""))
 
 
-def near_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
+def local_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
     """The one host node under which a device hangs; -1 if it hangs from the whole machine."""
     for above in device.ancestors() if device else ():
         if above.type == "Machine":
@@ -194,7 +194,7 @@ def _gpu_of_object(
         uuid=infos.get("NVIDIAUUID", ""),
         name=infos.get("GPUModel") or infos.get("PCIDevice") or f"NVIDIA GPU {kind.split()[-1]}",
         pci=item.attributes.get("pci_busid", ""),
-        numa=near_node(item, hosts),
+        numa=local_node(item, hosts),
         memory_bytes=int(kib) << 10 if kib.isdecimal() else 0,
         pcie=PcieLink(gb_per_s_now=item.link_speed),
         nvlinks=links,

@@ -181,12 +181,14 @@ def _links(door: Nvml, handle: object) -> Iterator[tuple[str, int | str]]:
 def _link_fields(door: Nvml, handle: object, links: Sequence[int]) -> list[tuple[str, int | str]]:
     """The field values of the first generation that answers, in one call for all links."""
     for names in _LINK_FIELDS:
-        wanted = [(field, link) for link in links for field in names]
-        answers = door.ask("DeviceGetFieldValues", handle, wanted, default=()) if wanted else ()
+        requested = [(field, link) for link in links for field in names]
+        answers = (
+            door.ask("DeviceGetFieldValues", handle, requested, default=()) if requested else ()
+        )
         if any(answer.nvmlReturn == 0 for answer in answers):
             return [
                 (f"NVLink {link} {names[field]}", _value(answer))
-                for (field, link), answer in zip(wanted, answers, strict=False)
+                for (field, link), answer in zip(requested, answers, strict=False)
             ]
     return []
 

@@ -66,7 +66,7 @@ def _one(
     return Workload((Transfer(path, subject.bytes, parameters),), cache=cache)
 
 
-def _both_ways(
+def _bidirectional(
     path: Path, subject: Benchmark, parameters: dict[str, str], cache: Cache = "warm"
 ) -> Workload:
     forth = Transfer(path, subject.bytes, parameters)
@@ -140,7 +140,9 @@ def duplex_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
         node, gpu = subject.host_and_gpu()
         ends = Memory(KINDS[what], Place("numa", node)), Memory("device", Place("gpu", gpu))
     path = Path(*ends, "copy-engine")
-    return Counterpart(_both_ways(path, subject, parameters, _cache(match, False)), _timed(subject))
+    return Counterpart(
+        _bidirectional(path, subject, parameters, _cache(match, False)), _timed(subject)
+    )
 
 
 # Managed memory.
@@ -180,7 +182,7 @@ def duplex_managed(match: re.Match[str], subject: Benchmark) -> Counterpart:
         node, gpu = subject.host_and_gpu()
         ends = [Place("numa", node), Place("gpu", gpu)]
     path = Path(Memory("managed", ends[0]), Memory("managed", ends[1]), executor)
-    return Counterpart(_both_ways(path, subject, {}), _timed(subject))
+    return Counterpart(_bidirectional(path, subject, {}), _timed(subject))
 
 
 def implicit(match: re.Match[str], subject: Benchmark) -> Counterpart:

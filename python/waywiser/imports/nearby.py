@@ -1,4 +1,4 @@
-"""Host memory that a tool put near each GPU, on the node that the topology says is near."""
+"""Host memory that a tool put on the node that is local to each GPU, by the topology."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ ALLOCATED = "host-alloc:{}"
 """What operations call host memory of a node that the runtime allocated."""
 
 
-def placed_near(found: ForeignFile, machine: Machine) -> ForeignFile:
-    """The same with the host memory of each transfer and of each latency where its GPU is near.
+def placed_local(found: ForeignFile, machine: Machine) -> ForeignFile:
+    """The same with the host memory of each transfer and of each latency where its GPU is local.
 
-    For a format whose files do not name the node. A GPU that is near no node leaves it as it is.
+    For a format whose files do not name the node. A GPU without a local node leaves it as it is.
     """
-    near = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
-    return replace(found, measured=tuple(_placed(each, near) for each in found.measured))
+    local = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
+    return replace(found, measured=tuple(_placed(each, local) for each in found.measured))
 
 
-def _placed(measured: ForeignSeries, near: dict[int, Place]) -> ForeignSeries:
+def _placed(measured: ForeignSeries, local: dict[int, Place]) -> ForeignSeries:
     workload = measured.workload
     if workload.operation is not None:
-        operation = _operation(workload.operation, near)
+        operation = _operation(workload.operation, local)
         return replace(measured, workload=replace(workload, operation=operation))
-    transfers = tuple(_transfer(transfer, near) for transfer in workload.transfers)
+    transfers = tuple(_transfer(transfer, local) for transfer in workload.transfers)
     return replace(measured, workload=replace(workload, transfers=transfers))
 
 
-def _operation(operation: Operation, near: dict[int, Place]) -> Operation:
-    node = near.get(operation.place.index)
+def _operation(operation: Operation, local: dict[int, Place]) -> Operation:
+    node = local.get(operation.place.index)
     if node is None or operation.parameters.get("memory") != ALLOCATED.format(ANYWHERE.index):
         return operation
     memory = ALLOCATED.format(node.index)
     return replace(operation, parameters={**operation.parameters, "memory": memory})
 
 
-def _transfer(transfer: Transfer, near: dict[int, Place]) -> Transfer:
+def _transfer(transfer: Transfer, local: dict[int, Place]) -> Transfer:
     source, to = transfer.path.source, transfer.path.destination
-    path = Path(_memory(source, to, near), _memory(to, source, near), transfer.path.executor)
+    path = Path(_memory(source, to, local), _memory(to, source, local), transfer.path.executor)
     return replace(transfer, path=path)
 
 
-def _memory(memory: Memory, other: Memory, near: dict[int, Place]) -> Memory:
+def _memory(memory: Memory, other: Memory, local: dict[int, Place]) -> Memory:
     if memory.place != ANYWHERE or other.place.kind != "gpu":
         return memory
-    return replace(memory, place=near.get(other.place.index, ANYWHERE))
+    return replace(memory, place=local.get(other.place.index, ANYWHERE))

@@ -23,7 +23,7 @@ from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportFailed, UnknownFormat
 from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.machine import machine_of, require_name
-from waywiser.imports.nearby import placed_near
+from waywiser.imports.nearby import placed_local
 from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
 from waywiser.records import Unsupported, Visit
@@ -46,7 +46,7 @@ class ReadFile(Value, frozen=True):
     """None if the file was skipped."""
     modified: str
     """When it was written last: UTC, ISO 8601; empty if not known."""
-    left_out: str = ""
+    skipped: str = ""
     """Why nothing was imported from it."""
 
 
@@ -88,7 +88,7 @@ def import_files(
     _require_results(files)
     if topology is not None:
         known = machine_from(load_capture(topology))
-        files = [_near(each, known) for each in files]
+        files = [_local(each, known) for each in files]
     described = machine_of([each.found for each in files if each.found], machine, topology)
     unsupported_paths = tuple(_unsupported_paths(files))
     blocks = list(_blocks(files))
@@ -148,16 +148,16 @@ def _results_in(folder: Path) -> list[Path]:
 def _read(path: Path, format: str | None, named: bool) -> ReadFile:
     """Raises `ImportFailed` for a bad file that is ``named``; one of a folder is skipped with the
     reason."""
-    found, left_out = None, ""
+    found, skipped = None, ""
     try:
         found = detect.read(path, format)
     except EmptyFile:
-        left_out = EMPTY
+        skipped = EMPTY
     except ImportFailed as error:
         if named:
             raise
-        left_out = _reason(error, path)
-    return ReadFile(clipped(path.name), found, _modified(path), left_out)
+        skipped = _reason(error, path)
+    return ReadFile(clipped(path.name), found, _modified(path), skipped)
 
 
 def _reason(error: ImportFailed, path: Path) -> str:
@@ -189,7 +189,7 @@ def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
             digest = hashlib.sha256(msgspec.json.encode(file.found)).digest()
             if digest in seen:
                 file = replace(
-                    file, found=None, left_out=f"it has the same content as {seen[digest]}"
+                    file, found=None, skipped=f"it has the same content as {seen[digest]}"
                 )
             else:
                 seen[digest] = file.name
@@ -197,15 +197,15 @@ def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
     return kept
 
 
-def _near(file: ReadFile, machine: Machine) -> ReadFile:
+def _local(file: ReadFile, machine: Machine) -> ReadFile:
     if file.found is None or file.found.format != "nvbandwidth":
         return file
-    return replace(file, found=placed_near(file.found, machine))
+    return replace(file, found=placed_local(file.found, machine))
 
 
 def _require_results(files: Sequence[ReadFile]) -> None:
     if not any(each.found for each in files):
-        raise ImportFailed(files[0].left_out, where=files[0].name, remedy="name result files")
+        raise ImportFailed(files[0].skipped, where=files[0].name, remedy="name result files")
     if any(each.found and each.found.measured for each in files):
         return
     reasons = {unsupported.reason: each.name for each in files if each.found
@@ -218,7 +218,7 @@ def _unsupported_paths(files: Sequence[ReadFile]) -> Iterator[Unsupported]:
     seen: dict[str, Unsupported] = {}
     for each in files:
         if each.found is None:
-            yield Unsupported(each.name, each.left_out)
+            yield Unsupported(each.name, each.skipped)
         else:
             for unsupported in each.found.unsupported_paths:
                 seen.setdefault(unsupported.path, unsupported)
@@ -260,7 +260,7 @@ def _visit(file: ReadFile, measured: ForeignSeries, block: int) -> Visit:
 def _provenance(file: ReadFile) -> dict[str, Any]:
     known: dict[str, Any] = {"file": file.name, "modified": file.modified}
     if file.found is None:
-        return known | {"left_out": file.left_out}
+        return known | {"left_out": file.skipped}
     found = file.found
     stated = {
         "format": found.format,

@@ -82,7 +82,7 @@ def survey_machine(
         else:
             if file is not None:
                 require_new_output(file)
-            survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
+            survey = prepare(options.request, options.selection, expect_gpus=options.expect_gpus)
             file = file or new_cache_file(survey.machine.hostname)
             start(survey, file, watcher, command=command)
     except Interrupted as error:

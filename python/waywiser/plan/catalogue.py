@@ -220,8 +220,8 @@ class Catalogue:
 
     def operation_unsupported_reason(self, operation: Operation) -> str | None:
         """The reason why the operation cannot be performed, or None."""
-        asked = native_operation(operation)
-        reason: str | None = self._native.operation_unsupported_reason(asked, self._machine)
+        requested = native_operation(operation)
+        reason: str | None = self._native.operation_unsupported_reason(requested, self._machine)
         return reason
 
     def operation_parameters(self, operation: Operation) -> tuple[Parameter, ...]:

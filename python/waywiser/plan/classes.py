@@ -45,8 +45,8 @@ class Classes:
             submit = settings.pop("submit", "")
             yield transfer.path.executor, format_settings(settings), str(transfer.layout or "")
             # Paths are equivalent only if the submitting node has the same relation to both ends.
-            near = submit.isdigit() and Place("numa", int(submit))
-            yield tuple(self._between(near, end.place) for end in ends) if near else submit
+            local = submit.isdigit() and Place("numa", int(submit))
+            yield tuple(self._between(local, end.place) for end in ends) if local else submit
         if operation := workload.operation:
             yield operation.name, format_settings(operation.parameters), letters[operation.place]
 
@@ -83,8 +83,8 @@ class Classes:
         if gpu is None or gpu.numa < 0:
             return "unknown"
         if gpu.numa == node:
-            return "near"
-        return "same package" if self._same_package(gpu.numa, node) else "far"
+            return "local"
+        return "same package" if self._same_package(gpu.numa, node) else "remote"
 
     def _same_package(self, a: int, b: int) -> bool | None:
         one, other = self._nodes.get(a), self._nodes.get(b)

@@ -60,7 +60,7 @@ class Curve:
     peer_access: bool | None = None
     """What the process must have; None if it does not matter."""
 
-    asked: bool = False
+    requested: bool = False
     """Named by the user: if it is not supported, that is an error."""
     sizes: tuple[int, ...] = ()
     """The default sizes, never skipped; empty for those of the preset."""
@@ -302,8 +302,8 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
     file's state is a variant of its memory."""
     for curve in curves:
         kinds = [catalogue.memories[t.path.source.kind] for t in curve.transfers]
-        wanted = curve.principal or (preset.depth is Depth.PAIRS and curve.is_default)
-        if wanted and not curve.has_file and all(kind.cpu_accessible for kind in kinds):
+        included = curve.principal or (preset.depth is Depth.PAIRS and curve.is_default)
+        if included and not curve.has_file and all(kind.cpu_accessible for kind in kinds):
             remote = curve.remote or any(map(catalogue.is_searched, curve.transfers))
             for state in CACHE_STATES:
                 yield replace(curve, cache=state, principal=False, remote=remote)

@@ -32,7 +32,7 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
 
 def _shows_links(point: Point) -> bool:
     curve = point.curve
-    usual = curve.is_default or curve.asked or curve.peer_access is False
+    usual = curve.is_default or curve.requested or curve.peer_access is False
     ends = {place.index for place in point.workload.places if place.kind == "gpu"}
     if point.gpus == ends:
         first = not point.like or curve.principal

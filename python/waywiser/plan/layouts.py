@@ -90,6 +90,6 @@ def layout_curves(
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:
     """Whether programs move such data between these kinds of memory: those that paths with a GPU,
     and within the host, are compared by."""
-    wanted = "gpu" if any(place.kind == "gpu" for place in path.places) else "host"
-    usual = all(catalogue.traits.memory(end.kind).reference == wanted for end in path.ends)
+    reference = "gpu" if any(place.kind == "gpu" for place in path.places) else "host"
+    usual = all(catalogue.traits.memory(end.kind).reference == reference for end in path.ends)
     return usual and is_principal(path, catalogue)

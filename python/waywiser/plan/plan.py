@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from waywiser.hardware.machine import Machine
-from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.classes import representatives
 from waywiser.plan.curves import Curve, cache_curves, operation_curves, pair_curves, path_curves
@@ -16,6 +15,7 @@ from waywiser.plan.layouts import layout_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
 from waywiser.plan.points import Point, Points
 from waywiser.plan.preset import Depth, Preset, Request, find_preset
+from waywiser.plan.requested_workloads import WorkloadError, requested_curves
 from waywiser.plan.select import (
     NothingMatches,
     asks_for_latency,
@@ -55,7 +55,7 @@ class Plan:
     points: tuple[Point, ...]
     unsupported_paths: tuple[Unsupported, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
-    left_out: int
+    skipped: int
     """Series that only the preset `full` has."""
     worker_seconds: float
     """Expected for starting one worker process."""
@@ -95,9 +95,9 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     curves, unsupported_paths = _chosen(machine, catalogue, preset, request)
     maker = Points(machine, catalogue, preset, request, sizes)
     if not request.only:
-        wanted = [curve for curve in curves if _is_wanted(curve, maker)]
-        maker.left_out = len(curves) - len(wanted)
-        curves = wanted
+        selected = [curve for curve in curves if _is_selected(curve, maker)]
+        maker.skipped = len(curves) - len(selected)
+        curves = selected
     points = _points(curves, maker)
     if points or not maker.unsupported_paths:
         _require_small_sizes(points, machine, request)
@@ -109,19 +109,19 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         preset,
         tuple(points),
         (*unsupported_paths, *maker.unsupported_paths),
-        left_out=maker.left_out,
+        skipped=maker.skipped,
         worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
         notes=tuple(_rounded(points, sizes)) if maker.explicit else (),
     )
 
 
-def _is_wanted(curve: Curve, maker: Points) -> bool:
+def _is_selected(curve: Curve, maker: Points) -> bool:
     """Whether a curve that the user does not name is measured: sizes are a question about bytes
     that move."""
     if maker.explicit and curve.operation is not None and not curve.principal:
         return False
-    return maker.preset.depth is Depth.PAIRS or curve.asked or not curve.remote
+    return maker.preset.depth is Depth.PAIRS or curve.requested or not curve.remote
 
 
 def _points(curves: list[Curve], maker: Points) -> list[Point]:
@@ -130,15 +130,15 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
         first = representatives((curve.at(0) for curve in curves), maker.machine)
     points: list[Point] = []
     for curve in curves:
-        like = "" if curve.asked else first.get(curve.text, "")
+        like = "" if curve.requested else first.get(curve.text, "")
         found = maker.of(curve, "" if like == curve.text else like)
-        if curve.asked and not found:
+        if curve.requested and not found:
             reason = (
                 maker.unsupported_paths[-1].reason
                 if maker.unsupported_paths
                 else "it has no such size"
             )
-            raise AskedError(
+            raise WorkloadError(
                 f"--workload {curve.text!r} does not fit: {reason}",
                 remedy="name another size (of SIZE, --sizes), or allow more with --memory",
             )
@@ -189,12 +189,12 @@ def _chosen(
     machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
 ) -> tuple[list[Curve], list[Unsupported]]:
     """The curves that are asked for: by name, by pattern, or all of the preset."""
-    asked = asked_curves(request.workloads, machine)
-    if asked and not request.only:
-        return asked, []
+    requested = requested_curves(request.workloads, machine)
+    if requested and not request.only:
+        return requested, []
     curves, unsupported_paths = _select(machine, *_curves(machine, catalogue, preset), request.only)
-    named = {curve.text for curve in asked}
-    return [*asked, *(curve for curve in curves if curve.text not in named)], unsupported_paths
+    named = {curve.text for curve in requested}
+    return [*requested, *(curve for curve in curves if curve.text not in named)], unsupported_paths
 
 
 def _curves(

@@ -120,7 +120,7 @@ class Point:
 
 @dataclass
 class Points:
-    """Makes the points of curves; ``unsupported_paths`` and ``left_out`` gather what is not
+    """Makes the points of curves; ``unsupported_paths`` and ``skipped`` gather what is not
     visited."""
 
     machine: Machine
@@ -129,7 +129,7 @@ class Points:
     request: Request
     sizes: tuple[int, ...]
     unsupported_paths: list[Unsupported] = field(default_factory=list)
-    left_out: int = 0
+    skipped: int = 0
     """Series that a more thorough preset, or `--only`, would measure."""
 
     @property
@@ -140,21 +140,21 @@ class Points:
     def of(self, curve: Curve, like: str) -> list[Point]:
         """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
         first itself. Of paths that a search has to tune, only the first of a class is principal."""
-        if like and self._is_searched(curve) and not curve.asked:
+        if like and self._is_searched(curve) and not curve.requested:
             curve = replace(curve, principal=False)
-        wanted = self._possible(curve, self._of_patterns(curve, self._wanted(curve)))
-        few = self._few(curve, wanted) if like and not self.explicit else wanted
+        selected = self._possible(curve, self._of_patterns(curve, self._selected(curve)))
+        few = self._few(curve, selected) if like and not self.explicit else selected
         plain = not curve.layout and curve.cache == "warm"
         most_settings = 1 if self.preset.depth is Depth.PAIRS else 0
         if like and not (few and plain and curve.settings <= most_settings):
-            self.left_out += len(wanted)
+            self.skipped += len(selected)
             return []
-        kept = self._within_memory(curve, wanted)
+        kept = self._within_memory(curve, selected)
         points = list(self._points(curve, kept, like, few))
-        self.left_out += len(kept) - len(points)
+        self.skipped += len(kept) - len(points)
         return points
 
-    def _wanted(self, curve: Curve) -> tuple[int, ...]:
+    def _selected(self, curve: Curve) -> tuple[int, ...]:
         """The sizes of the first of a class, whatever memory and time allow."""
         sizes, preset = self.sizes, self.preset
         own_sizes = bool(curve.transfers) and all(each.bytes for each in curve.transfers)
@@ -167,7 +167,7 @@ class Points:
         if curve.layout is not None:
             return layouts.usual_sizes(curve.layout)
         if curve.cache != "warm":
-            usual = sizes if self.explicit or curve.asked else preset.cache_sizes
+            usual = sizes if self.explicit or curve.requested else preset.cache_sizes
             return tuple(size for size in sizes if size >= LATENCY_BELOW and size in usual)
         if self.explicit:
             return sizes
@@ -202,7 +202,7 @@ class Points:
     def _of_patterns(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that ``--only`` asks for: the small ones if it names the curve's latency alone."""
         only = self.request.only
-        if curve.asked or not any(map(asks_for_latency, only)):
+        if curve.requested or not any(map(asks_for_latency, only)):
             return sizes
         if matches_any(texts_of(curve.at(SMALL_BYTES + 1), self.machine), only):
             return sizes
@@ -225,18 +225,18 @@ class Points:
         unsupported path."""
         least = PAGE if self._is_on_disk(curve) else 0
         cut = [format_bytes(size) for size in sizes if size < least]
-        if cut and (self.explicit or curve.asked):
+        if cut and (self.explicit or curve.requested):
             reason = f"a disk moves no less than {format_bytes(PAGE)} at a time"
             self.unsupported_paths.append(Unsupported(f"{curve.text} of {', '.join(cut)}", reason))
         return tuple(size for size in sizes if size >= least)
 
-    def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    def _few(self, curve: Curve, selected: tuple[int, ...]) -> tuple[int, ...]:
         """What is measured of every member of a class: of a principal curve several sizes, of the
         others, and of what has to be brought back after each sample, one that shows its rate; of
         several such at once nothing, and where time is short nothing between GPUs."""
-        few = tuple(size for size in wanted if size in self.preset.equal_sizes)
+        few = tuple(size for size in selected if size in self.preset.equal_sizes)
         if not self.preset.equal_sizes or curve.operation is not None:
-            return wanted
+            return selected
         cheap = self._is_repeatable(curve)
         if len(curve.transfers) > 1 and (not cheap or self._is_searched(curve)):
             return ()
@@ -248,7 +248,7 @@ class Points:
         if curve.principal and cheap:
             return few
         size = self._bandwidth_size(curve)
-        return (size,) if size in wanted else few[-1:]
+        return (size,) if size in selected else few[-1:]
 
     def _points(
         self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
@@ -258,7 +258,7 @@ class Points:
         again = not preset.seconds or self._is_repeatable(curve)
         again = again and curve.is_default and not self._is_searched(curve)
         again = again and preset.depth > Depth.DEFAULTS
-        named = self.explicit or curve.asked
+        named = self.explicit or curve.requested
         repeated = self._representatives(curve, [size for size in sizes if size in few])
         for size in sizes:
             conditional = size not in few

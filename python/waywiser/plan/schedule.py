@@ -270,12 +270,12 @@ class Schedule:
 
     def _another_fits(self, block: int, start: float) -> bool:
         """Whether there is time for a process more than planned."""
-        asked = self._plan.request.deadline_seconds
+        requested = self._plan.request.deadline_seconds
         points = [p for p in self._plan.points if self._is_everywhere(p) and not p.conditional]
-        if not asked or not points:
+        if not requested or not points:
             return False
         first = [p for p in points if p.priority is Priority.HEADLINE] or points
-        return self._clock() + self._process_seconds(first) <= start + asked - self._spent
+        return self._clock() + self._process_seconds(first) <= start + requested - self._spent
 
     def _permitted(self, points: Sequence[Point], process: Process) -> set[str]:
         """Identities of the points that have time in this process, if everything of a higher
@@ -470,20 +470,20 @@ class Outlook(Value, frozen=True):
     processes: int
     visits: int
     """That are measured."""
-    left_out: dict[str, int]
+    skipped: dict[str, int] = msgspec.field(name="left_out")
     """Visits that have no time, by the name of their priority."""
 
 
 def outlook(plan: Plan) -> Outlook:
     """Plays the schedule of a plan. All rates saturate, and equal paths are equal."""
-    now, visits, left_out = 0.0, 0, Counter[str]()
+    now, visits, without_time = 0.0, 0, Counter[str]()
     points = {point.identity: point for point in plan.points}
     process: Process | None = None
     processes: set[Process] = set()
 
     def skipped(visit: Visit) -> None:
         if visit.failure is not None and is_for_time(visit.failure.reason):
-            left_out[points[visit.workload.identity].priority.name.lower()] += 1
+            without_time[points[visit.workload.identity].priority.name.lower()] += 1
 
     schedule = Schedule(plan, on_skip=skipped, clock=lambda: now)
     for order in schedule:
@@ -493,7 +493,7 @@ def outlook(plan: Plan) -> Outlook:
         processes.add(process)
         visits += 1
         schedule.record(_imagined(order, seconds))
-    return Outlook(now, len(processes), visits, dict(left_out))
+    return Outlook(now, len(processes), visits, dict(without_time))
 
 
 _RATE = 50e9

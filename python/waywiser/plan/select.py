@@ -196,9 +196,9 @@ def suggestion(pattern: str, texts: Iterable[str], others: Iterable[str] = ()) -
         if set(meant.split()) <= _NAMES or any(matches(text, [meant]) for text in others):
             return f"did you mean {meant!r}?"
         meant = ""
-    asked = f"did you mean {meant!r}? " if meant else ""
+    meaning = f"did you mean {meant!r}? " if meant else ""
     near = "; ".join(nearest(meant or pattern, known))
-    return f"{asked}nearest: {near}" if near else ""
+    return f"{meaning}nearest: {near}" if near else ""
 
 
 def _gpus_needed(pattern: str) -> int:
@@ -211,14 +211,14 @@ def _gpus_needed(pattern: str) -> int:
 
 def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
     words = pattern.casefold().split()
-    if not (asked := LINK_TERMS & set(words)):
+    if not (named := LINK_TERMS & set(words)):
         return
     unknown = " ".join([LINKS_UNKNOWN, *(word for word in words if word not in LINK_TERMS)])
     of = [text for text in texts if text.startswith(MARK) and _matches_one(text, unknown)]
     if of:
         path = min(text.rpartition(MARK)[2] for text in of)
         raise UnknownLinks(
-            f"--only {pattern!r}: the links of {path} are not known, so {min(asked)} "
+            f"--only {pattern!r}: the links of {path} are not known, so {min(named)} "
             "selects nothing",
             remedy="use other words, as p2p or h2d; or import with --topology FILE, a capture or "
             "hwloc XML of the machine",

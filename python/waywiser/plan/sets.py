@@ -62,7 +62,7 @@ def set_curves(
     for executor in set_executors(catalogue, preset) if len(gpus) > 1 else ():
         host = _from_host(machine, catalogue, executor)
         shared = _from_host(machine, catalogue, executor, shared=True)
-        sets = [host, _opposite(host), _both_ways(host)]
+        sets = [host, _opposite(host), _bidirectional(host)]
         yield from _together(sets, known, catalogue, preset)
         yield from _together([shared], known, catalogue, preset, shared=True)
         for curve in _together([_opposite(shared)], known, catalogue, preset, shared=True):
@@ -77,7 +77,7 @@ def set_curves(
                 sets.append(peers or possible)
         pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         ring = zip(gpus, [*gpus[1:], gpus[0]], strict=True) if len(gpus) > 2 else ()
-        sets += [pairs, _both_ways(pairs), _between(catalogue, executor, ring)]
+        sets += [pairs, _bidirectional(pairs), _between(catalogue, executor, ring)]
         yield from _together(sets, known, catalogue, preset)
 
 
@@ -95,9 +95,11 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Un
     unsupported_paths: list[Unsupported] = []
 
     def possible(paths: Iterable[Path]) -> list[Path]:
-        asked = [(path, catalogue.unsupported_reason(Transfer(path))) for path in paths]
-        unsupported_paths.extend(Unsupported(str(path), reason) for path, reason in asked if reason)
-        return [path for path, reason in asked if not reason]
+        checked = [(path, catalogue.unsupported_reason(Transfer(path))) for path in paths]
+        unsupported_paths.extend(
+            Unsupported(str(path), reason) for path, reason in checked if reason
+        )
+        return [path for path, reason in checked if not reason]
 
     executors = set_executors(catalogue, preset)
     if not machine.gpus:
@@ -120,7 +122,13 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Un
         alone = [*([path] for path in links), *both, *([path] for path in peers)]
         curves += [_curve(paths, catalogue, preset) for paths in alone]
         pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
-        sets = [host_paths, _opposite(host_paths), _both_ways(host_paths), pairs, _both_ways(pairs)]
+        sets = [
+            host_paths,
+            _opposite(host_paths),
+            _bidirectional(host_paths),
+            pairs,
+            _bidirectional(pairs),
+        ]
         curves += _together(sets, set(map(str, [*links, *peers])), catalogue, preset)
     return [replace(curve, principal=True) for curve in curves], unsupported_paths
 
@@ -135,8 +143,8 @@ def _from_host(
     nodes = [node.index for node in machine.numa]
     paths: list[Path] = []
     for gpu in machine.gpus:
-        near = machine.gpus[0].numa if shared else gpu.numa
-        source = Memory(host, Place("numa", near if near in nodes else nodes[0]))
+        local = machine.gpus[0].numa if shared else gpu.numa
+        source = Memory(host, Place("numa", local if local in nodes else nodes[0]))
         paths.append(Path(source, Memory(device, Place("gpu", gpu.index)), executor))
     return paths
 
@@ -154,7 +162,7 @@ def _opposite(paths: Iterable[Path]) -> list[Path]:
     return [path.opposite for path in paths]
 
 
-def _both_ways(paths: list[Path]) -> list[Path]:
+def _bidirectional(paths: list[Path]) -> list[Path]:
     """None for one path: that is an opposite pair and no set."""
     return [*paths, *_opposite(paths)] if len(paths) > 1 else []
 

@@ -169,14 +169,14 @@ class WorkerGroup:
 
     def _gather(
         self,
-        wanted: type[_Answer],
+        expected: type[_Answer],
         members: Sequence[Member],
         number: int,
         deadline: float,
         readings: LoadReadings | None = None,
         heard: Heard | None = None,
     ) -> list[_Answer | Failed]:
-        """One answer of the wanted type, or a failure, of each member, in their order."""
+        """One answer of the expected type, or a failure, of each member, in their order."""
         answers: dict[int, _Answer | Failed] = {}
         while waiting := [m for m in members if m.rank not in answers]:
             now = time.monotonic()
@@ -184,7 +184,7 @@ class WorkerGroup:
                 raise MemberLost(waiting[0].overdue("took too long"))
             wake = min(deadline - now, readings.take() if readings else _LOOK_SECONDS)
             for member, message in self._messages(wake):
-                if isinstance(message, Progressed) and wanted is Result:
+                if isinstance(message, Progressed) and expected is Result:
                     member.doing = _sampling(message)
                     if readings:
                         readings.under_load()
@@ -192,7 +192,7 @@ class WorkerGroup:
                         heard(message)
                 elif (
                     member in waiting
-                    and isinstance(message, wanted | Failed)
+                    and isinstance(message, expected | Failed)
                     and (isinstance(message, Ready) or message.id == number)
                 ):
                     answers[member.rank] = message

@@ -111,15 +111,15 @@ def _occupied(gpu: Gpu, memory_bytes: int) -> str:
     return ""
 
 
-def memory_bound(asked_bytes: int) -> tuple[int, str]:
+def memory_bound(requested_bytes: int) -> tuple[int, str]:
     """How much memory workloads may take, and a note where that is less than was asked for.
 
     Bounded by the control group's limit, never by the size of the machine: MemTotal can be wrong
     in both directions. Raises `GuestError` if the limit leaves nothing to measure with.
     """
     available = cgroup.available_bytes()
-    if available is None or asked_bytes <= available - PROCESS_BYTES:
-        return asked_bytes, ""
+    if available is None or requested_bytes <= available - PROCESS_BYTES:
+        return requested_bytes, ""
     bound = available - PROCESS_BYTES
     free = format_bytes(available >> 20 << 20)
     if bound <= 0:

@@ -77,15 +77,15 @@ class Recording:
         """Raises `OrderFailed` for a series that was not recorded."""
         self._visit(order)
 
-    def locate(self, asked: Locate) -> Located:
+    def locate(self, request: Locate) -> Located:
         """What a worker of the recording found about the memory, each in its turn."""
-        known = [each for each in self._profile.localities() if each.memory == str(asked.memory)]
+        known = [each for each in self._profile.localities() if each.memory == str(request.memory)]
         if not known:
             raise OrderFailed("not-supported", NOT_RECORDED)
         found = known[self._hello.process.block % len(known)]
         if found.failure is not None:
             raise OrderFailed(found.failure.kind, found.failure.reason)
-        return Located(asked.id, *(getattr(found, name) for name in LOCATED))
+        return Located(request.id, *(getattr(found, name) for name in LOCATED))
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """The recorded visit of the order's block; if there is none, that of another block,

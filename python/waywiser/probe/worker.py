@@ -67,16 +67,16 @@ class NativeMeasurer:
         except Exception as error:
             raise order_failed(error, self._library) from error
 
-    def locate(self, asked: Locate) -> Located:
+    def locate(self, request: Locate) -> Located:
         """How far blocks of a memory are from GPUs and CPUs."""
         try:
             if self._session is None:
                 self._session = self._new_session()
-            found = self._session.locality(native_memory(asked.memory), cpus=list(asked.cpus))
+            found = self._session.locality(native_memory(request.memory), cpus=list(request.cpus))
         except Exception as error:
             raise order_failed(error, self._library) from error
         return Located(
-            asked.id,
+            request.id,
             gpus=tuple(found["gpus"]),
             cpus=tuple(found["cpus"]),
             sweeps=tuple(found["sweeps"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What a survey was asked for."""
+class StoredRequest(msgspec.Struct, frozen=True):
+    """The request of a survey, as a profile stores it."""
 
     preset: str = ""
     only: tuple[str, ...] = ()
@@ -32,14 +32,14 @@ class Foreseen(msgspec.Struct, frozen=True):
 class Planned(msgspec.Struct, frozen=True):
     """None for what the plan does not say, as that of another program."""
 
-    request: Asked | None = None
+    request: StoredRequest | None = None
     estimate: Foreseen | None = None
 
 
-def asked_from(text: str) -> Asked | None:
-    """What was asked for, from its JSON; None if it is not known."""
+def stored_request(text: str) -> StoredRequest | None:
+    """The request of a survey from its JSON; None if it is not known."""
     try:
-        return msgspec.json.decode(text, type=Asked)
+        return msgspec.json.decode(text, type=StoredRequest)
     except msgspec.MsgspecError:
         return None
 

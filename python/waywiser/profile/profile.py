@@ -181,9 +181,9 @@ class Profile(Closeable):
     def series_rows(self, identities: Iterable[str]) -> list[SeriesRow]:
         """The series with these identities, by curve, then by size. Raises `DamagedProfile` for
         one that is not there."""
-        wanted = set(identities)
-        found = [row for row in self._rows("series", SeriesRow) if row.identity in wanted]
-        if missing := wanted.difference(row.identity for row in found):
+        requested = set(identities)
+        found = [row for row in self._rows("series", SeriesRow) if row.identity in requested]
+        if missing := requested.difference(row.identity for row in found):
             raise damaged(self.path, f"series {min(missing)} is missing")
         return sorted(found, key=lambda row: (row.curve, row.bytes, row.identity))
 

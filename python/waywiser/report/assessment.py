@@ -104,20 +104,20 @@ def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
             dict.fromkeys(_question(e, link) for e in entries for link, _ in findings(e))
         )
     }
-    asked: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     shown: Counter[str] = Counter()
 
     def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, int, int]:
         entry, link, finding = each
         question, grave = _question(entry, link), ORDER.index(finding.severity)
-        again = min(asked[question], 1)
+        again = min(counted[question], 1)
         return finding.severity != "error", again, -grave, shown[entry.key], turns[question]
 
     chosen: list[tuple[Entry, str, Finding]] = []
     while left and len(chosen) < MOST_ADVICE:
         first = left.pop(min(range(len(left)), key=lambda n: order(left[n])))
         chosen.append(first)
-        asked[_question(first[0], first[1])] += 1
+        counted[_question(first[0], first[1])] += 1
         shown[first[0].key] += 1
     chosen.sort(key=lambda each: -ORDER.index(each[2].severity))
     # each question's last remark shows how much more there is to look at

@@ -51,14 +51,14 @@ def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:
 
 def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> Entry:
     """``key`` begins its anchors."""
-    asked = planned(plan).request
+    request = planned(plan).request
     shown = tuple(curves(subject.overview.series))
     return Entry(
         name=name or subject.name,
         subject=subject,
         answers=tuple(answers(subject)),
         curves=shown,
-        preset=asked.preset if asked else "",
+        preset=request.preset if request else "",
         links=Links(key, frozenset(curve.text for curve in shown)),
     )
 

@@ -14,11 +14,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from waywiser.records import Locality
 from waywiser.words import Value
 
 LEAST_RATIO = 1.25
-"""Far over near: two sockets of current servers are 1.6 to 2 apart."""
+"""Remote over local: two sockets of current servers are 1.6 to 2 apart."""
 DEVIATIONS = 4.0
 """Robust standard deviations within the groups that their middles must lie apart."""
 LEAST_SHARE = 0.05
@@ -38,9 +40,9 @@ class CoreVerdict(Value, frozen=True):
     """What is known of cores."""
 
     verdict: Stability
-    near_seconds: float = 0.0
+    local_seconds: float = msgspec.field(default=0.0, name="near_seconds")
     """Seconds of one load out of memory on the core's side; without sides, out of any."""
-    far_seconds: float = 0.0
+    remote_seconds: float = msgspec.field(default=0.0, name="far_seconds")
     cores: tuple[int, ...] = ()
     """Those that were looked at."""
     changed: tuple[int, ...] = ()
@@ -77,7 +79,7 @@ def decide_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
 
 
 def _levels(loads: Sequence[float]) -> tuple[float, float] | None:
-    """(near, far) where loads take one of two times."""
+    """(local, remote) where loads take one of two times."""
     low = sorted(loads)[: max(1, len(loads) // 4)]
     kept = sorted(math.log(s) for s in loads if s <= OUTLIER_FACTOR * median(low))
     total, squares = sum(kept), sum(value * value for value in kept)
@@ -90,13 +92,13 @@ def _levels(loads: Sequence[float]) -> tuple[float, float] | None:
         within = left_squares - left**2 / n + (squares - left_squares) - right**2 / rest
         if within < best:
             best, at = within, n
-    near, far = kept[:at], kept[at:]
-    if min(len(near), len(far)) < max(2, LEAST_SHARE * len(loads)):
+    local, remote = kept[:at], kept[at:]
+    if min(len(local), len(remote)) < max(2, LEAST_SHARE * len(loads)):
         return None
-    middles = median(near), median(far)
+    middles = median(local), median(remote)
     spread = max(
         1.4826 * median([abs(value - middle) for value in group])
-        for group, middle in zip((near, far), middles, strict=True)
+        for group, middle in zip((local, remote), middles, strict=True)
     )
     apart = middles[1] - middles[0]
     if apart < math.log(LEAST_RATIO) or apart < DEVIATIONS * spread:
@@ -106,7 +108,7 @@ def _levels(loads: Sequence[float]) -> tuple[float, float] | None:
 
 def _looks(record: Locality, sides: Sided, levels: tuple[float, float]) -> Iterator[_Look]:
     """One per sweep and core. If nobody knows the blocks' sides, those that the first core reads
-    as near in the first sweep are on side 0."""
+    as local in the first sweep are on side 0."""
     limit = math.sqrt(levels[0] * levels[1])
     known = [sides.get((record.worker, record.memory, n)) for n in range(len(record.blocks))]
     if all(side is None for side in known):

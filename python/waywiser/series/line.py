@@ -44,7 +44,7 @@ class Line(Value, frozen=True):
     """Rate over bound; 1 is the theoretical peak."""
     seconds: float
     """Seconds that measuring it took, set-up and verification included."""
-    left_out: str = ""
+    skipped: str = msgspec.field(default="", name="left_out")
     """Why it was not visited in any block, though planned: the rate had saturated, an equal path
     shows it, or the time was over; else empty."""
     like: str = ""
@@ -81,7 +81,7 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
         bound=best,
         of_bound=share,
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
-        left_out=_left_out(series),
+        skipped=_skipped(series),
         link_use=link_use(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
     )
@@ -142,7 +142,7 @@ def _nearest(rates: Mapping[int, float], size: int) -> float | None:
     return rates[near]
 
 
-def _left_out(series: Series) -> str:
+def _skipped(series: Series) -> str:
     if any(visit.stop != "skipped" for visit in series.visits):
         return ""
     return next((visit.failure.reason for visit in series.visits if visit.failure), "")

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from waywiser.records import BufferRecord, Locality, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.cores import CoreVerdict, decide_cores
@@ -37,7 +39,7 @@ class BlockSide(Value, frozen=True):
     block: int
     """Number from 0, in the order allocated."""
     side: int | None
-    """Number of the group that is near; None if it is between the sides, or there are none."""
+    """Number of the group that is local; None if it is between the sides, or there are none."""
     margin_seconds: float
     """Seconds by which the other group takes longer."""
 
@@ -54,9 +56,9 @@ class Sides(Value, frozen=True):
     """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
     """Mean over GPUs, of the division that was found best, shown or not."""
-    near_seconds: float
+    local_seconds: float = msgspec.field(name="near_seconds")
     """Median latency of a small copy to GPUs of the block's side; without sides, to all."""
-    far_seconds: float
+    remote_seconds: float = msgspec.field(name="far_seconds")
     """Seconds to the others; 0 without sides."""
     blocks: tuple[BlockSide, ...]
     agreeing: int
@@ -70,7 +72,7 @@ class Sides(Value, frozen=True):
         return next((n for n, group in enumerate(self.groups) if gpu in group), None)
 
     def side_of(self, buffer: BufferRecord) -> int | None:
-        """Number of the group that is near a buffer of a series; None if that is not known."""
+        """Number of the group that is local to a buffer of a series; None if that is not known."""
         if len(self.groups) != 2 or len(buffer.gpu_seconds) != len(self.gpus):
             return None
         seconds = buffer.gpu_seconds
@@ -79,7 +81,7 @@ class Sides(Value, frozen=True):
             for positions in _positions(self.gpus, self.groups)
         )
         difference = second - first
-        if abs(difference) < (self.far_seconds - self.near_seconds) / 4:
+        if abs(difference) < (self.remote_seconds - self.local_seconds) / 4:
             return None
         return 0 if difference > 0 else 1
 
@@ -122,7 +124,9 @@ def _decided(
         for each, middle in zip(timed, middles, strict=True)
         for side in _block_sides(each, middle, split, division.separation)
     )
-    near, far = _near_and_far(np.concatenate(middles), split, [each.side for each in blocks])
+    local, remote = _local_and_remote(
+        np.concatenate(middles), split, [each.side for each in blocks]
+    )
     sides = {(each.worker, each.memory, each.block): each.side for each in blocks}
     first = tuple(gpu for gpu, other in zip(gpus, split, strict=True) if not other)
     second = tuple(gpu for gpu, other in zip(gpus, split, strict=True) if other)
@@ -132,8 +136,8 @@ def _decided(
         by=division.by,
         p_value=division.p_value,
         silhouette=division.silhouette,
-        near_seconds=near,
-        far_seconds=far,
+        local_seconds=local,
+        remote_seconds=remote,
         blocks=blocks,
         agreeing=sum(_agrees(row, split) for middle in middles for row in middle),
         cores=decide_cores(records, sides),
@@ -154,8 +158,8 @@ def _undivided(
         by="",
         p_value=division.p_value,
         silhouette=division.silhouette,
-        near_seconds=typical,
-        far_seconds=0.0,
+        local_seconds=typical,
+        remote_seconds=0.0,
         blocks=tuple(
             BlockSide(each.worker, each.memory, number, None, 0.0)
             for each in timed
@@ -183,18 +187,20 @@ def _offset(contrast: Array, separation: float) -> float:
     return (low + high) / 2 if high - low >= separation else 0.0
 
 
-def _near_and_far(middles: Array, split: Array, sides: Sequence[int | None]) -> tuple[float, float]:
+def _local_and_remote(
+    middles: Array, split: Array, sides: Sequence[int | None]
+) -> tuple[float, float]:
     """Median latencies of GPUs on the block's side, and on the other."""
     import numpy as np
 
-    near, far = [], []
+    local, remote = [], []
     for row, side in zip(middles, sides, strict=True):
         if side is not None:
-            near.append(row[split if side else ~split])
-            far.append(row[~split if side else split])
-    if not near:
+            local.append(row[split if side else ~split])
+            remote.append(row[~split if side else split])
+    if not local:
         return float(np.median(middles)), 0.0
-    return float(np.median(np.concatenate(near))), float(np.median(np.concatenate(far)))
+    return float(np.median(np.concatenate(local))), float(np.median(np.concatenate(remote)))
 
 
 def _agrees(row: Array, split: Array) -> bool:
@@ -207,13 +213,13 @@ def nearness(visit: Visit, sides: Sides | None) -> Nearness:
     unknown."""
     if sides is None:
         return ""
-    found = set(_near(visit, sides))
+    found = set(_is_local(visit, sides))
     if len(found) > 1:
         return "mixed"
     return "" if not found else ("local" if found.pop() else "remote")
 
 
-def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
+def _is_local(visit: Visit, sides: Sides) -> Iterator[bool]:
     if len(visit.buffers) != 2 * len(visit.workload.transfers):
         return
     if not any(buffer.gpu_seconds for buffer in visit.buffers):
@@ -227,8 +233,8 @@ def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
             yield groups[0] == known[0]
 
 
-def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
-    """How near and far blocks of a series differ, in one line; empty if it has not both, or
+def local_and_remote(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
+    """How local and remote blocks of a series differ, in one line; empty if it has not both, or
     they differ by less than `DIFFERENCE_LIMIT`. ``where`` is the nearness of each block."""
     medians: dict[str, list[float]] = {"local": [], "remote": []}
     for each in blocks:
@@ -236,7 +242,7 @@ def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate])
             medians[where[each.block]].append(each.median)
     if not (medians["local"] and medians["remote"]):
         return ""
-    near, far = median(medians["local"]), median(medians["remote"])
-    if abs(far / near - 1) < DIFFERENCE_LIMIT:
+    local, remote = median(medians["local"]), median(medians["remote"])
+    if abs(remote / local - 1) < DIFFERENCE_LIMIT:
         return ""
-    return f"with its memory on the remote side it takes {far / near - 1:+.1%}"
+    return f"with its memory on the remote side it takes {remote / local - 1:+.1%}"

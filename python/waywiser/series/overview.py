@@ -27,7 +27,7 @@ from waywiser.series.estimate import Estimate
 from waywiser.series.health import HealthReport, health_report
 from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.series.line import Line, beside_contiguous, line_of
-from waywiser.series.locality import Nearness, Sides, decide_sides, near_and_far, nearness
+from waywiser.series.locality import Nearness, Sides, decide_sides, local_and_remote, nearness
 from waywiser.series.reasons import ReasonGroup, Reasons, groups
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.series.wrong_bounds import without_wrong_bounds
@@ -195,7 +195,7 @@ def _nearness(
     if sides is None:
         return {}
     known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
-    if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
+    if line.estimate and (note := local_and_remote(known, line.estimate.blocks)):
         reasons.note(note, label_of(series.workload))
     return {block: where for block, where in known.items() if where}
 

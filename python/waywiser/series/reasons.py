@@ -73,7 +73,7 @@ class Reasons(msgspec.Struct):
                 curves.append(line.name)
         if line.link_use is not None and not line.link_use.known:
             self.link_use_unknown.setdefault("; ".join(line.link_use.reasons), []).append(line.name)
-        self.only_skipped += bool(line.left_out)
+        self.only_skipped += bool(line.skipped)
         kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
         self.only_unsupported += kinds == {UNSUPPORTED}
 

@@ -42,8 +42,8 @@ TYPES: dict[str, type] = {
 COLUMNS = tuple(TYPES)
 """New ones are added at the end. ``transfer_seconds`` holds one number per transfer; ``void``,
 ``below_resolution`` and ``summary`` (the sample is another tool's mean or median) are true or
-false; ``side`` says, where a machine has two sides, whether the visit's host memory was ``near``
-its GPU, ``far``, or ``mixed``; ``source``, ``destination`` and ``executor`` are those of
+false; ``side`` says, if a machine has two sides, whether the visit's host memory was ``local`` to
+its GPU, ``remote``, or ``mixed``; ``source``, ``destination`` and ``executor`` are those of
 `waywiser.series.series_rows.SERIES_TYPES`; ``gb_per_s`` is the bandwidth of one execution over all
 its bytes, in 10^9 bytes per second, if a bandwidth is known of the workload."""
 

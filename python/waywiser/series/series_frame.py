@@ -111,12 +111,12 @@ class SeriesFrame:
             series.append(FrameSeries(workload, row, slice(start, len(visits))))
         return cls(series, visits)
 
-    def only(self, is_wanted: Callable[[Workload], bool]) -> SeriesFrame:
+    def only(self, is_selected: Callable[[Workload], bool]) -> SeriesFrame:
         """The frame of those series alone."""
         return self._joined(
             (each.workload, each.row, self.visits[each.visits])
             for each in self.series
-            if is_wanted(each.workload)
+            if is_selected(each.workload)
         )
 
     @property

@@ -2,14 +2,14 @@
 
 All that a process measures shares its memory, so the process is the replicate and its curves are
 not (Hoefler & Belli, SC'15). If processes had memory on both sides, each shows the cost by itself:
-the median of its far curves less that of its near ones, so that what made all of it slow cancels.
-If processes had one side each, those of one are compared with those of the other.
+the median of its remote curves less that of its local ones, so that what made all of it slow
+cancels. If processes had one side each, those of one are compared with those of the other.
 
-Which curves were near is chance, but processes may find the same ones near each time. Then what
+Which curves were local is chance, but processes may find the same ones local each time. Then what
 these curves differ by anyhow is in every process's cost, and no number of processes separates it:
-the noise is not known unless at least half of the curves were near once and far once. Of patterns
-of near and far curves each counts once, so that a pattern and its opposite cancel what curves
-differ by.
+the noise is not known unless at least half of the curves were local once and remote once. Of
+patterns of local and remote curves each counts once, so that a pattern and its opposite cancel what
+curves differ by.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from waywiser.stats.order import median
 class SidesOfProcess(NamedTuple):
     """What one process found: by curve, the logarithm of how much longer it took than usually."""
 
-    near: Mapping[str, float]
-    far: Mapping[str, float]
+    local: Mapping[str, float]
+    remote: Mapping[str, float]
 
 
 def remote_penalty(processes: Sequence[SidesOfProcess]) -> Effect | None:
     """Remote over local time, of one kind of transfer; None if none was local, or none remote."""
-    both = [each for each in processes if each.near and each.far]
+    both = [each for each in processes if each.local and each.remote]
     found = _within(both) if len(both) > 1 else _across(processes)
     if found is None or _turned(processes):
         return found
@@ -40,30 +40,30 @@ def remote_penalty(processes: Sequence[SidesOfProcess]) -> Effect | None:
 
 
 def _turned(processes: Sequence[SidesOfProcess]) -> bool:
-    """Whether half of the curves and more were both near and far."""
-    near = {curve for each in processes for curve in each.near}
-    far = {curve for each in processes for curve in each.far}
-    return 2 * len(near & far) >= len(near | far)
+    """Whether half of the curves and more were both local and remote."""
+    local = {curve for each in processes for curve in each.local}
+    remote = {curve for each in processes for curve in each.remote}
+    return 2 * len(local & remote) >= len(local | remote)
 
 
 def _within(processes: Sequence[SidesOfProcess]) -> Effect:
     """Each process shows the cost."""
-    costs = [_level(each.far) - _level(each.near) for each in processes]
+    costs = [_level(each.remote) - _level(each.local) for each in processes]
     patterns: dict[Hashable, list[float]] = {}
     for each, cost in zip(processes, costs, strict=True):
-        patterns.setdefault((frozenset(each.near), frozenset(each.far)), []).append(cost)
+        patterns.setdefault((frozenset(each.local), frozenset(each.remote)), []).append(cost)
     difference = fmean([fmean(found) for found in patterns.values()])
     weight = sum(1 / len(found) for found in patterns.values()) / len(patterns) ** 2
     return _effect(difference, [costs], weight)
 
 
 def _across(processes: Sequence[SidesOfProcess]) -> Effect | None:
-    """Some processes were near, others far."""
-    near = [_level(each.near) for each in processes if each.near]
-    far = [_level(each.far) for each in processes if each.far]
-    if not (near and far):
+    """Some processes were local, others remote."""
+    local = [_level(each.local) for each in processes if each.local]
+    remote = [_level(each.remote) for each in processes if each.remote]
+    if not (local and remote):
         return None
-    return _effect(fmean(far) - fmean(near), [near, far], 1 / len(near) + 1 / len(far))
+    return _effect(fmean(remote) - fmean(local), [local, remote], 1 / len(local) + 1 / len(remote))
 
 
 def _effect(difference: float, alike: Sequence[Sequence[float]], weight: float) -> Effect:

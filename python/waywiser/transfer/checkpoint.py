@@ -92,11 +92,11 @@ def open_checkpoint(
     have, `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that
     the index lists, `TransferFileError` for a file that cannot be read.
     """
-    wanted = _wanted(keys)
+    selected = _selected_keys(keys)
     sources = [source for path in _paths(paths) for source in _sources(path)]
     with ExitStack() as stack:
-        opened = [(source, _open(source, stack)) for source in _needed_sources(sources, wanted)]
-        yield _select(sources, opened, wanted)
+        opened = [(source, _open(source, stack)) for source in _needed_sources(sources, selected)]
+        yield _select(sources, opened, selected)
 
 
 def _paths(
@@ -118,7 +118,7 @@ def _paths(
     return found
 
 
-def _wanted(keys: Iterable[str] | None) -> dict[str, None] | None:
+def _selected_keys(keys: Iterable[str] | None) -> dict[str, None] | None:
     if keys is None:
         return None
     if isinstance(keys, str) or not isinstance(keys, Iterable):
@@ -205,14 +205,14 @@ def _is_plain_name(name: str) -> bool:
     return name not in ("", ".", "..") and not any(mark in name for mark in "/\\\0")
 
 
-def _needed_sources(sources: list[_Source], wanted: dict[str, None] | None) -> list[_Source]:
-    """Leaves out shards that cannot hold a wanted tensor, if indices list all that are wanted."""
-    if wanted is None or not wanted.keys() <= _expected(sources):
+def _needed_sources(sources: list[_Source], selected: dict[str, None] | None) -> list[_Source]:
+    """Skips shards that cannot hold a selected tensor, if indices list all that are selected."""
+    if selected is None or not selected.keys() <= _expected(sources):
         return sources
     return [
         source
         for source in sources
-        if source.index_path is None or not source.expected.isdisjoint(wanted)
+        if source.index_path is None or not source.expected.isdisjoint(selected)
     ]
 
 
@@ -268,12 +268,12 @@ def _open_regular(path: Path, stack: ExitStack, index: Path | None = None) -> tu
 def _select(
     sources: list[_Source],
     opened: list[tuple[_Source, OpenFile]],
-    wanted: dict[str, None] | None,
+    selected: dict[str, None] | None,
 ) -> list[Selection]:
     owners: dict[str, OpenFile] = {}
     selections = []
     for source, file in opened:
-        _check_listed(source, file, wanted)
+        _check_listed(source, file, selected)
         chosen = []
         for entry in file.header.tensors.values():
             listed = None if source.listed is None else source.listed.get(entry.name)
@@ -286,18 +286,18 @@ def _select(
                     remedy="load the files one by one, or name one of them",
                 )
             owners[entry.name] = file
-            if wanted is None or entry.name in wanted:
+            if selected is None or entry.name in selected:
                 chosen.append(entry)
         selections.append(Selection(file, tuple(chosen)))
-    if wanted is not None:
-        _check_found(sources, owners.keys(), wanted)
+    if selected is not None:
+        _check_found(sources, owners.keys(), selected)
     return selections
 
 
-def _check_listed(source: _Source, file: OpenFile, wanted: dict[str, None] | None) -> None:
+def _check_listed(source: _Source, file: OpenFile, selected: dict[str, None] | None) -> None:
     missing = source.expected.difference(file.header.tensors)
-    if wanted is not None:
-        missing &= wanted.keys()
+    if selected is not None:
+        missing &= selected.keys()
     if missing:
         raise TensorNotFoundError(
             f"it has no tensor {clipped(min(missing))}, which {source.index_path} lists there",
@@ -306,9 +306,9 @@ def _check_listed(source: _Source, file: OpenFile, wanted: dict[str, None] | Non
         )
 
 
-def _check_found(sources: list[_Source], found: Iterable[str], wanted: dict[str, None]) -> None:
+def _check_found(sources: list[_Source], found: Iterable[str], selected: dict[str, None]) -> None:
     names = dict.fromkeys(found)
-    missing = [key for key in wanted if key not in names]
+    missing = [key for key in selected if key not in names]
     if not missing:
         return
     names.update(dict.fromkeys(sorted(_expected(sources))))

@@ -130,10 +130,10 @@ def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
     for gpu in machine.gpus:
         by_node.setdefault(gpu.numa, []).append(gpu)
     unplaced = set(by_node) == {-1}
-    for index, near in sorted(by_node.items()):
+    for index, local in sorted(by_node.items()):
         nodes = [n for n in machine.numa if unplaced or n.index == index]
         title = ", ".join(f"numa:{n.index}" for n in nodes) or "host memory"
-        boxes = tuple(_box(gpu, machine, measured) for gpu in near)
+        boxes = tuple(_box(gpu, machine, measured) for gpu in local)
         yield GpuGroup(title, lines_of([text for n in nodes if (text := _node(n))]), boxes, False)
 
 

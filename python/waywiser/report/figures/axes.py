@@ -78,8 +78,8 @@ def _decades(
     start: float, end: float, low: float, high: float, label: Callable[[float], str]
 ) -> Axis:
     bottom, top = math.log10(low), math.log10(high)
-    if (lacking := LEAST_SPAN - (top - bottom)) > 0:
-        bottom, top = bottom - lacking / 2, top + lacking / 2
+    if (missing := LEAST_SPAN - (top - bottom)) > 0:
+        bottom, top = bottom - missing / 2, top + missing / 2
     room = max((top - bottom) * 0.06, 0.05)
     shown = _ticks(bottom - room, top + room)
     ticks = tuple((value, label(value)) for value in shown)

@@ -274,12 +274,12 @@ def _name_of_same(found: Drawing, each: _Plotted, left: float, middle: float) ->
 
 
 def _spread_out(
-    wanted: Sequence[float], heights: Sequence[float], low: float, high: float
+    preferred: Sequence[float], heights: Sequence[float], low: float, high: float
 ) -> list[float]:
     """The tops of blocks that are stacked in this order and do not overlap, each as close to its
     preferred place as this allows."""
     found: list[float] = []
-    for want, before in zip(wanted, [0.0, *heights], strict=False):
+    for want, before in zip(preferred, [0.0, *heights], strict=False):
         found.append(max(want, found[-1] + before if found else low))
     limit = high
     for n in reversed(range(len(found))):

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machines import machine
 
-from waywiser.plan.asked import AskedError
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
+from waywiser.plan.requested_workloads import WorkloadError
 from waywiser.words import WaywiserError
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -59,7 +59,7 @@ def test_the_same_workload_is_measured_once_however_it_is_written() -> None:
     ]
 
 
-def test_both_ways_are_written_as_tables_write_them() -> None:
+def test_bidirectional_paths_are_written_as_tables_write_them() -> None:
     both = plan("pinned@numa:0 <-> device@gpu:0 by copy-engine of 1MiB; " + P2P)
     opposite = "device@gpu:0 -> pinned@numa:0 by copy-engine"
     assert texts(both) == {f"{H2D}; {opposite}; {P2P}"}
@@ -94,14 +94,14 @@ def test_a_request_is_the_same_plan_after_it_was_stored() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_one_line_with_the_transfer(text: str, says: str) -> None:
-    with pytest.raises(AskedError) as error:
+    with pytest.raises(WorkloadError) as error:
         plan(text)
     assert says in str(error.value) and "\n" not in str(error.value)
     assert error.value.exit_code == 2
 
 
 def test_without_a_gpu_the_reason_is_the_machine_s() -> None:
-    with pytest.raises(AskedError, match="no driver is loaded"):
+    with pytest.raises(WorkloadError, match="no driver is loaded"):
         plan(H2D, gpus=0)
     local = "pageable@numa:0 -> pageable@numa:0 by cpu"
     assert texts(plan(local, gpus=0)) == {local}

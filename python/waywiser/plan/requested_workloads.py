@@ -18,14 +18,14 @@ from waywiser.plan.curves import Curve
 from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
 
 
-class AskedError(WaywiserError):
+class WorkloadError(WaywiserError):
     """A workload of the command line that is not valid, or that cannot be measured here."""
 
 
-def asked_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
+def requested_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
     """The workloads as curves, each once, those of one curve beside each other.
 
-    Raises `AskedError` naming the transfer: not in the grammar, not supported, transfers
+    Raises `WorkloadError` naming the transfer: not in the grammar, not supported, transfers
     that need processes with and without peer access.
     """
     if not texts:
@@ -46,17 +46,17 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
         if reason := catalogue.unsupported_reason(transfer):
             if not machine.gpus and _needs_gpu(transfer, catalogue):
                 reason = machine.gpu_reason or reason
-            raise AskedError(f"--workload: {transfer} cannot be measured here", remedy=reason)
+            raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=reason)
     transfers = tuple(_plain(transfer, catalogue) for transfer in workload.transfers)
     sides = zip(*(map(str, transfer.path.ends) for transfer in transfers), strict=True)
     if workload.shared and all(len(set(side)) == len(side) for side in sides):
-        raise AskedError(
+        raise WorkloadError(
             f"--workload {text!r}: no memory is named twice on one side, so none can be shared",
             remedy="remove (shared)",
         )
     needs = {catalogue.peer_access(transfer): transfer for transfer in transfers}
     if True in needs and False in needs:
-        raise AskedError(
+        raise WorkloadError(
             f"--workload: {needs[False]} needs a process without peer access, and {needs[True]} "
             "one with it: they cannot run together",
             remedy="set peer to on, or to off, in all of them",
@@ -68,7 +68,7 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
         shared=workload.shared,
         principal=True,
         peer_access=catalogue.peer_access(*transfers),
-        asked=True,
+        requested=True,
         sizes=(max(transfer.bytes for transfer in transfers),) if known else (),
     )
 
@@ -88,7 +88,7 @@ def _parse(text: str) -> Workload:
             if size and parse_bytes(size) == 0:
                 raise WordError("a size of 0 bytes moves nothing")
     except WordError as error:
-        raise AskedError(f"--workload {text!r}: {error.what}", remedy=error.remedy) from error
+        raise WorkloadError(f"--workload {text!r}: {error.what}", remedy=error.remedy) from error
     return msgspec.structs.replace(workload, transfers=tuple(transfers))
 
 
