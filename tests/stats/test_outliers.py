@@ -35,7 +35,7 @@ def test_a_process_that_another_user_slowed_down_is_no_noise_of_the_machine() ->
 
 
 def test_of_few_processes_none_is_an_outlier() -> None:
-    few = logs(H100_D2H[2:5] + (54.9,))
+    few = logs((*H100_D2H[2:5], 54.9))
     assert len(few) < LEAST_WITH_OUTLIERS
     assert without_outliers(few) == few
 

@@ -115,7 +115,7 @@ class Noise(NamedTuple):
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     """The processes of one survey that are no outliers, in their order.
 
-    An outlier is `OUTLIER` deviations and more from the median. The ones farthest from it go, at
+    An outlier is `OUTLIER` deviations and more from the median. Those with the largest distance go, at
     most `MOST_OUTLIERS` of them, and none of fewer than `LEAST_WITH_OUTLIERS`.
     """
     if len(replicates) < LEAST_WITH_OUTLIERS:
