@@ -55,10 +55,7 @@ class SizePair(NamedTuple):
     after: Medians
     within: float
     """Variance of a process' median by its samples, the mean over processes."""
-
-    @property
-    def sides(self) -> tuple[Surveys, Surveys]:
-        return _surveys(self.before), _surveys(self.after)
+    sides: tuple[Surveys, Surveys]
 
 
 class Part:
@@ -214,7 +211,9 @@ def _size_pair(
     within = sum(_deviation(block) ** 2 for block in blocks) / max(len(blocks), 1)
     series = old[0][1]
     text = series.text or str(series.workload)
-    return SizePair(series.workload, text, _medians(old), _medians(new), within)
+    before, after = _medians(old), _medians(new)
+    sides = _surveys(before), _surveys(after)
+    return SizePair(series.workload, text, before, after, within, sides)
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:

@@ -115,17 +115,20 @@ class Noise(NamedTuple):
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     """The processes of one survey that are no outliers, in their order.
 
-    An outlier is `OUTLIER` deviations and more from the median. Those with the largest distance go, at
-    most `MOST_OUTLIERS` of them, and none of fewer than `LEAST_WITH_OUTLIERS`.
+    An outlier is more than `OUTLIER` deviations from the median. At most `MOST_OUTLIERS` of the
+    processes are, those with the largest distance, and none of fewer than `LEAST_WITH_OUTLIERS`.
     """
-    if len(replicates) < LEAST_WITH_OUTLIERS:
+    count = len(replicates)
+    if count < LEAST_WITH_OUTLIERS:
         return tuple(replicates)
     center = median(replicates)
     distances = [abs(value - center) for value in replicates]
-    limit = OUTLIER * max(_NORMAL * median(distances), math.sqrt(LEAST_VARIANCE))
-    most = int(MOST_OUTLIERS * len(replicates))
-    limit = max(limit, sorted(distances, reverse=True)[most])
-    return tuple(v for v, far in zip(replicates, distances, strict=True) if far <= limit)
+    ordered = sorted(distances)
+    limit = OUTLIER * max(_NORMAL * median(ordered), math.sqrt(LEAST_VARIANCE))
+    if ordered[-1] <= limit:
+        return tuple(replicates)
+    limit = max(limit, ordered[-1 - int(MOST_OUTLIERS * count)])
+    return tuple([v for v, d in zip(replicates, distances, strict=True) if d <= limit])
 
 
 def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
