@@ -52,10 +52,10 @@ def test_it_shows_its_tables() -> None:
     view = waywiser.topology(CAPTURES / "h200-vm-4gpu.json")
     text, page = repr(view), view._repr_html_()
     assert text.startswith(view.machine.hostname)
-    assert "GPUs: 4 rows" in text and text.count("NVIDIA H200") == 4
+    assert "GPUs: 4 rows" in text and text.count("NVIDIA H200") == 5
     assert page.count("<table>") == 3
     none = waywiser.topology(CAPTURES / "no-gpu.json")
-    assert f"no GPU: {none.machine.gpu_reason}" in repr(none)
+    assert f"no GPU ({none.machine.gpu_reason})" in repr(none)
     assert none._repr_html_().count("<table>") == 1
 
 

@@ -65,12 +65,14 @@ def test_values_become_what_the_command_line_takes() -> None:
         ({"only": []}, "only is empty"),
         ({"gpus": ""}, "gpus is empty"),
         ({"only": "pinend"}, "did you mean 'pinned'? nearest: "),
+        ({"only": "pinend"}, "only='pinend' matches no series"),
+        ({"only": " "}, "only=' ' is empty (write only='h2d')"),
         ({"only": 1.5}, "only=1.5 is not a text"),
         ({"only": 3}, "only=3 is not a text"),
         ({"only": [None]}, "only=None is not a text"),
         ({"output": 3}, "output=3 is not a text"),
         ({"output": "-"}, "a profile cannot be written to standard output"),
-        ({"memory": 0}, "--memory 0 leaves no memory for buffers"),
+        ({"memory": 0}, "memory=0 leaves no memory for buffers"),
         ({"sizes": [4.5]}, "sizes=4.5 is neither a text nor a whole number"),
         ({"share": "yes"}, "share='yes' is neither True nor False"),
         ({"progress": 5}, "progress=5 is no function"),
@@ -79,11 +81,14 @@ def test_values_become_what_the_command_line_takes() -> None:
         ({"deadline": 0}, "not a number of seconds from 1"),
         ({"seed": 1.5}, "seed=1.5 is no whole number"),
         ({"preset": "fast"}, "fast"),
-        ({"gpus": 7}, "this machine has no gpu:7"),
-        ({"memory": "4 apples"}, "--memory"),
+        ({"gpus": 7}, "gpus=7: this machine has no gpu:7"),
+        ({"memory": "4 apples"}, "memory="),
         ({"expect_gpus": 9}, "9 GPUs are expected"),
-        ({"resume": True}, "--resume needs the profile"),
-        ({"scratch": "/tmp", "no_scratch": True}, "say opposite things"),
+        ({"resume": True}, "resume=True needs the profile (name it with output='FILE')"),
+        (
+            {"scratch": "/tmp", "no_scratch": True},
+            "scratch= and no_scratch=True say opposite",
+        ),
         ({"output": "/no/such/folder/a.wwp"}, "/no/such/folder/a.wwp: cannot be written"),
     ],
 )
@@ -146,7 +151,7 @@ def test_an_interruption_keeps_what_was_measured_and_says_how_to_continue(tmp_pa
     whole = waywiser.survey(output=file, resume=True, progress=lambda now: seen.append(now.visits))
     assert seen[0] == 4
     assert not whole.series["not_measured"].count(None) < len(seen)
-    with pytest.raises(SurveyError, match="has another --only"):
+    with pytest.raises(SurveyError, match="has another only="):
         waywiser.survey(output=file, resume=True, only="d2h")
 
 

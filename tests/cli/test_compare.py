@@ -98,8 +98,8 @@ def test_a_loss_in_one_survey_is_suspected_and_the_commands_that_decide_it_work(
     assert said[at - 1] == "suspected, since it was not measured again: 1 path"
     survey, again = (shlex.split(line) for line in said[at + 1 :])
     assert survey == ["waywiser", "survey", "--preset", "check", "--only", nodes.h2d(1),
-                      "-o", "again1.wwp"]  # fmt: skip
-    shutil.copy(files["again"], "again1.wwp")
+                      "-o", "again-2.wwp"]  # fmt: skip
+    shutil.copy(files["again"], "again-2.wwp")
     assert run(again[1:]) == 1
     assert capsys.readouterr().out.startswith("1 regression, ")
     assert run(["compare", files["base"], "--", files["slow"], files["again"]]) == 1

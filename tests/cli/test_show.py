@@ -167,9 +167,8 @@ def test_marks_point_to_warnings_with_remedies(shown: str) -> None:
 
 def test_the_first_lines_say_what_was_measured_and_how_well(brief: str) -> None:
     first, second, *_ = brief.splitlines()
-    assert re.fullmatch(
-        r"node7: Test CPU, 1 NUMA node; 2 × Test GPU; \d{4}-\d\d-\d\d \d\d:\d\d UTC", first
-    )
+    machine = r"node7: Test CPU, 1 NUMA node; 2 × Test GPU; driver 580\.159"
+    assert re.fullmatch(rf"{machine}; \d{{4}}-\d\d-\d\d \d\d:\d\d UTC", first)
     assert second.startswith("23 series of 7 curves, 19 converged (95% of the measured)")
     assert "1 did not converge, 3 failed, 3 paths not supported; 3.51 s of measuring" in second
 

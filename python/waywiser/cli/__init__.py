@@ -60,6 +60,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli import streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
+    from waywiser.cli.program_name import as_called
     from waywiser.visible import visible
     from waywiser.words import WaywiserError
 
@@ -69,7 +70,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         sys.stdout.flush()
         return code
     except WaywiserError as error:
-        streams.say(f"waywiser: error: {visible(str(error))}\n")
+        streams.say(f"waywiser: error: {visible(as_called(str(error)))}\n")
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has had enough; that is no error. Nothing more can be said.

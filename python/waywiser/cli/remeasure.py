@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from waywiser.cli.program_name import as_called
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def print_commands(
     measured = f" measure again with {', '.join(node.tools)}, then:" if node.tools else ""
     say(console, f"to decide it, on {node.name}:{measured}", indent=2)
     for command in commands(node, found, verb, options):
-        console.print(Text(f"    {command}"), soft_wrap=True)
+        console.print(Text(f"    {as_called(command)}"), soft_wrap=True)
 
 
 def commands(
@@ -152,12 +152,13 @@ def commands(
 ) -> list[str]:
     """The two commands of `print_commands`: the suspected paths are measured again, or all headline
     paths if none is suspected."""
+    from waywiser.profile.name import SUFFIX, unused_file
     from waywiser.stats.decision import THRESHOLD
 
     names = [path.name for path in found.of("suspected")]
-    target = _unused("again" if names else "new")
-    repeats = [*found.repeats, target] if names else []
-    news = found.new if names else (target,)
+    target = unused_file(Path(f"{'again' if names else 'new'}{SUFFIX}"))
+    repeats = [*found.repeats, str(target)] if names else []
+    news = found.new if names else (str(target),)
     if verb == "check":
         words = [*news, *(word for each in found.base for word in ("--baseline", each))]
     elif len(found.base) == len(news) == 1:
@@ -169,7 +170,7 @@ def commands(
         words += ["--threshold", f"{found.threshold:.9g}"]
     measure = ["import", "RESULT"] if node.tools else ["survey", *_options(node, names)]
     return [
-        shlex.join(["waywiser", *measure, "-o", target]),
+        shlex.join(["waywiser", *measure, "-o", str(target)]),
         shlex.join(["waywiser", verb, *words, *options]),
     ]
 
@@ -191,15 +192,10 @@ def _options(node: Node, names: Sequence[str]) -> list[str]:
     return repeated.options
 
 
-def _unused(stem: str) -> str:
-    """``STEM.wwp``, with a number if there is such a file."""
-    names = (f"{stem}{n or ''}.wwp" for n in itertools.count())
-    return next(name for name in names if not Path(name).exists())
-
-
 def _target(file: Path, repeats: Sequence[str]) -> Path:
     """``NAME-again.wwp`` beside the file; with a number if that is one of ``repeats``."""
-    stem = file.name.removesuffix(".wwp")
+    from waywiser.profile.name import SUFFIX, unused_file
+
     used = {Path(each).resolve() for each in repeats}
-    names = (file.with_name(f"{stem}-again{n or ''}.wwp") for n in range(len(used) + 1))
-    return next(name for name in names if name.resolve() not in used)
+    again = file.with_name(f"{file.name.removesuffix(SUFFIX)}-again{SUFFIX}")
+    return unused_file(again, lambda name: name.resolve() in used)

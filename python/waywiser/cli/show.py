@@ -20,7 +20,6 @@ from waywiser.cli.curve_lines import ANY_FLAG, print_curve_lines
 from waywiser.cli.curve_table import Marks, print_curve
 from waywiser.cli.headline_table import print_headline
 from waywiser.cli.lines import say
-from waywiser.cli.machine_line import machine_line
 from waywiser.cli.matrix import (
     MOST_COLUMNS,
     print_beside,
@@ -31,9 +30,9 @@ from waywiser.cli.matrix import (
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
-from waywiser.cli.program_name import program_name
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
 from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine_line import machine_line
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
@@ -125,8 +124,8 @@ def print_profile(
     file = shlex.quote(found.profile)
     if not everything:
         chosen = "".join(f" --only {shlex.quote(pattern)}" for pattern in only)
-        say(console, f"every size: {program_name()} show {file}{chosen} --all")
-    say(console, f"next: {program_name()} report {file}")
+        say(console, f"every size: waywiser show {file}{chosen} --all")
+    say(console, f"next: waywiser report {file}")
 
 
 def _print_header(console: Console, profile: Profile, found: Overview) -> None:
@@ -143,7 +142,7 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
-            f"go on with: {program_name()} survey --resume -o {shlex.quote(found.profile)}"
+            f"go on with: waywiser survey --resume -o {shlex.quote(found.profile)}"
         )
         say(console, text, style="bold yellow")
     console.print()

@@ -13,10 +13,10 @@ from types import FrameType
 
 import msgspec
 
-from waywiser.cli.machine_line import machine_line
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import say
 from waywiser.cli.unsupported import reasons_of, unsupported_lines
+from waywiser.hardware.machine_line import machine_line
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.machine_line import machine_line
 from waywiser.hardware.peaks import peaks
 from waywiser.hardware.system_files import format_list
 from waywiser.notebook.data_table import DataTable
@@ -95,12 +96,9 @@ class MachineView:
 
     def _lines(self) -> Iterator[str]:
         machine = self.machine
-        driver = f"driver {machine.driver} (CUDA {machine.cuda_driver})" if machine.driver else ""
-        virtual = f"virtual: {machine.virtual}" if machine.virtual else ""
-        first = (machine.hostname, machine.architecture, machine.cpu_model, virtual, driver)
-        yield ", ".join(filter(None, first))
-        if not machine.gpus:
-            yield f"no GPU: {machine.gpu_reason}"
+        yield machine_line(machine)
+        if machine.virtual:
+            yield f"virtual: {machine.virtual}"
         yield from (f"note: {note}" for note in machine.notes)
 
     def _tables(self) -> Iterator[DataTable]:

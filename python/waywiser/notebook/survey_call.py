@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.notebook.profile_view import ProfileView, read_profile
+from waywiser.notebook.python_arguments import python_arguments
 from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
 from waywiser.plan.tally import Tally
 from waywiser.probe.supervisor import Progress
-from waywiser.profile import default_name
+from waywiser.profile.name import default_name, unused_file
 from waywiser.profile.output_path import require_new_output
 from waywiser.records import Visit
 from waywiser.survey_options import SurveyOptions
@@ -61,6 +62,7 @@ class SurveyProgress:
 OnSurveyProgress = Callable[[SurveyProgress], object]
 
 
+@python_arguments()
 def survey_machine(
     given: Mapping[str, Any], progress: OnSurveyProgress | None = None
 ) -> ProfileView:
@@ -184,12 +186,7 @@ def new_cache_file(hostname: str) -> Path:
             where=str(folder),
             remedy="name a file: waywiser.survey(output=...)",
         ) from error
-    first = folder / default_name(hostname)
-    file, number = first, 1
-    while os.path.lexists(file):
-        number += 1
-        file = first.with_stem(f"{first.stem}-{number}")
-    return file
+    return unused_file(folder / default_name(hostname))
 
 
 class _Watcher:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,3 +20,9 @@ def default_name(hostname: str, now: datetime | None = None) -> Path:
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     host = re.sub(r"[^A-Za-z0-9._-]+", "-", hostname).strip("-.") or "host"
     return Path(f"{host}-{moment:%Y%m%dT%H%M%SZ}{SUFFIX}")
+
+
+def unused_file(file: Path, is_used: Callable[[Path], bool] = os.path.lexists) -> Path:
+    """``file`` if nothing has this name, else ``NAME-2.wwp``, ``NAME-3.wwp`` …."""
+    names = (file.with_stem(f"{file.stem}-{n}") for n in itertools.count(2))
+    return next(name for name in itertools.chain((file,), names) if not is_used(name))

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from waywiser import __version__
+from waywiser.hardware.machine_line import machine_line
 from waywiser.report.chapters.curves import curves
 from waywiser.report.chapters.glossary import glossary
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
-from waywiser.report.chapters.method import describe, method
+from waywiser.report.chapters.method import method
 from waywiser.report.chapters.quality import missing, quality
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
@@ -83,7 +84,7 @@ def _about(entry: Entry, named: bool) -> str:
     of_all = f"{measured} measured of " if measured < summary.series else ""
     parts = [
         entry.name if named else "",
-        describe(entry.subject.machine),
+        machine_line(entry.subject.machine, host=False),
         when(entry),
         f"{entry.preset} survey" if entry.preset else "",
         f"{of_all}{count(summary.series, 'series')} of {count(summary.curves, 'curve')}",

@@ -8,7 +8,7 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.analysis.imported import imported_from
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine_line import machine_line
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetCell, SheetRow, Words
@@ -57,22 +57,12 @@ def citation(entry: Entry) -> str:
     if tools:
         tool = f"{', '.join(tools)}, imported by {tool}"
     interval = f"95 % intervals of medians {' and '.join(kinds)}" if kinds else "no intervals"
+    machine = machine_line(entry.subject.machine, host=False)
     return (
-        f"{tool}, {entry.name} ({describe(entry.subject.machine)}), {when(entry) or 'undated'}: "
+        f"{tool}, {entry.name} ({machine}), {when(entry) or 'undated'}: "
         f"{f'{entry.preset} survey, ' if entry.preset else ''}{count(len(known), 'series')} of "
         f"{count(seen.summary.curves, 'curve')}, {span}, n = {samples}, {interval}."
     )
-
-
-def describe(machine: Machine) -> str:
-    """``8 × NVIDIA H200, 2 × Xeon, driver 580.159``."""
-    models: dict[str, int] = {}
-    for name in [gpu.name for gpu in machine.gpus] + [each.model for each in machine.packages]:
-        if name and not name.startswith("unknown"):
-            models[name] = models.get(name, 0) + 1
-    parts = [f"{many} × {name}" for name, many in models.items()]
-    parts += [f"driver {machine.driver}"] if machine.driver else []
-    return ", ".join(parts) or machine.architecture or "unknown machine"
 
 
 def _numbers(entries: Sequence[Entry]) -> Sheet:
@@ -115,7 +105,7 @@ def _environment(entries: Sequence[Entry]) -> Sheet:
 
 def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     machine = entry.subject.machine
-    yield "machine", describe(machine)
+    yield "machine", machine_line(machine, host=False)
     yield "virtual", machine.virtual or "no hypervisor seen"
     for gpu in machine.gpus:
         yield f"gpu:{gpu.index}", ", ".join(filter(None, (gpu.name, gpu.pci, gpu.uuid)))
