@@ -95,7 +95,7 @@ def test_a_loss_in_one_survey_is_suspected_and_the_commands_that_decide_it_work(
     assert run([*slow, "--threshold", "5%", "--only", "H2D"]) == 3
     said = capsys.readouterr().out.splitlines()
     at = said.index("  to decide it, on node0:")
-    assert said[at - 1] == "suspected, since it was not measured again: 1 path"
+    assert said[at - 1] == "suspected, since one new survey alone shows it: 1 path"
     survey, again = (shlex.split(line) for line in said[at + 1 :])
     assert survey == ["waywiser", "survey", "--preset", "check", "--only", nodes.h2d(1),
                       "-o", "again-2.wwp"]  # fmt: skip
@@ -261,6 +261,7 @@ def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
     assert 0 < decision["deviation"] < 0.01 and decision["freedom"] > 5
     assert decision["p_corrected"] < 0.01 and 0 < decision["detectable"] < 0.05
     assert worst["parts"][0]["processes"] == [4, 8]
+    assert all(0 < side["deviation"] < 0.01 for side in worst["parts"][0]["noise"])
     assert worst["parts"][0]["verdict"] == "regression"
     assert document["repeats"] == [files["again"]]
     assert worst["devices"][0]["uuid"].startswith("GPU-node0-")
@@ -297,7 +298,17 @@ def test_junit_is_a_test_case_per_path() -> None:
             assert failure.get("type") == path.verdict
         skip = cases[path.curve].find("skipped")
         if path.verdict == "suspected":
-            assert skip is not None and "; was not measured again" in (skip.get("message") or "")
+            message = (skip.get("message") or "") if skip is not None else ""
+            assert "; one new survey alone shows it" in message
+        if path.parts:
+            figures = "".join(cases[path.curve].itertext())
+            for what in (
+                "standard error",
+                "degrees of freedom",
+                "(corrected ",
+                "processes 4 before",
+            ):
+                assert what in figures
     lost = cases[nodes.h2d(0)].find("failure")
     assert lost is not None
     message = lost.get("message") or ""

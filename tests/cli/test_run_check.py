@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ),
         "again": nodes.node(4, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 2.0)),
         "slower": nodes.node(5, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 1.05)),
+        "noisy": nodes.node(6, gpus=2, blocks=8, between_blocks=0.12),
+        "noisy-too": nodes.node(8, gpus=2, blocks=8, between_blocks=0.12),
     }
     return {
         name: str(nodes.stored(node, folder / f"{name}.wwp", health=readings))
@@ -63,6 +66,39 @@ def test_a_loss_that_was_not_measured_again_is_inconclusive_and_names_the_comman
     assert "to decide it, on node0:\n    waywiser survey --preset check --only" in said
     assert f"waywiser check {files['slower']} --baseline {files['base']} --repeat again" in said
     assert "largest drops:" in said
+
+
+@pytest.mark.parametrize(
+    ("new", "base", "measured", "checked"),
+    [
+        ("same", "noisy", ["baseline.wwp"], ("same", "baseline.wwp")),
+        ("noisy", "base", ["new.wwp"], ("new.wwp", "base")),
+        ("noisy-too", "noisy", ["baseline.wwp", "new.wwp"], ("new.wwp", "baseline.wwp")),
+    ],
+)
+def test_commands_measure_the_side_that_scatters(
+    files: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Output,
+    new: str,
+    base: str,
+    measured: list[str],
+    checked: tuple[str, str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", files[new], "--baseline", files[base]]) == 3
+    said = capsys.readouterr().out.splitlines()
+    at = said.index("  to find smaller losses, on node0:") + 1
+    surveys = [f"    waywiser survey --preset check -o {target}" for target in measured]
+    assert said[at : at + len(surveys)] == surveys
+    now, before = (files.get(name, name) for name in checked)
+    assert said[at + len(surveys)] == f"    waywiser check {now} --baseline {before}"
+    for target in measured:
+        (tmp_path / target).write_bytes(
+            Path(files["base" if target == "baseline.wwp" else "same"]).read_bytes()
+        )
+    assert run(shlex.split(said[at + len(surveys)])[1:]) == 0
 
 
 def test_several_baselines_and_a_missing_one(files: dict[str, str], capsys: Output) -> None:
@@ -127,8 +163,18 @@ def test_metrics_are_what_prometheus_reads(
     assert (labels["counter"], labels["pci"], value) == ("PCIe replays", "0000:01:00.0", 2)
     losses = {labels["path"]: value for labels, value in found["waywiser_path_detectable_loss"]}
     assert 0.01 < losses[nodes.h2d(0)] < 0.05
-    processes = {labels["path"]: value for labels, value in found["waywiser_path_processes"]}
-    assert processes[nodes.h2d(0)] == 8
+    path = ("path", nodes.h2d(0))
+
+    def figure(name: str) -> float:
+        (value,) = [value for labels, value in found[name] if path in labels.items()]
+        return value
+
+    assert figure("waywiser_path_processes") == figure("waywiser_path_baseline_processes") == 8
+    assert 0 < figure("waywiser_path_deviation") < 0.01
+    assert figure("waywiser_path_degrees_of_freedom") > 6
+    assert 0 <= figure("waywiser_path_p_corrected") <= 1
+    for side in ("", "baseline_"):
+        assert 0.0005 < figure(f"waywiser_path_{side}process_deviation") < 0.005
     worse = verdicts(target)["regression"]
     assert nodes.h2d(1) in worse and nodes.h2d(0) not in worse
 

@@ -87,14 +87,20 @@ def test_links_that_a_topology_file_leaves_out_are_unknown() -> None:
     whole = machine("two-socket-4gpu")
     gpus = tuple(Gpu(gpu.index, "", gpu.name, gpu.pci) for gpu in whole.gpus)
     without = tuple(msgspec.structs.replace(gpu, nvlinks=(), peers=()) for gpu in whole.gpus)
-    for shown, lanes, peers in ((gpus, "unknown", "unknown"), (without, "none", "none")):
+    every = tuple(range(len(gpus)))
+    peers = tuple(msgspec.structs.replace(gpu, peers=every) for gpu in gpus)
+    for shown, lanes, between in (
+        (gpus, "unknown", "unknown"),
+        (peers, "unknown", "over an unknown link"),
+        (without, "none", "none"),
+    ):
         console = Console(file=io.StringIO(), width=80)
         print_machine(msgspec.structs.replace(whole, gpus=shown), console)
         assert isinstance(console.file, io.StringIO)
         drawn = console.file.getvalue().splitlines()
         rows = [line.rstrip() for line in drawn if line.startswith("  gpu:")]
         assert len(rows) == 4 and all(row.endswith(lanes) for row in rows)
-        assert f"peer access between all pairs of GPUs: {peers}" in drawn
+        assert f"peer access between all pairs of GPUs: {between}" in drawn
 
 
 def test_json_has_the_machine_and_its_peaks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import nodes
 import pytest
 
 from waywiser.comparison.checkup import Checkup, check_up
+from waywiser.comparison.comparison_text import MEASURE_AGAIN, NEW_BASELINE, label
 from waywiser.comparison.node import LoadedLink, Node
 from waywiser.hardware.machine import Machine
 from waywiser.profile import RunHealth
@@ -97,7 +99,63 @@ def test_a_repeat_that_settles_nothing_is_named() -> None:
     node = surveyed(2, slow=nodes.slow_host_link(4, 1.3), **loud)
     found = checked(node, base, surveyed(3, slow=nodes.slow_host_link(4, 1.1), **loud))
     assert found.status == "inconclusive"
-    assert any("is not confirmed by its 2 new surveys" in line for line in found.undecided)
+    assert any("its 2 new surveys together do not confirm it" in line for line in found.undecided)
+
+
+QUIET, NOISE = 0.002, 0.12
+"""Deviations between processes of a survey that could find 15 %, and of one that could not."""
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "remedy"),
+    [
+        pytest.param(NOISE, QUIET, NEW_BASELINE, id="baseline"),
+        pytest.param(QUIET, NOISE, MEASURE_AGAIN, id="new survey"),
+        pytest.param(NOISE, NOISE, f"{NEW_BASELINE}, then measure again", id="both"),
+    ],
+)
+def test_the_side_that_scatters_is_named_with_the_remedy(
+    before: float, now: float, remedy: str
+) -> None:
+    base, node = surveyed(1, between_blocks=before), surveyed(2, between_blocks=now)
+    found = check_up(node, [base])
+    assert found.status == "inconclusive" and not found.suspects
+    lines = [line for line in found.undecided if line.endswith(f": {remedy}")]
+    assert lines == list(found.undecided)
+    for line in lines:
+        written = re.search(r"deviate by (\S+)% in the baseline and by (\S+)% now", line)
+        assert written is not None
+        for share, true in zip(written.groups(), (before, now), strict=True):
+            assert float(share) / 100 == pytest.approx(true, rel=0.5)
+    noise = found.comparison.undecided[0].parts[-1].noise
+    alone = [side.detectable is not None and side.detectable < 0.15 for side in noise]
+    assert alone == [before == QUIET, now == QUIET]
+
+
+def test_a_baseline_of_one_process_needs_a_new_one() -> None:
+    found = check_up(surveyed(2, gpus=2, between_blocks=0.05), [nodes.node(1, gpus=2)])
+    assert found.status == "inconclusive"
+    reasons = [line for line in found.undecided if "would not be found" in line]
+    assert reasons
+    for line in reasons:
+        assert "one process alone measured it in the baseline" in line
+        assert line.endswith(f": {NEW_BASELINE}")
+
+
+def test_a_loss_below_what_is_detectable_says_so() -> None:
+    slow = nodes.slow_host_link(4, 1.045)
+    base, node = (
+        surveyed(seed, slow=each, between_blocks=0.02)
+        for seed, each in ((1, nodes.slow_host_link(4, 1.0)), (2, slow))
+    )
+    found = checked(node, base)
+    below = [path for path in found.comparison.of("suspected") if path.is_below_detectable]
+    assert below
+    for path in below:
+        assert path.detectable is not None and path.detectable > 1 - path.ratio
+        (line,) = [line for line in found.undecided if line.startswith(label(path))]
+        assert "suspected, since one new survey alone shows it" in line
+        assert f"smaller than the smallest detectable loss, {path.detectable:.1%}: its" in line
 
 
 def test_a_repeat_older_than_the_survey_repeats_nothing() -> None:

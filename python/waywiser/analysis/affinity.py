@@ -16,6 +16,7 @@ from waywiser.analysis.answer import Answer, Finding, ranked
 from waywiser.analysis.curve_pairs import CurveGroup, PairResult, RegimeResult, curve_groups
 from waywiser.analysis.kinds import kind_of, usual
 from waywiser.analysis.pair_answers import (
+    answer_by_kind,
     finding,
     largest,
     not_determined,
@@ -97,18 +98,12 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
                 "remote."
             )
         return f"Not applicable: the system shows {nodes}."
-    differ = [found.label for found in rates if found.verdict == "different"]
-    kinds = f"{count(len(rates), 'kind')} of transfer"
-    if not differ:
-        if unknown := sum(found.verdict != "equivalent" for found in rates):
-            return (
-                f"No effect on bandwidth was found in {kinds}, at the measured sizes; {unknown} "
-                f"of {len(rates)} are not determined."
-            )
-        return (
-            f"No: the node does not change the bandwidth of any of {kinds}, at the measured sizes."
-        )
-    return f"Yes: the node changes the bandwidth of {len(differ)} of {kinds}: {', '.join(differ)}."
+    return answer_by_kind(
+        rates,
+        effect="effect on bandwidth",
+        equal="the node does not change the bandwidth of any of {kinds}",
+        different="the node changes the bandwidth of {kinds}",
+    )
 
 
 def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:

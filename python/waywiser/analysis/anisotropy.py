@@ -15,6 +15,7 @@ from waywiser.analysis.answer import Answer, Finding, ranked
 from waywiser.analysis.curve_pairs import CurveGroup, RegimeResult, curve_groups
 from waywiser.analysis.kinds import Kind, kind_of, usual
 from waywiser.analysis.pair_answers import (
+    answer_by_kind,
     finding,
     largest,
     not_determined,
@@ -22,7 +23,7 @@ from waywiser.analysis.pair_answers import (
     slower_by,
 )
 from waywiser.analysis.subject import MeasuredCurve, Subject
-from waywiser.analysis.texts import of_pairs, percent
+from waywiser.analysis.texts import of_pairs, percent, survey_again
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
 from waywiser.words.number_format import count
@@ -85,18 +86,11 @@ def _summary(rates: Sequence[RegimeResult]) -> str:
             "Not determined: no path between memories was measured in both directions at "
             "large sizes."
         )
-    differ = [found.label for found in rates if found.verdict == "different"]
-    kinds = f"{count(len(rates), 'kind')} of transfer"
-    if not differ:
-        if unknown := sum(found.verdict != "equivalent" for found in rates):
-            return (
-                f"No difference in bandwidth was found in {kinds}, at the measured sizes; "
-                f"{unknown} of {len(rates)} are not determined."
-            )
-        return f"No: both directions of {kinds} have the same bandwidth, at the measured sizes."
-    return (
-        f"Yes: one direction is more than {THRESHOLD:.0%} faster for {len(differ)} of {kinds}: "
-        f"{', '.join(differ)}."
+    return answer_by_kind(
+        rates,
+        effect="difference in bandwidth",
+        equal="both directions of {kinds} have the same bandwidth",
+        different=f"one direction is more than {THRESHOLD:.0%} faster for {{kinds}}",
     )
 
 
@@ -163,7 +157,7 @@ def _of_few(subject: Subject, result: RegimeResult) -> Finding:
         f"{{slow}} takes {{effect}} longer than the opposite direction{{sizes}}; of "
         f"{count(len(result.pairs), 'pair')} that should be equivalent {len(result.differing)} "
         f"differ, {even} do not",
-        "measure again alone: waywiser survey --preset full --only '{slow}' --only '{fast}'",
+        f"measure again alone: {survey_again('{slow}', '{fast}')}",
         what=RATIO,
         severity="warning" if 2 * even > len(result.pairs) else "info",
         pairs=result.differing,

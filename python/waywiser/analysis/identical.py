@@ -37,6 +37,7 @@ from waywiser.analysis.texts import (
     percent,
     size_ranges,
     span,
+    survey_again,
     undecided,
 )
 from waywiser.severity import Severity
@@ -283,7 +284,7 @@ def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult])
             if link.is_hardware
             else "measure again: "
         )
-        + "waywiser survey --preset full --only '{slow}' --only '{fast}'",
+        + survey_again("{slow}", "{fast}"),
         severity=severity if link.is_hardware else "info",
         devices=map(subject.device, link.places),
         shown=_exhibits(members),

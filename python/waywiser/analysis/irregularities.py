@@ -21,7 +21,7 @@ from waywiser.analysis.answer import (
 )
 from waywiser.analysis.methods import representative
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
-from waywiser.analysis.texts import amount, span
+from waywiser.analysis.texts import ONE_BLOCK, amount, span, survey_again
 from waywiser.series.wrong_bounds import GPU_CACHE
 from waywiser.stats.irregular import (
     LEAST_DEPTH,
@@ -178,7 +178,7 @@ def _statement(found: CurveIrregularity) -> str:
     if found.cache:
         text += f": these sizes do not fit into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
-        text += "; seen in a single block only"
+        text += f"; {ONE_BLOCK}"
     return text
 
 
@@ -190,16 +190,14 @@ def _remedy(found: CurveIrregularity) -> str:
     way = found.curve.text
     # a drop lasts to the end of the curve, and its edge is what is looked at
     high = what.low if what.kind == "drop" else what.high
-    around = f"waywiser survey --sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
-    if what.kind == "drop":
-        return (
-            f"move such sizes in pieces of {format_bytes(what.reference)}, or by another way "
-            f"(see the crossovers); measure more sizes: {around} --only '{way}'"
-        )
-    return (
-        f"avoid {_sizes(what)} on this path: {_instead(found)}; measure more sizes: {around} "
-        f"--only '{way}'"
+    around = f"--sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
+    instead = (
+        f"move such sizes in pieces of {format_bytes(what.reference)}, or by another way (see the "
+        "crossovers)"
+        if what.kind == "drop"
+        else f"avoid {_sizes(what)} on this path: {_instead(found)}"
     )
+    return f"{instead}; measure more sizes: waywiser survey {around} --only '{way}'"
 
 
 def _instead(found: CurveIrregularity) -> str:
@@ -243,7 +241,7 @@ def _summary(found: Sequence[CurveIrregularity], tested: int) -> str:
     dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
     text = f"{unexplained or 'No'} {dips} in {count(tested, 'curve')}"
     if single := len(found) - unexplained - by_cache:
-        text += f"; {single} more seen in a single block only"
+        text += f"; {single} more {ONE_BLOCK}"
     if by_cache:
         text += f"; a cache explains {by_cache}"
     return f"{text}."
@@ -286,7 +284,7 @@ def _unanswered(
         if not each.corroborated and not each.cache:
             yield (
                 f"whether {each.curve.name} is slower at {_sizes(each.what)}: one block shows it; "
-                f"measure it again: waywiser survey --preset full --only '{each.curve.text}'"
+                f"measure it again: {survey_again(each.curve.text)}"
             )
     few = len(curves) - len(tested)
     if few:

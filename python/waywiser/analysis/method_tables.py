@@ -11,7 +11,7 @@ from waywiser.analysis.duels import margins_text, timed_of
 from waywiser.analysis.fitted import seconds_at
 from waywiser.analysis.methods import PlaceGroup, method_text
 from waywiser.analysis.subject import MeasuredCurve, Subject
-from waywiser.analysis.texts import span
+from waywiser.analysis.texts import FROM_CALL, span
 from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
@@ -31,10 +31,10 @@ def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ..
         ("places", "sizes", "method", "bandwidth or time", "second fastest", "takes longer by"),
         (row for group in found for row in _rows_of_group(group, traits)),
         "The fewest changes of method with which no size takes more than "
-        f"{TOLERANCE:.0%} longer than with the fastest measured method. Times are from call to "
-        "completion. Skipped sizes are interpolated. Write-combined memory, which CPUs read "
-        "slowly, is not shown if pinned memory was measured too. The second fastest is another "
-        "method at the same sizes, with its smallest and its largest difference.",
+        f"{TOLERANCE:.0%} longer than with the fastest measured method. {FROM_CALL} Skipped "
+        "sizes are interpolated. Write-combined memory, which CPUs read slowly, is "
+        "not shown if pinned memory was measured too. The second fastest is another method at "
+        "the same sizes, with its smallest and its largest difference.",
     )
 
 
@@ -146,8 +146,8 @@ def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
         "Lists and boxes: the fastest method by size of pieces",
         ("memories", "layout", "bytes", *map(format_bytes, runs)),
         (_row_of_layout(each, runs) for each in lists),
-        "Columns: the size of the pieces of a list, or of the rows of a box. Times are from call "
-        "to completion. In brackets: by how much longer the second fastest takes; ? if the "
+        "Columns: the size of the pieces of a list, or of the rows of a box. "
+        f"{FROM_CALL} In brackets: by how much longer the second fastest takes; ? if the "
         "intervals of the two overlap.",
     )
 

@@ -20,6 +20,7 @@ from waywiser.severity import Severity
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import Interval
 from waywiser.words import Place, format_bytes
+from waywiser.words.number_format import count
 
 MARKS: dict[Verdict, Mark] = {
     "different": "yes", "equivalent": "no", "no change found": "unclear",
@@ -50,6 +51,26 @@ def signed(decision: Decision) -> str:
 def largest(found: Iterable[RegimeResult]) -> RegimeResult:
     """The result with the largest effect."""
     return max(found, key=lambda each: slower_by(each.evidence[0])[0])
+
+
+def answer_by_kind(
+    rates: Sequence[RegimeResult], *, effect: str, equal: str, different: str
+) -> str:
+    """The answer to a question about pairs of curves: whether any kind of transfer differs.
+    ``equal`` and ``different`` are the answers, {kinds} stands for the number of kinds; ``effect``
+    is what was not found if neither is shown."""
+    kinds = f"{count(len(rates), 'kind')} of transfer"
+    differ = [each.label for each in rates if each.verdict == "different"]
+    if differ:
+        some = different.format(kinds=f"{len(differ)} of {kinds}")
+        return f"Yes: {some}: {', '.join(differ)}."
+    unknown = sum(each.verdict != "equivalent" for each in rates)
+    if not unknown:
+        return f"No: {equal.format(kinds=kinds)}, at the measured sizes."
+    return (
+        f"No {effect} was found in {kinds}, at the measured sizes; {unknown} of {len(rates)} are "
+        "not determined."
+    )
 
 
 def finding(

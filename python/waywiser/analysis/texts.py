@@ -19,6 +19,17 @@ EQUIVALENT_WITHIN = f"more than {THRESHOLD:.0%}, no: equivalent within it, {NOT_
 """What the marks of a table mean, after the words for a tick."""
 
 
+FROM_CALL = "Times are from call to completion."
+"""Which time of a transfer the tables of methods show."""
+
+ONE_BLOCK = "seen in a single block only"
+
+
+def survey_again(*curves: str) -> str:
+    """The command that measures curves again, alone and thoroughly."""
+    return " ".join(["waywiser survey --preset full", *(f"--only '{curve}'" for curve in curves)])
+
+
 def amount(share: float, digits: int = 0) -> str:
     """``17%``; ``402 ×`` the value if percents would have many digits."""
     return f"{share:.{digits}%}" if share < MANY_TIMES else f"{share:.0f} ×"

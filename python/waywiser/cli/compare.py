@@ -150,24 +150,16 @@ def print_comparison(
     """Prints the answer, the notes, and the paths that changed; ``everything``: all paths."""
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
-    from waywiser.comparison.comparison_text import changed_alone, headline_lines, summary
-    from waywiser.words.number_format import count
+    from waywiser.comparison.comparison_text import answer_lines, note_lines, suspected_lines
 
     console = console or plain_console()
-    if found.another_machine:
-        say(console, f"another machine: {found.another_machine}", "bold")
-    say(console, summary(found), "bold")
-    for line in headline_lines(found):
+    for line in answer_lines(found):
+        say(console, line, "" if line.startswith(" ") else "bold")
+    for line in note_lines(found, "" if everything else "; --all lists them"):
         say(console, line)
-    for note in found.notes:
-        say(console, f"note: {note}")
-    if alone := changed_alone(found):
-        say(console, f"note: {alone}{'' if everything else '; --all lists them'}")
     print_paths(console, found, everything)
-    unconfirmed = dict.fromkeys(path.unconfirmed for path in found.of("suspected"))
-    for reason in unconfirmed:
-        paths = sum(path.unconfirmed == reason for path in found.of("suspected"))
-        say(console, f"suspected, since it {reason}: {count(paths, 'path')}")
+    for line in suspected_lines(found):
+        say(console, line)
 
 
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Container
 from xml.etree import ElementTree
 
-from waywiser.comparison.path_change import PathChange, PathVerdict, ProfileComparison
+from waywiser.comparison.comparison_text import detectable_text, why_suspected
+from waywiser.comparison.path_change import REGIMES, PathChange, PathVerdict, ProfileComparison
+from waywiser.stats.decision import Decision
 
 SUITES = "waywiser compare"
 """The name of the test suites: a mark in every file, so that it may be replaced by the next."""
@@ -38,9 +40,11 @@ def junit(comparison: ProfileComparison, failing: Container[PathVerdict]) -> byt
             ElementTree.SubElement(case, "failure", about).text = _legal(_detail(path))
         elif path.verdict in ("suspected", "missing", "skipped", "new"):
             skipped += 1
-            ElementTree.SubElement(case, "skipped", {"message": said})
+            about = {"message": said}
+            ElementTree.SubElement(case, "skipped", about).text = _legal(_detail(path))
         else:
-            ElementTree.SubElement(case, "system-out").text = said
+            output = "\n".join(filter(None, (said, _detail(path))))
+            ElementTree.SubElement(case, "system-out").text = _legal(output)
     numbers = {"tests": len(comparison.paths), "failures": failures, "skipped": skipped}
     for element in (root, suite):
         for name, number in {**numbers, "errors": 0}.items():
@@ -59,21 +63,33 @@ def sentence(path: PathChange) -> str:
     text = f"{path.verdict}: {evidence.what} {decision.ratio:.4g} of before"
     if decision.interval is not None:
         text += f" ({decision.interval.low:.4g} to {decision.interval.high:.4g})"
-    if decision.detectable is not None:
-        text += f"; losses are detectable from {decision.detectable:.1%} on"
-    return "; ".join(filter(None, (text, path.why, path.unconfirmed)))
+    text = f"{text}; {detectable_text(decision.detectable)}"
+    return "; ".join(filter(None, (text, path.why, why_suspected(path))))
 
 
 def _detail(path: PathChange) -> str:
+    """The figures of all decisions, one line for each part and for each of its sizes."""
     lines = [f"on {device}" for device in path.devices]
     for part in path.parts:
+        if part.sizes[1:]:
+            lines.append(f"{REGIMES[part.regime]}: {_figures(part.decision, part.processes)}")
         for size in part.sizes:
-            lines.append(
-                f"{size.series}: {size.decision.verdict}, {size.seconds_before:.6g} s before "
-                f"({size.processes[0]} processes), {size.seconds_now:.6g} s now "
-                f"({size.processes[1]} processes)"
-            )
+            seconds = f"{size.seconds_before:.6g} s before, {size.seconds_now:.6g} s now"
+            lines.append(f"{size.series}: {seconds}; {_figures(size.decision, size.processes)}")
     return "\n".join(lines)
+
+
+def _figures(decision: Decision, processes: tuple[int, int]) -> str:
+    """``different, ratio 0.95, standard error 0.0012, 14 degrees of freedom, p 1e-08 (corrected
+    2e-07), processes 8 before and 8 now``."""
+    p = ""
+    if decision.p is not None and decision.p_corrected is not None:
+        p = f"p {decision.p:.2g} (corrected {decision.p_corrected:.2g}), "
+    return (
+        f"{decision.verdict}, ratio {decision.ratio:.4g}, standard error {decision.deviation:.2g}, "
+        f"{decision.freedom:.3g} degrees of freedom, {p}"
+        f"processes {processes[0]} before and {processes[1]} now"
+    )
 
 
 def _legal(text: str) -> str:

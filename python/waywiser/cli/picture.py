@@ -206,7 +206,7 @@ def _peer_lines(gpus: tuple[Gpu, ...]) -> Iterator[str]:
     marks = {gpu.index: [_mark(gpu, other) for other in gpus] for gpu in gpus}
     kinds = {mark for row in marks.values() for mark in row} - {"·"}
     absent = "none" if all(gpu.links_known for gpu in gpus) else "unknown"
-    legend = {"N": "over NVLink", "P": "over PCIe", "-": absent}
+    legend = {"N": "over NVLink", "P": "over PCIe", "?": "over an unknown link", "-": absent}
     if len(kinds) == 1:
         yield f"peer access between all pairs of GPUs: {legend[kinds.pop()]}"
         return
@@ -225,7 +225,9 @@ def _mark(gpu: Gpu, other: Gpu) -> str:
         return "-"
     ends = {link.to for link in gpu.nvlinks}
     switched = "switch" in ends and any(link.to == "switch" for link in other.nvlinks)
-    return "N" if f"gpu:{other.index}" in ends or switched else "P"
+    if f"gpu:{other.index}" in ends or switched:
+        return "N"
+    return "P" if gpu.links_known and other.links_known else "?"
 
 
 def _modes(gpu: Gpu) -> str:

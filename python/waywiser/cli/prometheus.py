@@ -6,13 +6,14 @@ Names and labels are stable. A path's labels are its curve's text and its size; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 
 from waywiser.comparison.checkup import Checkup
 from waywiser.comparison.errors_counted import readings
 from waywiser.comparison.node import Node
+from waywiser.stats.decision import Decision
 from waywiser.visible import visible
 
 STATUS = "waywiser_check_status"
@@ -46,8 +47,24 @@ def exposition(checkup: Checkup, node: Node) -> str:
         ("waywiser_path_detectable_loss", "gauge",
          "Smallest relative loss of bandwidth that would have been found.",
          list(_detectable(checkup, host))),
+        ("waywiser_path_deviation", "gauge",
+         "Standard error of the logarithm of the ratio; a lower limit without replicates.",
+         list(_figures(checkup, host, lambda decision: decision.deviation))),
+        ("waywiser_path_degrees_of_freedom", "gauge", "Degrees of freedom of the deviation.",
+         list(_figures(checkup, host, lambda decision: decision.freedom))),
+        ("waywiser_path_p_corrected", "gauge",
+         "Chance of such a ratio without a change, among all that was tested.",
+         list(_figures(checkup, host, lambda decision: decision.p_corrected))),
         ("waywiser_path_processes", "gauge", "Processes that measured the path now.",
-         list(_processes(checkup, host))),
+         list(_processes(checkup, host, 1))),
+        ("waywiser_path_baseline_processes", "gauge",
+         "Processes that measured the path in the baseline.",
+         list(_processes(checkup, host, 0))),
+        ("waywiser_path_process_deviation", "gauge", "Relative deviation between processes, now.",
+         list(_noise(checkup, host, 1))),
+        ("waywiser_path_baseline_process_deviation", "gauge",
+         "Relative deviation between processes, in the baseline.",
+         list(_noise(checkup, host, 0))),
         ("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
          list(_verdicts(checkup, host))),
         ("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
@@ -99,10 +116,26 @@ def _detectable(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
             yield {**host, "path": path.curve}, path.detectable
 
 
-def _processes(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+def _figures(
+    checkup: Checkup, host: Mapping[str, str], figure: Callable[[Decision], float | None]
+) -> Iterator[_Sample]:
+    """A figure of the decision that the path's verdict is about."""
     for path in checkup.comparison.paths:
-        if path.parts:
-            yield {**host, "path": path.curve}, float(path.parts[-1].processes[1])
+        value = figure(path.evidence.decision) if path.evidence else None
+        if value is not None:
+            yield {**host, "path": path.curve}, value
+
+
+def _processes(checkup: Checkup, host: Mapping[str, str], side: int) -> Iterator[_Sample]:
+    for path in checkup.comparison.measured:
+        yield {**host, "path": path.curve}, float(path.parts[-1].processes[side])
+
+
+def _noise(checkup: Checkup, host: Mapping[str, str], side: int) -> Iterator[_Sample]:
+    for path in checkup.comparison.measured:
+        deviation = path.parts[-1].noise[side].deviation
+        if deviation is not None:
+            yield {**host, "path": path.curve}, deviation
 
 
 def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:

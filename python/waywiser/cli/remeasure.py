@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,43 +136,82 @@ def print_commands(
     console: Console, node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
 ) -> None:
     """Prints what measures on the node what ``found`` leaves undecided, and then ``verb`` as it was
-    called, with the repeat. Commands are not folded, so that they work when copied."""
+    called. Commands are not folded, so that they work when copied."""
     from rich.text import Text
 
     from waywiser.cli.lines import say
 
     measured = f" measure again with {', '.join(node.tools)}, then:" if node.tools else ""
-    say(console, f"to decide it, on {node.name}:{measured}", indent=2)
-    for command in commands(node, found, verb, options):
-        console.print(Text(f"    {as_called(command)}"), soft_wrap=True)
+    for purpose, lines in commands(node, found, verb, options):
+        say(console, f"to {purpose}, on {node.name}:{measured}", indent=2)
+        for line in lines:
+            console.print(Text(f"    {as_called(line)}"), soft_wrap=True)
 
 
 def commands(
     node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
-) -> list[str]:
-    """The two commands of `print_commands`: the suspected paths are measured again, or all headline
-    paths if none is suspected."""
+) -> Iterator[tuple[str, list[str]]]:
+    """Yields the commands of `print_commands` with their purpose.
+
+    Suspected paths are measured again. If a check could miss too much, the side that scatters is
+    measured again: the baseline, the new survey, or both. If there is nothing of these to decide,
+    the new survey is continued, or made again.
+    """
+    names = [path.name for path in found.of("suspected")]
+    if names:
+        target = _unused("again")
+        again = _verb(found, verb, options, repeats=(*found.repeats, target))
+        yield "decide it", [_measure(node, names, target), again]
+    hidden = found.undecided if verb == "check" else ()
+    if names and not hidden:
+        return
+    if node.unfinished and not hidden:
+        resume = shlex.join(["waywiser", "survey", "--resume", "-o", node.called])
+        yield "decide it", [resume, _verb(found, verb, options)]
+        return
+    sides = [found.noisy_sides(path) for path in hidden] or [(False, True)]
+    before, now = (any(noisy) for noisy in zip(*sides, strict=True))
+    base = (_unused("baseline"),) if before else ()
+    new = (_unused("new"),) if now else ()
+    measured = [_measure(node, (), target) for target in (*base, *new)]
+    purpose = "find smaller losses" if hidden else "decide it"
+    yield purpose, [*measured, _verb(found, verb, options, base, new)]
+
+
+def _unused(name: str) -> str:
     from waywiser.profile.name import SUFFIX, unused_file
+
+    return str(unused_file(Path(f"{name}{SUFFIX}")))
+
+
+def _verb(
+    found: ProfileComparison,
+    verb: str,
+    options: Sequence[str],
+    base: Sequence[str] = (),
+    new: Sequence[str] = (),
+    repeats: Sequence[str] = (),
+) -> str:
+    """``verb`` as it was called, but for the files that are given."""
     from waywiser.stats.decision import THRESHOLD
 
-    names = [path.name for path in found.of("suspected")]
-    target = unused_file(Path(f"{'again' if names else 'new'}{SUFFIX}"))
-    repeats = [*found.repeats, str(target)] if names else []
-    news = found.new if names else (str(target),)
+    base, new = base or found.base, new or found.new
     if verb == "check":
-        words = [*news, *(word for each in found.base for word in ("--baseline", each))]
-    elif len(found.base) == len(news) == 1:
-        words = [*found.base, *news]
+        words = [*new, *(word for each in base for word in ("--baseline", each))]
+    elif len(base) == len(new) == 1:
+        words = [*base, *new]
     else:
-        words = [*found.base, "--", *news]
+        words = [*base, "--", *new]
     words += [word for each in repeats for word in ("--repeat", each)]
     if found.threshold != THRESHOLD:
         words += ["--threshold", f"{found.threshold:.9g}"]
-    measure = ["import", "RESULT"] if node.tools else ["survey", *_options(node, names)]
-    return [
-        shlex.join(["waywiser", *measure, "-o", str(target)]),
-        shlex.join(["waywiser", verb, *words, *options]),
-    ]
+    return shlex.join(["waywiser", verb, *words, *options])
+
+
+def _measure(node: Node, names: Sequence[str], target: str) -> str:
+    """The command that measures the paths ``names``, or all headline paths, into ``target``."""
+    words = ["import", "RESULT"] if node.tools else ["survey", *_options(node, names)]
+    return shlex.join(["waywiser", *words, "-o", target])
 
 
 def _options(node: Node, names: Sequence[str]) -> list[str]:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.comparison_text import (
+    GONE,
+    ONLY_IN_BASE,
+    REMEDIES,
+    could_miss,
+    label,
+    ran_below,
+    slower,
+    suspicion,
+)
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.matching import match, without_copies
 from waywiser.comparison.node import LoadedLink, Node, device_of
-from waywiser.comparison.path_change import (
-    PathChange,
-    ProfileComparison,
-    label,
-    slower,
-)
+from waywiser.comparison.path_change import PathChange, ProfileComparison
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
+from waywiser.words.number_format import count
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -122,7 +128,7 @@ def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
         now = node.links.get(gpu.index, LoadedLink())
         is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
         if below and (is_slower or not was):
-            yield f"{device_of(gpu)} ran at {below} under load"
+            yield ran_below(str(device_of(gpu)), below)
 
 
 def _missing(comparison: ProfileComparison) -> Iterator[str]:
@@ -134,31 +140,20 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
 
 
 def _undecided(comparison: ProfileComparison) -> Iterator[str]:
-    suspects = comparison.of("suspected")
-    yield from (f"{slower(path)}, and {path.unconfirmed}" for path in suspects)
-    named = {path.curve for path in suspects}
-    hidden = [path for path in comparison.undecided if path.curve not in named]
-    if hidden:
-        more = f"; the same for {len(hidden) - 1} more headline paths" if hidden[1:] else ""
-        yield (
-            f"{_could_hide(hidden[0])}{more} (a check has to find {comparison.most_hidden:.0%}): "
-            "measure again while nothing else uses the machine"
-        )
-
-
-def _could_hide(path: PathChange) -> str:
-    could = (
-        f"a loss of up to {path.detectable:.0%} would not be found"
-        if path.detectable is not None
-        else "it was measured by one process before and now, and its noise is not known"
-    )
-    return f"{label(path)}: {could}"
+    yield from map(suspicion, comparison.of("suspected"))
+    causes: dict[tuple[bool, bool], list[PathChange]] = {}
+    for path in comparison.undecided:
+        causes.setdefault(comparison.noisy_sides(path), []).append(path)
+    for cause, paths in causes.items():
+        more = f"; the same for {count(len(paths) - 1, 'more headline path')}" if paths[1:] else ""
+        needed = f" (a check has to find {comparison.most_hidden:.0%})"
+        yield f"{could_miss(paths[0], needed)}{more}: {REMEDIES[cause]}"
 
 
 def _hiding(comparison: ProfileComparison) -> Iterator[str]:
     """Says what the paths could hide that leave no check inconclusive."""
-    named = {path.curve for path in (*comparison.of("suspected"), *comparison.undecided)}
-    yield from (_could_hide(path) for path in comparison.hiding if path.curve not in named)
+    named = {path.curve for path in comparison.undecided}
+    yield from (could_miss(path) for path in comparison.hiding if path.curve not in named)
 
 
 def _uncompared(

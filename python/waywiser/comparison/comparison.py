@@ -11,6 +11,14 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
+from waywiser.comparison.comparison_text import (
+    GONE,
+    ONLY_IN_BASE,
+    is_copy,
+    label,
+    no_repetition,
+    slower,
+)
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
 from waywiser.comparison.matching import Matched, match, without_copies
 from waywiser.comparison.node import Devices, Node, device_of, devices_on, gpus_of
@@ -18,13 +26,13 @@ from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
     REGIMES,
     WORST_FIRST,
+    Noises,
     PartChange,
     PathChange,
     PathVerdict,
     ProfileComparison,
+    SideNoise,
     SizeChange,
-    label,
-    slower,
     verdict_of,
     worst_first,
 )
@@ -34,17 +42,23 @@ from waywiser.plan.headline import Group, headline
 from waywiser.plan.name import name_of
 from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary
-from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
-from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
+from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide, detectable
+from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
+    SURVEYS_FOR_VARIANCE,
+    Noise,
+    Surveys,
+    Variance,
+    of_difference,
+)
 from waywiser.words import Workload
 from waywiser.words.sizes_in_text import size_of
 
 SCHEMA = 2
 """The schema of the JSON form."""
 
-GONE = "is gone"
-ONLY_IN_BASE = "is only in the machine of the base"
-"""What is said of a GPU that the new files lack: of the same machine, and of another one."""
+SIDES = 2
+"""Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
 
 
 def compare(
@@ -105,7 +119,7 @@ def compare(
             *differences(base, new),
             *of_gpus(old, now, gone_text),
             *_missing_devices(base, new, paths),
-            *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
+            *(f"{is_copy(copy, of)}, and counts once" for copy, of in (*copies, *more)),
             *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
             *_disputed(paths, {path.curve for path in refuted}),
             *rejected,
@@ -123,17 +137,18 @@ def _usable(
 ) -> tuple[list[Node], list[str]]:
     """The repeats that are further surveys of the new machine, and a note on each other one."""
     usable, copies = without_copies(repeats)
-    notes = [f"{copy} is a copy of {of}, and is not a repetition" for copy, of in copies]
+    notes = [no_repetition(is_copy(copy, of)) for copy, of in copies]
     for repeat in list(usable):
         same = next((each for each in (*base, *new) if without_copies((each, repeat))[1]), None)
         if same is not None:
-            notes.append(f"{repeat.called} is the survey {same.called}, and is not a repetition")
+            fact = f"is the survey {same.called}"
         elif not any(is_same_machine(each, repeat) for each in new):
-            notes.append(f"{repeat.called} is of another machine, and is not a repetition")
+            fact = "is of another machine"
         elif repeat.created < min(each.created for each in new):
-            notes.append(f"{repeat.called} is older than the new survey, and is not a repetition")
+            fact = "is older than the new survey"
         else:
             continue
+        notes.append(no_repetition(f"{repeat.called} {fact}"))
         usable.remove(repeat)
     return usable, notes
 
@@ -241,13 +256,14 @@ def _compared(
         if len(part.sizes) > 1:
             effects += [_effect(size.sides, noise.size, False) for size in part.sizes]
     decisions = iter(decide(effects, threshold))
+    of_sides = zip(*(_side_noises(parts, side, threshold) for side in range(SIDES)), strict=True)
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
-    for part, noise in zip(parts, noises, strict=True):
+    for part, noise, alone in zip(parts, noises, of_sides, strict=True):
         whole_part = next(decisions)
         sizes = [next(decisions) for _ in part.sizes] if len(part.sizes) > 1 else [whole_part]
         workloads[part.curve] = part.sizes[-1].workload
-        change = _part_change(part, whole_part, sizes, noise, threshold)
+        change = _part_change(part, whole_part, sizes, noise, alone, threshold)
         curves.setdefault(part.curve, []).append(change)
     for curve, found in curves.items():
         found.sort(key=lambda part: part.sizes[-1].bytes)
@@ -259,9 +275,21 @@ def _compared(
         )
 
 
-def _effect(sides: tuple[Surveys, Surveys], noise: Noise, is_headline: bool) -> Effect:
+def _effect(sides: Sequence[Surveys], noise: Noise, is_headline: bool) -> Effect:
     before, after = sides
     return Effect(after.mean - before.mean, of_difference(before, after, noise), is_headline)
+
+
+def _side_noises(parts: Sequence[Part], side: int, threshold: float) -> Iterator[SideNoise]:
+    """The noise of before (0) or of now (1) alone, of each part."""
+    alone = [part.on_side(side) for part in parts]
+    for part, noise in zip(alone, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
+        process, (own,) = noise.whole.process, part.sides
+        once = of_difference(own, own, noise.whole)
+        both = Variance(once.value, SIDES * once.freedom)
+        yield SideNoise(
+            process.deviation if process.freedom > 0 else None, detectable(both, threshold)
+        )
 
 
 def _part_change(
@@ -269,6 +297,7 @@ def _part_change(
     whole: Decision,
     decisions: Sequence[Decision],
     noise: PartNoise,
+    alone: Noises,
     threshold: float,
 ) -> PartChange:
     before, after = part.sides
@@ -293,6 +322,7 @@ def _part_change(
         part.regime,
         (before.processes, after.processes),
         (len(before.replicates), len(after.replicates)),
+        alone,
         whole,
         verdict_of(whole, part.sides, threshold, is_variance_known=known),
         tuple(sizes),

@@ -1,12 +1,124 @@
-"""A comparison in a few lines of text, as the terminal and notebooks show it."""
+"""The wording of comparisons, checks and fleets: each sentence is made here, once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from waywiser.comparison.path_change import ProfileComparison
+from waywiser.comparison.path_change import Noises, PathChange, ProfileComparison
 from waywiser.plan.headline import in_order
 from waywiser.words.number_format import count
+
+GONE = "is gone"
+ONLY_IN_BASE = "is only in the machine of the base"
+"""What is said of a GPU that the new files lack: of the same machine, and of another one."""
+
+NEW_BASELINE = "make a new baseline while the machine is healthy and nothing else uses it"
+MEASURE_AGAIN = "measure again while nothing else uses the machine"
+REMEDIES: Mapping[tuple[bool, bool], str] = {
+    (True, False): NEW_BASELINE,
+    (False, True): MEASURE_AGAIN,
+    (True, True): f"{NEW_BASELINE}, then measure again",
+}
+"""What to do, by `ProfileComparison.noisy_sides`."""
+
+
+def label(path: PathChange) -> str:
+    """The group of a headline path, if its name does not start with it, and the name."""
+    named = path.headline and not path.name.startswith(path.headline)
+    return f"{path.headline} {path.name}" if named else path.name
+
+
+def slower(path: PathChange) -> str:
+    """``H2D pinned… -> device… is 5.1% slower (bandwidth)``."""
+    return f"{label(path)} is {1 - path.ratio:.1%} slower ({path.why})"
+
+
+def suspicion(path: PathChange) -> str:
+    """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it (detectable
+    from 3.1%)``; of a loss below what is detectable, that it is and how the processes scatter."""
+    text = f"{slower(path)}: suspected, since {why_suspected(path)}"
+    evidence = path.evidence
+    if evidence is None or not path.is_below_detectable:
+        return f"{text} ({detectable_text(evidence.decision.detectable if evidence else None)})"
+    scatter = f": {scatter_text(evidence.noise)}" if evidence.noise else ""
+    smallest = f"{evidence.decision.detectable:.1%}"
+    return f"{text}, and the loss is smaller than the smallest detectable loss, {smallest}{scatter}"
+
+
+def why_suspected(path: PathChange) -> str:
+    """Why a loss is suspected and no regression, as a clause; empty for another verdict."""
+    evidence = path.evidence
+    if path.verdict != "suspected" or evidence is None:
+        return ""
+    if evidence.decision.p is None:
+        return "no survey measured it in two processes"
+    _, surveys = evidence.surveys
+    if surveys == 1:
+        return "one new survey alone shows it"
+    return f"its {surveys} new surveys together do not confirm it"
+
+
+def suspected_lines(found: ProfileComparison) -> Iterator[str]:
+    """One line for each reason of a suspicion, with how many paths have it."""
+    reasons: dict[str, list[PathChange]] = {}
+    for path in found.of("suspected"):
+        reasons.setdefault(why_suspected(path), []).append(path)
+    for reason, paths in reasons.items():
+        below = sum(path.is_below_detectable for path in paths)
+        smaller = f"; smaller than the smallest detectable loss: {below}" if below else ""
+        yield f"suspected, since {reason}: {count(len(paths), 'path')}{smaller}"
+
+
+def could_miss(path: PathChange, needed: str = "") -> str:
+    """How large a loss of the path could have been missed, and how its processes scatter;
+    ``needed`` says how small a loss has to be found."""
+    if path.detectable is None:
+        return (
+            f"{label(path)}: it was measured by one process before and now, and its noise is not "
+            f"known{needed}"
+        )
+    could = f"a loss of up to {path.detectable:.0%} would not be found{needed}"
+    return f"{label(path)}: {could}: {scatter_text(path.parts[-1].noise)}"
+
+
+def scatter_text(noise: Noises) -> str:
+    """``its processes deviate by 9.1% in the baseline and by 1.3% now``."""
+    before, now = (side.deviation for side in noise)
+    if before is None or now is None:
+        return f"one process alone measured it {'in the baseline' if before is None else 'now'}"
+    return f"its processes deviate by {before:.1%} in the baseline and by {now:.1%} now"
+
+
+def ran_below(device: str, below: str) -> str:
+    """What is said of a link that ran ``below`` its best, as `LoadedLink.below` writes it."""
+    return f"{device} ran at {below} under load"
+
+
+def unfinished(file: str) -> str:
+    return f"{file} is unfinished: its survey still runs, or was stopped"
+
+
+def is_copy(copy: str, of: str) -> str:
+    return f"{copy} is a copy of {of}"
+
+
+def no_repetition(fact: str) -> str:
+    return f"{fact}, and is not a repetition"
+
+
+def answer_lines(found: ProfileComparison) -> Iterator[str]:
+    """The answer; then, indented, the headline paths and what could be missed on them."""
+    if found.another_machine:
+        yield f"another machine: {found.another_machine}"
+    yield summary(found)
+    yield from headline_lines(found)
+
+
+def note_lines(found: ProfileComparison, more: str = "") -> Iterator[str]:
+    """The notes; ``more`` says where the paths are that changed by their own interval alone."""
+    yield from (f"note: {note}" for note in found.notes)
+    if alone := changed_alone(found):
+        yield f"note: {alone}{more}"
 
 
 def summary(found: ProfileComparison) -> str:

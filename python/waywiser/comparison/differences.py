@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from waywiser.comparison.comparison_text import unfinished
 from waywiser.comparison.hardware import gpus_of_class
 from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import Node, device_of
@@ -48,10 +49,8 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     yield from _changed("another plan: ", base, new, _plan)
     for node in (*base, *new):
         if node.unfinished:
-            yield (
-                f"{node.called} is unfinished: its survey still runs, or was stopped; "
-                f"continue it with waywiser survey --resume -o {node.called}"
-            )
+            command = f"waywiser survey --resume -o {node.called}"
+            yield f"{unfinished(node.called)}; continue it with {command}"
     for node in new:
         for old in base:
             if without_copies((old, node))[1]:

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from waywiser.analysis.answer import Device
+from waywiser.comparison.comparison_text import ran_below, unfinished
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.comparison.matching import Matched, without_copies
@@ -145,7 +146,7 @@ def _assessed(
 def _notes(surveys: Sequence[Node]) -> Iterator[str]:
     for node in surveys:
         if node.unfinished:
-            yield f"{node.called} is unfinished: its survey still runs, or was stopped"
+            yield unfinished(node.called)
     if minor := errors_of(surveys[-1])[1]:
         yield f"counted while it ran: {', '.join(minor)}"
 
@@ -181,8 +182,7 @@ def _slow_links(surveys: Sequence[Matched], common: set[str]) -> Iterator[Fault]
     for gpu, below in _links_below(surveys):
         if below and below not in common:
             device = device_of(gpu)
-            statement = f"{device.place} ran at {below} under load"
-            yield Fault("link", statement, (device,), verdict=True)
+            yield Fault("link", ran_below(device.place, below), (device,), verdict=True)
 
 
 def _links_below(surveys: Sequence[Matched]) -> Iterator[tuple[Gpu, str]]:

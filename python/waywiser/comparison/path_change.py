@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from waywiser.analysis.answer import Device
@@ -53,12 +54,26 @@ class SizeChange(Value, frozen=True):
     verdict: PathVerdict
 
 
+class SideNoise(Value, frozen=True):
+    """How one side scatters between its processes; a path borrows from equivalent paths."""
+
+    deviation: float | None
+    """Relative deviation between processes; None if no path of its kind has two processes."""
+    detectable: float | None
+    """The smallest relative loss that would have been found if both sides were as this one."""
+
+
+Noises = tuple[SideNoise, SideNoise]
+"""The noise of before and of now, each alone."""
+
+
 class PartChange(Value, frozen=True):
     """The sizes of a path in which the same thing sets the time."""
 
     regime: Regime
     processes: tuple[int, int]
     surveys: tuple[int, int]
+    noise: Noises
     decision: Decision
     verdict: PathVerdict
     sizes: tuple[SizeChange, ...]
@@ -89,17 +104,14 @@ class PathChange(Value, frozen=True):
             parts = [part for part in self.parts if part.verdict == self.verdict]
             if parts:
                 part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
-                return ChangeEvidence(
-                    REGIMES[part.regime], part.decision, part.surveys, _typical(part)
-                )
+                return _whole(part)
             sizes = [
                 size for part in self.parts for size in part.sizes if size.verdict == self.verdict
             ]
             if sizes:
                 size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
                 return ChangeEvidence(f"{size.bytes} B", size.decision, size.surveys, size)
-        part = self.parts[-1]
-        return ChangeEvidence(REGIMES[part.regime], part.decision, part.surveys, _typical(part))
+        return _whole(self.parts[-1])
 
     @property
     def ratio(self) -> float:
@@ -121,16 +133,10 @@ class PathChange(Value, frozen=True):
         return [each for each in decisions if is_change(each)]
 
     @property
-    def unconfirmed(self) -> str:
-        """Why a loss is suspected and no regression, as a clause without its subject; else
-        empty."""
-        evidence = self.evidence
-        if self.verdict != "suspected" or evidence is None:
-            return ""
-        _, surveys = evidence.surveys
-        if surveys == 1:
-            return "was not measured again"
-        return f"is not confirmed by its {surveys} new surveys together"
+    def is_below_detectable(self) -> bool:
+        """Whether the verdict is about a loss that is smaller than the smallest detectable one."""
+        decision = self.evidence.decision if self.evidence else None
+        return bool(decision and decision.detectable and 1 - decision.ratio < decision.detectable)
 
 
 class ChangeEvidence(NamedTuple):
@@ -140,6 +146,8 @@ class ChangeEvidence(NamedTuple):
     surveys: tuple[int, int]
     size: SizeChange
     """The size whose times before and now are shown."""
+    noise: Noises | None = None
+    """The noise of each side in the part; None of one size."""
 
 
 class ProfileComparison(Value, frozen=True):
@@ -189,11 +197,24 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def hiding(self) -> tuple[PathChange, ...]:
-        """Headline paths whose bandwidth could hide a loss of more than `most_hidden`: of the
-        groups `BOUNDED`, or of all groups if none of these was measured."""
+        """Headline paths that are not suspected and whose bandwidth could hide a loss of more than
+        `most_hidden`: of the groups `BOUNDED`, or of all groups if none of these was measured."""
         headlines = [path for path in self.measured if path.headline]
         bounded = [path for path in headlines if path.headline in BOUNDED]
-        return tuple(path for path in bounded or headlines if _hides(path, self.most_hidden))
+        return tuple(
+            path
+            for path in bounded or headlines
+            if path.verdict != "suspected" and _hides(path, self.most_hidden)
+        )
+
+    def noisy_sides(self, path: PathChange) -> tuple[bool, bool]:
+        """Whether before and now scatter so much that a loss of `most_hidden` would not have been
+        found if both sides were like that one. At least one does: now, if neither does alone."""
+        most = self.most_hidden
+        before, now = (
+            noise.detectable is None or noise.detectable > most for noise in path.parts[-1].noise
+        )
+        return before, now or not before
 
     @property
     def most_hidden(self) -> float:
@@ -231,7 +252,7 @@ def is_change(decision: Decision) -> bool:
 
 
 def verdict_of(
-    decision: Decision, sides: tuple[Surveys, Surveys], threshold: float, *, is_variance_known: bool
+    decision: Decision, sides: Sequence[Surveys], threshold: float, *, is_variance_known: bool
 ) -> PathVerdict:
     """The verdict on a part or size of a path.
 
@@ -256,20 +277,14 @@ def verdict_of(
     return "regression" if is_repeated else "suspected"
 
 
-def label(path: PathChange) -> str:
-    """The group of a headline path, if its name does not start with it, and the name."""
-    named = path.headline and not path.name.startswith(path.headline)
-    return f"{path.headline} {path.name}" if named else path.name
-
-
-def slower(path: PathChange) -> str:
-    """``H2D pinned… -> device… is 5.1 % slower (bandwidth)``."""
-    return f"{label(path)} is {1 - path.ratio:.1%} slower ({path.why})"
-
-
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:
     """The key by which paths are sorted: verdict, headline paths first, then the largest loss."""
     return WORST_FIRST.index(path.verdict), path.headline is None, path.ratio, path.name
+
+
+def _whole(part: PartChange) -> ChangeEvidence:
+    regime, typical = REGIMES[part.regime], _typical(part)
+    return ChangeEvidence(regime, part.decision, part.surveys, typical, part.noise)
 
 
 def _typical(part: PartChange) -> SizeChange:

@@ -47,15 +47,19 @@ Summaries = Mapping[str, Sequence[tuple[int, SeriesSummary]]]
 
 
 class SizePair(NamedTuple):
-    """One series on both sides."""
+    """One series before and now, or on one of these sides alone."""
 
     workload: Workload
     text: str
-    before: Medians
-    after: Medians
+    medians: tuple[Medians, ...]
     within: float
     """Variance of a process' median by its samples, the mean over processes."""
-    sides: tuple[Surveys, Surveys]
+    sides: tuple[Surveys, ...]
+    """``medians`` by survey."""
+
+    def on_side(self, side: int) -> SizePair:
+        """The series before (0) or now (1) alone."""
+        return self._replace(medians=(self.medians[side],), sides=(self.sides[side],))
 
 
 class Part:
@@ -89,13 +93,14 @@ class Part:
         return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
 
     @cached_property
-    def sides(self) -> tuple[Surveys, Surveys]:
-        """The surveys before and after; a replicate is the median over the sizes in
-        `replicated`."""
-        before, after = (
-            [getattr(size, side) for size in self.replicated] for side in ("before", "after")
-        )
-        return _surveys(_median_over_sizes(before)), _surveys(_median_over_sizes(after))
+    def sides(self) -> tuple[Surveys, ...]:
+        """The surveys before and now; a replicate is the median over the sizes in `replicated`."""
+        by_side = zip(*(size.medians for size in self.replicated), strict=True)
+        return tuple(_surveys(_median_over_sizes(sizes)) for sizes in by_side)
+
+    def on_side(self, side: int) -> Part:
+        """The part before (0) or now (1) alone."""
+        return Part(self.curve, self.regime, [size.on_side(side) for size in self.sizes])
 
     @cached_property
     def noise(self) -> PartNoise:
@@ -116,12 +121,12 @@ class PartNoise(NamedTuple):
     size: Noise
 
 
-def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
+def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[PartNoise]:
     """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
 
     - Equivalent paths share their noise, unless a path's own is too large to be theirs.
-    - With few degrees of freedom, processes may agree by chance. Then the noise is at least that of
-      the paths that differ only in the executor's parameters.
+    - With fewer degrees of freedom than ``enough``, processes may agree by chance. Then the noise
+      is at least that of the paths that differ only in the executor's parameters.
     - A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
     """
     equivalent = _pooled_by([part.peers for part in parts], parts)
@@ -133,7 +138,7 @@ def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
     for part in parts:
         known = equivalent[part.peers]
         if known.whole.process.freedom > 0:
-            found.append(_at_least(_shared(part.noise, known), similar[part.similar]))
+            found.append(_at_least(_shared(part.noise, known), similar[part.similar], enough))
             continue
         near = [equivalent[other.peers] for other in curves[part.curve]]
         near = [each for each in near if each.whole.process.freedom > 0]
@@ -165,8 +170,8 @@ def _shared(own: PartNoise, peers: PartNoise) -> PartNoise:
     ))  # fmt: skip
 
 
-def _at_least(noise: PartNoise, least: PartNoise) -> PartNoise:
-    if noise.whole.process.freedom >= ENOUGH_FREEDOM:
+def _at_least(noise: PartNoise, least: PartNoise, enough: float) -> PartNoise:
+    if noise.whole.process.freedom >= enough:
         return noise
     return PartNoise(*(
         each._replace(process=max(each.process, other.process, key=lambda v: v.value))
@@ -180,7 +185,7 @@ def parts_of(before: Summaries, after: Summaries) -> list[Part]:
     for identity, old in before.items():
         new = after.get(identity, ())
         pair = _size_pair(old, new)
-        if pair.before and pair.after:
+        if all(pair.medians):
             series = old[0][1]
             sizes.setdefault((series.curve, regime_of(series.workload)), []).append(pair)
     return [
@@ -211,9 +216,8 @@ def _size_pair(
     within = sum(_deviation(block) ** 2 for block in blocks) / max(len(blocks), 1)
     series = old[0][1]
     text = series.text or str(series.workload)
-    before, after = _medians(old), _medians(new)
-    sides = _surveys(before), _surveys(after)
-    return SizePair(series.workload, text, before, after, within, sides)
+    medians = _medians(old), _medians(new)
+    return SizePair(series.workload, text, medians, within, tuple(map(_surveys, medians)))
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:

@@ -17,7 +17,7 @@ def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) ->
     """
     packages = [package.model for package in machine.packages] or [machine.cpu_model]
     processors = _counted(name for name in packages if not name.startswith("unknown"))
-    nodes = count(len(machine.numa), "NUMA node") if machine.numa else ""
+    nodes = count(len(machine.numa), "NUMA node") if machine.numa and machine.nodes_known else ""
     gpus = _counted(gpu.name for gpu in machine.gpus)
     if not gpus:
         gpus = f"no GPU ({machine.gpu_reason})" if reason and machine.gpu_reason else "no GPU"

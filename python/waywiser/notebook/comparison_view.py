@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.comparison_text import changed_alone, headline_lines, summary
+from waywiser.comparison.comparison_text import answer_lines, note_lines, suspected_lines
 from waywiser.comparison.node import Node, read_node
 from waywiser.comparison.path_change import REGIMES, PathChange, PathVerdict, ProfileComparison
 from waywiser.notebook.data_table import DataTable, html_table
@@ -106,14 +106,8 @@ class ComparisonView:
     def _lines(self) -> Iterator[str]:
         found = self.result
         yield f"{', '.join(found.base)} -> {', '.join(found.new)}"
-        if found.another_machine:
-            yield f"another machine: {found.another_machine}"
-        yield summary(found)
-        yield from headline_lines(found)
-        for note in found.notes:
-            yield f"note: {note}"
-        if alone := changed_alone(found):
-            yield f"note: {alone}"
+        yield from answer_lines(found)
+        yield from note_lines(found)
 
     def _changes(self) -> Iterator[tuple[str, ...]]:
         """Verdict, path, size, change and where it is, of the first changed paths."""
@@ -127,6 +121,7 @@ class ComparisonView:
         more = len(self.result.of(*CHANGED)) - MOST_CHANGES
         if more > 0:
             yield f"and {more} more: see .paths"
+        yield from suspected_lines(self.result)
 
 
 def compare_profiles(
