@@ -59,6 +59,12 @@ class SizePair(NamedTuple):
     def sides(self) -> tuple[Surveys, Surveys]:
         return _surveys(self.before), _surveys(self.after)
 
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The times before and now as every other view shows them: the median of the processes'
+        medians, and of several surveys the median of these."""
+        return _median_seconds(self.before), _median_seconds(self.after)
+
 
 class Part:
     """The sizes of one curve in one regime, the smallest first."""
@@ -229,6 +235,10 @@ def _surveys(medians: Medians) -> Surveys:
     for (file, _), value in medians.items():
         by_file.setdefault(file, []).append(value)
     return Surveys(tuple(map(tuple, by_file.values())))
+
+
+def _median_seconds(medians: Medians) -> float:
+    return median([median(list(map(math.exp, each))) for each in _surveys(medians).replicates])
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
