@@ -24,7 +24,9 @@ def some() -> Estimate:
 def entry(some: Estimate, way: str, piece: int, seconds: float) -> tuple[Transfer, Estimate]:
     text = f"pinned@numa:0 -> device@gpu:0 by {way} as list[piece={piece}] of {SIZE}"
     interval = Interval(0.99 * seconds, 1.01 * seconds)
-    return Transfer.parse(text), msgspec.structs.replace(some, median=seconds, interval=interval)
+    seen = {"host_median": seconds, "host_interval": interval}
+    timed = msgspec.structs.replace(some, median=seconds / 2, interval=interval, **seen)
+    return Transfer.parse(text), timed
 
 
 def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
@@ -38,7 +40,8 @@ def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
     assert [each.clear for each in result.fastest] == [True, False, True]
     assert result.fastest[2].margin == pytest.approx(1.0)
     assert str(result) == (
-        "fastest, 64 MiB in pieces of: 4 KiB sm; 28 KiB batch or sm (about even); 128 KiB batch"
+        "fastest from call to completion, 64 MiB in pieces of: 4 KiB sm; "
+        "28 KiB batch or sm (about even); 128 KiB batch"
     )
 
 
@@ -54,7 +57,9 @@ def test_runs_are_reported_in_order_and_together(some: Estimate) -> None:
         for way, seconds in (("batch", 2.0), ("pack", 1.0))
     ]
     (result,) = layout_crossovers(found)
-    assert str(result) == "fastest, 64 MiB in pieces of: 4 KiB to 1 MiB pack"
+    assert str(result) == (
+        "fastest from call to completion, 64 MiB in pieces of: 4 KiB to 1 MiB pack"
+    )
 
 
 def test_contiguous_bytes_are_left_aside(some: Estimate) -> None:
@@ -62,3 +67,17 @@ def test_contiguous_bytes_are_left_aside(some: Estimate) -> None:
     same = msgspec.structs.replace(plain, layout=None)
     boxed = msgspec.structs.replace(plain, layout=Layout("box", {"width": "8", "height": "64"}))
     assert layout_crossovers([(same, result), (boxed, result)]) == []
+
+
+def test_methods_are_ranked_from_call_to_completion(some: Estimate) -> None:
+    """A method whose device time is the shortest, and whose call takes longer, is not the
+    fastest. Without such a time it is ranked by that of the transfer."""
+    (laid_out, sm), (same, batch) = (entry(some, way, 4096, 1.0) for way in ("sm", "batch"))
+    short = Interval(0.099, 0.101)
+    quick = msgspec.structs.replace(sm, median=0.1, interval=short)
+    slow = msgspec.structs.replace(quick, host_median=3.0, host_interval=Interval(2.9, 3.1))
+    unknown = msgspec.structs.replace(quick, host_median=None, host_interval=None)
+    found = [layout_crossovers([(laid_out, one), (same, batch)])[0] for one in (slow, unknown)]
+    assert [each.fastest[0].method for each in found] == ["batch", "sm"]
+    assert all(each.fastest[0].clear for each in found)
+    assert found[0].fastest[0].margin == pytest.approx(2.0)

@@ -123,20 +123,15 @@ def _does(seconds: float | None, size: int) -> str:
 
 
 def fastest_by_piece(subject: Subject) -> list[LayoutCrossover]:
-    """The fastest method of each list and box over its pieces, as an application sees it."""
+    """The fastest method of each list and box over its pieces."""
     found: list[tuple[Transfer, Estimate]] = [
-        (transfer, _seen(point.estimate))
+        (transfer, point.estimate)
         for curve in subject.curves
         if curve.workload.cache == "warm"
         for point in curve.points
         if (transfer := point.workload.transfer) is not None
     ]
     return layout_crossovers(found)
-
-
-def _seen(found: Estimate) -> Estimate:
-    seen = timed_of(found)
-    return msgspec.structs.replace(found, median=seen.seconds, interval=seen.interval)
 
 
 def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:

@@ -1,7 +1,8 @@
 """The fastest method for bytes that lie apart, and the crossovers of methods as pieces grow.
 
-The fastest has the smallest median; it is *clear* where its interval lies below those of all the
-others. A result of one size holds for that size: crossovers move with it.
+The fastest has the smallest median time from call to completion, which all methods have in common;
+it is *clear* where its interval lies below those of all the others. A result of one size holds for
+that size: crossovers move with it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class LayoutCrossover(Value, frozen=True):
 
     def __str__(self) -> str:
         pieces = "rows" if self.kind == "box" else "pieces"
-        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.ranges)}"
+        what = f"{format_bytes(self.bytes)} in {pieces}"
+        return f"fastest from call to completion, {what} of: {'; '.join(self.ranges)}"
 
 
 def _method(fastest: Fastest) -> str:
@@ -83,12 +85,13 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
 
 
 def _fastest(methods: list[tuple[Layout, str, Estimate]]) -> Fastest:
-    (layout, method, best), *others = sorted(methods, key=lambda each: each[2].median)
-    clear = best.interval is not None and all(
-        other.interval is not None and best.interval.high < other.interval.low
+    (layout, method, best), *others = sorted(methods, key=lambda each: each[2].seen_median)
+    interval = best.seen_interval
+    clear = interval is not None and all(
+        other.seen_interval is not None and interval.high < other.seen_interval.low
         for _, _, other in others
     )
-    margin = others[0][2].median / best.median - 1
+    margin = others[0][2].seen_median / best.seen_median - 1
     return Fastest(layout.run, method, others[0][1], margin, clear)
 
 
