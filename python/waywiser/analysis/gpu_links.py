@@ -96,5 +96,5 @@ def _of_link(peer: PeerResult) -> PairResult | None:
 
 
 def _gravity(peer: PeerResult) -> tuple[int, float]:
-    """Of paths from several nodes the worst is shown."""
+    """The order of the paths of a GPU from several nodes: the last is the worst, and is shown."""
     return GRAVEST.index(peer.verdict), -peer.decision.ratio

@@ -143,7 +143,8 @@ def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
         (_row_of_layout(each, runs) for each in lists),
         "Columns: the size of the pieces of a list, or of the rows of a box. Times are from call "
         "to completion. In brackets: by how much longer the second fastest takes; ? if the "
-        "intervals of the two overlap.",
+        "intervals of the two overlap. ≈: not measured, but interpolated between the next smaller "
+        "and the next larger pieces; ? unless both have the same method without ?.",
     )
 
 
@@ -156,5 +157,7 @@ def _row_of_layout(found: LayoutCrossover, runs: Sequence[int]) -> tuple[Cell, .
             cells.append(Cell("—"))
         else:
             mark: Mark = "" if best.clear else "unclear"
-            cells.append(Cell(f"{best.method} ({margins_text(best.margin, best.margin)})", mark))
+            about = "≈ " if best.interpolated else ""
+            margin = margins_text(best.margin, best.margin)
+            cells.append(Cell(f"{about}{best.method} ({margin})", mark))
     return (Cell(found.ends), Cell(found.kind), Cell(format_bytes(found.bytes)), *cells)

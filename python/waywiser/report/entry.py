@@ -42,7 +42,7 @@ def without_copies(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """(the files that are surveys of their own, (copy, original)): the same file given twice is a
     copy too. Raises `ProfileError` for a bad file."""
-    names = list(map(os.fspath, files))
+    names = [os.fspath(file) for file in files]
     surveys: dict[tuple[str, str], list[str]] = {}
     for name in names:
         with Profile.open(name) as profile:
