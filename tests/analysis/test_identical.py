@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from tests.analysis.machines import LARGE, host_links, machine, peer_links
@@ -21,8 +23,40 @@ def asked(*series: list[Series], made: Machine | None = None) -> Answer:
 def test_equal_links_are_found_to_be_equal() -> None:
     found = asked(host_links(8), peer_links(8))
     assert found.findings == ()
-    assert [row[1].mark for row in found.tables[0].rows] == ["no", "no", "no"]
+    assert [row[1].mark for row in found.tables[-1].rows] == ["no", "no", "no"]
     assert "72 are equivalent" in found.summary
+
+
+def test_every_gpu_has_a_row_with_its_link_against_its_peers() -> None:
+    found = asked(host_links(8, {3: 0.05}), peer_links(4)).tables[0]
+    assert found.columns == ("GPU", "slower", "H2D, GB/s", "H2D ratio", "D2H, GB/s", "D2H ratio")
+    assert [row[0].text for row in found.rows] == [f"gpu:{n}" for n in range(8)]
+    assert [row[1].mark for row in found.rows] == ["yes" if n == 3 else "no" for n in range(8)]
+    slow, other = found.rows[3], found.rows[4]
+    assert re.fullmatch(r"H2D \+[45]\.\d %, D2H \+[45]\.\d %", slow[1].text)
+    for bandwidth in (2, 4):
+        assert float(slow[bandwidth].text) < float(other[bandwidth].text)
+        assert slow[bandwidth].series.endswith("by copy-engine")
+        ratio, low, high = map(float, re.findall(r"[0-9.]+", slow[bandwidth + 1].text))
+        assert low <= ratio <= high and ratio == pytest.approx(1 / 1.05, abs=0.01)
+        assert other[bandwidth + 1].text.startswith(("1.00", "0.99"))
+
+
+def test_a_direction_that_was_not_measured_is_left_open() -> None:
+    to_gpus = [each for each in host_links(8, {2: -0.1}) if str(each.workload).startswith("pinned")]
+    found = asked(to_gpus).tables[0]
+    assert all(row[4].text == row[5].text == "—" for row in found.rows)
+    assert (found.rows[2][1].mark, found.rows[2][1].text[:11]) == ("no", "faster: H2D")
+
+
+def test_without_replicates_the_rows_of_gpus_say_so() -> None:
+    found = asked(host_links(2, {1: 0.05}, blocks=1), made=machine(2)).tables[0]
+    assert [(row[1].mark, row[1].text) for row in found.rows] == [("unclear", "not replicated")] * 2
+    assert all("(" not in row[3].text for row in found.rows)
+
+
+def test_one_gpu_has_no_peers() -> None:
+    assert asked(host_links(1), made=machine(1)).tables == ()
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 6])
@@ -45,7 +79,7 @@ def test_the_direction_that_is_slow_is_named() -> None:
     (finding,) = found.findings
     assert "numa:0 to gpu:5" in finding.statement
     assert " more take" not in finding.statement
-    marks = {row[0].text: row[1].mark for row in found.tables[0].rows}
+    marks = {row[0].text: row[1].mark for row in found.tables[-1].rows}
     assert marks == {"pinned → GPU by copy-engine": "yes", "GPU → pinned by copy-engine": "no"}
 
 
@@ -135,7 +169,7 @@ def test_a_fall_at_few_sizes_is_found_although_the_bandwidth_is_equal(blocks: in
     assert (finding.id, finding.severity) == ("slow-link", "warning")
     assert "32 MiB to 64 MiB" in finding.statement
     assert finding.effect == pytest.approx(4, abs=0.2)
-    assert "at 32 MiB to 64 MiB (1 of 8)" in found.tables[0].rows[0][1].text
+    assert "at 32 MiB to 64 MiB (1 of 8)" in found.tables[-1].rows[0][1].text
 
 
 def test_pageable_differences_do_not_accuse_a_link_whose_pinned_copies_equal_their_peers() -> None:
@@ -166,7 +200,7 @@ def test_paths_are_equivalent_only_if_the_submitting_node_is_as_near() -> None:
     ]
     found = asked(series, made=machine(4, 2))
     assert found.findings == ()
-    assert [row[1].mark for row in found.tables[0].rows] == ["no", "no"]
+    assert [row[1].mark for row in found.tables[-1].rows] == ["no", "no"]
 
 
 def test_there_is_nothing_to_compare_with_one_gpu() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import waywiser
 from api import opened
 from waywiser.cli import run
 from waywiser.cli.export import write_csv
+from waywiser.cli.show import run_show
 from waywiser.notebook.curve_figure import NothingToPlot
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.optional_package import MissingPackage
@@ -273,6 +275,13 @@ def test_it_shows_its_machine_and_its_headline_paths(view: ProfileView) -> None:
     assert "pinned@numa:0 -&gt; device@gpu:0" in page
     assert view.machine.gpus[0].name == "NVIDIA H200"
     assert isinstance(view.series, DataTable)
+
+
+def test_it_counts_curves_as_show_does(view: ProfileView, capsys: Output) -> None:
+    run_show(view.path, False)
+    shown = capsys.readouterr().out
+    (counted,) = re.findall(r"\n(\d+ series of \d+ curves?, \d+ converged)", shown)
+    assert counted in repr(view) and counted in view._repr_html_()
 
 
 def test_names_of_strangers_are_no_html(tmp_path: Path) -> None:

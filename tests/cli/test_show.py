@@ -208,6 +208,7 @@ def test_a_curve_is_one_line_with_its_largest_and_its_smallest_size(brief: str) 
         *(profiles.PAGEABLE, "7.49", "±0.2 %", "12%", "1 MiB", "1")
     ]
     assert cells(brief, "empty-interval@gpu:0") == ["empty-interval@gpu:0", "±0.2 %", "3.100 µs"]
+    assert "±: half of the 95 % interval of GB/s, or of the latency or time if GB/s is" in brief
 
 
 def test_each_kind_of_flag_is_one_line_with_its_remedy(brief: str) -> None:

@@ -14,7 +14,8 @@ from waywiser.records import Failure, GpuHealth, Health, Series
 from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
 from waywiser.report.chapters.status import findings, status
 from waywiser.report.entry import Entry, entry
-from waywiser.report.parts import Verdict, Words
+from waywiser.report.markdown import markdown
+from waywiser.report.parts import Document, Section, Verdict, Words
 from waywiser.series.health import health_report
 from waywiser.severity import Severity
 
@@ -144,15 +145,21 @@ def test_a_finding_without_a_recommendation_asks_for_nothing(severity: Severity)
     assert statements(result(answer("q", finding("a", "error", remedy="")))) == ["A"]
 
 
-def test_who_was_asked_little_is_not_called_well() -> None:
+def test_what_was_not_measured_is_named_beside_the_status() -> None:
     few = [msgspec.structs.replace(answer(f"q{n}"), answered=False) for n in range(3)]
     verdict = assess(result(answer("q", finding("a", "info")), *few))
+    assert verdict.statement == "OK: no problem was found on this machine."
+    assert verdict.unknown == "Not determined: 3 of 4 questions (Is it q0?, Is it q1?, Is it q2?)"
+    document = Document("node7", (), (Section("status", "Status", (verdict,)),), "")
+    text = markdown(document)
+    assert text.index("OK: no problem") < text.index("Not determined: 3 of 4")
+    assert assess(result(answer("q"))).unknown == ""
+    grave = assess(result(answer("q", finding("a", "warning")), *few))
+    assert (grave.severity, grave.unknown) == ("warning", verdict.unknown)
+
+
+def test_a_machine_of_which_no_question_is_answered_is_not_called_well() -> None:
+    few = [msgspec.structs.replace(answer(f"q{n}"), answered=False) for n in range(3)]
+    verdict = assess(result(*few))
     assert verdict.severity == "warning"
-    assert "1 of 4 questions could be answered" in verdict.statement
-
-
-def test_each_of_two_machines_is_shown() -> None:
-    asked = [answer(f"q{n}", finding(f"f{n}", "info")) for n in range(4)]
-    found = first_advice([result(*asked, hostname=name, key=f"{name}-") for name in ("a", "b")])
-    assert [each.machine for each in found][:4] == ["a", "b", "a", "b"]
-    assert len({each.statement for each in found[:4]}) == 4
+    assert verdict.statement.startswith("Not determined")

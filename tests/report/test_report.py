@@ -117,6 +117,25 @@ def test_of_an_existing_file_no_more_than_a_limit_is_read(
     assert output.stat().st_size == LIMIT_BYTES + 1
 
 
+def test_a_copy_of_a_survey_is_no_second_machine(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "b.wwp"
+    copy.write_bytes(file.read_bytes())
+    output = tmp_path / "report.md"
+    assert run(["report", str(file), "-o", str(output)]) == 0
+    alone, made = output.read_text().rpartition("---")[::2]
+    assert "waywiser" in made
+    for files, said in (
+        ((file, file), f"{file} is named twice, and is shown once"),
+        ((file, copy), f"{copy} is a copy of {file}, and is shown once"),
+    ):
+        capsys.readouterr()
+        assert run(["report", *map(str, files), "-o", str(output)]) == 0
+        assert f"waywiser: {said}\n" in capsys.readouterr().err
+        assert output.read_text().rpartition("---")[0] == alone
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

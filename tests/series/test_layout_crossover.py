@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 from tests.profiles import series
@@ -24,21 +26,24 @@ def some() -> Estimate:
 def entry(some: Estimate, way: str, piece: int, seconds: float) -> tuple[Transfer, Estimate]:
     text = f"pinned@numa:0 -> device@gpu:0 by {way} as list[piece={piece}] of {SIZE}"
     interval = Interval(0.99 * seconds, 1.01 * seconds)
-    return Transfer.parse(text), msgspec.structs.replace(some, median=seconds, interval=interval)
+    seen = {"host_median": seconds, "host_interval": interval}
+    timed = msgspec.structs.replace(some, median=seconds / 2, interval=interval, **seen)
+    return Transfer.parse(text), timed
 
 
 def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
     found = [
         entry(some, way, piece, seconds)
         for way, times in {"sm": (1.0, 1.0, 1.0), "batch": (3.0, 1.005, 0.5)}.items()
-        for piece, seconds in zip((4096, 28672, 131072), times, strict=True)
+        for piece, seconds in zip((4096, 28672, 65536), times, strict=True)
     ]
     (result,) = layout_crossovers(found)
     assert [each.method for each in result.fastest] == ["sm", "sm", "batch"]
     assert [each.clear for each in result.fastest] == [True, False, True]
     assert result.fastest[2].margin == pytest.approx(1.0)
     assert str(result) == (
-        "fastest, 64 MiB in pieces of: 4 KiB sm; 28 KiB batch or sm (about even); 128 KiB batch"
+        "fastest from call to completion, 64 MiB in pieces of: 4 KiB sm; "
+        "28 KiB batch or sm (about even); 64 KiB batch"
     )
 
 
@@ -54,7 +59,9 @@ def test_runs_are_reported_in_order_and_together(some: Estimate) -> None:
         for way, seconds in (("batch", 2.0), ("pack", 1.0))
     ]
     (result,) = layout_crossovers(found)
-    assert str(result) == "fastest, 64 MiB in pieces of: 4 KiB to 1 MiB pack"
+    assert str(result) == (
+        "fastest from call to completion, 64 MiB in pieces of: 4 KiB to 1 MiB pack"
+    )
 
 
 def test_contiguous_bytes_are_left_aside(some: Estimate) -> None:
@@ -62,3 +69,50 @@ def test_contiguous_bytes_are_left_aside(some: Estimate) -> None:
     same = msgspec.structs.replace(plain, layout=None)
     boxed = msgspec.structs.replace(plain, layout=Layout("box", {"width": "8", "height": "64"}))
     assert layout_crossovers([(same, result), (boxed, result)]) == []
+
+
+def test_methods_are_ranked_from_call_to_completion(some: Estimate) -> None:
+    """A method whose device time is the shortest, and whose call takes longer, is not the
+    fastest. Without such a time it is ranked by that of the transfer."""
+    (laid_out, sm), (same, batch) = (entry(some, way, 4096, 1.0) for way in ("sm", "batch"))
+    short = Interval(0.099, 0.101)
+    quick = msgspec.structs.replace(sm, median=0.1, interval=short)
+    slow = msgspec.structs.replace(quick, host_median=3.0, host_interval=Interval(2.9, 3.1))
+    unknown = msgspec.structs.replace(quick, host_median=None, host_interval=None)
+    found = [layout_crossovers([(laid_out, one), (same, batch)])[0] for one in (slow, unknown)]
+    assert [each.fastest[0].method for each in found] == ["batch", "sm"]
+    assert all(each.fastest[0].clear for each in found)
+    assert found[0].fastest[0].margin == pytest.approx(2.0)
+
+
+def test_pieces_of_64_kib_are_interpolated_between_their_neighbours(some: Estimate) -> None:
+    """From 28 to 128 KiB the methods go from 1 to 4 and from 4 to 1 on logarithmic scales, 64 KiB
+    lies 0.54 of the way."""
+    times = {"sm": {28672: 1.0, 131072: 4.0}, "batch": {28672: 4.0, 131072: 1.0}}
+    found = [entry(some, way, piece, t) for way, at in times.items() for piece, t in at.items()]
+    (result,) = layout_crossovers(found)
+    below, between, above = result.fastest
+    assert (between.run, between.interpolated, between.clear) == (65536, True, False)
+    share = math.log(65536 / 28672) / math.log(131072 / 28672)
+    assert (between.method, between.next_method) == ("batch", "sm")
+    assert between.margin == pytest.approx(4 ** (2 * share - 1) - 1)
+    assert not below.interpolated and not above.interpolated
+    assert result.ranges == ["28 KiB sm", "64 KiB batch or sm (interpolated)", "128 KiB batch"]
+
+
+def test_between_two_results_that_agree_the_interpolated_one_is_clear(some: Estimate) -> None:
+    pieces, ways = (28672, 131072), {"sm": 1.0, "batch": 2.0}
+    found = [entry(some, way, piece, t) for piece in pieces for way, t in ways.items()]
+    (result,) = layout_crossovers(found)
+    assert result.fastest[1].clear and result.fastest[1].margin == pytest.approx(1.0)
+    assert result.ranges == ["28 KiB to 128 KiB sm"]
+
+
+def test_what_was_measured_or_has_no_near_neighbour_is_not_interpolated(some: Estimate) -> None:
+    for pieces in ((28672, 65536, 131072), (4096, 131072), (28672, 1048576), (131072, 1048576)):
+        found = [
+            entry(some, way, piece, t) for piece in pieces for way, t in (("sm", 1.0), ("batch", 2))
+        ]
+        (result,) = layout_crossovers(found)
+        assert [each.run for each in result.fastest] == list(pieces)
+        assert not any(each.interpolated for each in result.fastest)

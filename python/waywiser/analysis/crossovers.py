@@ -240,7 +240,8 @@ def _worth(lists: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
 
 
 def _margin(found: LayoutCrossover) -> float:
-    return max((each.margin for each in found.fastest if each.clear), default=0.0)
+    known = (each for each in found.fastest if each.clear and not each.interpolated)
+    return max((each.margin for each in known), default=0.0)
 
 
 def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:

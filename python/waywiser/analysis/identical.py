@@ -27,8 +27,9 @@ from waywiser.analysis.answer import (
     ranked,
     table,
 )
+from waywiser.analysis.gpu_links import gpu_link_table
 from waywiser.analysis.pair_answers import MARKS, finding, longer, signed
-from waywiser.analysis.peer_groups import PeerResult, peer_groups
+from waywiser.analysis.peer_groups import PeerResult, peer_groups, sizes_that_differ
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import (
@@ -69,7 +70,10 @@ def answer(subject: Subject) -> Answer:
         title="Link equivalence: do equivalent paths have equal bandwidth?",
         summary=_summary(groups),
         findings=ranked(findings),
-        tables=_table(groups),
+        tables=(
+            *gpu_link_table(subject, (each for peers in groups for each in peers)),
+            *_table(groups),
+        ),
         unanswered=tuple(
             undecided(
                 (
@@ -162,15 +166,6 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
         return Cell("", MARKS[verdict], peers[0].curve.text)
     loosest = _loosest(peers)
     return Cell(hidden_loss(loosest.decision), MARKS[verdict], loosest.curve.text)
-
-
-def sizes_that_differ(peer: PeerResult) -> str:
-    """`` at 32 MiB to 64 MiB``; empty if a whole regime differs."""
-    found = peer.different
-    if found is None or found.is_whole or not found.different:
-        return ""
-    sizes = [each.bytes for each in found.different]
-    return f" at {size_ranges(sizes, [each.bytes for each in found.sizes])}"
 
 
 def _extreme(peer: PeerResult) -> Cell:

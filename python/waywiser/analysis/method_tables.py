@@ -123,20 +123,15 @@ def _does(seconds: float | None, size: int) -> str:
 
 
 def fastest_by_piece(subject: Subject) -> list[LayoutCrossover]:
-    """The fastest method of each list and box over its pieces, as an application sees it."""
+    """The fastest method of each list and box over its pieces."""
     found: list[tuple[Transfer, Estimate]] = [
-        (transfer, _seen(point.estimate))
+        (transfer, point.estimate)
         for curve in subject.curves
         if curve.workload.cache == "warm"
         for point in curve.points
         if (transfer := point.workload.transfer) is not None
     ]
     return layout_crossovers(found)
-
-
-def _seen(found: Estimate) -> Estimate:
-    seen = timed_of(found)
-    return msgspec.structs.replace(found, median=seen.seconds, interval=seen.interval)
 
 
 def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
@@ -148,7 +143,8 @@ def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
         (_row_of_layout(each, runs) for each in lists),
         "Columns: the size of the pieces of a list, or of the rows of a box. "
         f"{FROM_CALL} In brackets: by how much longer the second fastest takes; ? if the "
-        "intervals of the two overlap.",
+        "intervals of the two overlap. ≈: not measured, but interpolated between the next smaller "
+        "and the next larger pieces; ? unless both have the same method without ?.",
     )
 
 
@@ -161,5 +157,7 @@ def _row_of_layout(found: LayoutCrossover, runs: Sequence[int]) -> tuple[Cell, .
             cells.append(Cell("—"))
         else:
             mark: Mark = "" if best.clear else "unclear"
-            cells.append(Cell(f"{best.method} ({margins_text(best.margin, best.margin)})", mark))
+            about = "≈ " if best.interpolated else ""
+            margin = margins_text(best.margin, best.margin)
+            cells.append(Cell(f"{about}{best.method} ({margin})", mark))
     return (Cell(found.ends), Cell(found.kind), Cell(format_bytes(found.bytes)), *cells)

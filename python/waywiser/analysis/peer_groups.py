@@ -21,6 +21,7 @@ from waywiser.analysis.curve_pairs import (
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.analysis.texts import size_ranges
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
@@ -76,6 +77,15 @@ class PeerResult(Value, frozen=True):
     @property
     def is_fast(self) -> bool:
         return self.different is not None and not self.decision.slower
+
+
+def sizes_that_differ(peer: PeerResult) -> str:
+    """`` at 32 MiB to 64 MiB``; empty if a whole regime differs."""
+    found = peer.different
+    if found is None or found.is_whole or not found.different:
+        return ""
+    sizes = [each.bytes for each in found.different]
+    return f" at {size_ranges(sizes, [each.bytes for each in found.sizes])}"
 
 
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:

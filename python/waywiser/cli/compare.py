@@ -28,6 +28,12 @@ MOST = 8
 TABLE_COLUMNS = 132
 """Width of a terminal that shows a table of paths without folding it."""
 
+LEGEND = (
+    "before, now: median over the processes at this size, as in show; change: of all sizes that "
+    "the verdict is about, mean over the processes, with its 95 % interval"
+)
+"""What the figures of a path are."""
+
 FAILING: dict[str, tuple[PathVerdict, ...]] = {
     "regression": ("regression", "missing"),
     "suspected": ("regression", "missing", "suspected"),
@@ -198,6 +204,8 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         ]
         cells = [(path.verdict, *_cells(path, found)) for path in shown]
         print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
+    if shown:
+        say(console, LEGEND)
     if left:
         say(console, f"and {', '.join(left)}: see --all")
     for verdict, why, names in _one_sided(found):

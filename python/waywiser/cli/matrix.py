@@ -85,7 +85,7 @@ def print_layouts(
 
 def _estimates(rows: Sequence[Shown]) -> Iterator[tuple[Transfer, Estimate]]:
     for curve in rows:
-        for line in curve.measured:
+        for line in curve.measured if curve.workload.cache == "warm" else ():
             if curve.transfer is not None and line.estimate is not None:
                 yield msgspec.structs.replace(curve.transfer, bytes=line.bytes), line.estimate
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from waywiser.cli.pages import write_page
+from waywiser.cli.streams import say
 from waywiser.profile.name import SUFFIX
 from waywiser.report.parts import Document, Picture
 from waywiser.words import WaywiserError
@@ -53,8 +54,13 @@ def run_report(
 
 def _make(files: Sequence[str], output: str, format: str, figure: str, whole: bool) -> int:
     from waywiser.report.document import document
-    from waywiser.report.entry import read
+    from waywiser.report.entry import read, without_copies
 
+    if len(files) > 1:
+        files, copies = without_copies(files)
+        for copy, original in copies:
+            what = "is named twice" if copy == original else f"is a copy of {original}"
+            say(f"waywiser: {copy} {what}, and is shown once\n")
     made = document(read(files))
     if figure == LIST:
         return _list(made)

@@ -263,15 +263,17 @@ def _print_warning(console: Console, mark: str, group: ReasonGroup) -> None:
 
 def _legend(lines: Sequence[Line], everything: bool) -> str:
     kinds = sorted({line.estimate.kind for line in lines if line.estimate}, reverse=True)
-    interval = f"±: half of the median's 95 % interval, {' or '.join(kinds)}"
+    kind = " or ".join(kinds)
     if everything:
         return (
-            f"{interval}; app sees: median time from call to completion, empty if that was of "
-            "shorter executions; samples: of a block × blocks"
+            f"±: half of the 95 % interval of the median time, {kind}, and of GB/s; app sees: "
+            "median time from call to completion, empty if that was of shorter executions; "
+            "samples: of a block × blocks"
         )
     return (
-        f"GB/s: at the largest size; latency: at the smallest size; {interval}; letters, or "
-        f"{ANY_FLAG} in a narrow terminal: quality flags of these two sizes"
+        "GB/s: at the largest size; latency: at the smallest size; ±: half of the 95 % interval of "
+        f"GB/s, or of the latency or time if GB/s is empty, {kind}; letters, or {ANY_FLAG} in a "
+        "narrow terminal: quality flags of these two sizes"
     )
 
 

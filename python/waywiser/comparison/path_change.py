@@ -47,6 +47,8 @@ class SizeChange(Value, frozen=True):
     """The bytes that a bandwidth counts; 0 if it has none."""
     seconds_before: float
     seconds_now: float
+    """Medians over processes, as `waywiser.series.estimate` has them. The decision is about means
+    of logarithms, so that its ratio may differ from theirs within its interval."""
     processes: tuple[int, int]
     """Processes that measured it, before and now."""
     surveys: tuple[int, int]

@@ -61,6 +61,12 @@ class SizePair(NamedTuple):
         """The series before (0) or now (1) alone."""
         return self._replace(medians=(self.medians[side],), sides=(self.sides[side],))
 
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The times before and now as every other view shows them: the median of the processes'
+        medians, and of several surveys the median of these."""
+        return _median_seconds(self.before), _median_seconds(self.after)
+
 
 class Part:
     """The sizes of one curve in one regime, the smallest first."""
@@ -233,6 +239,10 @@ def _surveys(medians: Medians) -> Surveys:
     for (file, _), value in medians.items():
         by_file.setdefault(file, []).append(value)
     return Surveys(tuple(map(without_outliers, by_file.values())))
+
+
+def _median_seconds(medians: Medians) -> float:
+    return median([median(list(map(math.exp, each))) for each in _surveys(medians).replicates])
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:

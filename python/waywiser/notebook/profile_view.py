@@ -243,13 +243,13 @@ class ProfileView:
         return "".join(lines)
 
     def _described(self) -> str:
-        """``2 NVIDIA H200, Intel Xeon 8468; 740 series of 62 paths, 726 converged``."""
+        """``2 NVIDIA H200, Intel Xeon 8468; 740 series of 62 curves, 726 converged``."""
         gpus = Counter(gpu.name for gpu in self._machine.gpus)
         parts = [f"{number} {name}" for name, number in gpus.items()]
         parts += [self._machine.cpu_model] if self._machine.cpu_model else []
         said = self._overview.summary
         what = (
-            f"{count(said.series, 'series')} of {count(said.curves, 'path')}, "
+            f"{count(said.series, 'series')} of {count(said.curves, 'curve')}, "
             f"{said.converged} converged"
         )
         return "; ".join(filter(None, (", ".join(parts), what)))

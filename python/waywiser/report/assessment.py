@@ -40,25 +40,39 @@ def findings(entry: Entry) -> list[Found]:
 
 def assess(entry: Entry, name: str = "") -> Verdict:
     """The status of the machine: OK, Review or Problem, by the gravest finding that changes what a
-    person would do; ``name`` is given if there are several machines."""
+    person would do; ``name`` is given if there are several machines.
+
+    The status is about what was measured. Questions that need more are named beside it.
+    """
     if not entry.curves:
         return Verdict("error", "Problem: nothing could be measured here.", name)
-    quality, link = _quality(entry)
+    severity, statement = _status(entry)
+    return Verdict(severity, statement, name, *_quality(entry), _not_determined(entry.answers))
+
+
+def _status(entry: Entry) -> tuple[Severity, str]:
     severities = Counter(finding.severity for _, finding in advice(entry))
     if errors := severities["error"]:
         was = "was" if errors == 1 else "were"
-        statement = f"Problem: {count(errors, 'problem')} {was} found on this machine."
-        return Verdict("error", statement, name, quality, link)
+        return "error", f"Problem: {count(errors, 'problem')} {was} found on this machine."
     if warnings := severities["warning"]:
         needs = "needs" if warnings == 1 else "need"
-        statement = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
-        return Verdict("warning", statement, name, quality, link)
-    answered = sum(answer.answered for answer in entry.answers)
-    if 2 * answered < len(entry.answers):
-        few = f"{answered} of {count(len(entry.answers), 'question')} could be answered"
-        statement = f"Not determined: too little was measured to assess this machine: {few}."
-        return Verdict("warning", statement, name, quality, link)
-    return Verdict("info", "OK: no problem was found on this machine.", name, quality, link)
+        found = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
+        return "warning", found
+    if not any(answer.answered for answer in entry.answers):
+        return "warning", "Not determined: too little was measured to assess this machine."
+    return "info", "OK: no problem was found on this machine."
+
+
+def _not_determined(answers: Sequence[Answer]) -> str:
+    """``Not determined: 2 of 8 questions (NUMA affinity, Link equivalence)``; empty if all
+    are."""
+    titles = [answer.title.partition(":")[0] for answer in answers if not answer.answered]
+    if not titles:
+        return ""
+    return (
+        f"Not determined: {len(titles)} of {count(len(answers), 'question')} ({', '.join(titles)})"
+    )
 
 
 def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:

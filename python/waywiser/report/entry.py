@@ -10,6 +10,8 @@ from waywiser.analysis.answer import Answer
 from waywiser.analysis.questions import answers
 from waywiser.analysis.shown import Shown, curves
 from waywiser.analysis.subject import Subject
+from waywiser.comparison.matching import without_copies as copies_among
+from waywiser.comparison.node import read_node
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.report.links import Links
@@ -33,6 +35,25 @@ class Entry(Value, frozen=True):
     def key(self) -> str:
         """What begins the anchors of this machine if there are several: ``a-``."""
         return self.links.key
+
+
+def without_copies(
+    files: Sequence[str | os.PathLike[str]],
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """(the files that are surveys of their own, (copy, original)): the same file given twice is a
+    copy too. Raises `ProfileError` for a bad file."""
+    names = [os.fspath(file) for file in files]
+    surveys: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        with Profile.open(name) as profile:
+            surveys.setdefault((profile.machine.hostname, profile.created), []).append(name)
+    dropped: list[tuple[str, str]] = []
+    for alike in surveys.values():
+        if len(alike) > 1:
+            dropped += copies_among([read_node(name) for name in alike])[1]
+    for copy, _ in dropped:
+        names.remove(copy)
+    return names, dropped
 
 
 def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:

@@ -184,7 +184,8 @@ def _block(block: Block) -> Iterator[str]:
         sign = SIGNS[block.severity]
         about = f"{_text(block.about)}: " if block.about else ""
         yield from (f"**{about}{sign} {_text(block.statement)}**", "")
-        yield from ((_text(block.quality), "") if block.quality else ())
+        for line in (block.unknown, block.quality):
+            yield from ((_text(line), "") if line else ())
     elif isinstance(block, Words):
         yield from (_text(block.text), "")
     elif isinstance(block, Code):

@@ -137,6 +137,8 @@ class Verdict(Value, frozen=True):
     """Smaller: the quality of the numbers."""
     link: str = ""
     """The anchor of what is said about the quality."""
+    unknown: str = ""
+    """Smaller: what could not be determined."""
 
 
 class Picture(Value, frozen=True):

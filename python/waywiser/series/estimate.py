@@ -80,6 +80,17 @@ class Estimate(Value, frozen=True):
         return relative(self.median, self.interval)
 
     @property
+    def seen_median(self) -> float:
+        """Seconds from call to completion; those of the transfer if these are not known. Methods
+        are ranked by it: it is the same clock for all."""
+        return self.median if self.host_median is None else self.host_median
+
+    @property
+    def seen_interval(self) -> Interval | None:
+        """The interval of `seen_median`."""
+        return self.interval if self.host_median is None else self.host_interval
+
+    @property
     def host_relative(self) -> float | None:
         """The same of what the application sees."""
         return relative(self.host_median or 0.0, self.host_interval)

@@ -1,17 +1,26 @@
 """The fastest method for bytes that lie apart, and the crossovers of methods as pieces grow.
 
-The fastest has the smallest median; it is *clear* where its interval lies below those of all the
-others. A result of one size holds for that size: crossovers move with it.
+The fastest has the smallest median time from call to completion, which all methods have in common;
+it is *clear* where its interval lies below those of all the others. A result of one size holds for
+that size: crossovers move with it. Surveys do not measure lists of 64 KiB pieces, which people ask
+for: their times are interpolated between the neighbours, and are marked so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from waywiser.series.estimate import Estimate
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
+
+ASKED_PIECE = 64 * 2**10
+"""Bytes of the pieces of lists that are interpolated if they were not measured."""
+
+MOST_RANGE = 4.0
+"""The neighbours of an interpolated size are not more than this factor away."""
 
 
 class Fastest(Value, frozen=True):
@@ -26,6 +35,9 @@ class Fastest(Value, frozen=True):
     margin: float
     """How much longer the second takes, as a share of the fastest's time."""
     clear: bool
+    interpolated: bool = False
+    """Between the next smaller and the next larger pieces; clear if both have the same method as
+    the clear fastest."""
 
 
 class LayoutCrossover(Value, frozen=True):
@@ -43,16 +55,24 @@ class LayoutCrossover(Value, frozen=True):
         """``4 KiB to 128 KiB sm``: of each stretch of pieces that have the same fastest method."""
         parts = []
         for (method, clear), group in groupby(self.fastest, key=lambda f: (_method(f), f.clear)):
-            runs = [each.run for each in group]
-            at = format_bytes(runs[0])
-            if len(runs) > 1:
-                at += f" to {format_bytes(runs[-1])}"
-            parts.append(f"{at} {method}" if clear else f"{at} {method} (about even)")
+            found = list(group)
+            at = format_bytes(found[0].run)
+            if len(found) > 1:
+                at += f" to {format_bytes(found[-1].run)}"
+            ends = [found[0], found[-1]]
+            if all(each.interpolated for each in ends):
+                notes = ["interpolated"]
+            else:
+                guessed = (each for each in ends if each.interpolated)
+                notes = [f"{format_bytes(each.run)} interpolated" for each in guessed]
+                notes = notes if clear else ["about even", *notes]
+            parts.append(f"{at} {method}" + (f" ({', '.join(notes)})" if notes else ""))
         return parts
 
     def __str__(self) -> str:
         pieces = "rows" if self.kind == "box" else "pieces"
-        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.ranges)}"
+        what = f"{format_bytes(self.bytes)} in {pieces}"
+        return f"fastest from call to completion, {what} of: {'; '.join(self.ranges)}"
 
 
 def _method(fastest: Fastest) -> str:
@@ -61,10 +81,23 @@ def _method(fastest: Fastest) -> str:
     return " or ".join(sorted((fastest.method, fastest.next_method)))
 
 
+class _Timed(NamedTuple):
+    """One method that moves a layout."""
+
+    layout: Layout
+    bytes: int
+    method: str
+    estimate: Estimate
+
+    @property
+    def per_byte(self) -> float:
+        return self.estimate.seen_median / self.bytes
+
+
 def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[LayoutCrossover]:
     """Compares the methods that move the same layout between two memories, if there are at least
     two. Contiguous transfers take no part."""
-    by_size: dict[tuple[str, str, int], dict[str, list[tuple[Layout, str, Estimate]]]] = {}
+    by_size: dict[tuple[str, str, int], dict[str, list[_Timed]]] = {}
     for transfer, estimate in found:
         layout = transfer.layout
         if layout is None:
@@ -72,24 +105,60 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
         method = transfer.path.executor + format_settings(transfer.parameters)
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
         same = by_size.setdefault((ends, layout.kind, _nominal(transfer.bytes)), {})
-        same.setdefault(f"{layout} {transfer.bytes}", []).append((layout, method, estimate))
+        timed = _Timed(layout, transfer.bytes, method, estimate)
+        same.setdefault(f"{layout} {transfer.bytes}", []).append(timed)
     crossovers = []
     for (ends, kind, size), layouts in sorted(by_size.items()):
-        fastest = [_fastest(methods) for methods in layouts.values() if len(methods) > 1]
-        if fastest:
-            in_order = sorted(fastest, key=lambda each: each.run)
-            crossovers.append(LayoutCrossover(ends, kind, size, tuple(in_order)))
+        compared = sorted(
+            (methods for methods in layouts.values() if len(methods) > 1),
+            key=lambda methods: methods[0].layout.run,
+        )
+        if compared:
+            fastest = [_fastest(methods) for methods in compared]
+            if kind == "list":
+                fastest += _interpolated(compared, fastest)
+                fastest.sort(key=lambda each: each.run)
+            crossovers.append(LayoutCrossover(ends, kind, size, tuple(fastest)))
     return crossovers
 
 
-def _fastest(methods: list[tuple[Layout, str, Estimate]]) -> Fastest:
-    (layout, method, best), *others = sorted(methods, key=lambda each: each[2].median)
-    clear = best.interval is not None and all(
-        other.interval is not None and best.interval.high < other.interval.low
-        for _, _, other in others
+def _fastest(methods: Sequence[_Timed]) -> Fastest:
+    best, *others = sorted(methods, key=lambda each: each.estimate.seen_median)
+    interval = best.estimate.seen_interval
+    clear = interval is not None and all(
+        other.estimate.seen_interval is not None
+        and interval.high < other.estimate.seen_interval.low
+        for other in others
     )
-    margin = others[0][2].median / best.median - 1
-    return Fastest(layout.run, method, others[0][1], margin, clear)
+    margin = others[0].estimate.seen_median / best.estimate.seen_median - 1
+    return Fastest(best.layout.run, best.method, others[0].method, margin, clear)
+
+
+def _interpolated(
+    compared: Sequence[Sequence[_Timed]], fastest: Sequence[Fastest]
+) -> list[Fastest]:
+    """The fastest method for pieces of `ASKED_PIECE`, if they were not measured and both
+    neighbours were: the time of each method on a line in the logarithms of both."""
+    runs = [each.run for each in fastest]
+    at = sum(run < ASKED_PIECE for run in runs)
+    if ASKED_PIECE in runs or not 0 < at < len(runs):
+        return []
+    below, above = runs[at - 1], runs[at]
+    if max(ASKED_PIECE / below, above / ASKED_PIECE) > MOST_RANGE:
+        return []
+    share = math.log(ASKED_PIECE / below) / math.log(above / below)
+    smaller, larger = ({m.method: m.per_byte for m in compared[n]} for n in (at - 1, at))
+    seconds = {
+        method: smaller[method] ** (1 - share) * larger[method] ** share
+        for method in smaller
+        if method in larger
+    }
+    if len(seconds) < 2:
+        return []
+    best, second = sorted(seconds, key=lambda method: seconds[method])[:2]
+    clear = all(each.clear and each.method == best for each in (fastest[at - 1], fastest[at]))
+    margin = seconds[second] / seconds[best] - 1
+    return [Fastest(ASKED_PIECE, best, second, margin, clear, interpolated=True)]
 
 
 def _nominal(size: int) -> int:

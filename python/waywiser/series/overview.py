@@ -201,11 +201,11 @@ def _nearness(
 
 
 def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
-    """Those of a single transfer."""
+    """Those of a single transfer, with the caches as they are."""
     return [
         (workload.transfer, line.estimate)
         for workload, line in zip(workloads, lines, strict=True)
-        if workload.transfer is not None and line.estimate is not None
+        if workload.transfer is not None and workload.cache == "warm" and line.estimate is not None
     ]
 
 

@@ -1,0 +1,100 @@
+"""The link of each GPU to the host, against those of its peers: one row for each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from waywiser.analysis.answer import Cell, Table, table
+from waywiser.analysis.curve_pairs import PairResult
+from waywiser.analysis.pair_answers import MARKS, signed
+from waywiser.analysis.peer_groups import LINK_REGIMES, PeerResult, sizes_that_differ
+from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import NOT_DETERMINED, hidden_loss
+from waywiser.plan.headline import Group, headline
+from waywiser.stats.decision import THRESHOLD, Decision, Verdict
+from waywiser.words import format_bytes
+
+DIRECTIONS: tuple[Group, Group] = ("H2D", "D2H")
+
+GRAVEST: tuple[Verdict, ...] = ("equivalent", "no change found", "different")
+
+TITLE = "GPU links to the host"
+
+
+def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table, ...]:
+    """A row for each GPU whose path from or to the host has peers: both bandwidths, their ratios to
+    the median of the peers, and whether the link is slower. No table for a single GPU."""
+    known = list(peers)
+    groups = headline(subject.machine, (each.curve.workload for each in known))
+    rows: dict[int, dict[Group, PeerResult]] = {}
+    for peer in known:
+        group = groups.get(peer.curve.text)
+        if group in DIRECTIONS and _of_link(peer) is not None:
+            (gpu,) = (place.index for place in peer.path.places if place.kind == "gpu")
+            own = rows.setdefault(gpu, {})
+            own[group] = max((peer, own.get(group, peer)), key=_gravity)
+    links = [result for own in rows.values() for each in own.values() if (result := _of_link(each))]
+    sizes = {result.sizes[-1].bytes for result in links}
+    at = format_bytes(sizes.pop()) if len(sizes) == 1 else "the largest size that its peers have"
+    return table(
+        TITLE,
+        (
+            "GPU",
+            "slower",
+            *(name for way in DIRECTIONS for name in (f"{way}, GB/s", f"{way} ratio")),
+        ),
+        (_row(gpu, own) for gpu, own in sorted(rows.items())),
+        f"GB/s at {at}. Ratio: bandwidth over the median of the equivalent GPUs, with its 95 % "
+        f"interval. yes: slower by more than {THRESHOLD:.0%}, no: equivalent within it or faster, "
+        f"{NOT_DETERMINED}.",
+    )
+
+
+def _row(gpu: int, own: dict[Group, PeerResult]) -> tuple[Cell, ...]:
+    cells = [Cell(f"gpu:{gpu}"), _slower(own)]
+    for way in DIRECTIONS:
+        peer = own.get(way)
+        result = _of_link(peer) if peer is not None else None
+        if peer is None or result is None:
+            cells += [Cell("—"), Cell("—")]
+            continue
+        cells.append(Cell(result.sizes[-1].a.rate_text, series=peer.curve.text))
+        cells.append(Cell(ratio_text(result.decision)))
+    return tuple(cells)
+
+
+def ratio_text(decision: Decision) -> str:
+    """``0.952 (0.948–0.957)``; without an interval the ratio alone."""
+    span = decision.interval
+    return f"{decision.ratio:.3f}" + (f" ({span.low:.3f}–{span.high:.3f})" if span else "")
+
+
+def _slower(own: dict[Group, PeerResult]) -> Cell:
+    """Whether any direction is slower; else whether one is not determined, or faster."""
+    slow = [way for way in DIRECTIONS if way in own and own[way].is_slow]
+    if slow:
+        return Cell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
+    open_ = [each for each in own.values() if each.verdict == "no change found"]
+    if open_:
+        loosest = max(open_, key=lambda each: each.decision.detectable or 1.0)
+        mark = MARKS["no change found"]
+        return Cell(hidden_loss(loosest.decision), mark, loosest.curve.text)
+    fast = [way for way in DIRECTIONS if way in own and own[way].is_fast]
+    return Cell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
+
+
+def _by(own: dict[Group, PeerResult], ways: Sequence[Group]) -> str:
+    """``H2D +8.1 %, D2H +7.9 % at 64 MiB``: how much longer it takes."""
+    return ", ".join(
+        f"{way} {signed(own[way].decision)}{sizes_that_differ(own[way])}" for way in ways
+    )
+
+
+def _of_link(peer: PeerResult) -> PairResult | None:
+    """What was decided about the largest sizes; None if only small ones were measured."""
+    return next((peer.regimes[r] for r in LINK_REGIMES if r in peer.regimes), None)
+
+
+def _gravity(peer: PeerResult) -> tuple[int, float]:
+    """The order of the paths of a GPU from several nodes: the last is the worst, and is shown."""
+    return GRAVEST.index(peer.verdict), -peer.decision.ratio
