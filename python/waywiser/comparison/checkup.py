@@ -116,10 +116,10 @@ def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
     """Links that ran below their best and below the best that a baseline shows, if any shows it."""
     matched = [(before, match(before, node)) for before in baseline]
     for gpu in node.machine.gpus:
-        below = node.slow_link(gpu)
         known = [before.links.get(same.numbers[gpu.index]) for before, same in matched]
         was = [link for link in known if link is not None]
         now = node.links.get(gpu.index, LoadedLink())
+        below = now.below(gpu)
         is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
         if below and (is_slower or not was):
             yield f"{device_of(gpu)} ran at {below} under load"

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.analysis.answer import Device
+from waywiser.analysis.answer import Device, device_at
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.comparison.matching import Matched, without_copies
@@ -219,7 +219,7 @@ def _gpus_on(path: SlowPath) -> list[int]:
 def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault:
     paths = sorted(paths, key=lambda path: (path.curve.count(";"), path.ratio))
     worst = paths[0]
-    device = node.device(Place("gpu", gpu)) if gpu is not None else None
+    device = device_at(Place("gpu", gpu), node.machine) if gpu is not None else None
     about = f"{device.place}: " if device else ""
     others = len(paths) - 1
     more = f", and so {'is' if others == 1 else 'are'} {others} more" if others else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.hardware.bounds import Bound
-from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import Traits
 from waywiser.records import Series
 from waywiser.series.block import BlockEstimate
@@ -155,7 +155,9 @@ def _of_conditions(series: Series, machine: Machine | None) -> Iterator[QualityF
                 yield QualityFlag("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
             gpu = gpus.get(state.index)
             if gpu is not None:
-                yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
+                below = gpu.pcie.below_best(state.pcie_generation, state.pcie_width)
+                if below:
+                    yield QualityFlag("slow link", f"gpu:{gpu.index} ran at {below}")
         for buffer in visit.buffers:
             if buffer.state == "misplaced":
                 part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was on its place"
@@ -181,13 +183,6 @@ def gpus_fed_by_host(workload: Workload) -> set[int]:
         if any(place.kind == "numa" for place in places):
             found.update(place.index for place in places if place.kind == "gpu")
     return found
-
-
-def _slow_link(gpu: Gpu, generation: int, width: int) -> Iterator[QualityFlag]:
-    best = gpu.pcie
-    if 0 < generation < best.generation_max or 0 < width < best.width_max:
-        now, most = f"{generation} x{width}", f"{best.generation_max} x{best.width_max}"
-        yield QualityFlag("slow link", f"gpu:{gpu.index} ran at PCIe {now} of {most}")
 
 
 def _count(samples: int) -> str:
