@@ -7,7 +7,7 @@ from typing import Literal
 
 from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
 from waywiser.comparison.errors_counted import errors_of
-from waywiser.comparison.matching import match, without_copies
+from waywiser.comparison.matching import is_copy, match
 from waywiser.comparison.node import LoadedLink, Node, device_of
 from waywiser.comparison.path_change import (
     PathChange,
@@ -164,7 +164,7 @@ def _hiding(comparison: ProfileComparison) -> Iterator[str]:
 def _uncompared(
     node: Node, baseline: Sequence[Node], comparison: ProfileComparison
 ) -> Iterator[str]:
-    if all(without_copies((each, node))[1] for each in baseline):
+    if all(is_copy(each, node) for each in baseline):
         yield "the survey is its own baseline"
     elif not comparison.measured:
         yield "the survey has no path in common with its baseline"

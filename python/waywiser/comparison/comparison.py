@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
-from waywiser.comparison.matching import Matched, match, without_copies
+from waywiser.comparison.matching import Matched, is_copy, match, without_copies
 from waywiser.comparison.node import Devices, Node, device_of, devices_on, gpus_of
 from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
@@ -125,7 +125,7 @@ def _usable(
     usable, copies = without_copies(repeats)
     notes = [f"{copy} is a copy of {of}, and is not a repetition" for copy, of in copies]
     for repeat in list(usable):
-        same = next((each for each in (*base, *new) if without_copies((each, repeat))[1]), None)
+        same = next((each for each in (*base, *new) if is_copy(each, repeat)), None)
         if same is not None:
             notes.append(f"{repeat.called} is the survey {same.called}, and is not a repetition")
         elif not any(is_same_machine(each, repeat) for each in new):

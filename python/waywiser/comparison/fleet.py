@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -34,7 +34,7 @@ SCHEMA = 2
 
 Status = Literal["bad", "suspect", "not determined", "fine"]
 
-WORST_FIRST: tuple[Status, ...] = ("bad", "suspect", "not determined", "fine")
+WORST_FIRST: tuple[Status, ...] = get_args(Status)
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""
