@@ -112,7 +112,7 @@ def test_arrays_have_an_entry_per_visit_and_per_sample(tmp_path: Path) -> None:
     frame = frame_of(profiles.write(tmp_path / "a.wwp"))
     taken = [visit.row.samples for visit in frame.visits]
     assert frame.taken.tolist() == taken
-    assert len(frame.samples.span) == len(frame.samples.skew) == sum(taken)
+    assert len(frame.samples.span) == len(frame.samples.host) == sum(taken)
 
 
 def test_several_profiles_are_one_frame(tmp_path: Path) -> None:
