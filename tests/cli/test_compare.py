@@ -432,7 +432,7 @@ def full(path: Path, seed: int) -> Path:
         for block in range(6):
             for what in workloads:
                 seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
-                known = BlockSummary(block, seconds, seconds * 0.999, seconds * 1.001, 30)
+                known = BlockSummary(block, seconds, Interval(seconds * 0.999, seconds * 1.001), 30)
                 yield Visit(what, block, "converged", profiles.STARTED, mode="device",
                             samples=nodes.samples_of(known))  # fmt: skip
 

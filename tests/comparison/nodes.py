@@ -21,7 +21,7 @@ from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink, Package, P
 from waywiser.profile import WritableProfile
 from waywiser.records import GpuState, Health, Samples, Visit
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
-from waywiser.stats.order import lower_rank
+from waywiser.stats.order import Interval, lower_rank
 from waywiser.words import Transfer, Workload
 
 SIZE = 64 * 2**20
@@ -125,7 +125,7 @@ def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> S
     return SeriesSummary.of(
         what,
         [
-            BlockSummary(n, median, median * (1 - width), median * (1 + width), 8)
+            BlockSummary(n, median, Interval(median * (1 - width), median * (1 + width)), 8)
             for n, median in enumerate(medians)
         ],
     )
@@ -170,7 +170,7 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
             )
             for block in each.blocks:
                 profile.commit_visit(
-                    Visit(each.workload, block.block, block.stop, one.created, mode=block.mode,
+                    Visit(each.workload, block.block, "converged", one.created, mode="device",
                           samples=samples_of(block), gpu_states=states)
                 )  # fmt: skip
             for failure in each.failures:
@@ -182,22 +182,24 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
 def samples_of(block: BlockSummary) -> Samples:
     """As many as the block has: those of the interval's ranks and beyond are at its ends."""
     rank = lower_rank(block.count)
-    if rank is None or block.low is None or block.high is None:
+    if rank is None or block.interval is None:
         return Samples(span=(block.median,) * block.count)
     middle = block.count - 2 * rank
-    return Samples(span=(block.low,) * rank + (block.median,) * middle + (block.high,) * rank)
+    low, high = block.interval.low, block.interval.high
+    return Samples(span=(low,) * rank + (block.median,) * middle + (high,) * rank)
+
+
+def scaled(block: BlockSummary, factor: float) -> BlockSummary:
+    """The block if each sample had taken ``factor`` times as long."""
+    known = block.interval
+    interval = Interval(known.low * factor, known.high * factor) if known else None
+    return msgspec.structs.replace(block, median=block.median * factor, interval=interval)
 
 
 def slower(node: Node, which: Callable[[SeriesSummary], bool], factor: float) -> Node:
     """The node with the series that ``which`` picks ``factor`` times as slow."""
-
-    def block(each: BlockSummary) -> BlockSummary:
-        low = None if each.low is None else each.low * factor
-        high = None if each.high is None else each.high * factor
-        return msgspec.structs.replace(each, median=each.median * factor, low=low, high=high)
-
     digests = tuple(
-        msgspec.structs.replace(digest, blocks=tuple(map(block, digest.blocks)))
+        msgspec.structs.replace(digest, blocks=tuple(scaled(b, factor) for b in digest.blocks))
         if which(digest)
         else digest
         for digest in node.series

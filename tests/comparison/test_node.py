@@ -7,8 +7,10 @@ from pathlib import Path
 import nodes
 import pytest
 
-from waywiser.comparison.node import LoadedLink, gpus_of, links_of, read_node, renumbered
-from waywiser.records import GpuState
+import profiles
+from waywiser.comparison.node import LoadedLink, gpus_of, read_node, renumbered
+from waywiser.profile.whole import write_profile
+from waywiser.records import GpuState, Samples
 from waywiser.words import Operation, Workload
 
 
@@ -43,11 +45,16 @@ def test_gpus_are_renumbered_in_operations_and_what_they_name() -> None:
     assert gpus_of(host) == {0}
 
 
-def test_the_best_that_was_seen_of_a_loaded_link_counts() -> None:
+def test_the_best_that_was_seen_of_a_loaded_link_counts(tmp_path: Path) -> None:
     idle = GpuState(0, pcie_generation=1, pcie_width=16)
     busy = GpuState(0, pcie_generation=5, pcie_width=8)
     other = GpuState(1, pcie_generation=5, pcie_width=16)
-    seen = links_of([(frozenset({0}), (idle, other)), (frozenset({0}), (busy,))])
-    assert seen == {0: LoadedLink(5, 16)}
+    what = nodes.workload(nodes.h2d(0))
+    visits = [
+        profiles.visit(what, block, Samples(span=(1.0,)), gpu_states=seen)
+        for block, seen in enumerate([(idle, other), (busy,)])
+    ]
+    write_profile(tmp_path / "a.wwp", nodes.machine(), {}, visits)
+    assert read_node(tmp_path / "a.wwp", links=True).links == {0: LoadedLink(5, 16)}
     assert LoadedLink(5, 8).below(nodes.gpu(0)) == "PCIe 5 x8 of 5 x16"
     assert LoadedLink(5, 16).below(nodes.gpu(0)) == LoadedLink(0, 0).below(nodes.gpu(0)) == ""

@@ -16,7 +16,7 @@ from waywiser.comparison.comparison import compare
 from waywiser.comparison.fleet import assess_fleet
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import PathChange, ProfileComparison
-from waywiser.series.series_summary import BlockSummary, SeriesSummary
+from waywiser.series.series_summary import SeriesSummary
 
 SIZES = (4096, 2**20, nodes.SIZE)
 
@@ -40,12 +40,8 @@ def surveyed(seed: int, count: int, effect: float = 1.0, dip: float = 1.0) -> No
 
 
 def times(digest: SeriesSummary, factor: float) -> SeriesSummary:
-    def longer(block: BlockSummary) -> BlockSummary:
-        assert block.low is not None and block.high is not None
-        low, high = block.low * factor, block.high * factor
-        return msgspec.structs.replace(block, median=block.median * factor, low=low, high=high)
-
-    return msgspec.structs.replace(digest, blocks=tuple(map(longer, digest.blocks)))
+    longer = tuple(nodes.scaled(block, factor) for block in digest.blocks)
+    return msgspec.structs.replace(digest, blocks=longer)
 
 
 def with_digests(node: Node, digests: Sequence[SeriesSummary]) -> Node:

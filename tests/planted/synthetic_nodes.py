@@ -17,6 +17,7 @@ from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
 from waywiser.comparison.node import LoadedLink, Node, gpus_of, renumbered
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
+from waywiser.stats.order import Interval
 from waywiser.words import Workload
 
 
@@ -104,15 +105,8 @@ def _from(first: int, donors: Sequence[Donor]) -> list[Donor]:
 
 def _block(number: int, seconds: float, donor: Donor) -> BlockSummary:
     median = seconds * float(np.exp(donor.between))
-    low, high = donor.reach or (None, None)
-    return BlockSummary(
-        number,
-        median,
-        median * low if low else None,
-        median * high if high else None,
-        len(donor.within),
-        donor.stop,
-    )
+    reach = Interval(*(median * end for end in donor.reach)) if donor.reach else None
+    return BlockSummary(number, median, reach, len(donor.within))
 
 
 def without(node: Node, gpu: int) -> Node:

@@ -37,7 +37,7 @@ from waywiser.analysis.methods import (
 from waywiser.analysis.regimes import RATE_BYTES, START_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import named, span
-from waywiser.series.estimate import TARGET
+from waywiser.series.quality_flags import TARGET
 from waywiser.stats.order import Interval
 from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Memory, format_bytes

@@ -11,8 +11,8 @@ from contextlib import suppress
 from datetime import datetime
 
 from waywiser.comparison.checkup import Checkup
-from waywiser.comparison.errors_counted import readings
 from waywiser.comparison.node import Node
+from waywiser.series.health import readings
 from waywiser.stats.decision import Decision
 from waywiser.visible import visible
 
@@ -154,7 +154,7 @@ def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[_Sample]:
 
 
 def _errors(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
-    health = readings(node)
+    health = readings(node.health)
     pci = {gpu.uuid: gpu.pci for gpu in node.machine.gpus}
     for gpu in health[-1].gpus if health else ():
         for counter, count in gpu.counters.items():

@@ -17,7 +17,7 @@ from waywiser.comparison.comparison_text import (
     suspicion,
 )
 from waywiser.comparison.errors_counted import errors_of
-from waywiser.comparison.matching import match, without_copies
+from waywiser.comparison.matching import is_copy, match
 from waywiser.comparison.node import LoadedLink, Node, device_of
 from waywiser.comparison.path_change import PathChange, ProfileComparison
 from waywiser.stats.decision import THRESHOLD
@@ -122,10 +122,10 @@ def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
     """Links that ran below their best and below the best that a baseline shows, if any shows it."""
     matched = [(before, match(before, node)) for before in baseline]
     for gpu in node.machine.gpus:
-        below = node.slow_link(gpu)
         known = [before.links.get(same.numbers[gpu.index]) for before, same in matched]
         was = [link for link in known if link is not None]
         now = node.links.get(gpu.index, LoadedLink())
+        below = now.below(gpu)
         is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
         if below and (is_slower or not was):
             yield ran_below(str(device_of(gpu)), below)
@@ -159,7 +159,7 @@ def _hiding(comparison: ProfileComparison) -> Iterator[str]:
 def _uncompared(
     node: Node, baseline: Sequence[Node], comparison: ProfileComparison
 ) -> Iterator[str]:
-    if all(without_copies((each, node))[1] for each in baseline):
+    if all(is_copy(each, node) for each in baseline):
         yield "the survey is its own baseline"
     elif not comparison.measured:
         yield "the survey has no path in common with its baseline"

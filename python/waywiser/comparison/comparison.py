@@ -14,13 +14,13 @@ from waywiser.analysis.answer import Device
 from waywiser.comparison.comparison_text import (
     GONE,
     ONLY_IN_BASE,
-    is_copy,
+    copy_text,
     label,
     no_repetition,
     slower,
 )
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
-from waywiser.comparison.matching import Matched, match, without_copies
+from waywiser.comparison.matching import Matched, is_copy, match, without_copies
 from waywiser.comparison.node import Devices, Node, device_of, devices_on, gpus_of
 from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
@@ -119,7 +119,7 @@ def compare(
             *differences(base, new),
             *of_gpus(old, now, gone_text),
             *_missing_devices(base, new, paths),
-            *(f"{is_copy(copy, of)}, and counts once" for copy, of in (*copies, *more)),
+            *(f"{copy_text(copy, of)}, and counts once" for copy, of in (*copies, *more)),
             *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
             *_disputed(paths, {path.curve for path in refuted}),
             *rejected,
@@ -137,9 +137,9 @@ def _usable(
 ) -> tuple[list[Node], list[str]]:
     """The repeats that are further surveys of the new machine, and a note on each other one."""
     usable, copies = without_copies(repeats)
-    notes = [no_repetition(is_copy(copy, of)) for copy, of in copies]
+    notes = [no_repetition(copy_text(copy, of)) for copy, of in copies]
     for repeat in list(usable):
-        same = next((each for each in (*base, *new) if without_copies((each, repeat))[1]), None)
+        same = next((each for each in (*base, *new) if is_copy(each, repeat)), None)
         if same is not None:
             fact = f"is the survey {same.called}"
         elif not any(is_same_machine(each, repeat) for each in new):

@@ -98,7 +98,7 @@ def unfinished(file: str) -> str:
     return f"{file} is unfinished: its survey still runs, or was stopped"
 
 
-def is_copy(copy: str, of: str) -> str:
+def copy_text(copy: str, of: str) -> str:
     return f"{copy} is a copy of {of}"
 
 

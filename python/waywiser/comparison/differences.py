@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from waywiser.comparison.comparison_text import unfinished
-from waywiser.comparison.hardware import gpus_of_class
-from waywiser.comparison.matching import Matched, without_copies
+from waywiser.comparison.hardware import counted_models, gpus_of_class
+from waywiser.comparison.matching import Matched, is_copy
 from waywiser.comparison.node import Node, device_of
 from waywiser.hardware.machine import Gpu
 from waywiser.profile.planned import stored_request
@@ -53,7 +53,7 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
             yield f"{unfinished(node.called)}; continue it with {command}"
     for node in new:
         for old in base:
-            if without_copies((old, node))[1]:
+            if is_copy(old, node):
                 yield f"{node.called} is the same survey as {old.called}: it has no new information"
 
 
@@ -82,7 +82,7 @@ def is_same_machine(old: Node, now: Node) -> bool:
 
 
 def _gpus(node: Node) -> str:
-    return _counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
+    return counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
 
 
 def _models(node: Node) -> set[str]:
@@ -172,25 +172,13 @@ def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
         machine = node.machine
         if not _are_named(node):
             return ""
-        parts = [_counted_models(machine.gpus, numbers[id(node)])]
+        parts = [counted_models(machine.gpus, numbers[id(node)])]
         if machine.nodes_known:
             parts += [count(len(machine.numa), "NUMA node")] if uneven else []
             parts += [machine.architecture] if foreign else []
         return ", ".join(filter(None, parts))
 
     return class_of
-
-
-def _counted_models(gpus: Sequence[Gpu], number: int) -> str:
-    """``8 × NVIDIA H200`` of a class with this number of GPUs, some of which may be gone; empty
-    if all are."""
-    if number and not gpus:
-        return ""
-    models = [gpu.name for gpu in gpus]
-    different = list(dict.fromkeys(models))
-    if len(different) == 1:
-        return f"{number} × {different[0]}"
-    return ", ".join(f"{models.count(model)} × {model}" for model in different) or "no GPU"
 
 
 def _cpu(node: Node) -> str:

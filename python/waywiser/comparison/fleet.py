@@ -10,11 +10,11 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
-from waywiser.analysis.answer import Device
+from waywiser.analysis.answer import Device, device_at
 from waywiser.comparison.comparison_text import ran_below, unfinished
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import EqualHosts, equal_hosts
@@ -35,7 +35,7 @@ SCHEMA = 2
 
 Status = Literal["bad", "suspect", "not determined", "fine"]
 
-WORST_FIRST: tuple[Status, ...] = ("bad", "suspect", "not determined", "fine")
+WORST_FIRST: tuple[Status, ...] = get_args(Status)
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""
@@ -219,7 +219,7 @@ def _gpus_on(path: SlowPath) -> list[int]:
 def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault:
     paths = sorted(paths, key=lambda path: (path.curve.count(";"), path.ratio))
     worst = paths[0]
-    device = node.device(Place("gpu", gpu)) if gpu is not None else None
+    device = device_at(Place("gpu", gpu), node.machine) if gpu is not None else None
     about = f"{device.place}: " if device else ""
     others = len(paths) - 1
     more = f", and so {'is' if others == 1 else 'are'} {others} more" if others else ""

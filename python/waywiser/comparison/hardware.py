@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
+from waywiser.hardware.machine import Gpu
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
@@ -41,8 +42,9 @@ def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
         for gpus in dict.fromkeys(numbers):
             own = [name for name, number in zip(hosts, numbers, strict=True) if number == gpus]
             reference = _reference([hosts[name][-1] for name in own], gpus)
+            models = counted_models(reference.machine.gpus, gpus)
             matched = {name: [match(reference, node) for node in hosts[name]] for name in own}
-            found.append(EqualHosts(_name(reference), gpus, matched))
+            found.append(EqualHosts(f"{models}; {reference.machine.cpu_model}", gpus, matched))
     return sorted(found, key=lambda equal: -len(equal.hosts))
 
 
@@ -125,7 +127,12 @@ def _reference(nodes: Sequence[Node], gpus: int) -> Node:
     return next(n for n in whole if tuple(gpu.pci for gpu in n.machine.gpus) == usual)
 
 
-def _name(node: Node) -> str:
-    models = Counter(gpu.name for gpu in node.machine.gpus)
-    gpus = ", ".join(f"{count} × {model}" for model, count in models.items()) or "no GPU"
-    return f"{gpus}; {node.machine.cpu_model}"
+def counted_models(gpus: Sequence[Gpu], number: int) -> str:
+    """``8 × NVIDIA H200`` of a class with this number of GPUs, some of which may be gone; empty
+    if all are."""
+    if number and not gpus:
+        return ""
+    models = Counter(gpu.name for gpu in gpus)
+    if len(models) == 1:
+        models[gpus[0].name] = number
+    return ", ".join(f"{count} × {model}" for model, count in models.items()) or "no GPU"

@@ -23,14 +23,9 @@ def without_copies(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[str, s
     """
     kept: list[Node] = []
     copies: list[tuple[str, str]] = []
-    known: dict[tuple[str, str], list[int]] = {}
     for node in nodes:
-        alike = known.setdefault((node.name, node.created), [])
-        at = next(
-            (n for n in alike if _is_within(kept[n], node) or _is_within(node, kept[n])), None
-        )
+        at = next((n for n, known in enumerate(kept) if is_copy(known, node)), None)
         if at is None:
-            alike.append(len(kept))
             kept.append(node)
             continue
         copy, original = node, kept[at]
@@ -39,6 +34,12 @@ def without_copies(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[str, s
             kept[at] = node
         copies.append((copy.called, original.called))
     return kept, copies
+
+
+def is_copy(one: Node, other: Node) -> bool:
+    """Whether two files are of one survey: equal, or one from before it was resumed."""
+    same = (one.name, one.created) == (other.name, other.created)
+    return same and (_is_within(one, other) or _is_within(other, one))
 
 
 def _is_within(one: Node, other: Node) -> bool:

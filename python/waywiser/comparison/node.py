@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from waywiser.analysis.answer import Device, device_at
+from waywiser.analysis.answer import Device
 from waywiser.analysis.imported import as_imported, imported_from
 from waywiser.hardware.machine import Gpu, Machine
 from waywiser.hardware.routes import renumbered_relays
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.rows import gpu_states_from
-from waywiser.records import GpuState, Unsupported
+from waywiser.records import Unsupported
 from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.series.series_summary import SeriesSummary
@@ -30,12 +30,7 @@ class LoadedLink(Value, frozen=True):
 
     def below(self, gpu: Gpu) -> str:
         """``PCIe 5 x8 of 5 x16`` if it is less than the link could be; else empty."""
-        most = gpu.pcie
-        slow = 0 < self.generation < most.generation_max
-        if not (slow or 0 < self.width < most.width_max):
-            return ""
-        best = f"{most.generation_max} x{most.width_max}"
-        return f"PCIe {self.generation} x{self.width} of {best}"
+        return gpu.pcie.below_best(self.generation, self.width)
 
 
 class Node(Value, frozen=True):
@@ -66,14 +61,6 @@ class Node(Value, frozen=True):
     def called(self) -> str:
         """The file, else the host."""
         return self.file or self.name
-
-    def device(self, place: Place) -> Device:
-        """A device with UUID and PCI address, if the machine has them."""
-        return device_at(place, self.machine)
-
-    def slow_link(self, gpu: Gpu) -> str:
-        """``PCIe 5 x8 of 5 x16`` if its link ran below its best under load; else empty."""
-        return self.links.get(gpu.index, LoadedLink()).below(gpu)
 
 
 def read_node(path: Path | str, *, links: bool = False) -> Node:
@@ -116,30 +103,22 @@ def _is_unfinished(profile: Profile, stored: int) -> bool:
 
 
 def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
-    states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
-    for workload, _, visits in frame.series:
-        if fed := frozenset(gpus_fed_by_host(workload)):
-            for visit in frame.visits[visits]:
-                try:
-                    states.append((fed, gpu_states_from(visit.row.gpu_states)))
-                except msgspec.MsgspecError as error:
-                    raise visit.damaged(error) from error
-    return links_of(states)
-
-
-def links_of(
-    states: Iterable[tuple[frozenset[int], tuple[GpuState, ...]]],
-) -> dict[int, LoadedLink]:
-    """Links from readings, each with the GPUs whose links were loaded meanwhile."""
+    """The links of GPUs that were read while host memory was copied to or from them."""
     seen: dict[int, LoadedLink] = {}
-    for loaded, readings in states:
-        for state in readings:
-            if state.index in loaded:
-                before = seen.get(state.index, LoadedLink())
-                seen[state.index] = LoadedLink(
-                    max(before.generation, state.pcie_generation),
-                    max(before.width, state.pcie_width),
-                )
+    for workload, _, visits in frame.series:
+        fed = gpus_fed_by_host(workload)
+        for visit in frame.visits[visits] if fed else ():
+            try:
+                states = gpu_states_from(visit.row.gpu_states)
+            except msgspec.MsgspecError as error:
+                raise visit.damaged(error) from error
+            for state in states:
+                if state.index in fed:
+                    before = seen.get(state.index, LoadedLink())
+                    seen[state.index] = LoadedLink(
+                        max(before.generation, state.pcie_generation),
+                        max(before.width, state.pcie_width),
+                    )
     return seen
 
 

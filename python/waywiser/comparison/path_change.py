@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.regimes import Regime
@@ -16,7 +16,7 @@ from waywiser.words import Value
 PathVerdict = Literal[
     "regression", "missing", "suspected", "improvement", "no change", "skipped", "new"
 ]
-"""What a comparison says of a path.
+"""What a comparison says of a path, the worst first.
 
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
@@ -33,9 +33,7 @@ REGIMES: dict[Regime, str] = {
 }
 """Regimes as texts name them."""
 
-WORST_FIRST: tuple[PathVerdict, ...] = (
-    "regression", "missing", "suspected", "improvement", "no change", "skipped", "new",
-)  # fmt: skip
+WORST_FIRST: tuple[PathVerdict, ...] = get_args(PathVerdict)
 
 
 class SizeChange(Value, frozen=True):

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.series.series_summary import BlockSummary, SeriesSummary
+from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     Noise,
@@ -29,10 +29,6 @@ from waywiser.stats.noise_model import (
 )
 from waywiser.stats.order import median
 from waywiser.words import Workload
-
-_Z = 1.96
-_MEDIAN = 1.2533
-"""Deviation of the median of normal samples, over that of their mean."""
 
 Key = tuple[str, Regime]
 
@@ -65,7 +61,8 @@ class SizePair(NamedTuple):
     def seconds(self) -> tuple[float, float]:
         """The times before and now as every other view shows them: the median of the processes'
         medians, and of several surveys the median of these."""
-        return _median_seconds(self.before), _median_seconds(self.after)
+        before, now = map(_median_seconds, self.medians)
+        return before, now
 
 
 class Part:
@@ -219,7 +216,7 @@ def _size_pair(
     old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
 ) -> SizePair:
     blocks = [block for side in (old, new) for _, series in side for block in series.blocks]
-    within = sum(_deviation(block) ** 2 for block in blocks) / max(len(blocks), 1)
+    within = sum(block.standard_error**2 for block in blocks) / max(len(blocks), 1)
     series = old[0][1]
     text = series.text or str(series.workload)
     medians = _medians(old), _medians(new)
@@ -256,10 +253,3 @@ def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
         for process in sizes[0]
         if process in common
     }
-
-
-def _deviation(block: BlockSummary) -> float:
-    """The relative deviation of a process' median by its samples; 0 if they do not show it."""
-    if block.low is None or block.high is None:
-        return _MEDIAN * block.deviation / math.sqrt(block.count)
-    return (block.high - block.low) / 2 / _Z / block.median

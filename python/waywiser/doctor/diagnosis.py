@@ -12,7 +12,7 @@ from waywiser.doctor.situation import Situation
 from waywiser.profile import Profile
 from waywiser.profile.rows import gpu_states_from
 from waywiser.records import GpuState
-from waywiser.series.health import health_report
+from waywiser.series.health import health_report, readings
 from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.severity import ORDER
 
@@ -92,12 +92,12 @@ def stored_situation(profile: Profile) -> Situation:
             all_states += states
             link_states += [state for state in states if state.index in fed]
     runs = profile.health()
-    readings = [reading for run in runs for reading in (run.start, run.end) if reading]
+    counted = readings(runs)
     return Situation(
         profile.machine,
         stored=profile.environment,
         gpu_states=tuple(all_states),
         link_states=tuple(link_states),
         health=health_report(runs),
-        counters=readings[-1].gpus if readings else (),
+        counters=counted[-1].gpus if counted else (),
     )

@@ -48,6 +48,12 @@ class PcieLink(Value, frozen=True):
     """What a bare topology file says of the link when it was written, perhaps idle; 0 if the
     generation and width are known."""
 
+    def below_best(self, generation: int, width: int) -> str:
+        """``PCIe 5 x8 of 5 x16`` if that is less than the link could be; else empty."""
+        if 0 < generation < self.generation_max or 0 < width < self.width_max:
+            return f"PCIe {generation} x{width} of {self.generation_max} x{self.width_max}"
+        return ""
+
 
 class NvLink(Value, frozen=True):
     """NVLink lanes from one GPU to one neighbour (a GPU's UUID, a switch, or the CPU)."""

@@ -28,6 +28,5 @@ def arrow_batches(
     """The rows as `pyarrow.RecordBatch`, ``size`` rows in each but the last."""
     left = iter(rows)
     while part := list(islice(left, size)):
-        columns = zip(zip(*part, strict=True), schema, strict=True)
-        arrays = [arrow.array(column, field.type) for column, field in columns]
-        yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
+        columns = dict(zip(schema.names, zip(*part, strict=True), strict=True))
+        yield arrow.RecordBatch.from_pydict(columns, schema=schema)

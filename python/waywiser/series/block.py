@@ -15,10 +15,10 @@ SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
 QUANTILE_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
 
 
-_NORMAL = 1.96
+STANDARD_ERRORS = 1.96
 """Standard errors on either side of a median that its 95 % interval has."""
 
-_MEDIAN = 1.2533
+OF_MEDIAN = 1.2533
 """Deviation of the median of normal samples, over that of their mean."""
 
 
@@ -63,9 +63,16 @@ class BlockEstimate(Value, frozen=True):
     @property
     def deviation(self) -> float:
         """Standard error of the median by the samples alone, as a fraction of it."""
-        if self.interval is None:  # of so few samples the range is about a standard deviation
-            return _MEDIAN * self.spread / math.sqrt(max(self.count, 1))
-        return self.interval.width / 2 / _NORMAL / self.median
+        # Of samples too few for an interval the middle half spans about a standard deviation.
+        return standard_error(self.median, self.interval, self.spread, self.count)
+
+
+def standard_error(median: float, interval: Interval | None, deviation: float, count: int) -> float:
+    """The standard error of a median, as a fraction of it: by its interval; without one, by the
+    relative standard deviation of ``count`` samples."""
+    if interval is None:
+        return OF_MEDIAN * deviation / math.sqrt(max(count, 1))
+    return interval.width / 2 / STANDARD_ERRORS / median
 
 
 def counted(samples: Samples) -> list[int]:

@@ -21,13 +21,10 @@ from waywiser.hardware.machine import Machine
 from waywiser.profile import VisitRow
 from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
-from waywiser.series.quality_flags import QualityFlag, quality_flags
+from waywiser.series.quality_flags import TARGET, QualityFlag, quality_flags
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval, relative
 from waywiser.words import Stop, Value
-
-TARGET = 0.02
-"""Half-width of the interval over the median at which sampling may stop, by default."""
 
 V = TypeVar("V", bound=Visit | VisitRow)
 

@@ -18,6 +18,7 @@ class Rise(Value, frozen=True):
     """A counter that was higher at the end of a run than at its start."""
 
     run: int
+    """0 if it rose between two profiles."""
     gpu: int
     counter: str
     before: int
@@ -72,7 +73,7 @@ def health_report(runs: Sequence[RunHealth]) -> HealthReport | None:
     latest = [end for _, _, end in both][-1:]
     return HealthReport(
         gpus=max((len(_read(start) & _read(end)) for _, start, end in both), default=0),
-        rises=tuple(rise for run, start, end in both for rise in _rises(run, start, end)),
+        rises=tuple(rise for run, start, end in both for rise in rises(start, end, run)),
         xids=tuple(dict.fromkeys(text for _, _, end in both for text in _xids(end))),
         standing=tuple(text for health in latest for text in _standing(health)),
         unavailable=_unavailable(latest),
@@ -80,11 +81,17 @@ def health_report(runs: Sequence[RunHealth]) -> HealthReport | None:
     )
 
 
+def readings(runs: Iterable[RunHealth]) -> list[Health]:
+    """What the counters stood at, the oldest first."""
+    return [each for run in runs for each in (run.start, run.end) if each is not None]
+
+
 def _read(health: Health) -> set[str]:
     return {gpu.uuid for gpu in health.gpus if gpu.counters}
 
 
-def _rises(run: int, start: Health, end: Health) -> Iterator[Rise]:
+def rises(start: Health, end: Health, run: int = 0) -> Iterator[Rise]:
+    """The counters of GPUs that are in both readings; one that was set back says nothing."""
     before = {gpu.uuid: gpu.counters for gpu in start.gpus}
     for gpu in end.gpus:
         for name, after in gpu.counters.items():

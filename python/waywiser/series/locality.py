@@ -17,7 +17,7 @@ import msgspec
 from waywiser.records import BufferRecord, Locality, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.cores import CoreVerdict, decide_cores
-from waywiser.series.quality_flags import DIFFERENCE_LIMIT
+from waywiser.series.quality_flags import TARGET
 from waywiser.stats.division import By, Division, divide, widest_gap
 from waywiser.stats.order import median
 from waywiser.words import Value
@@ -235,7 +235,7 @@ def _is_local(visit: Visit, sides: Sides) -> Iterator[bool]:
 
 def local_and_remote(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
     """How local and remote blocks of a series differ, in one line; empty if it has not both, or
-    they differ by less than `DIFFERENCE_LIMIT`. ``where`` is the nearness of each block."""
+    they differ by less than `TARGET`. ``where`` is the nearness of each block."""
     medians: dict[str, list[float]] = {"local": [], "remote": []}
     for each in blocks:
         if where.get(each.block, "") in medians:
@@ -243,6 +243,6 @@ def local_and_remote(where: Mapping[int, Nearness], blocks: Iterable[BlockEstima
     if not (medians["local"] and medians["remote"]):
         return ""
     local, remote = median(medians["local"]), median(medians["remote"])
-    if abs(remote / local - 1) < DIFFERENCE_LIMIT:
+    if abs(remote / local - 1) < TARGET:
         return ""
     return f"with its memory on the remote side it takes {remote / local - 1:+.1%}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.hardware.bounds import Bound
-from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import Traits
-from waywiser.records import Series
+from waywiser.records import Rule, Series
 from waywiser.series.block import BlockEstimate
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
@@ -18,8 +18,9 @@ SPREAD_LIMIT = 0.10
 DEVIATION_LIMIT = 0.50
 """Distance from the median, over it, from which severe outliers are reported."""
 
-DIFFERENCE_LIMIT = 0.02
-"""Halves and blocks whose medians differ by less than the default target are not distinguished."""
+TARGET = Rule().target
+"""Half-width of the interval over the median at which sampling may stop, by default. Halves and
+blocks whose medians differ by less are not distinguished."""
 
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
@@ -111,7 +112,7 @@ def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
         most = max(block.median for block in blocks)
         yield QualityFlag("blocks disagree", f"medians of blocks differ by {most / least - 1:.1%}")
     for block in blocks:
-        if abs(block.drift) > DIFFERENCE_LIMIT:
+        if abs(block.drift) > TARGET:
             yield QualityFlag("drift", f"the second half of a block took {block.drift:+.1%}")
         if block.spread >= SPREAD_LIMIT:
             yield QualityFlag("spread", f"the middle half spans {block.spread:.0%} of the median")
@@ -123,10 +124,10 @@ def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
 
 
 def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:
-    """Two medians differ by more than `DIFFERENCE_LIMIT` and their intervals do not overlap."""
+    """Two medians differ by more than `TARGET` and their intervals do not overlap."""
     known = sorted(blocks, key=lambda block: block.median)
     return any(
-        slow.median > fast.median * (1 + DIFFERENCE_LIMIT)
+        slow.median > fast.median * (1 + TARGET)
         and fast.interval is not None
         and slow.interval is not None
         and not fast.interval.overlaps(slow.interval)
@@ -155,7 +156,9 @@ def _of_conditions(series: Series, machine: Machine | None) -> Iterator[QualityF
                 yield QualityFlag("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
             gpu = gpus.get(state.index)
             if gpu is not None:
-                yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
+                below = gpu.pcie.below_best(state.pcie_generation, state.pcie_width)
+                if below:
+                    yield QualityFlag("slow link", f"gpu:{gpu.index} ran at {below}")
         for buffer in visit.buffers:
             if buffer.state == "misplaced":
                 part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was on its place"
@@ -181,13 +184,6 @@ def gpus_fed_by_host(workload: Workload) -> set[int]:
         if any(place.kind == "numa" for place in places):
             found.update(place.index for place in places if place.kind == "gpu")
     return found
-
-
-def _slow_link(gpu: Gpu, generation: int, width: int) -> Iterator[QualityFlag]:
-    best = gpu.pcie
-    if 0 < generation < best.generation_max or 0 < width < best.width_max:
-        now, most = f"{generation} x{width}", f"{best.generation_max} x{best.width_max}"
-        yield QualityFlag("slow link", f"gpu:{gpu.index} ran at PCIe {now} of {most}")
 
 
 def _count(samples: int) -> str:

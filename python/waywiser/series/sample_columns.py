@@ -98,15 +98,6 @@ class SampleColumns:
         return found
 
     @cached_property
-    def skew(self) -> Array:
-        """Seconds between the first and the last start; NaN if that was not taken."""
-        import numpy as np
-
-        found = self._column("skew", "<f8", np.nan)
-        self._require_times(np.where(np.isnan(found), 0.0, found))
-        return found
-
-    @cached_property
     def repetitions(self) -> Array:
         """Executions that were batched into the sample."""
         found = self._column("repetitions", "<i8", 1)

@@ -126,23 +126,6 @@ class SeriesFrame:
     # Arrays with one entry per visit.
 
     @cached_property
-    def series_numbers(self) -> Array:
-        """The position in `series` of each visit's series."""
-        import numpy as np
-
-        sizes = [each.visits.stop - each.visits.start for each in self.series]
-        return np.repeat(np.arange(len(sizes)), np.array(sizes, dtype=np.int64))
-
-    @cached_property
-    def blocks(self) -> Array:
-        return _integers([visit.row.block for visit in self.visits])
-
-    @cached_property
-    def processes(self) -> Array:
-        """The worker process of each visit, unique within its profile; 0 if there was none."""
-        return _integers([visit.row.process for visit in self.visits])
-
-    @cached_property
     def host_timed(self) -> Array:
         """Whether the host's clock timed each visit, instead of the device's."""
         import numpy as np
@@ -239,16 +222,15 @@ class SeriesFrame:
 
     def summaries(self) -> list[SeriesSummary]:
         """Each series in short. A block whose median is no time is left out."""
-        low, high = (_or_none(ends) for ends in self.intervals)
+        intervals = _intervals(*self.intervals)
         medians, counts = self.medians.tolist(), self.counts.tolist()
         deviations = self.deviations.tolist()
 
         def block(n: int) -> BlockSummary:
-            row = self.visits[n].row
-            few = low[n] is None and lower_rank(counts[n]) is None
+            few = intervals[n] is None and lower_rank(counts[n]) is None
             deviation = deviations[n] if few else 0.0
-            return BlockSummary(row.block, medians[n], low[n], high[n], counts[n], row.stop,
-                                row.mode, deviation, row.process)  # fmt: skip
+            number = self.visits[n].row.block
+            return BlockSummary(number, medians[n], intervals[n], counts[n], deviation)
 
         return [
             SeriesSummary(
@@ -358,7 +340,9 @@ class SeriesFrame:
                 counts += [len(times)] * width
                 owners.append((n, width))
         if parts:
-            medians = iter(Segments(np.concatenate(parts), _integers(counts)).medians.tolist())
+            medians = iter(
+                Segments(np.concatenate(parts), np.array(counts, dtype=np.int64)).medians.tolist()
+            )
             for n, width in owners:
                 found[n] = tuple(next(medians) for _ in range(width))
         return found
@@ -422,12 +406,6 @@ class SeriesFrame:
                 )
             )  # fmt: skip
         return found
-
-
-def _integers(values: Sequence[int]) -> Array:
-    import numpy as np
-
-    return np.array(values, dtype=np.int64)
 
 
 def _reduced(how: Any, values: Array, segments: Segments) -> Array:

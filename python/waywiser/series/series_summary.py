@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.records import Failure
-from waywiser.words import Stop, TimingMode, Value, Workload
+from waywiser.series.block import standard_error
+from waywiser.stats.order import Interval
+from waywiser.words import Value, Workload
 
 
 class BlockSummary(Value, frozen=True):
@@ -16,18 +18,18 @@ class BlockSummary(Value, frozen=True):
 
     block: int
     median: float
-    low: float | None = None
-    """The lower end of the median's 95 % interval within the block; None if there is none."""
-    high: float | None = None
+    interval: Interval | None = None
+    """The median's 95 % interval within the block; None if there is none."""
     count: int = 0
     """Samples that count."""
-    stop: Stop = "converged"
-    mode: TimingMode = "device"
     deviation: float = 0.0
     """Relative standard deviation of samples that are too few for an interval, or of those that
     another tool did not keep; 0 if it is not known, or if there is an interval."""
-    process: int = 0
-    """The worker process that measured it, unique within its profile."""
+
+    @property
+    def standard_error(self) -> float:
+        """That of the median by the samples alone, as a fraction of it; 0 if it is not known."""
+        return standard_error(self.median, self.interval, self.deviation, self.count)
 
 
 class SeriesSummary(Value, frozen=True):
