@@ -231,15 +231,19 @@ def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
     }
 
 
-def _surveys(medians: Medians) -> Surveys:
+def _by_survey(medians: Medians) -> list[list[float]]:
     by_file: dict[int, list[float]] = {}
     for (file, _), value in medians.items():
         by_file.setdefault(file, []).append(value)
-    return Surveys(tuple(map(without_outliers, by_file.values())))
+    return list(by_file.values())
+
+
+def _surveys(medians: Medians) -> Surveys:
+    return Surveys(tuple(map(without_outliers, _by_survey(medians))))
 
 
 def _median_seconds(medians: Medians) -> float:
-    return median([median(list(map(math.exp, each))) for each in _surveys(medians).replicates])
+    return median([median(list(map(math.exp, each))) for each in _by_survey(medians)])
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
