@@ -17,6 +17,7 @@ from waywiser.comparison.comparison_text import (
     copy_text,
     label,
     no_repetition,
+    slow_processes_text,
     slower,
 )
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
@@ -57,6 +58,9 @@ from waywiser.words.sizes_in_text import size_of
 SCHEMA = 2
 """The schema of the JSON form."""
 
+AFTER = 1
+"""Index of the new side."""
+
 SIDES = 2
 """Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
 
@@ -92,7 +96,8 @@ def compare(
     devices = {**known, **_devices(now)}
     workloads = [found[0][1].workload for side in (before, after) for found in side.values()]
     groups = headline(reference.machine, workloads)
-    compared = list(_compared(parts_of(before, after), threshold, groups, devices))
+    parts = parts_of(before, after)
+    compared = list(_compared(parts, threshold, groups, devices))
     refuted: list[PathChange] = []
     if repeats and any(path.verdict == "suspected" for path in compared):
         again = _by_identity([*now, *later])
@@ -119,6 +124,7 @@ def compare(
             *differences(base, new),
             *of_gpus(old, now, gone_text),
             *_missing_devices(base, new, paths),
+            *_slow_processes(parts, paths),
             *(f"{copy_text(copy, of)}, and counts once" for copy, of in (*copies, *more)),
             *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
             *_disputed(paths, {path.curve for path in refuted}),
@@ -166,6 +172,23 @@ def _measured_again(
         if path.verdict == "suspected" and settled.verdict not in ("suspected", "regression")
     ]
     return found, refuted
+
+
+def _slow_processes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Iterator[str]:
+    """A note on the processes of the new side that are outliers and much slower, if any is: the
+    bandwidths of headline paths count."""
+    names = {path.curve: label(path) for path in paths if path.headline}
+    found = [
+        (part.curve, part.sizes[-1].slow_processes(AFTER), len(part.sizes[-1].medians[AFTER]))
+        for part in parts
+        if part.regime == "bandwidth" and part.curve in names
+    ]
+    slow = [(min(ratios), curve) for curve, ratios, _ in found if ratios]
+    if slow:
+        count = sum(len(ratios) for _, ratios, _ in found)
+        lowest, curve = min(slow)
+        total = sum(of for _, _, of in found)
+        yield slow_processes_text(count, total, names[curve], lowest)
 
 
 def _missing_devices(

@@ -89,6 +89,16 @@ def scatter_text(noise: Noises) -> str:
     return f"its processes deviate by {before:.1%} in the baseline and by {now:.1%} now"
 
 
+def slow_processes_text(slow: int, of: int, slowest: str, ratio: float) -> str:
+    """A note on ``slow`` of ``of`` processes; ``ratio`` is that of the slowest to the others."""
+    were, among = ("was", "") if slow == 1 else ("were", "the slowest: ")
+    return (
+        f"{slow} of {of} processes of headline paths {were} much slower than the others and {were} "
+        f"not used ({among}{slowest}, {1 - ratio:.0%} slower): another program used the machine, "
+        "or a link fails at times; if nothing else ran, measure again"
+    )
+
+
 def ran_below(device: str, below: str) -> str:
     """What is said of a link that ran ``below`` its best, as `LoadedLink.below` writes it."""
     return f"{device} ran at {below} under load"

@@ -30,6 +30,9 @@ from waywiser.stats.noise_model import (
 from waywiser.stats.order import median
 from waywiser.words import Workload
 
+SLOW = 0.1
+"""Relative loss of bandwidth from which on a process that is an outlier is reported."""
+
 Key = tuple[str, Regime]
 
 Process = tuple[int, int]
@@ -56,6 +59,17 @@ class SizePair(NamedTuple):
     def on_side(self, side: int) -> SizePair:
         """The series before (0) or now (1) alone."""
         return self._replace(medians=(self.medians[side],), sides=(self.sides[side],))
+
+    def slow_processes(self, side: int) -> list[float]:
+        """The bandwidth of each process of a side that is an outlier and slower by `SLOW` or more,
+        over that of the median process."""
+        surveys = zip(_by_survey(self.medians[side]), self.sides[side].replicates, strict=True)
+        ratios = [
+            math.exp(median(everything) - value)
+            for everything, kept in surveys
+            for value in set(everything).difference(kept)
+        ]
+        return [ratio for ratio in ratios if ratio <= 1 - SLOW]
 
     @property
     def seconds(self) -> tuple[float, float]:
