@@ -16,7 +16,7 @@ from typing import NamedTuple
 from waywiser.series.estimate import Estimate
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
 
-ASKED_PIECE = 64 * 2**10
+INTERPOLATED_PIECE = 64 * 2**10
 """Bytes of the pieces of lists that are interpolated if they were not measured."""
 
 MOST_RANGE = 4.0
@@ -137,16 +137,16 @@ def _fastest(methods: Sequence[_Timed]) -> Fastest:
 def _interpolated(
     compared: Sequence[Sequence[_Timed]], fastest: Sequence[Fastest]
 ) -> list[Fastest]:
-    """The fastest method for pieces of `ASKED_PIECE`, if they were not measured and both
+    """The fastest method for pieces of `INTERPOLATED_PIECE`, if they were not measured and both
     neighbours were: the time of each method on a line in the logarithms of both."""
     runs = [each.run for each in fastest]
-    at = sum(run < ASKED_PIECE for run in runs)
-    if ASKED_PIECE in runs or not 0 < at < len(runs):
+    at = sum(run < INTERPOLATED_PIECE for run in runs)
+    if INTERPOLATED_PIECE in runs or not 0 < at < len(runs):
         return []
     below, above = runs[at - 1], runs[at]
-    if max(ASKED_PIECE / below, above / ASKED_PIECE) > MOST_RANGE:
+    if max(INTERPOLATED_PIECE / below, above / INTERPOLATED_PIECE) > MOST_RANGE:
         return []
-    share = math.log(ASKED_PIECE / below) / math.log(above / below)
+    share = math.log(INTERPOLATED_PIECE / below) / math.log(above / below)
     smaller, larger = ({m.method: m.per_byte for m in compared[n]} for n in (at - 1, at))
     seconds = {
         method: smaller[method] ** (1 - share) * larger[method] ** share
@@ -158,7 +158,7 @@ def _interpolated(
     best, second = sorted(seconds, key=lambda method: seconds[method])[:2]
     clear = all(each.clear and each.method == best for each in (fastest[at - 1], fastest[at]))
     margin = seconds[second] / seconds[best] - 1
-    return [Fastest(ASKED_PIECE, best, second, margin, clear, interpolated=True)]
+    return [Fastest(INTERPOLATED_PIECE, best, second, margin, clear, interpolated=True)]
 
 
 def _nominal(size: int) -> int:
