@@ -150,15 +150,20 @@ def _is_mapped(memory: Memory, subject: Subject) -> bool:
 
 def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
     """How the caches of CPUs explain the bandwidth; empty if they do not."""
-    top, most = sustained(curve), peak(curve)
+    top = sustained(curve)
+    # Copies by more threads may have been measured at sizes alone that caches hold.
+    fastest = max((curve, *filter(pair.cached, pair.curves)), key=lambda each: peak(each).rate)
+    most = peak(fastest)
     if pair.cached(curve):
         return f"caches can hold {format_bytes(top.bytes)}, and it does not show memory bandwidth"
     if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
+        other = fastest.transfer if fastest is not curve else None
+        by = f", {method_text(other)}" if other is not None else ""
         return (
             f"that is at {format_bytes(top.bytes)}: "
             f"{'data in the caches' if fits else 'a smaller size'} moves "
-            f"at up to {most.rate_text} GB/s ({format_bytes(most.bytes)})"
+            f"at up to {most.rate_text} GB/s ({format_bytes(most.bytes)}{by})"
         )
     return ""
 
