@@ -156,6 +156,24 @@ def test_matrices_are_titled_in_terms_of_the_field(direct: Document) -> None:
     assert titles["matrix-latency"] == "Latency of 8 B, µs"
 
 
+def test_a_matrix_says_how_many_threads_copy_within_host_memory() -> None:
+    host = "pageable@numa:0 -> pageable@numa:0 by cpu"
+    curves = [
+        curve(host, postal(1e-7, 12e9), (2**26,)),
+        curve(f"{host}[threads=8]", postal(1e-7, 80e9), (2**26,)),
+        *(
+            curve(f"pinned@numa:0 -> device@gpu:{n} by copy-engine", postal(2e-6, 55e9))
+            for n in (0, 1)
+        ),
+    ]
+    found = entry(subject(*curves, machine=captured("h200-vm-4gpu")))
+    blocks = (block for block in links([found]).blocks if isinstance(block, Pictures))
+    pictures = {picture.title: picture for block in blocks for picture in block.pictures}
+    (title,) = (title for title in pictures if title.startswith("Bandwidth"))
+    note = pictures[title].data.caption
+    assert note == "Within host memory: memcpy in 1 thread, pageable host memory."
+
+
 def test_sides_that_the_system_hides_are_drawn_as_found(alone: Document) -> None:
     topology = alone.pictures()[0]
     assert "found by measurement" in topology.description

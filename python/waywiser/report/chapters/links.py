@@ -299,14 +299,18 @@ def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
 
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     names = [str(place) for place in places(entry)]
+    machine = entry.subject.machine
     rates, times = {}, {}
+    by_cpus: dict[str, None] = {}
     for key, found in measured.items():
         link = entry.links.anchor(found.curve.text)
         least = found.least.estimate
-        of_links = not entry.subject.machine.gpus or "gpu" in "".join(key)
+        of_links = not machine.gpus or "gpu" in "".join(key)
         if found.most is not None and found.most.estimate is not None:
             note = spread(found.most.estimate.relative)
             rates[key] = Entered(found.rate, _gb(found), note, link, of_links)
+            if "gpu" not in "".join(key):
+                by_cpus[call_text(found.curve.workload.transfers, machine.traits)] = None
         if least is not None and found.least.bytes <= SMALL_BYTES:
             few = None if least.relative is None else max(least.relative, 0.01)
             text = format_number(least.median * 1e6, few)
@@ -314,7 +318,8 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
             times[key] = Entered(least.median, text, note, link, of_links)
     if rates:
         title = f"Bandwidth{_at(measured)}"
-        yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates)
+        note = f"Within host memory: {'; '.join(by_cpus)}." if by_cpus else ""
+        yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates, note)
     if times:
         title = f"Latency of {_span(measured[key].least.bytes for key in times)}"
         yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, _LATENCY)
