@@ -11,7 +11,7 @@ import nodes
 import pytest
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.comparison_text import why_suspected
+from waywiser.comparison.comparison_text import headline_lines, why_suspected
 from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
@@ -56,6 +56,19 @@ def test_a_link_that_is_5_percent_slower_is_found_and_nothing_else() -> None:
     assert path.headline == "H2D"
     assert path.parts[0].processes == (4, 4)
     assert [device.uuid for device in path.devices] == ["GPU-node0-3"]
+
+
+def test_a_group_is_its_lowest_member_corrected_over_all_headline_paths() -> None:
+    found = compare([surveyed(1)], [surveyed(2, slow=nodes.slow_host_link(4, 1.05))])
+    members = [path for path in found.measured if path.headline == "H2D"]
+    lowest = min(members, key=lambda path: path.ratio)
+    assert lowest.curve == nodes.h2d(4) and len(members) == 8
+    (line,) = [line.split() for line in headline_lines(found) if line.split()[0] == "H2D"]
+    assert line[1:5] == [f"{lowest.ratio - 1:+.1%}", "lowest", "of", "8"]
+    decisions = [part.decision for path in found.measured if path.headline for part in path.parts]
+    clearest = min(decisions, key=lambda each: each.p or 1)
+    assert clearest.p is not None and 0 < clearest.p < 0.001
+    assert clearest.p_corrected == pytest.approx(len(decisions) * clearest.p)
 
 
 def test_a_link_that_is_faster_is_an_improvement() -> None:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from waywiser.comparison.checkup import Checkup
 from waywiser.comparison.node import Node
+from waywiser.comparison.path_change import WORST_FIRST
 from waywiser.series.health import readings
 from waywiser.stats.decision import Decision
 from waywiser.visible import visible
@@ -20,7 +21,6 @@ STATUS = "waywiser_check_status"
 """The metric in every file, so that it may be replaced by the next."""
 
 _STATUSES = ("ok", "failed", "inconclusive")
-_VERDICTS = ("regression", "missing", "suspected", "improvement", "no change", "skipped")
 
 _Sample = tuple[Mapping[str, str], float]
 
@@ -140,7 +140,7 @@ def _noise(checkup: Checkup, host: Mapping[str, str], side: int) -> Iterator[_Sa
 
 def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
     for path in checkup.comparison.paths:
-        for verdict in _VERDICTS:
+        for verdict in WORST_FIRST:
             labels = {**host, "path": path.curve, "verdict": verdict}
             yield labels, float(path.verdict == verdict)
 
