@@ -25,6 +25,7 @@ from waywiser.cli.percent import parse_fraction  # noqa: E402
 from waywiser.comparison.comparison import compare  # noqa: E402
 from waywiser.comparison.node import Node, read_node  # noqa: E402
 from waywiser.plan.select import matches_any, sized_texts_of  # noqa: E402
+from waywiser.profile import Profile  # noqa: E402
 
 DETECTABLE = (0.04, 0.05, 0.10, 0.15)
 """Classes of paths: by the smallest loss that the comparison says it would find."""
@@ -42,10 +43,11 @@ def main() -> int:
     base, new = read_node(options.base), read_node(options.new)
     healthy = compare([base], [new])
     shown = {path.curve for path in healthy.of("suspected", "regression", "improvement")}
-    asked = [path for path in healthy.measured if _asked(new, path.curve, options)]
-    if not asked:
+    timers = timers_of(options.new)
+    selected = [path for path in healthy.measured if _selected(new, path.curve, timers, options)]
+    if not selected:
         parser.error("no path of both profiles is of this timing and matches --only")
-    chosen = [p for p in asked if p.curve not in shown and p.detectable is not None]
+    chosen = [p for p in selected if p.curve not in shown and p.detectable is not None]
     classes: dict[float, list[bool]] = {limit: [] for limit in (*DETECTABLE, math.inf)}
     accused = 0
     for path in chosen:
@@ -62,17 +64,28 @@ def main() -> int:
             name = "more" if limit == math.inf else f"at most {limit:.0%}"
             print(f"| {name} | {len(found_of)} | {sum(found_of)} |")
     print(f"| all | {len(everything)} | {sum(everything)} |")
-    left_out = len(asked) - len(chosen)
+    left_out = len(selected) - len(chosen)
     print(f"\nWithout a planted loss, {len(shown)} of {len(healthy.measured)} paths are shown. For")
     print(f"that, or since their noise is not known, {left_out} paths are left out. Planted losses")
     print(f"that made the comparison accuse another path as well: {accused}.")
     return 0
 
 
-def _asked(node: Node, curve: str, options: argparse.Namespace) -> bool:
+def timers_of(file: Path) -> dict[str, set[str]]:
+    """Who timed each curve."""
+    found: dict[str, set[str]] = {}
+    with Profile.open(file) as profile:
+        for visit in profile.visits():
+            if visit.samples.span:
+                found.setdefault(visit.workload.curve, set()).add(visit.mode)
+    return found
+
+
+def _selected(
+    node: Node, curve: str, timers: dict[str, set[str]], options: argparse.Namespace
+) -> bool:
     own = [series for series in node.series if series.curve == curve]
-    modes = {block.mode for series in own for block in series.blocks}
-    if options.timing != "all" and modes != {options.timing}:
+    if options.timing != "all" and timers[curve] != {options.timing}:
         return False
     texts = (text for series in own for text in sized_texts_of(series.workload))
     return not options.only or matches_any(texts, options.only)
