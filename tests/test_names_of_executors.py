@@ -26,7 +26,6 @@ OTHER_WORDS = {
     "device": {
         "plan/curves.py": "who times",
         "probe/share.py": "who times",
-        "series/series_summary.py": "who times",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
         "hardware/filesystem.py": "a field of mountinfo",

@@ -379,6 +379,20 @@ def test_a_profile_of_unsupported_alone_is_shown(
     assert "every size" not in out and "next:" not in out
 
 
+def test_what_is_not_supported_is_counted_by_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As below, in the lines of what was not measured: an operation is no path."""
+    names = ("pinned@numa:0 -> device@gpu:0 by sm", "pinned -> device by sm", "malloc@gpu:0")
+    unsupported = [Unsupported(name, "no such thing here") for name in names]
+    path = write(tmp_path / "a.wwp", unsupported_paths=unsupported)
+    assert run_show(str(path), False) == 0
+    out = capsys.readouterr().out
+    each = "1 path, 1 pair of memories and 1 operation"
+    assert f"0 converged, {each} not supported;" in out
+    assert f"not measured: no such thing here ({each}); --all lists them" in out
+
+
 def test_the_sizes_of_an_unsupported_path_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

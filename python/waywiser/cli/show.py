@@ -138,7 +138,8 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     parts.append(f"preset {request.preset}" if request and request.preset else "")
     parts.append(f"imported from {', '.join(tools)} at {day}" if tools else "")
     say(console, "; ".join(filter(None, parts)), style="bold")
-    say(console, _sentence(found.summary, imported=bool(tools)))
+    unsupported = [member for group in found.unsupported_paths for member in group.members]
+    say(console, _sentence(found.summary, counted(unsupported), imported=bool(tools)))
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
@@ -277,8 +278,9 @@ def _legend(lines: Sequence[Line], everything: bool) -> str:
     )
 
 
-def _sentence(summary: Summary, *, imported: bool) -> str:
-    """How much was measured. Results of other tools do not say whether they converged."""
+def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
+    """How much was measured, and how many paths, operations and pairs of memories are
+    ``unsupported``. Results of other tools do not say whether they converged."""
     measured = summary.converged + summary.not_converged
     share = f" ({summary.converged / measured:.0%} of the measured)" if measured else ""
     parts = [f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}"]
@@ -291,7 +293,6 @@ def _sentence(summary: Summary, *, imported: bool) -> str:
         "skipped with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
-    if summary.unsupported_paths:
-        parts.append(f"{count(summary.unsupported_paths, 'path')} not supported")
+    parts += [f"{unsupported} not supported"] if unsupported else []
     took = f"; {format_time(summary.seconds, 0.005)} of measuring" if not imported else ""
     return ", ".join(parts) + took

@@ -46,7 +46,8 @@ PATH_TYPES: dict[str, type] = {
     "curve": str,
 }
 """The change is that of the bandwidth in the regime that the verdict is about (of the size, if
-there is no regime), with its 95 % interval; times and bandwidths are those of one typical size."""
+there is no regime), with its 95 % interval; times and bandwidths are those of one typical size,
+medians over processes as in all views."""
 
 Side = str | os.PathLike[str] | ProfileView
 

@@ -119,8 +119,9 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
         "Bandwidth of the first path of each kind at its largest size",
         ("", *(entry.name for entry in entries)),
         tuple(sheet),
-        "In brackets: the difference from the first machine that has the path, if size and call "
-        "are the same. Each number links to its curve.",
+        "In brackets: the difference of the number from that of the first machine that has the "
+        "path, if size and call are the same; waywiser compare decides whether it is a change. "
+        "Each number links to its curve.",
     )
 
 

@@ -13,6 +13,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetCell, SheetRow, Words
 from waywiser.words import format_bytes
+from waywiser.words.members import counted
 from waywiser.words.number_format import count, format_time
 
 HOW = (
@@ -74,7 +75,7 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "failed": lambda e: str(e.subject.overview.summary.failed),
         "not supported when measured": lambda e: str(e.subject.overview.summary.unsupported),
         "skipped with a reason": lambda e: str(e.subject.overview.summary.skipped),
-        "paths not supported": lambda e: str(e.subject.overview.summary.unsupported_paths),
+        "not supported": _not_supported,
         "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
         "time of measuring": lambda e: format_time(e.subject.overview.summary.seconds, 0.005),
     }
@@ -86,6 +87,12 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
             for name, of in rows.items()
         ),
     )
+
+
+def _not_supported(entry: Entry) -> str:
+    """``20 paths and 509 pairs of memories``; ``0`` if all was supported."""
+    groups = entry.subject.overview.unsupported_paths
+    return counted([member for group in groups for member in group.members]) or "0"
 
 
 def _environment(entries: Sequence[Entry]) -> Sheet:
