@@ -74,4 +74,6 @@ def test_links_of_imported_results_are_not_known(tmp_path: Path, capsys: Output)
     assert cli.run(["import", str(source), "-o", target]) == 0
     capsys.readouterr()
     assert cli.run(["show", target, "--only", "nvlink"]) == 2
-    assert "are not known, so nvlink selects nothing (use other words" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--only 'nvlink': the links of these paths are not known (write p2p or h2d" in said
+    assert said.count("\n") == 1 and len(said) < 150

@@ -180,7 +180,7 @@ def test_links_that_are_not_known_are_an_error_with_a_remedy() -> None:
     imported = msgspec.structs.replace(captured.machine("no-gpu"), gpus=(bare,))
     for machine in (imported, None):
         texts = [*texts_of(Workload.parse(H2D), machine), *texts_of(Workload.parse(HOST), machine)]
-        with pytest.raises(UnknownLinks, match="'NVLink h2d': the links of pinned@numa:0 ->") as e:
+        with pytest.raises(UnknownLinks, match="'NVLink h2d': the links of these paths are") as e:
             require_match(["NVLink h2d"], texts)
         assert "--topology FILE" in e.value.remedy
         with pytest.raises(NothingMatches, match="matches no series"):
@@ -334,3 +334,37 @@ def test_what_is_not_measured_may_be_asked_for_and_is_not_suggested() -> None:
     with pytest.raises(NothingMatches) as caught:
         require_match(["by teleprt"], [H2D], others=["device -> file by teleport"])
     assert caught.value.remedy == f"nearest: {H2D}"
+
+
+THERE, BACK = "pinned@numa:0 -> device@gpu:0", "device@gpu:0 -> pinned@numa:0"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "selected"),
+    [
+        (f"{THERE} by copy-engine", [0]),
+        (f"{THERE} by copy-engine[api=batch]", [1]),
+        (f"{THERE} by copy-engine of 64 MiB", [0]),
+        ("pinned@numa:0 <-> device@gpu:0 by copy-engine", [2]),
+        (f"{THERE} by copy-engine; {BACK} by copy-engine", [2]),
+        ("pinned@numa:0 <-> device@gpu:0 by copy-engine of 64 MiB", [2]),
+        ("host-to-all pinned@numa:0 -> device@gpu:0,1 by copy-engine", [3]),
+        ("Host-to-all pinned@numa:0 -> device@gpu:0,1 by copy-engine of 64MiB", [3]),
+        (f"{THERE} by copy", []),
+        (THERE, [0, 1, 2, 3, 4]),
+        (f"{THERE} by copy-engine*", [0, 1, 2, 3, 4]),
+        ("copy-engine", [0, 1, 2, 3, 4]),
+        ("host-to-all copy-engine", [3, 4]),
+    ],
+)
+def test_a_whole_path_selects_itself_alone(pattern: str, selected: list[int]) -> None:
+    engine = f"{THERE} by copy-engine"
+    known = (
+        f"{engine} of 64MiB",
+        f"{engine}[api=batch] of 64MiB",
+        f"{engine} of 64MiB; {BACK} by copy-engine of 64MiB",
+        f"{engine} of 64MiB; pinned@numa:0 -> device@gpu:1 by copy-engine of 64MiB",
+        f"{engine}[api=batch]; pinned@numa:0 -> device@gpu:1 by copy-engine[api=batch]",
+    )
+    texts = [sized_texts_of(Workload.parse(text)) for text in known]
+    assert [n for n, each in enumerate(texts) if matches_any(each, [pattern])] == selected

@@ -15,7 +15,7 @@ from functools import cache
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED, declared_names
 from waywiser.plan.headline import FILE_READ, GROUPS, group_of, reads_file
-from waywiser.plan.name import SETS, name_of
+from waywiser.plan.name import SETS, label_of, name_of
 from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.number_format import count
@@ -60,9 +60,10 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
 
 
 def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
-    """The same and the workload with its sizes."""
-    text = str(workload)
-    return (text, *with_terms(workload, text, machine), *texts_of(workload, machine))
+    """The same, and the workload and its name with sizes."""
+    text, label = str(workload), without_units(label_of(workload))
+    named = (text,) if label == text else (text, label)
+    return (*named, *with_terms(workload, text, machine), *texts_of(workload, machine))
 
 
 def texts_of_unsupported(path: str, machine: Machine | None = None) -> tuple[str, ...]:
@@ -77,11 +78,11 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     """Whether any pattern matches ``text``; no patterns match everything.
 
     The name of a group of headline paths (`HEADLINES`) matches this name alone, as `texts_of` has
-    it. A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
-    since settings are written in them). Any other is words that must all occur; with an arrow
-    (``pinned -> device``) also in that order, since the opposite path has the same words. A word
-    that is a term (`TERMS`) stands for all to which the term applies; the other words may be a glob
-    (``h2d pinned*``). Case is ignored.
+    it, and a whole path, as tables print it, matches this path alone. A pattern with ``*`` or ``?``
+    is a glob over the whole text (brackets are ordinary letters, since settings are written in
+    them). Any other is words that must all occur; with an arrow (``pinned -> device``) also in that
+    order, since the opposite path has the same words. A word that is a term (`TERMS`) stands for
+    all to which the term applies; the other words may be a glob (``h2d pinned*``). Case is ignored.
     """
     return not patterns or any(_matches_one(text.casefold(), _folded(p)) for p in patterns)
 
@@ -97,13 +98,32 @@ def _folded(pattern: str) -> str:
     return without_units(pattern).casefold()
 
 
+_PLACES = re.compile(r"(?<=[a-z])(:\d+)[-,\d]+(?= )")
+"""The places of a set, ``:0-7``: the first is kept."""
+
+
+@cache
+def _is_whole_path(pattern: str) -> bool:
+    """Whether a folded pattern is the text or the name of a path or of a set, as tables print it:
+    ``A -> B by sm``, ``A <-> B by sm[blocks=2]``, ``host-to-all A -> device@gpu:0-7 by sm``."""
+    if "*" in pattern or "?" in pattern or " by " not in pattern:
+        return False
+    try:
+        first, _, rest = pattern.partition(" ")
+        ends = _PLACES.sub(r"\1", rest if first in SETS else pattern)
+        Workload.parse(ends.replace("<->", "->"))
+    except WordError:
+        return False
+    return True
+
+
 def asks_for_latency(pattern: str) -> bool:
     """Whether a pattern has the term that applies to small sizes alone."""
     return "latency" in pattern.casefold().split()
 
 
 def _matches_one(text: str, pattern: str) -> bool:
-    if pattern in HEADLINES or text in HEADLINES:
+    if pattern in HEADLINES or text in HEADLINES or _is_whole_path(pattern):
         return text == pattern
     words = pattern.split()
     if text.startswith(MARK):
@@ -211,17 +231,13 @@ def _gpus_needed(pattern: str) -> int:
 
 def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
     words = pattern.casefold().split()
-    if not (named := LINK_TERMS & set(words)):
+    if not LINK_TERMS & set(words):
         return
     unknown = " ".join([LINKS_UNKNOWN, *(word for word in words if word not in LINK_TERMS)])
-    of = [text for text in texts if text.startswith(MARK) and _matches_one(text, unknown)]
-    if of:
-        path = min(text.rpartition(MARK)[2] for text in of)
+    if any(text.startswith(MARK) and _matches_one(text, unknown) for text in texts):
         raise UnknownLinks(
-            f"--only {pattern!r}: the links of {path} are not known, so {min(named)} "
-            "selects nothing",
-            remedy="use other words, as p2p or h2d; or import with --topology FILE, a capture or "
-            "hwloc XML of the machine",
+            f"--only {pattern!r}: the links of these paths are not known",
+            remedy="write p2p or h2d, or import with --topology FILE",
         )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser.plan.select import matches
+from waywiser.plan.select import matches_any
 from waywiser.probe.group import LOCATED
 from waywiser.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
@@ -139,7 +139,7 @@ class Recording:
     def _factor(self, workload: Workload) -> float:
         factor = 1.0
         for scale in self._scales:
-            if matches(str(workload), [scale.pattern]):
+            if matches_any((str(workload), workload.curve), [scale.pattern]):
                 factor *= scale.factor
         return factor
 
