@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,7 @@ PYTHON = Path(__file__).resolve().parent.parent.parent / "python"
 BASH = """
 source "$1"; shift
 COMP_WORDS=("$@")
+COMP_LINE="$*"
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _waywiser
 printf '%s\\n' "${COMPREPLY[@]}"
@@ -111,14 +114,86 @@ def test_bash_completes(words: tuple[str, ...], expected: set[str], folder: Path
     assert set(filter(None, said.splitlines())) == expected
 
 
-def test_bash_completes_after_an_equals_sign(folder: Path) -> None:
-    """Bash makes words of their own of an equals sign and of what follows it."""
+# The keys are no control characters that the terminal acts on while bash runs `show_line`.
+SHOW_LINE = """
+stty -echo
+bind 'set enable-bracketed-paste off'
+show_line() { printf '<%s>END\\n' "$READLINE_LINE"; READLINE_LINE=; READLINE_POINT=0; }
+bind -x '"\\C-xl": show_line'
+"""
+
+LINES = [
+    ("sur", "survey "),
+    ("show node", "show node"),
+    ("show node:", "show node:1.wwp "),
+    ("show node:1", "show node:1.wwp "),
+    ("show dir:", "show dir:1/"),
+    ("show dir:1/", "show dir:1/x.wwp "),
+    ("show a@", "show a\\@b.wwp "),
+    ("show back~", "show back~up.wwp "),
+    ("show my", "show my\\ node.wwp "),
+    ("show my\\ no", "show my\\ node.wwp "),
+    ("show 'my", "show 'my node.wwp' "),
+    ('show "node:', 'show "node:1.wwp" '),
+    ("show ~/node:", "show ~/node:1.wwp "),
+    ("show ~/node.", "show ~/node.wwp "),
+    ("survey --scratch ~/dir:", "survey --scratch ~/dir:1/"),
+    ("report --output=node:", "report --output=node:1.wwp "),
+    ("check node:1.wwp --baseline ~/node.", "check node:1.wwp --baseline ~/node.wwp "),
+    ("show --only pinned@numa:0 --al", "show --only pinned@numa:0 --all "),
+    ("show --only 'numa:0 copy-e", "show --only 'numa:0 copy-engine' "),
+    ("show --only numa:0\\ copy-e", "show --only numa:0\\ copy-engine "),
+    ("show --only=numa:0\\ copy-e", "show --only=numa:0\\ copy-engine "),
+    ("survey --preset=st", "survey --preset=standard "),
+    ("survey --preset=", "survey --preset="),
+]
+"""What is typed after ``waywiser``, and the line after the key that completes."""
+
+
+def completed(bash: str, script: Path, lines: list[str], folder: Path) -> list[str]:
+    """The lines as an interactive bash has them after a tab, in its home folder."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        variables = {
+            "HOME": str(folder),
+            "TERM": "dumb",
+            "PS1": "",
+            "INPUTRC": "/dev/null",
+            "HISTFILE": "",
+        }
+        os.execve(bash, ["bash", "--norc", "--noprofile", "-i"], {**os.environ, **variables})
+
+    def read_until(mark: bytes) -> bytes:
+        read = b""
+        while mark not in read:
+            read += os.read(terminal, 4096)
+        return read
+
+    try:
+        ready = f"{SHOW_LINE}source {shlex.quote(str(script))}\necho REA''DY\n"
+        os.write(terminal, ready.encode())
+        read_until(b"READY\r\n")
+        found = []
+        for line in lines:
+            os.write(terminal, f"waywiser {line}\t\x18l".encode())
+            shown = read_until(b">END").partition(b">END")[0]
+            found.append(shown.rpartition(b"<waywiser ")[2].decode())
+        return found
+    finally:
+        os.close(terminal)
+        os.waitpid(process, 0)
+
+
+def test_bash_completes_what_is_typed(folder: Path) -> None:
+    """Colons, equals signs, tildes, blanks and quotes, in a bash with a terminal."""
     bash = shell("bash")
+    (folder / "dir:1").mkdir()
+    for name in ("node:1.wwp", "dir:1/x.wwp", "a@b.wwp", "back~up.wwp"):
+        (folder / name).touch()
+    typed, expected = zip(*LINES, strict=True)
     file = script("bash", folder.parent)
-    for value, expected in (((), set(PRESETS)), (("st",), {"standard"})):
-        words = ("waywiser", "survey", "--preset", "=", *value)
-        said = output(bash, "--norc", "-c", BASH, "bash", file, *words, cwd=folder)
-        assert set(said.split()) == expected
+    assert completed(bash, file, list(typed), folder) == list(expected)
 
 
 def test_zsh_completes(folder: Path) -> None:

@@ -42,19 +42,48 @@ _waywiser_folders() {
 }
 
 _waywiser() {
-    local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb="" i
-    if [[ $cur == "=" ]]; then
-        cur=""
-    elif [[ $previous == "=" ]]; then
-        previous=${COMP_WORDS[COMP_CWORD - 2]}
+    # Bash splits words at ':', '=' and '@' too, and replaces only the last piece.
+    local line=$COMP_LINE piece blanks i
+    local -a words=()
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        piece=${COMP_WORDS[i]}
+        blanks=${line%%[![:blank:]]*}
+        line=${line#"$blanks"}
+        line=${line#"$piece"}
+        if [[ $blanks || ! ${words[*]} || ! $piece ]]; then
+            words+=("$piece")
+        else
+            words[${#words[@]} - 1]+=$piece
+        fi
+    done
+    local cur=${words[${#words[@]} - 1]} previous=${words[${#words[@]} - 2]} verb="" kept
+    [[ ${piece//[:=]/} ]] || piece=""
+    kept=${cur%"$piece"}
+    if [[ $cur == --*=* ]]; then
+        previous=${cur%%=*}
+        cur=${cur#*=}
+        kept=${kept#*=}
     fi
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        if [[ ${COMP_WORDS[i]} != -* ]]; then
-            verb=${COMP_WORDS[i]}
+    for piece in "${words[@]:1:${#words[@]} - 2}"; do
+        if [[ $piece != -* ]]; then
+            verb=$piece
             break
         fi
     done
     COMPREPLY=()
+    _waywiser_complete
+    if [[ $kept ]]; then
+        for i in "${!COMPREPLY[@]}"; do
+            if [[ -d ${COMPREPLY[i]/#~\\//$HOME/} ]]; then
+                COMPREPLY[i]+=/
+                compopt -o nospace 2> /dev/null
+            fi
+            COMPREPLY[i]=${COMPREPLY[i]#"$kept"}
+        done
+    fi
+}
+
+_waywiser_complete() {
 """
 
 _ZSH_HEAD = """\
