@@ -52,8 +52,12 @@ def test_what_does_not_fit_is_counted() -> None:
     first = answers()[0]
     finding = msgspec.structs.replace(first.findings[0], statement="µ " * 5000, remedy="x" * 5000)
     many = msgspec.structs.replace(first, findings=(finding,) * 9)
-    found = [eight(f"{n}<b>{'long' * 300}", f"{n}-") for n in range(9)]
-    text = summary(document([msgspec.structs.replace(each, answers=(many,)) for each in found]))
+    replace = msgspec.structs.replace
+    one = replace(eight(name := f"<b>{'long' * 300}"), answers=(many,))
+    found = [
+        replace(one, name=f"{n}{name}", links=replace(one.links, key=f"{n}-")) for n in range(9)
+    ]
+    text = summary(document(found))
     check(text)
     assert re.search(r"\n- and [1-4] findings? more\n", text)
     assert "<b>" not in text
