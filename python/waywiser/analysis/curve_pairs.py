@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.analysis.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
-from waywiser.stats.pairwise import PairGroup, RegimeDecision, SizeRatios, decide_groups
+from waywiser.stats.pairwise import (
+    GroupDecisions,
+    PairGroup,
+    RegimeDecision,
+    SizeRatios,
+    decide_groups,
+)
 from waywiser.words import Value
 
 REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
@@ -183,74 +189,49 @@ class CurveGroup(Value, frozen=True):
         return len({pair.a.text for each in self.regimes.values() for pair in each.pairs})
 
 
-class PointRatios(NamedTuple):
-    """Two points and what was measured of their ratio."""
-
-    a: MeasuredPoint
-    b: MeasuredPoint
-    ratios: SizeRatios
-
-
 class MeasuredPair(NamedTuple):
     """Two curves, of which the first is compared with the second, before anything is decided."""
 
     a: MeasuredCurve
     b: MeasuredCurve
-    sizes: Mapping[Regime, Sequence[PointRatios]]
+    points: dict[int, tuple[MeasuredPoint, MeasuredPoint]]
+    """What is compared at each size."""
+    ratios: dict[Regime, list[SizeRatios]]
 
+    @classmethod
+    def of(cls, a: MeasuredCurve, b: MeasuredCurve) -> MeasuredPair:
+        """The sizes that both curves have."""
+        found = cls(a, b, {}, {})
+        beside = {point.bytes: point for point in b.points}
+        for point in a.points:
+            other = beside.get(point.bytes)
+            if other is not None and (ratios := ratios_of(point, other)):
+                found.add(point, other, ratios, within(point) + within(other))
+        return found
 
-class DecidedPairs(NamedTuple):
-    """What was decided about a group of pairs, by regime."""
+    def add(
+        self, a: MeasuredPoint, b: MeasuredPoint, ratios: Mapping[int, float], within: float
+    ) -> None:
+        """Adds one size."""
+        self.points[a.bytes] = a, b
+        size = SizeRatios(a.bytes, ratios, within)
+        self.ratios.setdefault(regime_of(a.workload), []).append(size)
 
-    mean: Mapping[str, RegimeDecision]
-    """Empty for deviations."""
-    pairs: list[dict[Regime, PairResult]]
-
-
-def measured_pair(a: MeasuredCurve, b: MeasuredCurve) -> MeasuredPair:
-    """The sizes that both curves have."""
-    found: dict[Regime, list[PointRatios]] = {}
-    beside = {point.bytes: point for point in b.points}
-    for point in a.points:
-        other = beside.get(point.bytes)
-        if other is not None and (ratios := ratios_of(point, other)):
-            size = SizeRatios(point.bytes, ratios, within(point) + within(other))
-            found.setdefault(regime_of(point.workload), []).append(PointRatios(point, other, size))
-    return MeasuredPair(a, b, found)
-
-
-def decide_pairs(
-    groups: Iterable[tuple[Sequence[MeasuredPair], Hashable]], *, deviations: bool = False
-) -> list[DecidedPairs]:
-    """Decides about all groups of pairs together. Each has a family: groups of one family scatter
-    alike. In a group of ``deviations`` each pair is one path against the others of its group."""
-    compared = list(groups)
-    decisions = decide_groups(
-        [
-            PairGroup(
-                [{r: [each.ratios for each in found] for r, found in pair.sizes.items()}
-                 for pair in pairs],
-                family,
-                deviations,
+    def results(self, decided: Mapping[str, RegimeDecision]) -> dict[Regime, PairResult]:
+        """What was decided about the pair, by regime."""
+        return {
+            regime: PairResult(
+                self.a,
+                self.b,
+                decided[regime].decision,
+                tuple(
+                    PointPair(*self.points[size.bytes], decided[regime].sizes[size.bytes])
+                    for size in self.ratios[regime]
+                ),
             )
-            for pairs, family in compared
-        ]
-    )  # fmt: skip
-    return [
-        DecidedPairs(
-            found.mean,
-            [
-                {regime: _result(pair, regime, own[regime]) for regime in REGIMES if regime in own}
-                for pair, own in zip(pairs, found.pairs, strict=True)
-            ],
-        )
-        for (pairs, _), found in zip(compared, decisions, strict=True)
-    ]
-
-
-def _result(pair: MeasuredPair, regime: Regime, found: RegimeDecision) -> PairResult:
-    sizes = tuple(PointPair(a, b, found.sizes[a.bytes]) for a, b, _ in pair.sizes[regime])
-    return PairResult(pair.a, pair.b, found.decision, sizes)
+            for regime in REGIMES
+            if regime in decided
+        }
 
 
 def curve_groups(
@@ -262,21 +243,28 @@ def curve_groups(
     made = {
         label: found
         for label, pairs in kinds.items()
-        if (found := [pair for a, b in pairs if (pair := measured_pair(a, b)).sizes])
+        if (found := [pair for a, b in pairs if (pair := MeasuredPair.of(a, b)).points])
     }
-    decided = decide_pairs(
-        (pairs, families[label] if families else label) for label, pairs in made.items()
+    decided = decide_groups(
+        [
+            PairGroup([pair.ratios for pair in pairs], families[label] if families else label)
+            for label, pairs in made.items()
+        ]
     )
-    return [_curve_group(label, found) for label, found in zip(made, decided, strict=True)]
+    return [
+        _curve_group(label, pairs, found)
+        for (label, pairs), found in zip(made.items(), decided, strict=True)
+    ]
 
 
-def _curve_group(label: str, found: DecidedPairs) -> CurveGroup:
+def _curve_group(label: str, pairs: Sequence[MeasuredPair], found: GroupDecisions) -> CurveGroup:
+    results = [pair.results(own) for pair, own in zip(pairs, found.pairs, strict=True)]
     regimes: dict[Regime, RegimeResult] = {}
     for regime in REGIMES:
         if mean := found.mean.get(regime):
-            pairs = tuple(each[regime] for each in found.pairs if regime in each)
+            members = tuple(each[regime] for each in results if regime in each)
             at_size = dict(sorted(mean.sizes.items()))
-            regimes[regime] = RegimeResult(label, regime, mean.decision, at_size, pairs)
+            regimes[regime] = RegimeResult(label, regime, mean.decision, at_size, members)
     return CurveGroup(label, regimes)
 
 

@@ -9,23 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from waywiser.analysis.curve_pairs import (
-    REGIMES,
-    MeasuredPair,
-    PairResult,
-    PointRatios,
-    decide_pairs,
-    logs,
-    within,
-)
+from waywiser.analysis.curve_pairs import REGIMES, MeasuredPair, PairResult, logs, within
 from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.regimes import Regime, regime_of
+from waywiser.analysis.regimes import Regime
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import size_ranges
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
-from waywiser.stats.pairwise import SizeRatios
+from waywiser.stats.pairwise import PairGroup, decide_groups
 from waywiser.words import Path, Value
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
@@ -109,13 +101,16 @@ _Members = list[tuple[Kind, MeasuredPair]]
 
 
 def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
-    compared = [([pair for _, pair in members], _family(members)) for members in made]
+    compared = [
+        PairGroup([pair.ratios for _, pair in members], _family(members), deviations=True)
+        for members in made
+    ]
     return [
         [
-            PeerResult(kind, pair.a, len(members) - 1, regimes)
-            for (kind, pair), regimes in zip(members, found.pairs, strict=True)
+            PeerResult(kind, pair.a, len(members) - 1, pair.results(own))
+            for (kind, pair), own in zip(members, found.pairs, strict=True)
         ]
-        for members, found in zip(made, decide_pairs(compared, deviations=True), strict=True)
+        for members, found in zip(made, decide_groups(compared), strict=True)
     ]
 
 
@@ -137,18 +132,16 @@ def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Me
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
         valid = [other for other in others if other.text not in slow] or others
-        sizes: dict[Regime, list[PointRatios]] = {}
+        pair = MeasuredPair(curve, valid[0], {}, {})
         for point in curve.points:
             known = at_size[point.bytes]
             peers = [known[other.text] for other in valid if other.text in known]
             deviations = _deviations(known[curve.text][1], [own for _, own in peers])
             if deviations:
                 middle = sorted(peers, key=lambda each: each[0].seconds)[len(peers) // 2][0]
-                ratios = SizeRatios(point.bytes, deviations, within(point))
-                of_regime = sizes.setdefault(regime_of(point.workload), [])
-                of_regime.append(PointRatios(point, middle, ratios))
-        if sizes:
-            found.append((kind, MeasuredPair(curve, valid[0], sizes)))
+                pair.add(point, middle, deviations, within(point))
+        if pair.points:
+            found.append((kind, pair))
     return found
 
 

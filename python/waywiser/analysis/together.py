@@ -12,19 +12,13 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.analysis.curve_pairs import (
-    MeasuredPair,
-    PointRatios,
-    decide_pairs,
-    ratios_of,
-    within,
-)
-from waywiser.analysis.regimes import RATE_BYTES, Regime
+from waywiser.analysis.curve_pairs import ratios_of, within
+from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
-from waywiser.stats.pairwise import SizeRatios
+from waywiser.stats.pairwise import HEADLINE, PairGroup, SizeRatios, decide_groups
 from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Transfer, Value, Workload
 
@@ -154,7 +148,7 @@ class _Candidate(NamedTuple):
     alone: tuple[MeasuredPoint, ...]
 
     @property
-    def pair(self) -> MeasuredPair:
+    def ratios(self) -> SizeRatios:
         """Its span against its slowest transfer alone, at its size."""
         expected = [
             (each, math.log(transfer.bytes / each.bytes))
@@ -162,11 +156,7 @@ class _Candidate(NamedTuple):
         ]
         slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
         found = {n: r - scale for n, r in ratios_of(self.point, slowest).items()}
-        ratios = SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
-        sizes: dict[Regime, list[PointRatios]] = {
-            "bandwidth": [PointRatios(self.point, slowest, ratios)]
-        }
-        return MeasuredPair(self.curve, self.curve, sizes)
+        return SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
 
 
 def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve]]:
@@ -227,13 +217,14 @@ def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Togethe
     for each in candidates:
         groups.setdefault(classes.key(each.point.workload), []).append(each)
     compared = [
-        ([each.pair for each in members], _family(members[0])) for members in groups.values()
+        PairGroup([{HEADLINE: [each.ratios]} for each in members], _family(members[0]))
+        for members in groups.values()
     ]
     decisions: dict[str, Decision] = {}
-    for members, found in zip(groups.values(), decide_pairs(compared), strict=True):
-        mean = found.mean["bandwidth"].decision
+    for members, found in zip(groups.values(), decide_groups(compared), strict=True):
+        mean = found.mean[HEADLINE].decision
         for each, pair in zip(members, found.pairs, strict=True):
-            own = pair["bandwidth"].decision
+            own = pair[HEADLINE].decision
             lent = own.verdict == "no change found" and mean.verdict == "different"
             same = own.slower == mean.slower
             decisions[each.curve.text] = mean if lent and same else own

@@ -25,7 +25,7 @@ All pairs and groups that are given together are decided together (`waywiser.sta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -89,15 +89,15 @@ class RegimeDecision(NamedTuple):
     """What was decided about one regime."""
 
     decision: Decision
-    sizes: Mapping[int, Decision]
+    sizes: dict[int, Decision]
 
 
 class GroupDecisions(NamedTuple):
     """Decisions by regime, of the mean over the pairs and of each pair."""
 
-    mean: Mapping[str, RegimeDecision]
+    mean: dict[str, RegimeDecision]
     """Empty for `PairGroup.deviations`."""
-    pairs: Sequence[Mapping[str, RegimeDecision]]
+    pairs: list[dict[str, RegimeDecision]]
 
 
 def decide_groups(
@@ -107,32 +107,35 @@ def decide_groups(
 
     Headline effects are the bandwidths of groups, and those of deviations.
     """
-    effects: list[Effect] = []
-    plans = []
     parted = [_parts(group) for group in groups]
     families, usual = _families(groups, parted)
-    for group, parts in zip(groups, parted, strict=True):
-        found = {
-            regime: _effects(
-                group, regime, parts, families[group.family, regime], usual[group.family, regime]
-            )
-            for regime in parts
-        }
-        plans.append(found)
-        for each in found.values():
-            effects += each.all
-    decisions = iter(decide(effects, threshold))
-    decided = []
-    for group, plan in zip(groups, plans, strict=True):
-        mean: dict[str, RegimeDecision] = {}
-        pairs: list[dict[str, RegimeDecision]] = [{} for _ in group.pairs]
-        for regime, each in plan.items():
-            if each.mean is not None:
-                mean[regime] = _next(each.mean, decisions)
-            for at, own in each.pairs.items():
-                pairs[at][regime] = _next(own, decisions)
-        decided.append(GroupDecisions(mean, pairs))
+    effects: dict[tuple[int, str, _EffectKey], Effect] = {}
+    for at, (group, parts) in enumerate(zip(groups, parted, strict=True)):
+        for regime in parts:
+            family = group.family, regime
+            found = _effects(group, regime, parts, families[family], usual[family])
+            effects |= {(at, regime, key): effect for asked, effect in found.items()}
+    decided = [GroupDecisions({}, [{} for _ in group.pairs]) for group in groups]
+    decisions = decide(list(effects.values()), threshold)
+    for (at, regime, key), decision in zip(effects, decisions, strict=True):
+        by_regime = decided[at].mean if key.pair is None else decided[at].pairs[key.pair]
+        if key.size is None:
+            by_regime[regime] = RegimeDecision(decision, {})
+        else:
+            by_regime[regime].sizes[key.size] = decision
     return decided
+
+
+class _EffectKey(NamedTuple):
+    """What an effect of one group and regime is about."""
+
+    pair: int | None
+    """The position of the pair; None for the mean over pairs."""
+    size: int | None = None
+    """Bytes; None for the regime, which comes before its sizes."""
+
+
+_Effects = dict[_EffectKey, Effect]
 
 
 class _Part:
@@ -173,26 +176,6 @@ class _Part:
         """The variance between processes, of one size: the mean over the replicated sizes."""
         own = [_between([tuple(s.ratios.values())], s.within) for s in self.replicated]
         return averaged(own) or Variance(max(each.value for each in own), 0.0)
-
-
-class _Planned(NamedTuple):
-    """The effect of a regime and those of its sizes."""
-
-    regime: Effect
-    sizes: Mapping[int, Effect]
-
-
-class _RegimeEffects(NamedTuple):
-    mean: _Planned | None
-    pairs: Mapping[int, _Planned]
-    """Pairs by their position."""
-
-    @property
-    def all(self) -> Iterator[Effect]:
-        for each in (self.mean, *self.pairs.values()):
-            if each is not None:
-                yield each.regime
-                yield from each.sizes.values()
 
 
 class _Known(NamedTuple):
@@ -275,7 +258,7 @@ def _effects(
     parts: _Parts,
     family: _Known | None,
     usual: Variance | None,
-) -> _RegimeEffects:
+) -> _Effects:
     members = parts[regime]
     known = _pooled(list(members.values()))
     if known is None:
@@ -295,36 +278,26 @@ def _effects(
 
 def _by_processes(
     group: PairGroup, members: Mapping[int, _Part], known: _Known, headline: bool
-) -> _RegimeEffects:
-    pairs = {}
-    variances: dict[int, tuple[float, Variance]] = {}
+) -> _Effects:
+    effects: _Effects = {}
     at_size: dict[int, list[tuple[float, float, Variance]]] = {}
+    means, variances = [], []
     for at, part in members.items():
-        process = shared(part.process, known.process)
+        own = _weight(len(part.values)), shared(part.process, known.process)
+        means.append(part.mean)
+        variances.append(own)
+        effects[_EffectKey(at)] = Effect(part.mean, combined([own]), headline and group.deviations)
         of_size = shared(part.process_of_size, known.of_size)
-        variances[at] = (_weight(len(part.values)), process)
-        sizes = {}
         for size in part.sizes:
-            value = _centre(tuple(size.ratios.values()))
-            weight = _weight(len(size.ratios))
-            sizes[size.bytes] = Effect(value, combined([(weight, of_size)]))
+            value, weight = _centre(tuple(size.ratios.values())), _weight(len(size.ratios))
+            effects[_EffectKey(at, size.bytes)] = Effect(value, combined([(weight, of_size)]))
             at_size.setdefault(size.bytes, []).append((value, weight, of_size))
-        pairs[at] = _Planned(
-            Effect(part.mean, combined([variances[at]]), headline=headline and group.deviations),
-            sizes,
-        )
-    if group.deviations:
-        return _RegimeEffects(None, pairs)
-    mean = Effect(
-        fmean([part.mean for part in members.values()]),
-        _of_mean(list(variances.values())),
-        headline=headline,
-    )
-    sizes = {
-        size: Effect(fmean([value for value, _, _ in found]), _of_mean([f[1:] for f in found]))
-        for size, found in at_size.items()
-    }
-    return _RegimeEffects(_Planned(mean, sizes), pairs)
+    if not group.deviations:
+        effects[_EffectKey(None)] = Effect(fmean(means), _of_mean(variances), headline)
+        for bytes_, found in at_size.items():
+            mean = fmean([value for value, _, _ in found])
+            effects[_EffectKey(None, bytes_)] = Effect(mean, _of_mean([f[1:] for f in found]))
+    return effects
 
 
 def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
@@ -343,42 +316,33 @@ def _centred(variance: Variance, members: int) -> Variance:
 
 def _by_equivalents(
     group: PairGroup, members: Mapping[int, _Part], usual: Variance | None, headline: bool
-) -> _RegimeEffects:
+) -> _Effects:
+    effects: _Effects = {}
     means = {at: part.mean for at, part in members.items()}
     by_size: dict[int, dict[int, float]] = {}
     for at, part in members.items():
         for size in part.sizes:
             by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
-    pairs = {}
     for at, part in members.items():
         scatter = usual or _of_others(means, at, part.least)
-        regime = Effect(part.mean, scatter, headline and group.deviations)
+        effects[_EffectKey(at)] = Effect(part.mean, scatter, headline and group.deviations)
         beside = {
             size.bytes: _of_others(by_size[size.bytes], at, size.within) for size in part.sizes
         }
-        sizes = {
-            size: Effect(by_size[size][at], variance)
-            for size, variance in _at_least_usual(beside).items()
-        }
-        pairs[at] = _Planned(regime, sizes)
-    if group.deviations:
-        return _RegimeEffects(None, pairs)
-    within = fmean([part.within for part in members.values()])
-    scatter = _scatter(list(means.values()), within)
-    at_size = _at_least_usual(
-        {size: _scatter(list(values.values()), within) for size, values in by_size.items()}
-    )
-    return _RegimeEffects(
-        _Planned(
-            _mean_of(list(means.values()), scatter)._replace(headline=headline),
-            {size: _mean_of(list(by_size[size].values()), at_size[size]) for size in by_size},
-        ),
-        pairs,
-    )
+        for bytes_, variance in _at_least_usual(beside).items():
+            effects[_EffectKey(at, bytes_)] = Effect(by_size[bytes_][at], variance)
+    if not group.deviations:
+        within = fmean([part.within for part in members.values()])
+        everything = list(means.values())
+        effects[_EffectKey(None)] = _mean_of(everything, _scatter(everything, within), headline)
+        scatters = {size: _scatter(list(v.values()), within) for size, v in by_size.items()}
+        for bytes_, variance in _at_least_usual(scatters).items():
+            effects[_EffectKey(None, bytes_)] = _mean_of(list(by_size[bytes_].values()), variance)
+    return effects
 
 
-def _mean_of(values: Sequence[float], scatter: Variance) -> Effect:
-    return Effect(fmean(values), combined([(1 / len(values), scatter)]))
+def _mean_of(values: Sequence[float], scatter: Variance, headline: bool = False) -> Effect:
+    return Effect(fmean(values), combined([(1 / len(values), scatter)]), headline)
 
 
 def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
@@ -425,8 +389,3 @@ def _scatter(values: Sequence[float], within: float) -> Variance:
     if len(values) < 2:
         return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
     return process_variance([Surveys((tuple(values),))], within)
-
-
-def _next(planned: _Planned, decisions: Iterator[Decision]) -> RegimeDecision:
-    regime = next(decisions)
-    return RegimeDecision(regime, {size: next(decisions) for size in planned.sizes})
