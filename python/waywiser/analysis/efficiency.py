@@ -32,7 +32,6 @@ from waywiser.analysis.methods import (
     method_text,
     place_groups,
     principal,
-    representative,
 )
 from waywiser.analysis.regimes import RATE_BYTES, START_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
@@ -260,8 +259,8 @@ def _remedy(low: bool, saturates: int | None) -> str:
 def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
     """What the equivalent pairs reach at the largest size that all have and that shows a bandwidth,
     if there are several."""
-    own = representative(curve)
-    mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == own]
+    own = curve.representative
+    mates = [mate for pair in group.pairs for mate in pair.curves if mate.representative == own]
     sizes = set.intersection(
         *({point.bytes for point in mate.points if point.bytes >= START_BYTES} for mate in mates)
     )
@@ -324,7 +323,7 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
     """Latency, rate, half-peak size, saturation and share of the bound; one row for each class."""
     by_class: dict[str, list[Fitted]] = {}
     for fit in fits:
-        by_class.setdefault(representative(fit.curve), []).append(fit)
+        by_class.setdefault(fit.curve.representative, []).append(fit)
     classes = [found for found in by_class.values() if any(fit.postal for fit in found)]
     drawn = {fit.postal.over for found in classes for fit in found if fit.postal is not None}
     caption = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.stats.policy import TOLERANCE
-from waywiser.stats.postal import CurveMedians, Postal, fit_all
+from waywiser.stats.postal import Postal, fit_all
 from waywiser.stats.protocols import ProtocolRange, describes, stretches
 from waywiser.words import Value
 
@@ -82,14 +82,8 @@ def seconds_at(
 
 def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:
     """The fits in the order given; all are fitted at once."""
-    points = [
-        CurveMedians(
-            [point.bytes for point in curve.points],
-            [[block.median for block in point.estimate.blocks] for point in curve.points],
-        )
-        for curve in curves
-    ]
-    return [_fitted(curve, fit) for curve, fit in zip(curves, fit_all(points), strict=True)]
+    fits = fit_all([curve.blocks for curve in curves])
+    return [_fitted(curve, fit) for curve, fit in zip(curves, fits, strict=True)]
 
 
 def _fitted(curve: MeasuredCurve, fit: Postal | None) -> Fitted:

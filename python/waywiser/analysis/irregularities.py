@@ -19,7 +19,6 @@ from waywiser.analysis.answer import (
     ranked,
     table,
 )
-from waywiser.analysis.methods import representative
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import ONE_BLOCK, amount, span, survey_again
 from waywiser.series.wrong_bounds import GPU_CACHE
@@ -30,7 +29,6 @@ from waywiser.stats.irregular import (
     Irregularity,
     irregularities,
 )
-from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
 
@@ -76,32 +74,18 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def measured(curve: MeasuredCurve) -> CurveBlocks:
-    """The samples that irregularities are looked for in."""
-    estimates = [point.estimate for point in curve.points]
-    return CurveBlocks(
-        bytes=[point.bytes for point in curve.points],
-        blocks=[{block.block: block.median for block in each.blocks} for each in estimates],
-        within=[
-            max((block.deviation for block in each.blocks if block.interval), default=0.0)
-            for each in estimates
-        ],
-        alike=representative(curve),
-    )
-
-
 def _grouped(subject: Subject, curves: Sequence[MeasuredCurve]) -> Iterator[CurveIrregularity]:
     """The same of several curves of a class once, of the one where it is deepest."""
     groups: dict[tuple[str, str, int], list[tuple[MeasuredCurve, Irregularity]]] = {}
-    irregular = irregularities([measured(curve) for curve in curves])
+    irregular = irregularities([curve.blocks for curve in curves])
     for curve, each in zip(curves, irregular, strict=True):
         for what in each:
-            key = (representative(curve), what.kind, what.low)
+            key = (curve.representative, what.kind, what.low)
             groups.setdefault(key, []).append((curve, what))
     for (first, _, low), members in groups.items():
         curve, what = max(members, key=lambda member: member[1].depth)
         mates = [
-            mate for mate in curves if representative(mate) == first and mate.at(low) is not None
+            mate for mate in curves if mate.representative == first and mate.at(low) is not None
         ]
         yield CurveIrregularity(
             curve, what, len(members) - 1, len(mates), *_outgrown(subject, curve, what)

@@ -127,10 +127,5 @@ def place_groups(subject: Subject) -> list[PlaceGroup]:
     alike: dict[str, list[PlacePair]] = {}
     for (source, destination), curves in pairs.items():
         pair = PlacePair(source, destination, tuple(curves), subject.machine.last_caches)
-        alike.setdefault(min(map(representative, curves)), []).append(pair)
+        alike.setdefault(min(curve.representative for curve in curves), []).append(pair)
     return [PlaceGroup(tuple(found)) for found in alike.values()]
-
-
-def representative(curve: MeasuredCurve) -> str:
-    """The first curve of its class."""
-    return curve.points[0].line.like or curve.text

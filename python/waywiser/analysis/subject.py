@@ -14,6 +14,7 @@ from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line, by_curve
 from waywiser.series.overview import Overview, overview
 from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Path, Place, Transfer, Value, Workload
 from waywiser.words.number_format import format_rate
 
@@ -79,6 +80,25 @@ class MeasuredCurve(Value, frozen=True):
     @property
     def path(self) -> Path | None:
         return self.transfer.path if self.transfer else None
+
+    @property
+    def representative(self) -> str:
+        """The first curve of its class."""
+        return self.points[0].line.like or self.text
+
+    @property
+    def blocks(self) -> CurveBlocks:
+        """The medians of all blocks, by size."""
+        estimates = [point.estimate for point in self.points]
+        return CurveBlocks(
+            bytes=[point.bytes for point in self.points],
+            blocks=[{block.block: block.median for block in each.blocks} for each in estimates],
+            within=[
+                max((block.deviation for block in each.blocks if block.interval), default=0.0)
+                for each in estimates
+            ],
+            alike=self.representative,
+        )
 
     def at(self, size: int) -> MeasuredPoint | None:
         return next((point for point in self.points if point.bytes == size), None)

@@ -114,7 +114,7 @@ def decide_groups(
         for regime in parts:
             family = group.family, regime
             found = _effects(group, regime, parts, families[family], usual[family])
-            effects |= {(at, regime, key): effect for asked, effect in found.items()}
+            effects |= {(at, regime, key): effect for key, effect in found.items()}
     decided = [GroupDecisions({}, [{} for _ in group.pairs]) for group in groups]
     decisions = decide(list(effects.values()), threshold)
     for (at, regime, key), decision in zip(effects, decisions, strict=True):

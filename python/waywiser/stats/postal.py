@@ -16,9 +16,10 @@ All curves of a profile are fitted at once: rows are curves (or draws of one), c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.stats.scatter import CurveBlocks, medians
 from waywiser.words import Value
 
 if TYPE_CHECKING:
@@ -47,13 +48,6 @@ _ROWS = 2048
 Over = Literal["blocks", "blocks and sizes"]
 
 
-class CurveMedians(NamedTuple):
-    """One curve: its sizes, ascending, and of each size the medians of its blocks in seconds."""
-
-    bytes: Sequence[int]
-    blocks: Sequence[Sequence[float]]
-
-
 class Postal(Value, frozen=True):
     """A fitted curve."""
 
@@ -71,21 +65,8 @@ class Postal(Value, frozen=True):
     deviations: tuple[float, ...]
     """The relative deviation of each size: 0.1 took 10 % longer than fitted."""
 
-    @property
-    def typical(self) -> float:
-        """Median of the absolute deviations."""
-        ordered = sorted(map(abs, self.deviations))
-        return ordered[len(ordered) // 2]
 
-    @property
-    def worst(self) -> float:
-        return max(map(abs, self.deviations))
-
-    def seconds(self, size: int) -> float:
-        return self.latency + self.inverse_rate * size
-
-
-def fit_all(curves: Sequence[CurveMedians], draws: int = DRAWS) -> list[Postal | None]:
+def fit_all(curves: Sequence[CurveBlocks], draws: int = DRAWS) -> list[Postal | None]:
     """The fits in the order given; None if a curve has too few sizes (`LEAST_SIZES`,
     `LEAST_SPAN`). Deterministic: the draws are seeded."""
     import numpy as np
@@ -101,12 +82,12 @@ def fit_all(curves: Sequence[CurveMedians], draws: int = DRAWS) -> list[Postal |
     return found
 
 
-def _is_enough(curve: CurveMedians) -> bool:
+def _is_enough(curve: CurveBlocks) -> bool:
     sizes = curve.bytes
     return len(sizes) >= LEAST_SIZES and sizes[-1] >= LEAST_SPAN * max(sizes[0], 1)
 
 
-def _fit_some(curves: Sequence[CurveMedians], draws: int, rng: Any) -> list[Postal]:
+def _fit_some(curves: Sequence[CurveBlocks], draws: int, rng: Any) -> list[Postal]:
     import numpy as np
 
     width = max(len(curve.bytes) for curve in curves)
@@ -117,9 +98,9 @@ def _fit_some(curves: Sequence[CurveMedians], draws: int, rng: Any) -> list[Post
     weights = np.zeros((len(curves), draws, width))
     for row, curve in enumerate(curves):
         count = len(curve.bytes)
-        blocks = _table(curve.blocks)
+        blocks = curve.table
         sizes[row, :count] = curve.bytes
-        times[row, :count] = _middle(blocks)
+        times[row, :count] = medians(blocks)
         counts[row, :count] = 1
         drawn[row, :, :count], weights[row, :, :count] = _draw(blocks, draws, rng)
     line, scale = _solve(sizes, times, counts)
@@ -139,36 +120,14 @@ def _fit_some(curves: Sequence[CurveMedians], draws: int, rng: Any) -> list[Post
     ]
 
 
-def _table(blocks: Sequence[Sequence[float]]) -> Array:
-    """Sizes by blocks; not-a-number if a block left a size out."""
-    import numpy as np
-
-    table = np.full((len(blocks), max(map(len, blocks))), np.nan)
-    for row, values in enumerate(blocks):
-        table[row, : len(values)] = values
-    return table
-
-
-def _middle(table: Array) -> Array:
-    """Medians along the last axis, of what is a number."""
-    import numpy as np
-
-    ordered = np.sort(table, axis=-1)  # what is no number comes last
-    count = np.isfinite(ordered).sum(axis=-1, keepdims=True)
-    low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=-1)
-    high = np.take_along_axis(ordered, np.minimum(count // 2, ordered.shape[-1] - 1), axis=-1)
-    middle: Array = ((low + high) / 2)[..., 0]
-    return middle
-
-
 def _draw(blocks: Array, draws: int, rng: Any) -> tuple[Array, Array]:
     """(times, how often each size was drawn), both [draw, size]."""
     import numpy as np
 
     count, width = blocks.shape
     chosen = rng.integers(0, width, (draws, width))
-    times = _middle(blocks[:, chosen]).T
-    times = np.where(np.isfinite(times), times, _middle(blocks))  # drew none of that size
+    times = medians(blocks[:, chosen]).T
+    times = np.where(np.isfinite(times), times, medians(blocks))  # drew none of that size
     if width >= ENOUGH_BLOCKS:
         return times, np.ones((draws, count))
     picked = rng.integers(0, count, (draws, count))
@@ -198,7 +157,7 @@ def _solve(
         off = np.abs(times - fitted) / np.sqrt(product)
         if scale is None:
             inside = np.where(counts > 0, off, np.nan)
-            found = np.maximum(1.4826 * _middle(inside), LEAST_SCALE)
+            found = np.maximum(1.4826 * medians(inside), LEAST_SCALE)
         huber = np.minimum(1.0, HUBER * found[:, None] / np.maximum(off, 1e-30))
         line = _least_squares(sizes, times, counts * huber / product)
     return line, found
@@ -230,14 +189,14 @@ def _deviation(sizes: Array, times: Array, line: Array) -> Array:
     return deviation
 
 
-def _postal(curve: CurveMedians, line: Array, lines: Array, deviations: Array) -> Postal:
+def _postal(curve: CurveBlocks, line: Array, lines: Array, deviations: Array) -> Postal:
     import numpy as np
 
     latency, rate = float(line[0]), float(line[1])
     half = latency / rate if rate > 0 else None
     sloped = lines[lines[:, 1] > 0]
     halves = sloped[:, 0] / sloped[:, 1]
-    width = max(map(len, curve.blocks))
+    width = len(set().union(*curve.blocks))
     return Postal(
         latency=latency,
         inverse_rate=rate,

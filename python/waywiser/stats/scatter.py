@@ -9,7 +9,7 @@ another. It is never less than that of the size itself, nor than the intervals w
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,10 +32,19 @@ class CurveBlocks(NamedTuple):
     by the block's number; and the relative standard error of a median within its block."""
 
     bytes: Sequence[int]
-    blocks: Sequence[dict[int, float]]
-    within: Sequence[float]
+    blocks: Sequence[Mapping[int, float]]
+    within: Sequence[float] = ()
+    """Not needed for a fit."""
     alike: Hashable = None
     """Curves of one class are taken to scatter alike; None is a class of its own."""
+
+    @property
+    def table(self) -> Array:
+        """Seconds by size and block; not-a-number if a block left a size out."""
+        import numpy as np
+
+        numbers = sorted(set().union(*self.blocks))
+        return np.array([[own.get(k, np.nan) for k in numbers] for own in self.blocks])
 
 
 class CurveNoise(NamedTuple):
@@ -69,31 +78,28 @@ def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
             pool[size] = (before + float(square), freedom + int(count) - 1)
     for curve, table, key in zip(curves, tables, keys, strict=True):
         noise, of_noise = _noise(curve, table, pools[key])
-        y = _medians(table, axis=1).ravel()
-        yield CurveNoise(np.asarray(curve.bytes, float), y, table, noise, of_noise)
+        yield CurveNoise(np.asarray(curve.bytes, float), medians(table), table, noise, of_noise)
 
 
 def _table(curve: CurveBlocks) -> Array:
     import numpy as np
 
-    numbers = sorted({number for blocks in curve.blocks for number in blocks})
-    table = np.array(
-        [[math.log(b[k]) if k in b else np.nan for k in numbers] for b in curve.blocks]
-    )
-    if len(numbers) > 1:
-        off = table - np.nanmean(table, axis=1, keepdims=True)
-        table -= _medians(off, axis=0)
+    table: Array = np.log(curve.table)
+    if table.shape[1] > 1:
+        table -= medians((table - np.nanmean(table, axis=1, keepdims=True)).T)
     return table
 
 
-def _medians(table: Array, axis: int) -> Array:
-    """The medians of what is there; the long way, a hundred times as slow, only if something is
-    missing."""
+def medians(table: Array) -> Array:
+    """Medians along the last axis, of what is a number; as ``np.nanmedian``, and faster."""
     import numpy as np
 
-    whole = bool(np.isfinite(table).all())
-    found: Array = (np.median if whole else np.nanmedian)(table, axis=axis, keepdims=True)
-    return found
+    ordered = np.sort(table, axis=-1)  # what is no number comes last
+    count = np.isfinite(ordered).sum(axis=-1, keepdims=True)
+    low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=-1)
+    high = np.take_along_axis(ordered, np.minimum(count // 2, ordered.shape[-1] - 1), axis=-1)
+    middle: Array = ((low + high) / 2)[..., 0]
+    return middle
 
 
 def _noise(
