@@ -8,7 +8,7 @@ from dataclasses import replace
 from planted.machine import Planted
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.score import Hypothesis, Judge
-from waywiser.analysis import affinity, anisotropy, irregularities
+from waywiser.analysis import affinity, anisotropy
 from waywiser.analysis.curve_pairs import CurveGroup
 from waywiser.analysis.peer_groups import peer_groups
 from waywiser.analysis.subject import Subject
@@ -128,7 +128,7 @@ def dips(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     size."""
     result = {truth.curve: truth for truth in planted.model.of("dip")}
     curves = [curve for curve in subject.curves if curve.workload.bytes]
-    found = irregular.irregularities([irregularities.measured(curve) for curve in curves])
+    found = irregular.irregularities([curve.blocks for curve in curves])
     for curve, odd in zip(curves, found, strict=True):
         truth = result.get(curve.text)
         if truth is not None:

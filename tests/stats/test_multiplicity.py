@@ -21,12 +21,6 @@ def test_none_is_above_one_and_none_asks_nothing() -> None:
     assert holm([]) == []
 
 
-@pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan")])
-def test_what_is_no_probability_is_an_error(wrong: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([0.5, wrong])
-
-
 @given(st.lists(P, min_size=1, max_size=20))
 def test_it_raises_every_value_keeps_their_order_and_is_within_bonferroni(
     values: list[float],

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from waywiser.stats.order import (
+    CONFIDENCE,
+    INTERVAL_SAMPLES,
     Interval,
     lower_rank,
     median,
     median_interval,
     ratio_of,
-    ratios_of,
 )
 from waywiser.stats.segments import Segments
 
@@ -46,12 +47,12 @@ def test_quantiles_grow_with_the_probability(values: list[float], asked: list[fl
     assert min(values) <= found[0] and found[-1] <= max(values)
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
-def test_rank_is_the_greatest_whose_exact_confidence_is_enough(confidence: float) -> None:
+def test_rank_is_the_greatest_whose_exact_confidence_is_enough() -> None:
     below = scipy_stats.binom.cdf
-    allowed = (1 - confidence) / 2
+    allowed = (1 - CONFIDENCE) / 2
     for count in (*range(1, 200), 999, 5000, 100_001):
-        rank = lower_rank(count, confidence)
+        rank = lower_rank(count)
+        assert (rank is None) == (count < INTERVAL_SAMPLES)
         if rank is None:
             assert below(0, count, 0.5) > allowed
             continue
@@ -89,14 +90,6 @@ def test_interval_holds_the_median_and_lies_within_the_samples(values: list[floa
     assert interval.low in values and interval.high in values
 
 
-@given(enough, st.tuples(st.floats(0.01, 0.9), st.floats(0.01, 0.9)).map(sorted))
-def test_more_confidence_is_no_narrower(values: list[float], asked: list[float]) -> None:
-    less, more = (median_interval(values, confidence) for confidence in asked)
-    assert less is not None
-    if more is not None:
-        assert more.low <= less.low and less.high <= more.high
-
-
 @given(st.lists(times, max_size=5))
 def test_under_six_samples_have_no_interval(values: list[float]) -> None:
     assert median_interval(values) is None
@@ -126,12 +119,6 @@ def test_interval_covers_the_true_median_as_often_as_it_says(count: int, shape: 
     assert hits / rounds == pytest.approx(exact, abs=4 * (0.05 * 0.95 / rounds) ** 0.5)
 
 
-@pytest.mark.parametrize("wrong", [0.0, 1.0, -0.5, 2.0])
-def test_a_confidence_outside_its_range_is_an_error(wrong: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        median_interval([1.0] * 10, wrong)
-
-
 def test_no_samples_are_an_error() -> None:
     with pytest.raises(ValueError, match="no samples"):
         median([])
@@ -145,6 +132,5 @@ def test_intervals_that_touch_overlap() -> None:
 @given(st.floats(allow_nan=False))
 def test_a_ratio_is_a_number_however_little_is_known(log: float) -> None:
     assert 0.0 <= ratio_of(log) < float("inf")
-    assert ratios_of(Interval(-log, log)) == Interval(ratio_of(-log), ratio_of(log))
     if abs(log) < 700:
         assert ratio_of(log) == pytest.approx(np.exp(log))

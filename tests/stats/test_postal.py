@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import result_and_calls
-from waywiser.stats.postal import ENOUGH_BLOCKS, fit_all
+from waywiser.stats.order import INTERVAL_SAMPLES
+from waywiser.stats.postal import fit_all
 from waywiser.stats.scatter import CurveBlocks
 
 SIZES = tuple(2**n for n in range(3, 31))
@@ -45,7 +46,7 @@ def test_an_exact_line_is_found_exactly(latency: float, rate: float, blocks: int
         assert fit.inverse_rate == pytest.approx(1 / rate, rel=1e-3)
         assert fit.half_peak == pytest.approx(latency * rate, rel=1e-2)
     assert max(map(abs, fit.deviations)) < 1e-3
-    assert fit.over == ("blocks" if blocks >= ENOUGH_BLOCKS else "blocks and sizes")
+    assert fit.over == ("blocks" if blocks >= INTERVAL_SAMPLES else "blocks and sizes")
 
 
 @given(factor=st.floats(0.01, 100.0), scale=st.integers(1, 64))

@@ -17,7 +17,7 @@ import msgspec
 
 from waywiser.analysis import affinity, anisotropy, identical
 from waywiser.analysis.anisotropy import faster_direction
-from waywiser.analysis.answer import Answer, Cell, Table, table
+from waywiser.analysis.answer import Cell, Table, table
 from waywiser.analysis.curve_pairs import REGIMES, CurveGroup, curve_groups
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.pair_answers import Wording, cell, signed
@@ -36,20 +36,6 @@ Cells = dict[str, Cell]
 UNSURE = f"{NOT_DETERMINED}, — not measured."
 DIFFER = f"more than {THRESHOLD:.0%}"
 LARGE = f"at {format_bytes(RATE_BYTES)} and more"
-
-
-def answer(subjects: Sequence[Subject]) -> Answer:
-    """Compares the answers of one machine or more."""
-    found = tables(subjects)
-    names = ", ".join(names_of(subjects))
-    return Answer(
-        question="across",
-        title="Machines compared by kind of transfer",
-        summary=f"{len(found)} tables over {names}."
-        if found
-        else "No kind of transfer has a result.",
-        tables=found,
-    )
 
 
 def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:

@@ -22,8 +22,8 @@ from waywiser.analysis.answer import (
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import ONE_BLOCK, amount, span, survey_again
 from waywiser.series.wrong_bounds import GPU_CACHE
+from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.irregular import (
-    LEAST_DEPTH,
     LEAST_SIZES,
     LEVEL,
     Irregularity,
@@ -238,7 +238,7 @@ def _table(found: Sequence[CurveIrregularity]) -> tuple[Table, ...]:
         ("path", "what", "sizes", "takes longer by", "95 %", "p", "blocks", "explained by"),
         map(_row, ordered),
         "A dip is slower than smaller and larger sizes suggest; a drop lasts to the end of the "
-        f"curve. The table has those of at least {LEAST_DEPTH:.0%} that exceed the scatter of "
+        f"curve. The table has those of at least {THRESHOLD:.0%} that exceed the scatter of "
         "blocks and the unevenness of the curve (one-sided t, Bonferroni over all sizes of the "
         f"profile, level {LEVEL:g}). Blocks: how many show it.",
     )

@@ -18,7 +18,7 @@ from waywiser.analysis.shown import FAMILIES
 from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.analysis.texts import amount
 from waywiser.plan.name import label_of
-from waywiser.stats.order import median
+from waywiser.stats.order import INTERVAL_SAMPLES, median
 from waywiser.words import Place
 from waywiser.words.number_format import count
 
@@ -212,7 +212,7 @@ def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
     )
     shares = ", ".join(map(" ".join, others))
     blocks = subject.overview.summary.blocks
-    kind = "between processes" if blocks >= 6 else "within processes"
+    kind = "between processes" if blocks >= INTERVAL_SAMPLES else "within processes"
     return (
         f"{first[0]} of {count(len(points), 'series')} are known {first[1]}, {shares}, measured by "
         f"intervals {kind}"
@@ -223,7 +223,7 @@ def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
 def _unanswered(subject: Subject, points: Sequence[MeasuredPoint]) -> Iterator[str]:
     if subject.overview.summary.blocks < 2:
         yield "variance between processes: there is one block"
-    elif subject.overview.summary.blocks < 6:
+    elif subject.overview.summary.blocks < INTERVAL_SAMPLES:
         yield (
             "the interval between processes: fewer than six blocks give no interval between "
             "processes (--preset full makes six)"

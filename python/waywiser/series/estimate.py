@@ -23,7 +23,7 @@ from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.quality_flags import TARGET, QualityFlag, quality_flags
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
-from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval, relative
+from waywiser.stats.order import Interval, at_least, median, median_interval, relative
 from waywiser.words import Stop, Value
 
 V = TypeVar("V", bound=Visit | VisitRow)
@@ -193,7 +193,7 @@ def _interval(
     medians: Sequence[float], intervals: Sequence[Interval | None], width: float
 ) -> tuple[Kind, Interval | None]:
     """The interval over the medians of blocks and their intervals; no narrower than ``width``."""
-    between = median_interval(medians, CONFIDENCE)
+    between = median_interval(medians)
     if between is not None:
         return "between processes", at_least(between, median(medians), width)
     known = [interval for interval in intervals if interval is not None]

@@ -121,16 +121,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     The k-th smallest of m is multiplied by m - k + 1; none is then below a smaller one's, or above
     1. Rejecting where the adjusted value is at most 5 % rejects any true null hypothesis at all in
-    at most 5 % of families. Raises ValueError for a value that is no probability.
+    at most 5 % of families.
     """
-    if not all(0.0 <= value <= 1.0 for value in p_values):
-        raise ValueError(f"a p-value lies between 0 and 1: {list(p_values)!r}")
-    adjusted = [0.0] * len(p_values)
-    least = 0.0
-    for rank, at in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[at]))
-        adjusted[at] = least
-    return adjusted
+    import numpy as np
+
+    values = np.array(p_values, float)
+    ascending = np.argsort(values, kind="stable")
+    raised = values[ascending] * np.arange(len(values), 0, -1)
+    values[ascending] = np.minimum(1.0, np.maximum.accumulate(raised))
+    return list(map(float, values))
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -138,19 +137,14 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
     The k-th smallest of m is multiplied by m / k; none is then above a larger one's. Rejecting
     where the adjusted value is at most 5 % makes at most 5 % of the rejections false on average.
-    Raises ValueError for a value that is no probability.
     """
-    if not all(0.0 <= value <= 1.0 for value in p_values):
-        raise ValueError(f"a p-value lies between 0 and 1: {list(p_values)!r}")
-    count = len(p_values)
-    adjusted = [0.0] * count
-    most = 1.0
-    for rank, at in zip(
-        range(count, 0, -1), sorted(range(count), key=lambda n: -p_values[n]), strict=True
-    ):
-        most = min(most, p_values[at] * count / rank)
-        adjusted[at] = most
-    return adjusted
+    import numpy as np
+
+    values = np.array(p_values, float)
+    descending = np.argsort(-values, kind="stable")
+    raised = values[descending] * len(values) / np.arange(len(values), 0, -1)
+    values[descending] = np.minimum(1.0, np.minimum.accumulate(raised))
+    return list(map(float, values))
 
 
 def p_value(effect: Effect) -> float | None:

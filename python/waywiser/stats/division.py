@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from waywiser.stats.order import NORMAL_SCALE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -120,7 +122,7 @@ def _reach(centred: Array) -> float:
     """Seconds from where on a latency is an outlier, whatever block it is of."""
     import numpy as np
 
-    spread = 1.4826 * float(np.median(np.abs(centred - np.median(centred, axis=0))))
+    spread = NORMAL_SCALE * float(np.median(np.abs(centred - np.median(centred, axis=0))))
     return OUTLIER_DEVIATIONS * max(spread, 1e-12)
 
 

@@ -13,8 +13,8 @@ error. That is made of the scatter between blocks (`waywiser.stats.scatter`) and
 the curve: the robust scale of the excesses of all its single sizes beyond what noise explains,
 since a curve that is rough everywhere has no dips. One-sided by Student's t with the degrees of
 freedom of Satterthwaite (Biometrics Bulletin 2, 1946), corrected for all sizes of the profile
-(Bonferroni) at `LEVEL`. The excess is at least `LEAST_DEPTH`, and is seen in every block (of
-`MANY_BLOCKS` and more, in five of six).
+(Bonferroni) at `LEVEL`. The excess is at least `THRESHOLD`, and is seen in every block (of
+`INTERVAL_SAMPLES` and more, in five of six).
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.distributions import student_quantile, student_tail
 from waywiser.stats.expectation import CurveArrays, Expected, expected
-from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
 from waywiser.stats.scatter import CurveBlocks, CurveNoise, prepared
 from waywiser.words import Value
 
@@ -35,16 +36,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-LEAST_DEPTH = 0.03
-"""Less matters to nobody, and is what the granularity of a pipeline makes of any curve."""
 LEVEL = 0.01
 """Share of profiles without irregularity in which noise is taken for a dip."""
 WIDEST = 4
 """Sizes of a window: from five on the neighbours say nothing of its middle."""
 LEAST_SIZES = 6
-SEEN = LEAST_DEPTH / 3
+SEEN = THRESHOLD / 3
 """An excess by which a block agrees."""
-MANY_BLOCKS = 6
 ENOUGH_AGREE = 5 / 6
 SELECTED = 1.5
 """Standard errors by which the best of several sizes looks better than it is; taken off where a
@@ -132,7 +130,7 @@ def _wiggle(curve: CurveNoise, made: Expected) -> tuple[float, float]:
     known = np.isfinite(off)
     if not known.any():
         return 0.0, 1.0
-    scale = 1.4826 * float(np.median(off[known]))
+    scale = NORMAL_SCALE * float(np.median(off[known]))
     noise = 1.5 * float(np.median(curve.noise[made.sizes[known, 0]]))
     return max(0.0, scale**2 - noise), max(1.0, _EFFICIENCY * int(known.sum()))
 
@@ -144,7 +142,7 @@ def _dips(curve: CurveNoise, windows: Sequence[Expected]) -> Iterator[_Candidate
         excess = curve.y[made.sizes] - made.between
         depth = excess.mean(axis=1)
         with np.errstate(invalid="ignore"):
-            deep = (depth >= math.log1p(LEAST_DEPTH)) & (excess >= SEEN).all(axis=1)
+            deep = (depth >= math.log1p(THRESHOLD)) & (excess >= SEEN).all(axis=1)
         for n in np.flatnonzero(deep & made.exceeded):
             first = int(made.sizes[n, 0])
             yield _Candidate(
@@ -171,7 +169,7 @@ def _sags(curve: CurveNoise) -> Iterator[_Candidate]:
 
     rate = np.log(curve.n) - curve.y
     level = np.minimum(_best_before(rate), _best_before(rate[::-1])[::-1])
-    below = np.flatnonzero(level - rate >= math.log1p(LEAST_DEPTH))
+    below = np.flatnonzero(level - rate >= math.log1p(THRESHOLD))
     for run in np.split(below, np.flatnonzero(np.diff(below) > 1) + 1):
         if len(run) > 1:
             start, stop = int(run[0]), int(run[-1]) + 1
@@ -190,7 +188,7 @@ def _drop(curve: CurveNoise) -> Iterator[_Candidate]:
     best_after = np.maximum.accumulate(rate[::-1])[::-1]
     fall = (_best_before(rate) - best_after)[:-1]  # the largest size alone is no level
     start = int(np.argmax(fall >= 0.8 * fall.max()))
-    if fall.max() >= math.log1p(LEAST_DEPTH) and start:
+    if fall.max() >= math.log1p(THRESHOLD) and start:
         best = int(np.argmax(rate[:start]))
         level = float(rate[best])
         yield _against(curve, "drop", range(start, len(rate)), best, level, float(fall[start]))
@@ -222,10 +220,10 @@ def _confirmed(
     together = variance**2 / (found.variance**2 / found.freedom + wiggle**2 / freedom)
     error = math.sqrt(variance)
     p_value = min(1.0, tests * student_tail(together, found.depth / error))
-    if p_value > LEVEL or found.depth < math.log1p(LEAST_DEPTH):
+    if p_value > LEVEL or found.depth < math.log1p(THRESHOLD):
         return None
     agree, of = _agreeing(curve, found)
-    if agree < (math.ceil(ENOUGH_AGREE * of) if of >= MANY_BLOCKS else of):
+    if agree < (math.ceil(ENOUGH_AGREE * of) if of >= INTERVAL_SAMPLES else of):
         return None
     half = student_quantile(max(1, int(together)), (1 + CONFIDENCE) / 2) * error
     return Irregularity(

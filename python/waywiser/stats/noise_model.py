@@ -27,7 +27,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.stats.distributions import f_tail
-from waywiser.stats.order import median
+from waywiser.stats.order import NORMAL_SCALE, median
 from waywiser.words import Value
 
 SURVEY_SHARE = 0.5
@@ -48,9 +48,6 @@ MOST_OUTLIERS = 0.25
 
 LEAST_WITH_OUTLIERS = 5
 """Fewest processes of which one can be an outlier."""
-
-_NORMAL = 1.4826
-"""Standard deviation over the median absolute deviation of a normal distribution."""
 
 UNLIKE = 0.01
 """Chance below which a path's own variance is too large to be that of its equivalent paths."""
@@ -124,7 +121,7 @@ def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     center = median(replicates)
     distances = [abs(value - center) for value in replicates]
     ordered = sorted(distances)
-    limit = OUTLIER * max(_NORMAL * median(ordered), math.sqrt(LEAST_VARIANCE))
+    limit = OUTLIER * max(NORMAL_SCALE * median(ordered), math.sqrt(LEAST_VARIANCE))
     if ordered[-1] <= limit:
         return tuple(replicates)
     limit = max(limit, ordered[-1 - int(MOST_OUTLIERS * count)])

@@ -19,6 +19,12 @@ _MOST_LOG = math.log(sys.float_info.max)
 CONFIDENCE = 0.95
 """The confidence of every interval, unless something else is said."""
 
+INTERVAL_SAMPLES = 6
+"""Samples from which on their median has an interval."""
+
+NORMAL_SCALE = 1.4826
+"""Deviation of normal values over their median distance from the median."""
+
 
 class Interval(Value, frozen=True):
     """An interval from ``low`` to ``high``, both included, in the unit of what it was made from."""
@@ -61,11 +67,6 @@ def ratio_of(log: float) -> float:
     return math.exp(min(log, _MOST_LOG))
 
 
-def ratios_of(logs: Interval) -> Interval:
-    """`ratio_of` both ends."""
-    return Interval(ratio_of(logs.low), ratio_of(logs.high))
-
-
 def median(samples: Sequence[float]) -> float:
     """The middle value, or the mean of the two middle values. Raises ValueError for none."""
     if not samples:
@@ -75,15 +76,14 @@ def median(samples: Sequence[float]) -> float:
     return min(below + 0.5 * (above - below), above)
 
 
-def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+def median_interval(samples: Sequence[float]) -> Interval | None:
     """The interval between two order statistics that holds the median of what was sampled with at
-    least ``confidence``, whatever its distribution, for independent samples.
+    least `CONFIDENCE`, whatever its distribution, for independent samples.
 
     The ranks are symmetric, and the confidence is exact binomial, so it is not below what was asked
-    and usually above (n = 10: ranks 2 and 9, 97.9 %). None if there are too few samples for
-    any: at 95 % fewer than 6.
+    and usually above (n = 10: ranks 2 and 9, 97.9 %). None for fewer than `INTERVAL_SAMPLES`.
     """
-    rank = lower_rank(len(samples), confidence)
+    rank = lower_rank(len(samples))
     if rank is None:
         return None
     ordered = sorted(samples)
@@ -91,16 +91,14 @@ def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) ->
 
 
 @lru_cache(maxsize=4096)
-def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
+def lower_rank(count: int) -> int | None:
     """The greatest r such that the r-th smallest and r-th greatest of ``count`` samples hold the
-    median between them with ``confidence``; from 1; None if not even the extremes do.
+    median between them with `CONFIDENCE`; from 1; None if not even the extremes do.
 
-    With B binomial (count, 1/2) that is the greatest r with 2 P(B < r) <= 1 - confidence. The tail
-    is summed from the rank where its terms first matter, in O(sqrt(count)).
+    With B binomial (count, 1/2) that is the greatest r with 2 P(B < r) <= 1 - `CONFIDENCE`. The
+    tail is summed from the rank where its terms first matter, in O(sqrt(count)).
     """
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"a confidence lies between 0 and 1: {confidence!r}")
-    allowed = (1.0 - confidence) / 2.0
+    allowed = (1.0 - CONFIDENCE) / 2.0
     # 20 standard deviations below the middle: less than 1e-80 of the weight lies further out
     successes = max(0, int(count / 2 - 10 * math.sqrt(count)))
     term = math.exp(_log_weight(count, successes))

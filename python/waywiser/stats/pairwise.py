@@ -30,7 +30,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
+from waywiser.stats.decision import Decision, Effect, decide
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     LEAST_VARIANCE,
@@ -42,7 +42,7 @@ from waywiser.stats.noise_model import (
     process_variance,
     shared,
 )
-from waywiser.stats.order import median
+from waywiser.stats.order import NORMAL_SCALE, median
 from waywiser.stats.scatter import UNKNOWN_NOISE, variance_of_median
 
 HEADLINE = "bandwidth"
@@ -54,9 +54,6 @@ FAMILY = 3
 
 ROBUST = 5
 """Values from which on a median and a scatter of most of them are used."""
-
-_NORMAL = 1.4826
-"""Deviation of normal values over their median distance from the median."""
 
 
 class SizeRatios(NamedTuple):
@@ -100,9 +97,7 @@ class GroupDecisions(NamedTuple):
     pairs: list[dict[str, RegimeDecision]]
 
 
-def decide_groups(
-    groups: Sequence[PairGroup], threshold: float = THRESHOLD
-) -> list[GroupDecisions]:
+def decide_groups(groups: Sequence[PairGroup]) -> list[GroupDecisions]:
     """Decides about all groups together.
 
     Headline effects are the bandwidths of groups, and those of deviations.
@@ -116,7 +111,7 @@ def decide_groups(
             found = _effects(group, regime, parts, families[family], usual[family])
             effects |= {(at, regime, key): effect for key, effect in found.items()}
     decided = [GroupDecisions({}, [{} for _ in group.pairs]) for group in groups]
-    decisions = decide(list(effects.values()), threshold)
+    decisions = decide(list(effects.values()))
     for (at, regime, key), decision in zip(effects, decisions, strict=True):
         by_regime = decided[at].mean if key.pair is None else decided[at].pairs[key.pair]
         if key.size is None:
@@ -379,7 +374,7 @@ def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
         for middle in [median(values)]
         for value in values
     ]
-    variance = max((median(apart) * _NORMAL) ** 2, within, LEAST_VARIANCE)
+    variance = max((median(apart) * NORMAL_SCALE) ** 2, within, LEAST_VARIANCE)
     return Variance(variance, sum(len(values) - 1 for values in series))
 
 

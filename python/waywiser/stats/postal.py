@@ -8,7 +8,7 @@ and a dip does not bend the line; neither parameter is below 0.
 
 Intervals are percentiles of a bootstrap (Efron & Tibshirani, *An Introduction to the Bootstrap*,
 1993): blocks are drawn with replacement, the same for all sizes of a curve; of fewer than
-`ENOUGH_BLOCKS` blocks, which say little of their own scatter, sizes are drawn as well.
+`INTERVAL_SAMPLES` blocks, which say little of their own scatter, sizes are drawn as well.
 
 All curves of a profile are fitted at once: rows are curves (or draws of one), columns are sizes.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
 from waywiser.stats.scatter import CurveBlocks, medians
 from waywiser.words import Value
 
@@ -32,8 +32,6 @@ LEAST_SIZES = 6
 LEAST_SPAN = 64
 """Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
 both."""
-ENOUGH_BLOCKS = 6
-"""Blocks from which on an interval between blocks exists (see `waywiser.stats.order`)."""
 DRAWS = 200
 """Percentiles of 2.5 and 97.5 % are then the fifth from either end."""
 SEED = 1
@@ -128,7 +126,7 @@ def _draw(blocks: Array, draws: int, rng: Any) -> tuple[Array, Array]:
     chosen = rng.integers(0, width, (draws, width))
     times = medians(blocks[:, chosen]).T
     times = np.where(np.isfinite(times), times, medians(blocks))  # drew none of that size
-    if width >= ENOUGH_BLOCKS:
+    if width >= INTERVAL_SAMPLES:
         return times, np.ones((draws, count))
     picked = rng.integers(0, count, (draws, count))
     # the ends show latency and rate: a draw without any of them would be no such measurement
@@ -157,7 +155,7 @@ def _solve(
         off = np.abs(times - fitted) / np.sqrt(product)
         if scale is None:
             inside = np.where(counts > 0, off, np.nan)
-            found = np.maximum(1.4826 * medians(inside), LEAST_SCALE)
+            found = np.maximum(NORMAL_SCALE * medians(inside), LEAST_SCALE)
         huber = np.minimum(1.0, HUBER * found[:, None] / np.maximum(off, 1e-30))
         line = _least_squares(sizes, times, counts * huber / product)
     return line, found
@@ -204,7 +202,7 @@ def _postal(curve: CurveBlocks, line: Array, lines: Array, deviations: Array) ->
         inverse_rate_interval=_interval(lines[:, 1], rate),
         half_peak=half,
         half_peak_interval=_interval(halves, half) if half is not None and len(halves) else None,
-        over="blocks" if width >= ENOUGH_BLOCKS else "blocks and sizes",
+        over="blocks" if width >= INTERVAL_SAMPLES else "blocks and sizes",
         deviations=tuple(map(float, np.asarray(deviations))),
     )
 
