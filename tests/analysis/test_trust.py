@@ -9,9 +9,8 @@ import pytest
 from tests import profiles
 from tests.analysis.subjects import FEW, curve, postal, subject
 
-from waywiser.analysis.flag_summary import KINDS
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.trust import answer
+from waywiser.analysis.trust import KINDS, answer
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, GpuState, Health, Series
 from waywiser.series.quality_flags import REMEDIES

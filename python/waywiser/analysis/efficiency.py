@@ -1,10 +1,9 @@
 """How good each path is: latency, bandwidth and half-peak size, beside the bound and the best
 method.
 
-The fits are those of `waywiser.stats.postal`; if a curve is no single line,
-`waywiser.stats.protocols` finds between which sizes it is one. Percent of the best achieved at a
-size, between the same two places, is the unit of *Auto-tuning of Data Communication on
-Heterogeneous Systems* (figures 2 to 4).
+The fits are those of `waywiser.stats.postal`, of one line or of several. Percent of the best
+achieved at a size, between the same two places, is the unit of *Auto-tuning of Data Communication
+on Heterogeneous Systems* (figures 2 to 4).
 """
 
 from __future__ import annotations
@@ -305,7 +304,7 @@ def _unanswered(
     odd = [
         fit.curve.name
         for fit in fits
-        if fit.postal is not None and not fit.is_line and not fit.stretches
+        if fit.postal is not None and not fit.is_line and not fit.ranges
     ]
     if odd:
         yield (
@@ -380,9 +379,9 @@ def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
         latency = format_time(postal.latency, _relative(postal.latency_interval, postal.latency))
         relative = _relative(postal.inverse_rate_interval, postal.inverse_rate)
         return Cell(latency), _cell_of_rate(postal.inverse_rate, relative), Cell(_half_peak(fit))
-    if fit.stretches:
-        first, last = fit.stretches[0], fit.stretches[-1]
-        switches = ", ".join(format_bytes(each.low) for each in fit.stretches[1:])
+    if fit.ranges:
+        first, last = fit.ranges[0], fit.ranges[-1]
+        switches = ", ".join(format_bytes(each.low) for each in fit.ranges[1:])
         return (
             Cell(format_time(first.latency) if first.latency > 0 else "—"),
             _cell_of_rate(last.inverse_rate, None),

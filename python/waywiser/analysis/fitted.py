@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.stats.policy import TOLERANCE
-from waywiser.stats.postal import Postal, fit_all
-from waywiser.stats.protocols import ProtocolRange, describes, stretches
+from waywiser.stats.postal import Postal, ProtocolRange, describes, fit_all, protocol_ranges
 from waywiser.words import Value
 
 SUSTAINED_SPAN = 8
@@ -25,7 +24,7 @@ class Fitted(Value, frozen=True):
     """None if it has too few sizes."""
     is_line: bool
     """Whether one latency and one rate describe it at all sizes."""
-    stretches: tuple[ProtocolRange, ...]
+    ranges: tuple[ProtocolRange, ...]
     """Lines over ranges of sizes, if one line does not describe it and two or three do."""
 
 
@@ -91,5 +90,5 @@ def _fitted(curve: MeasuredCurve, fit: Postal | None) -> Fitted:
     found: tuple[ProtocolRange, ...] = ()
     if fit is not None and not is_line:
         sizes = [point.bytes for point in curve.points]
-        found = stretches(sizes, [point.seconds for point in curve.points])
+        found = protocol_ranges(sizes, [point.seconds for point in curve.points])
     return Fitted(curve, fit, is_line, found)

@@ -11,6 +11,12 @@ Intervals are percentiles of a bootstrap (Efron & Tibshirani, *An Introduction t
 `INTERVAL_SAMPLES` blocks, which say little of their own scatter, sizes are drawn as well.
 
 All curves of a profile are fitted at once: rows are curves (or draws of one), columns are sizes.
+
+A curve that is no single latency and rate may be two or three of them, each over a range of sizes:
+libraries switch protocols at some size. The ranges that minimise the squared relative deviations
+are found by dynamic programming (Bellman & Roth, *Curve Fitting by Segmented Straight Lines*, J.
+Am. Stat. Assoc. 64, 1969); the fewest that describe the curve are reported, and none if three do
+not.
 """
 
 from __future__ import annotations
@@ -39,6 +45,13 @@ HUBER = 1.345
 """Deviations from which on a point weighs less: 95 % efficient where deviations are normal."""
 LEAST_SCALE = 0.005
 """Relative deviations are not taken for finer than that, or the best points would rule alone."""
+MOST_LINES = 3
+SIZES_OF_LINE = 4
+"""Least sizes of one of several lines: two parameters, and as many sizes again that contradict."""
+DESCRIBES_TYPICAL = 0.05
+"""Median deviation up to which a model describes a curve: what its intervals are at worst."""
+DESCRIBES_WORST = 0.15
+"""The same of the size that deviates most."""
 _ROUNDS, _ROUNDS_OF_DRAWS = 12, 4
 _ROWS = 2048
 """Draws that are fitted together: their arrays stay in a core's cache."""
@@ -214,3 +227,81 @@ def _interval(values: Array, estimate: float) -> Interval:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
     return Interval(min(float(low), estimate), max(float(high), estimate))
+
+
+# Several lines, each over a range of sizes.
+
+
+class ProtocolRange(Value, frozen=True):
+    """One line: from size ``low`` to size ``high``, both included."""
+
+    low: int
+    high: int
+    latency: float
+    """Seconds; below 0 if larger sizes take disproportionately long."""
+    inverse_rate: float
+    """Seconds per byte."""
+
+
+def describes(deviations: Sequence[float]) -> bool:
+    """Whether a model that deviates so, relatively, describes a curve."""
+    ordered = sorted(map(abs, deviations))
+    return ordered[len(ordered) // 2] <= DESCRIBES_TYPICAL and ordered[-1] <= DESCRIBES_WORST
+
+
+def protocol_ranges(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
+    """The fewest lines, of two and more, that describe a curve; none if `MOST_LINES` do not.
+
+    ``sizes`` ascend, ``seconds`` are above 0.
+    """
+    import numpy as np
+
+    n, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    cost = _costs(n, t)
+    for count in range(2, min(MOST_LINES, len(n) // SIZES_OF_LINE) + 1):
+        found, fitted = [], np.empty_like(t)
+        for first, last in _ranges(cost, count):
+            at = slice(first, last + 1)
+            rate, latency = np.polyfit(n[at], t[at], 1, w=1 / t[at])
+            fitted[at] = latency + rate * n[at]
+            found.append(ProtocolRange(sizes[first], sizes[last], float(latency), float(rate)))
+        if describes((t / np.maximum(fitted, 1e-3 * t) - 1).tolist()):
+            return tuple(found)
+    return ()
+
+
+def _costs(n: Array, t: Array) -> Array:
+    """[first, last]: squared relative deviations of the best line over these sizes; infinite if
+    they are too few."""
+    import numpy as np
+
+    weight = 1 / t**2
+    columns = (weight, weight * n, weight * n * n, weight * t, weight * n * t)
+    sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
+    one, of_n, of_nn, of_t, of_nt = (each[None, 1:] - each[:-1, None] for each in sums)
+    count = np.arange(len(n))[None, :] - np.arange(len(n))[:, None] + 1
+    spread = np.where(count >= SIZES_OF_LINE, one * of_nn - of_n**2, np.nan)
+    rate = (one * of_nt - of_n * of_t) / spread
+    latency = (of_t - rate * of_n) / one
+    left = count - latency * of_t - rate * of_nt  # the sum of t * t / t ** 2 is their number
+    return np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
+
+
+def _ranges(cost: Array, count: int) -> list[tuple[int, int]]:
+    """The first and last position of each of ``count`` lines that cost least together."""
+    import numpy as np
+
+    size = len(cost)
+    best = cost[0]  # of one line up to each position
+    starts = []
+    for _ in range(count - 1):
+        total = np.full((size, size), np.inf)  # [first of the last line, last]
+        total[1:] = best[:-1, None] + cost[1:]
+        starts.append(total.argmin(axis=0))
+        best = total.min(axis=0)
+    found, last = [], size - 1
+    for start in reversed(starts):
+        first = int(start[last])
+        found.append((first, last))
+        last = first - 1
+    return [(0, last), *reversed(found)]
