@@ -15,13 +15,13 @@ from typing import NamedTuple
 from waywiser.analysis.answer import Answer, Cell, Exhibit, Finding, Table, ranked, table
 from waywiser.analysis.kinds import Kind, kind_of
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.texts import NAMED, named, of_pairs, undecided
+from waywiser.analysis.texts import NAMED, named, of_pairs, size_span, undecided
 from waywiser.analysis.together import Together, found_together
 from waywiser.plan.name import name_of
 from waywiser.severity import Severity
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval, relative
-from waywiser.words import Transfer, format_bytes
+from waywiser.words import Transfer
 from waywiser.words.number_format import count, format_rate
 
 OF_SUM = 0.01
@@ -297,10 +297,8 @@ def _shared(subject: Subject, each: Together) -> Finding:
 
 
 def _sizes(members: Sequence[Transfer]) -> str:
-    sizes = {transfer.bytes for transfer in members}
-    if len(sizes) == 1:
-        return f"{format_bytes(min(sizes))} each"
-    return f"{format_bytes(min(sizes))} to {format_bytes(max(sizes))}"
+    least, most = (end(transfer.bytes for transfer in members) for end in (min, max))
+    return size_span(least, most) + (" each" if least == most else "")
 
 
 def _bottleneck(

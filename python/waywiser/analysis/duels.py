@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+import msgspec
+
 from waywiser.analysis.answer import Cell, Mark, Table, table
 from waywiser.analysis.methods import (
     PlaceGroup,
@@ -18,12 +20,12 @@ from waywiser.analysis.methods import (
     method_text,
 )
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
-from waywiser.analysis.texts import amount, span
+from waywiser.analysis.texts import amount, size_span, span
 from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.duel import UNKNOWN, Timed, WinnerRange, duel
-from waywiser.words import Place, Transfer, Value, format_bytes
+from waywiser.words import Place, Transfer, Value
 
 LEAST_SIZES = 3
 """Sizes that both were measured at."""
@@ -108,8 +110,7 @@ def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
         others = elsewhere.get((found.names, found.common), [])
         who = [stretch.winner for stretch in found.decided]
         agree = sum([stretch.winner for stretch in other.decided] == who for other in others)
-        yield Duel(found.pair, found.first, found.second, found.names, found.common,
-                   found.stretches, agree, len(others))  # fmt: skip
+        yield msgspec.structs.replace(found, like=agree, of=len(others))
 
 
 def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
@@ -184,8 +185,9 @@ def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
 
 def sizes_text(stretch: WinnerRange) -> str:
     """``at 4 KiB``, ``from 8 B to 32 KiB``."""
-    low, high = format_bytes(stretch.low), format_bytes(stretch.high)
-    return f"at {low}" if low == high else f"from {low} to {high}"
+    return (
+        f"{'at' if stretch.low == stretch.high else 'from'} {size_span(stretch.low, stretch.high)}"
+    )
 
 
 def margins_text(least: float, most: float) -> str:

@@ -36,7 +36,7 @@ from waywiser.analysis.regimes import RATE_BYTES, START_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import named, span
 from waywiser.series.quality_flags import TARGET
-from waywiser.stats.order import Interval
+from waywiser.stats.order import relative
 from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Memory, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
@@ -376,9 +376,9 @@ def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
     if postal is None:
         return Cell("—"), Cell("—"), Cell("—")
     if fit.is_line:
-        latency = format_time(postal.latency, _relative(postal.latency_interval, postal.latency))
-        relative = _relative(postal.inverse_rate_interval, postal.inverse_rate)
-        return Cell(latency), _cell_of_rate(postal.inverse_rate, relative), Cell(_half_peak(fit))
+        latency = format_time(postal.latency, relative(postal.latency, postal.latency_interval))
+        known = relative(postal.inverse_rate, postal.inverse_rate_interval)
+        return Cell(latency), _cell_of_rate(postal.inverse_rate, known), Cell(_half_peak(fit))
     if fit.ranges:
         first, last = fit.ranges[0], fit.ranges[-1]
         switches = ", ".join(format_bytes(each.low) for each in fit.ranges[1:])
@@ -390,8 +390,8 @@ def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
     return Cell("—", "unclear"), Cell("—", "unclear"), Cell("no line", "unclear")
 
 
-def _cell_of_rate(inverse: float, relative: float | None) -> Cell:
-    return Cell(format_rate(1 / inverse, relative) if inverse > 0 else "—")
+def _cell_of_rate(inverse: float, known: float | None) -> Cell:
+    return Cell(format_rate(1 / inverse, known) if inverse > 0 else "—")
 
 
 def _half_peak(fit: Fitted) -> str:
@@ -409,10 +409,6 @@ def _about(size: float) -> str:
             value = size / 2**power
             return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
     return f"{size:.0f} B"
-
-
-def _relative(interval: Interval, value: float) -> float | None:
-    return interval.width / 2 / value if value > 0 else None
 
 
 def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:

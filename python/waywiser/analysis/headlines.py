@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from waywiser.analysis.methods import is_cached
 from waywiser.analysis.shown import FAMILIES, SMALL_BYTES, Shown
 from waywiser.hardware.calls import call_text
 from waywiser.hardware.machine import Machine
 from waywiser.plan.headline import FILE_READ, GROUPS, headline, reads_file
 from waywiser.series.line import Line
-from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.words import Workload
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
@@ -111,8 +111,8 @@ def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
         large=large,
         small=small if 0 < small.bytes <= SMALL_BYTES else None,
         paths=paths,
-        cached=large is not None and is_cached(machine, first.workload, large.bytes),
-        paths_cached=bool(paths) and is_cached(machine, first.workload, paths[0].bytes),
+        cached=large is not None and _is_cached(machine, first, large.bytes),
+        paths_cached=bool(paths) and _is_cached(machine, first, paths[0].bytes),
         call=call_text(first.workload.transfers, machine.traits),
     )
 
@@ -135,16 +135,10 @@ def rated_lines(curve: Shown) -> list[Line]:
     return [line for line in curve.measured if line.bytes >= RATE_BYTES and rate_of(line)]
 
 
-def is_cached(machine: Machine, workload: Workload, size: int) -> bool:
-    """Whether the last caches can hold both sides of a copy: of the CPUs within the host, of a GPU
-    within that GPU. A cache beside a link between two places does not make it faster."""
-    transfer = workload.transfer
-    if transfer is None:
+def _is_cached(machine: Machine, curve: Shown, size: int) -> bool:
+    if curve.transfer is None:
         return False
-    source, destination = transfer.path.places
-    if source.kind == destination.kind == "numa":
-        return 2 * size <= machine.last_caches
-    return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
+    return is_cached(*curve.transfer.path.places, size, machine.last_caches)
 
 
 def _of_families(machine: Machine, curves: Sequence[Shown]) -> Iterator[tuple[str, Shown]]:
@@ -184,7 +178,7 @@ def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:
     for curve in curves:
         for line in curve.measured:
             if rate := rate_of(line):
-                cached = is_cached(machine, curve.workload, line.bytes)
+                cached = _is_cached(machine, curve, line.bytes)
                 at.setdefault((not cached, line.bytes), []).append((rate, curve))
     if not at:
         return None

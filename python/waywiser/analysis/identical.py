@@ -37,7 +37,7 @@ from waywiser.analysis.texts import (
     hidden_loss,
     percent,
     size_ranges,
-    span,
+    size_span,
     survey_again,
     undecided,
 )
@@ -308,7 +308,7 @@ def _sizes(peer: PeerResult) -> str:
     found = peer.different
     among = [each.bytes for each in found.sizes]
     if found.is_whole or not found.different:
-        return span(format_bytes(among[0]), format_bytes(among[-1]))
+        return size_span(among[0], among[-1])
     return size_ranges([each.bytes for each in found.different], among)
 
 

@@ -20,7 +20,7 @@ from waywiser.analysis.answer import (
     table,
 )
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
-from waywiser.analysis.texts import ONE_BLOCK, amount, span, survey_again
+from waywiser.analysis.texts import ONE_BLOCK, amount, size_span, survey_again
 from waywiser.series.wrong_bounds import GPU_CACHE
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.irregular import (
@@ -200,7 +200,7 @@ def _compact(size: int) -> str:
 
 
 def _sizes(what: Irregularity) -> str:
-    return span(format_bytes(what.low), format_bytes(what.high))
+    return size_span(what.low, what.high)
 
 
 def _fastest(curve: MeasuredCurve, what: Irregularity) -> MeasuredPoint:

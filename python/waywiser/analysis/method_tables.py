@@ -11,7 +11,7 @@ from waywiser.analysis.duels import margins_text, timed_of
 from waywiser.analysis.fitted import seconds_at
 from waywiser.analysis.methods import PlaceGroup, method_text
 from waywiser.analysis.subject import MeasuredCurve, Subject
-from waywiser.analysis.texts import FROM_CALL, span
+from waywiser.analysis.texts import FROM_CALL, size_span, span
 from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
@@ -56,7 +56,7 @@ def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ..
         other, margins = _next_best(times, best.way, inside)
         yield (
             Cell(group.text),
-            Cell(span(format_bytes(sizes[first]), format_bytes(sizes[last]))),
+            Cell(size_span(sizes[first], sizes[last])),
             _name_cell(curves, best.way),
             Cell(span(_does(row[first], sizes[first]), _does(row[last], sizes[last]))),
             _name_cell(curves, other),

@@ -24,17 +24,9 @@ class PlacePair(Value, frozen=True):
     """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
 
     def cached(self, curve: MeasuredCurve) -> bool:
-        """Whether these caches, or the cache of a GPU, can hold both sides of its largest copy, so
-        that nothing of it is known to have come from memory."""
-        both = 2 * curve.points[-1].bytes
-        if self.source == self.destination and self.source.kind == "gpu":
-            return both <= LARGEST_GPU_CACHE
-        return self.is_host and both <= self.caches
-
-    @property
-    def is_host(self) -> bool:
-        """Whether both places are NUMA nodes."""
-        return self.source.kind == self.destination.kind == "numa"
+        """Whether a cache can hold both sides of its largest copy, so that nothing of it is known
+        to have come from memory."""
+        return is_cached(self.source, self.destination, curve.points[-1].bytes, self.caches)
 
     @property
     def principal(self) -> tuple[MeasuredCurve, ...]:
@@ -61,6 +53,15 @@ class PlaceGroup(Value, frozen=True):
     def text(self) -> str:
         others = len(self.pairs) - 1
         return f"{self.first.text} and {others} equivalent" if others else self.first.text
+
+
+def is_cached(source: Place, destination: Place, size: int, caches: int) -> bool:
+    """Whether the last caches can hold both sides of a copy: of the CPUs (of ``caches`` bytes)
+    within the host, of a GPU within that GPU. A cache beside a link between two places does not
+    make it faster."""
+    if source.kind == destination.kind == "numa":
+        return 2 * size <= caches
+    return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
 
 
 def is_method(curve: MeasuredCurve) -> bool:

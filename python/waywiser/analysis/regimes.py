@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from waywiser.words import Workload
+from waywiser.words import Workload, number_format
 
 Regime = Literal["operation", "latency", "medium", "bandwidth"]
 """What sets the time: an operation; what it costs to begin; both; the bandwidth."""
 
-START_BYTES = 64 * 2**10
+START_BYTES = number_format.RATE_BYTES
 """Below this size the time is that of beginning."""
 
 RATE_BYTES = 16 * 2**20
@@ -20,11 +20,7 @@ def regime_of(workload: Workload) -> Regime:
     """The regime by the bytes of the largest transfer of a workload."""
     if workload.operation is not None:
         return "operation"
-    return regime_at(max(transfer.bytes for transfer in workload.transfers))
-
-
-def regime_at(size: int) -> Regime:
-    """The regime of a transfer of ``size`` bytes."""
+    size = max(transfer.bytes for transfer in workload.transfers)
     if size < START_BYTES:
         return "latency"
     return "medium" if size < RATE_BYTES else "bandwidth"

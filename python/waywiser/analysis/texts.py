@@ -40,6 +40,11 @@ def span(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def size_span(low: int, high: int) -> str:
+    """`span` of two sizes in bytes."""
+    return span(format_bytes(low), format_bytes(high))
+
+
 def percent(effect: float, interval: Interval | None = None) -> str:
     """``5.1 % (4.8–5.3)`` of an effect without its sign; no interval that no digit shows."""
     text = f"{_digits(abs(effect))} %"
@@ -87,7 +92,7 @@ def size_ranges(sizes: Sequence[int], among: Sequence[int]) -> str:
             else:
                 runs.append([size, size])
         before = size
-    return ", ".join(span(format_bytes(low), format_bytes(high)) for low, high in runs)
+    return ", ".join(size_span(low, high) for low, high in runs)
 
 
 def named(labels: Sequence[str]) -> str:

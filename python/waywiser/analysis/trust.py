@@ -17,6 +17,7 @@ from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked, table
 from waywiser.analysis.shown import FAMILIES, Shown
 from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.analysis.texts import amount
+from waywiser.hardware.environment import BUSY_FRACTION, SWAPPED_FRACTION
 from waywiser.plan.name import label_of
 from waywiser.series.quality_flags import REMEDIES
 from waywiser.stats.order import INTERVAL_SAMPLES, median
@@ -34,11 +35,6 @@ MANY = 0.10
 
 UNMEASURED = 0.05
 """The size that a quality flag without one is taken to have."""
-
-BUSY_FRACTION = 0.1
-"""Load of the CPUs: a load above this, and above one process, is the work of other programs."""
-SWAPPED_FRACTION = 0.01
-"""Share of the memory that is swapped out; a few unused pages always are."""
 
 
 def answer(subject: Subject) -> Answer:

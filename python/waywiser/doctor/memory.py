@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
+from waywiser.hardware.environment import SWAPPED_FRACTION
 from waywiser.words import format_bytes
 
 LOW_MEMLOCK_BYTES = 64 << 20
 LOW_MEMORY_BYTES = 4 << 30
 """What a survey takes by default at most."""
-SWAPPED_FRACTION = 0.01
-"""Share of the memory that is swapped out; a few unused pages always are."""
 
 
 def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
+from waywiser.hardware.environment import BUSY_FRACTION
 from waywiser.hardware.system_files import format_list, parse_list
-
-BUSY_FRACTION = 0.1
-"""Load of the CPUs: a load above this (and above one process, since something runs this check)
-means that the work of other programs is timed too."""
 
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:

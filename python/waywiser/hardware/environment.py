@@ -17,6 +17,12 @@ from waywiser.hardware.limits import cpu_quota, memlock, memory_limit
 from waywiser.hardware.nvml import nvml
 from waywiser.hardware.system_files import SystemFiles
 
+BUSY_FRACTION = 0.1
+"""Load of the CPUs: a load above this, and above one process, is the work of other programs."""
+
+SWAPPED_FRACTION = 0.01
+"""Share of the memory that is swapped out; a few unused pages always are."""
+
 BOOT_PARAMETERS = (
     "amd_iommu",
     "cgroup_disable",

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from waywiser.stats.scatter import CurveNoise
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -32,17 +34,6 @@ SURELY, VERY_SURELY = 1.5, 3.0
 where the other side is faster than that line by more than `FASTER`, as after a jump to a better
 protocol."""
 FASTER = 0.1
-
-
-class CurveArrays(NamedTuple):
-    """The sizes of a curve, or those of several, one curve after the other."""
-
-    n: Array
-    """Bytes, ascending."""
-    y: Array
-    """Logarithms of seconds."""
-    noise: Array
-    """Variance of these."""
 
 
 class Expected(NamedTuple):
@@ -71,7 +62,7 @@ class _Side(NamedTuple):
     far_noise: Array
 
 
-def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
+def expected(curves: Sequence[CurveNoise], width: int) -> list[Expected]:
     """The expectation of each curve, all worked out at once; windows do not touch the ends."""
     import numpy as np
 
@@ -79,10 +70,11 @@ def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
         return []
     lengths = [len(curve.n) for curve in curves]
     starts = np.cumsum([0, *lengths[:-1]])
-    together = CurveArrays(*(np.concatenate(column) for column in zip(*curves, strict=True)))
     firsts = [np.arange(1, max(1, length - width)) for length in lengths]
     made = _expected(
-        together,
+        np.concatenate([each.n for each in curves]),
+        np.concatenate([each.y for each in curves]),
+        np.concatenate([each.noise for each in curves]),
         np.repeat(np.arange(len(curves)), lengths),
         np.concatenate([first + start for first, start in zip(firsts, starts, strict=True)]),
         width,
@@ -99,11 +91,10 @@ def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
     ]
 
 
-def _expected(points: CurveArrays, curve: Array, first: Array, width: int) -> Expected:
+def _expected(n: Array, y: Array, noise: Array, curve: Array, first: Array, width: int) -> Expected:
     """The expectation of the windows that begin ``first``; ``curve`` is which each point is of."""
     import numpy as np
 
-    n, y, noise = points
     sizes = first[:, None] + np.arange(width)
     x = n[sizes]
     t = np.exp(y)

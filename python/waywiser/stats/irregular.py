@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.distributions import student_quantile, student_tail
-from waywiser.stats.expectation import CurveArrays, Expected, expected
+from waywiser.stats.expectation import Expected, expected
 from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
 from waywiser.stats.scatter import CurveBlocks, CurveNoise, prepared
 from waywiser.words import Value
@@ -91,8 +91,7 @@ def irregularities(curves: Sequence[CurveBlocks]) -> list[tuple[Irregularity, ..
     tests = sum(len(curves[n].bytes) for n in usable)
     found: list[tuple[Irregularity, ...]] = [()] * len(curves)
     ready = list(prepared([curves[n] for n in usable]))
-    points = [CurveArrays(curve.n, curve.y, curve.noise) for curve in ready]
-    made = [expected(points, width) for width in range(1, WIDEST + 1)]
+    made = [expected(ready, width) for width in range(1, WIDEST + 1)]
     for n, curve, windows in zip(usable, ready, zip(*made, strict=True), strict=True):
         found[n] = tuple(_of_curve(curve, windows, tests))
     return found
