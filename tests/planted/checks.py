@@ -14,6 +14,7 @@ from waywiser.analysis.peer_groups import peer_groups
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import found_together
 from waywiser.stats import irregular
+from waywiser.stats.scatter import LEAST_SIZES
 
 LEAST = 0.0499
 """What is planted is planted at this size of effect and above; what follows from it for another
@@ -134,7 +135,7 @@ def dips(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
         if truth is not None:
             right = any(each.low <= truth.size <= each.high for each in odd)
             yield hypothesis("irregularities", curve.text, truth.effect, right, "dip")
-        elif len(curve.points) >= irregular.LEAST_SIZES:
+        elif len(curve.points) >= LEAST_SIZES:
             yield hypothesis("irregularities", curve.text, 0.0, bool(odd), "")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.duel import Timed, duel, winner
+from waywiser.stats.method_choice import Timed, duel, winner
 from waywiser.stats.order import Interval
 
 SIZES = (8, 64, 512, 4096)

@@ -7,56 +7,55 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.duel import Timed
+from waywiser.stats.method_choice import TOLERANCE, MethodRange, Timed, policy
 from waywiser.stats.order import Interval
-from waywiser.stats.policy import TOLERANCE, Range, ranges
 
 
 def exact(*rows: list[float | None]) -> list[list[Timed | None]]:
     return [[Timed(each, None) if each is not None else None for each in row] for row in rows]
 
 
-def test_each_way_is_used_where_it_is_faster() -> None:
-    assert ranges(exact([1, 1, 4, 4], [2, 2, 2, 2])) == [Range(0, 0, 1), Range(1, 2, 3)]
+def test_each_method_is_used_where_it_is_faster() -> None:
+    assert policy(exact([1, 1, 4, 4], [2, 2, 2, 2])) == [MethodRange(0, 0, 1), MethodRange(1, 2, 3)]
 
 
 def test_a_little_loss_is_no_reason_to_change() -> None:
-    assert ranges(exact([1, 1.04, 1, 1], [2, 1, 2, 2])) == [Range(0, 0, 3)]
+    assert policy(exact([1, 1.04, 1, 1], [2, 1, 2, 2])) == [MethodRange(0, 0, 3)]
 
 
-def test_of_ways_as_fast_the_first_is_used() -> None:
-    assert ranges(exact([1, 1.01, 1], [0.99, 1, 0.99])) == [Range(0, 0, 2)]
+def test_of_methods_as_fast_the_first_is_used() -> None:
+    assert policy(exact([1, 1.01, 1], [0.99, 1, 0.99])) == [MethodRange(0, 0, 2)]
 
 
 def test_what_is_not_known_to_be_slower_may_be_used() -> None:
     wide = Timed(1.3, Interval(0.9, 1.6))
     rows = [[Timed(1.0, None), wide, Timed(1.0, None)], [Timed(2.0, Interval(2, 2))] * 3]
     rows[1][1] = Timed(1.0, Interval(0.95, 1.05))
-    assert ranges(rows) == [Range(0, 0, 2)]
+    assert policy(rows) == [MethodRange(0, 0, 2)]
 
 
-def test_sizes_that_a_way_lacks_are_left_to_others_or_out() -> None:
-    found = ranges(exact([1, None, 1, None], [None, 5, 5, None]))
-    assert found == [Range(0, 0, 0), Range(1, 1, 1), Range(0, 2, 2)]
-    assert ranges([]) == [] and ranges(exact([None, None])) == []
+def test_sizes_that_a_method_lacks_are_left_to_others_or_out() -> None:
+    found = policy(exact([1, None, 1, None], [None, 5, 5, None]))
+    assert found == [MethodRange(0, 0, 0), MethodRange(1, 1, 1), MethodRange(0, 2, 2)]
+    assert policy([]) == [] and policy(exact([None, None])) == []
 
 
 @given(
     st.integers(1, 4).flatmap(
-        lambda ways: st.lists(
-            st.lists(st.floats(0.1, 10), min_size=ways, max_size=ways), min_size=1, max_size=7
+        lambda methods: st.lists(
+            st.lists(st.floats(0.1, 10), min_size=methods, max_size=methods), min_size=1, max_size=7
         )
     )
 )
 def test_no_size_loses_more_than_is_tolerated(columns: list[list[float]]) -> None:
     rows = [list(row) for row in zip(*columns, strict=True)]
-    found = ranges(exact(*rows))
+    found = policy(exact(*rows))
     assert [n for each in found for n in range(each.first, each.last + 1)] == list(
         range(len(columns))
     )
     for each in found:
         for n in range(each.first, each.last + 1):
-            assert rows[each.way][n] <= min(columns[n]) * (1 + TOLERANCE) + 1e-12
+            assert rows[each.method][n] <= min(columns[n]) * (1 + TOLERANCE) + 1e-12
     changes = len(found) - 1
     assert changes <= _fewest(rows)
 
@@ -86,8 +85,16 @@ def test_blocks_that_disagree_change_no_way() -> None:
 
     steady = row((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
     blip = row((2.0, 2.0), (0.7, 0.95), (2.0, 2.0))
-    assert ranges([steady, blip]) == [Range(0, 0, 2)]
+    assert policy([steady, blip]) == [MethodRange(0, 0, 2)]
     sure = row((2.0, 2.0), (0.84, 0.85), (2.0, 2.0))
-    assert ranges([steady, sure]) == [Range(0, 0, 0), Range(1, 1, 1), Range(0, 2, 2)]
+    assert policy([steady, sure]) == [
+        MethodRange(0, 0, 0),
+        MethodRange(1, 1, 1),
+        MethodRange(0, 2, 2),
+    ]
     single = [each._replace(blocks=each.blocks[:1]) for each in blip]
-    assert ranges([steady, single]) == [Range(0, 0, 0), Range(1, 1, 1), Range(0, 2, 2)]
+    assert policy([steady, single]) == [
+        MethodRange(0, 0, 0),
+        MethodRange(1, 1, 1),
+        MethodRange(0, 2, 2),
+    ]

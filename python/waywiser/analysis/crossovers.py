@@ -1,8 +1,8 @@
 """Which method is best where: by memory and executor over size, and over the size of pieces.
 
 Two answers. *Which method to use* is the shortest table by which a program loses no more than a
-few percent at any size (`waywiser.stats.policy`). *Duels* are pairs of methods that differ in one
-thing, pageable or pinned memory say, with the sizes at which each wins and by how much
+few percent at any size (`waywiser.stats.method_choice`). *Duels* are pairs of methods that differ
+in one thing, pageable or pinned memory say, with the sizes at which each wins and by how much
 (`waywiser.analysis.duels`). Lists and boxes are compared over the size of their pieces
 (`waywiser.series.layout_crossover`).
 """
@@ -20,8 +20,7 @@ from waywiser.analysis.methods import method_text, place_groups
 from waywiser.analysis.subject import Subject
 from waywiser.hardware.traits import Traits
 from waywiser.series.layout_crossover import LayoutCrossover
-from waywiser.stats.duel import WinnerRange
-from waywiser.stats.policy import TOLERANCE
+from waywiser.stats.method_choice import TOLERANCE, WinnerRange
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import count
 

@@ -24,7 +24,7 @@ from waywiser.analysis.texts import amount, size_span, span
 from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.duel import UNKNOWN, Timed, WinnerRange, duel
+from waywiser.stats.method_choice import UNKNOWN, Timed, WinnerRange, duel
 from waywiser.words import Place, Transfer, Value
 
 LEAST_SIZES = 3

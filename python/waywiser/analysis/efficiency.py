@@ -36,8 +36,8 @@ from waywiser.analysis.regimes import RATE_BYTES, START_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import named, span
 from waywiser.series.quality_flags import TARGET
+from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import relative
-from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Memory, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 

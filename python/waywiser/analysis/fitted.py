@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
-from waywiser.stats.policy import TOLERANCE
+from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.postal import Postal, ProtocolRange, describes, fit_all, protocol_ranges
 from waywiser.words import Value
 

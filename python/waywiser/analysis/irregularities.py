@@ -24,11 +24,11 @@ from waywiser.analysis.texts import ONE_BLOCK, amount, size_span, survey_again
 from waywiser.series.wrong_bounds import GPU_CACHE
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.irregular import (
-    LEAST_SIZES,
     LEVEL,
     Irregularity,
     irregularities,
 )
+from waywiser.stats.scatter import LEAST_SIZES
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
 

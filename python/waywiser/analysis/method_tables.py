@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -15,8 +16,7 @@ from waywiser.analysis.texts import FROM_CALL, size_span, span
 from waywiser.hardware.traits import Traits
 from waywiser.series.estimate import Estimate
 from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
-from waywiser.stats.duel import Timed
-from waywiser.stats.policy import TOLERANCE, ranges
+from waywiser.stats.method_choice import TOLERANCE, Timed, policy
 from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_rate, format_time
 
@@ -48,16 +48,16 @@ def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ..
         return
     sizes = sorted({point.bytes for curve in curves for point in curve.points})
     timed = [[_timed_at(curve, size) for size in sizes] for curve in curves]
-    times = [[each.seconds if each is not None else None for each in row] for row in timed]
-    for best in ranges(timed):
-        row = times[best.way]
-        inside = [n for n in range(best.first, best.last + 1) if row[n] is not None]
+    times = [[each.seconds if each is not None else math.inf for each in row] for row in timed]
+    for best in policy(timed):
+        row = times[best.method]
+        inside = [n for n in range(best.first, best.last + 1) if row[n] < math.inf]
         first, last = inside[0], inside[-1]
-        other, margins = _next_best(times, best.way, inside)
+        other, margins = _next_best(times, best.method, inside)
         yield (
             Cell(group.text),
             Cell(size_span(sizes[first], sizes[last])),
-            _name_cell(curves, best.way),
+            _name_cell(curves, best.method),
             Cell(span(_does(row[first], sizes[first]), _does(row[last], sizes[last]))),
             _name_cell(curves, other),
             Cell(margins_text(min(margins), max(margins)) if margins else "—"),
@@ -89,22 +89,17 @@ def _name_cell(curves: Sequence[MeasuredCurve], n: int | None) -> Cell:
 
 
 def _next_best(
-    times: Sequence[Sequence[float | None]], chosen: int, inside: Sequence[int]
+    times: Sequence[Sequence[float]], chosen: int, inside: Sequence[int]
 ) -> tuple[int | None, list[float]]:
-    """(the method that loses least over these sizes, by how much at each)."""
-    found: dict[int, list[float]] = {}
-    for other, row in enumerate(times):
-        margins = [
-            theirs / ours - 1
-            for n in inside
-            if (theirs := row[n]) is not None and (ours := times[chosen][n]) is not None
-        ]
-        if other != chosen and len(margins) == len(inside):
-            found[other] = margins
-    if not found:
-        return None, []
-    best = min(found, key=lambda n: sum(found[n]))
-    return best, found[best]
+    """(the method that loses least over these sizes, by how much at each); None if no other method
+    has all of them. A time that is not known is infinite."""
+    losses = {
+        other: [row[n] / times[chosen][n] - 1 for n in inside]
+        for other, row in enumerate(times)
+        if other != chosen and all(row[n] < math.inf for n in inside)
+    }
+    best = min(losses, key=lambda other: sum(losses[other]), default=None)
+    return best, losses[best] if best is not None else []
 
 
 def _timed_at(curve: MeasuredCurve, size: int) -> Timed | None:
@@ -116,9 +111,7 @@ def _timed_at(curve: MeasuredCurve, size: int) -> Timed | None:
     return Timed(seconds, None) if seconds is not None else None
 
 
-def _does(seconds: float | None, size: int) -> str:
-    if seconds is None:
-        return "—"
+def _does(seconds: float, size: int) -> str:
     return f"{format_rate(size / seconds)} GB/s" if size >= LARGE else format_time(seconds)
 
 

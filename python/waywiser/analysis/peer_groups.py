@@ -14,7 +14,6 @@ from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.regimes import Regime
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import size_ranges
-from waywiser.plan.classes import Classes
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
 from waywiser.stats.pairwise import PairGroup, decide_groups
@@ -82,11 +81,10 @@ def sizes_that_differ(peer: PeerResult) -> str:
 
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     """Each group of two and more usual paths, all decided together; no files."""
-    classes = Classes(subject.machine)
-    groups: dict[Hashable, list[tuple[MeasuredCurve, Kind]]] = {}
+    groups: dict[str, list[tuple[MeasuredCurve, Kind]]] = {}
     for curve, kind in usual(subject):
         if kind.group != "file":
-            groups.setdefault(classes.key(curve.workload), []).append((curve, kind))
+            groups.setdefault(curve.representative, []).append((curve, kind))
     several = [found for found in groups.values() if len(found) > 1]
     made = [_members(found, set()) for found in several]
     first = _decided(made)

@@ -22,11 +22,15 @@ def answers(subject: Subject) -> Iterator[Answer]:
         trust,
     )
 
-    yield efficiency.answer(subject)
-    yield affinity.answer(subject)
-    yield anisotropy.answer(subject)
-    yield identical.answer(subject)
-    yield contention.answer(subject)
-    yield crossovers.answer(subject)
-    yield irregularities.answer(subject)
-    yield trust.answer(subject)
+    questions = (
+        efficiency,
+        affinity,
+        anisotropy,
+        identical,
+        contention,
+        crossovers,
+        irregularities,
+        trust,
+    )
+    for question in questions:
+        yield question.answer(subject)

@@ -33,8 +33,6 @@ FAMILIES = (
 )
 
 _BY_KINDS = {("numa", "gpu"): FAMILIES[0], ("gpu", "numa"): FAMILIES[1]}
-_OPPOSITE = 2
-"""Transfers of a pair."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Shown:
         if self.workload.operation is not None:
             return "operations"
         if self.transfer is None:
-            two = len(self.workload.transfers) == _OPPOSITE and " <-> " in self.name
+            two = len(self.workload.transfers) == 2 and " <-> " in self.name
             return "bidirectional" if two else "concurrent"
         source, destination = self.transfer.path.places
         kinds = (source.kind, destination.kind)

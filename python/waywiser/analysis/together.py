@@ -15,11 +15,10 @@ from typing import Literal, NamedTuple
 from waywiser.analysis.curve_pairs import ratios_of, within
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
-from waywiser.plan.classes import Classes
 from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import Interval
 from waywiser.stats.pairwise import HEADLINE, PairGroup, SizeRatios, decide_groups
-from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Transfer, Value, Workload
 
 Waiting = Literal["", "some wait", "one after another"]
@@ -173,7 +172,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve
             candidates.append(found)
         elif curve.points[-1].bytes >= RATE_BYTES:
             unknown.append(curve)
-    return _decided(subject, candidates), unknown
+    return _decided(candidates), unknown
 
 
 def _candidate(subject: Subject, curve: MeasuredCurve) -> _Candidate | None:
@@ -209,13 +208,12 @@ def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Measured
     return min(large, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
 
 
-def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Together]:
+def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
     """Sets that the machine's symmetry makes equivalent are one group. What a set does not show by
     itself, the mean of its group may show."""
-    classes = Classes(subject.machine)
-    groups: dict[Hashable, list[_Candidate]] = {}
+    groups: dict[str, list[_Candidate]] = {}
     for each in candidates:
-        groups.setdefault(classes.key(each.point.workload), []).append(each)
+        groups.setdefault(each.curve.representative, []).append(each)
     compared = [
         PairGroup([{HEADLINE: [each.ratios]} for each in members], _family(members[0]))
         for members in groups.values()

@@ -28,7 +28,7 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.distributions import student_quantile, student_tail
 from waywiser.stats.expectation import Expected, expected
 from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
-from waywiser.stats.scatter import CurveBlocks, CurveNoise, prepared
+from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, CurveNoise, prepared
 from waywiser.words import Value
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ LEVEL = 0.01
 """Share of profiles without irregularity in which noise is taken for a dip."""
 WIDEST = 4
 """Sizes of a window: from five on the neighbours say nothing of its middle."""
-LEAST_SIZES = 6
 SEEN = THRESHOLD / 3
 """An excess by which a block agrees."""
 ENOUGH_AGREE = 5 / 6

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
-from waywiser.stats.scatter import CurveBlocks, medians
+from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-LEAST_SIZES = 6
-"""Fewer do not distinguish a line from anything else."""
 LEAST_SPAN = 64
 """Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
 both."""

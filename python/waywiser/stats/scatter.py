@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+LEAST_SIZES = 6
+"""Sizes of a curve from which on its shape can be described: fewer do not distinguish a line from
+anything else."""
 NEIGHBOURHOOD = 4
 """Sizes to either side."""
 LEAST_NOISE = 0.001
