@@ -13,7 +13,6 @@ from waywiser.plan.select import (
     MARK,
     NothingMatches,
     UnknownLinks,
-    matches,
     matches_any,
     nearest,
     require_match,
@@ -46,7 +45,7 @@ SYNC = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
     ],
 )
 def test_words_must_all_occur_and_globs_match_whole(pattern: str, expected: list[str]) -> None:
-    assert [text for text in (H2D, D2H, SYNC) if matches(text, [pattern])] == expected
+    assert [text for text in (H2D, D2H, SYNC) if matches_any([text], [pattern])] == expected
 
 
 PEER = "device@gpu:0 -> device@gpu:1 by sm"
@@ -237,9 +236,11 @@ def test_the_nearest_texts_share_words_and_terms() -> None:
 
 def test_sizes_are_matched_as_they_are_shown() -> None:
     text = f"{H2D} as list[piece=28672] of 67108864"
-    assert matches(text, ["list[piece=28KiB]"])
-    assert matches(text, ["copy-engine of 64 MiB"]) and matches(text, ["*[piece=28KiB] of 64MiB"])
-    assert not matches(text, ["piece=28MiB"]) and not matches(text, ["of 64 KiB"])
+    assert matches_any([text], ["list[piece=28KiB]"])
+    assert matches_any([text], ["copy-engine of 64 MiB"]) and matches_any(
+        [text], ["*[piece=28KiB] of 64MiB"]
+    )
+    assert not matches_any([text], ["piece=28MiB"]) and not matches_any([text], ["of 64 KiB"])
 
 
 @pytest.mark.parametrize("pattern", ["raed file", "stagd file"])
@@ -313,8 +314,8 @@ def test_the_name_of_a_set_matches_every_such_set() -> None:
 
 
 def test_several_patterns_are_any_of_them() -> None:
-    assert matches(D2H, ["sync", "device@gpu:0 -> *"])
-    assert matches(D2H, [])
+    assert matches_any([D2H], ["sync", "device@gpu:0 -> *"])
+    assert matches_any([D2H], [])
 
 
 def test_a_pattern_that_matches_nothing_says_what_is_near() -> None:
@@ -325,7 +326,7 @@ def test_a_pattern_that_matches_nothing_says_what_is_near() -> None:
 
 @given(st.text(st.characters(exclude_characters=f"*?{MARK}"), min_size=1, max_size=40))
 def test_a_text_matches_its_own_words(text: str) -> None:
-    assert matches(text, [text])
+    assert matches_any([text], [text])
     assert nearest(text, ["", text]) == [text, ""]
 
 

@@ -43,9 +43,6 @@ EQUAL = "equal to"
 OVER = "were over"
 """How a reason ends if the time was over."""
 
-KEPT = "only what later blocks need was left of"
-"""How such a reason begins in older profiles."""
-
 PRINCIPAL_ROUNDS = 4
 """Sizes that every principal curve gets for each one of a secondary curve."""
 
@@ -423,7 +420,7 @@ class Schedule:
 
 def is_for_time(reason: str) -> bool:
     """Whether it is for want of time that a size was skipped."""
-    return reason.endswith(OVER) or reason.startswith(KEPT)
+    return reason.endswith(OVER)
 
 
 def _process_of(point: Point) -> bool:

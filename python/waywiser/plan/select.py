@@ -74,8 +74,8 @@ def texts_of_unsupported(path: str, machine: Machine | None = None) -> tuple[str
         return (path,)
 
 
-def matches(text: str, patterns: Sequence[str]) -> bool:
-    """Whether any pattern matches ``text``; no patterns match everything.
+def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
+    """Whether any pattern matches any of the texts of one thing; no patterns match everything.
 
     The name of a group of headline paths (`HEADLINES`) matches this name alone, as `texts_of` has
     it, and a whole path, as tables print it, matches this path alone. A pattern with ``*`` or ``?``
@@ -84,12 +84,8 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     order, since the opposite path has the same words. A word that is a term (`TERMS`) stands for
     all to which the term applies; the other words may be a glob (``h2d pinned*``). Case is ignored.
     """
-    return not patterns or any(_matches_one(text.casefold(), _folded(p)) for p in patterns)
-
-
-def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
-    """Whether any of the texts of one thing is matched."""
-    return any(matches(text, patterns) for text in texts)
+    folded = [_folded(pattern) for pattern in patterns]
+    return not folded or any(_matches_one(text.casefold(), p) for text in texts for p in folded)
 
 
 @cache
@@ -212,8 +208,8 @@ def suggestion(pattern: str, texts: Iterable[str], others: Iterable[str] = ()) -
     one that matches nothing is none."""
     known = list(texts)
     meant = _corrected(pattern, _plain(known))
-    if meant and not any(matches(text, [meant]) for text in known):
-        if set(meant.split()) <= _NAMES or any(matches(text, [meant]) for text in others):
+    if meant and not matches_any(known, [meant]):
+        if set(meant.split()) <= _NAMES or matches_any(others, [meant]):
             return f"did you mean {meant!r}?"
         meant = ""
     meaning = f"did you mean {meant!r}? " if meant else ""
@@ -260,7 +256,7 @@ def require_match(
         if not pattern.strip():
             raise NothingMatches(f"--only {pattern!r} is empty", remedy="write --only h2d")
         _require_known_links(pattern, texts)
-        if not any(matches(text, [pattern]) for text in (*texts, *others)):
+        if not matches_any((*texts, *others), [pattern]):
             raise _nothing_matches(pattern, texts, others, gpus=gpus, measured=measured)
 
 
@@ -291,7 +287,7 @@ def _nothing_matches(
         either = f"; to select each of them: {_repeated(words)}" if len(words) > 1 else ""
         return NothingMatches(absent, remedy=meanings + either)
     if len(parts := [part.strip() for part in pattern.split(",") if part.strip()]) > 1 and all(
-        any(matches(text, [part]) for text in texts) for part in parts
+        matches_any(texts, [part]) for part in parts
     ):
         return NothingMatches(absent, remedy=f"to select each of them: {_repeated(parts)}")
     if name in HEADLINES or (words and set(words) <= _NAMES):

@@ -108,7 +108,9 @@ def overview(
     frame = frame or SeriesFrame.read(profile)
     workloads, machine = frame.workloads, profile.machine
     _require_known(profile, workloads, only)
-    chosen = frame.only(lambda each: _is_chosen(each, machine, only)) if only else frame
+    chosen = frame
+    if only:
+        chosen = frame.only(lambda each: matches_any(sized_texts_of(each, machine), only))
     localities = profile.localities()
     seen = overview_of(
         machine,
@@ -118,7 +120,7 @@ def overview(
         unsupported_paths=[
             unsupported
             for unsupported in profile.unsupported_paths
-            if not only or matches_any(texts_of_unsupported(unsupported.path, machine), only)
+            if matches_any(texts_of_unsupported(unsupported.path, machine), only)
         ],
         health=profile.health(),
     )
@@ -224,10 +226,6 @@ def _summary(lines: Sequence[Line], reasons: Reasons, unsupported_paths: int) ->
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
         unsupported=reasons.only_unsupported,
     )
-
-
-def _is_chosen(workload: Workload, machine: Machine, only: Sequence[str]) -> bool:
-    return not only or matches_any(sized_texts_of(workload, machine), only)
 
 
 def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
