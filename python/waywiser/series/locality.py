@@ -18,7 +18,7 @@ from waywiser.records import BufferRecord, Locality, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.cores import CoreVerdict, decide_cores
 from waywiser.series.quality_flags import TARGET
-from waywiser.stats.division import By, Division, divide, widest_gap
+from waywiser.stats.division import By, divide, widest_gap
 from waywiser.stats.order import median
 from waywiser.words import Value
 
@@ -47,23 +47,23 @@ class BlockSide(Value, frozen=True):
 class Sides(Value, frozen=True):
     """What is known of the sides of a machine."""
 
-    gpus: tuple[int, ...]
-    groups: tuple[tuple[int, ...], ...]
+    gpus: tuple[int, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
     """One or two groups of GPUs, that of the lowest index first; none if nobody looked."""
-    by: By
+    by: By = ""
     """Whether latencies change together from block to block, or only their levels differ."""
-    p_value: float | None
+    p_value: float | None = None
     """The p-value of the pattern from block to block; None if there is but one GPU or block."""
-    silhouette: float | None
+    silhouette: float | None = None
     """Mean over GPUs, of the division that was found best, shown or not."""
-    local_seconds: float = msgspec.field(name="near_seconds")
+    local_seconds: float = msgspec.field(default=0.0, name="near_seconds")
     """Median latency of a small copy to GPUs of the block's side; without sides, to all."""
-    remote_seconds: float = msgspec.field(name="far_seconds")
+    remote_seconds: float = msgspec.field(default=0.0, name="far_seconds")
     """Seconds to the others; 0 without sides."""
-    blocks: tuple[BlockSide, ...]
-    agreeing: int
+    blocks: tuple[BlockSide, ...] = ()
+    agreeing: int = 0
     """Blocks from which alone the GPUs fall into the same two groups."""
-    cores: CoreVerdict
+    cores: CoreVerdict = CoreVerdict("not determined")
 
     def group_of(self, gpu: int) -> int | None:
         """Number of the group that a GPU is in, if there are two."""
@@ -103,7 +103,7 @@ def decide_sides(found: Iterable[Locality]) -> Sides | None:
     gpus = max((each.gpus for each in timed), key=len, default=())
     timed = [each for each in timed if each.gpus == gpus]
     if not timed:
-        return Sides((), (), "", None, None, 0.0, 0.0, (), 0, decide_cores(records, {}))
+        return Sides(cores=decide_cores(records, {}))
     return _decided(records, timed, gpus)
 
 
@@ -118,7 +118,19 @@ def _decided(
     division = divide(cubes, middles, typical)
     split = division.split
     if split is None:
-        return _undivided(records, timed, gpus, division, typical)
+        return Sides(
+            gpus=gpus,
+            groups=(gpus,),
+            p_value=division.p_value,
+            silhouette=division.silhouette,
+            local_seconds=typical,
+            blocks=tuple(
+                BlockSide(each.worker, each.memory, number, None, 0.0)
+                for each in timed
+                for number in range(len(each.blocks))
+            ),
+            cores=decide_cores(records, {}),
+        )
     blocks = tuple(
         side
         for each, middle in zip(timed, middles, strict=True)
@@ -141,32 +153,6 @@ def _decided(
         blocks=blocks,
         agreeing=sum(_agrees(row, split) for middle in middles for row in middle),
         cores=decide_cores(records, sides),
-    )
-
-
-def _undivided(
-    records: Sequence[Locality],
-    timed: Sequence[Locality],
-    gpus: tuple[int, ...],
-    division: Division,
-    typical: float,
-) -> Sides:
-    """One group, whose blocks are on no side."""
-    return Sides(
-        gpus=gpus,
-        groups=(gpus,),
-        by="",
-        p_value=division.p_value,
-        silhouette=division.silhouette,
-        local_seconds=typical,
-        remote_seconds=0.0,
-        blocks=tuple(
-            BlockSide(each.worker, each.memory, number, None, 0.0)
-            for each in timed
-            for number in range(len(each.blocks))
-        ),
-        agreeing=0,
-        cores=decide_cores(records, {}),
     )
 
 
