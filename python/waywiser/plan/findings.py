@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from waywiser import native
 from waywiser.records import VOID, Visit
+from waywiser.stats.noise_model import Surveys, process_variance
 from waywiser.words import Workload, format_bytes
 
 SATURATED = 0.01
@@ -97,13 +98,11 @@ class Findings:
         same executors between the same kinds of memory, without the workload's own curve. A rule
         that depended on a path's own result would bias it. None if too few processes have shown
         it."""
-        squares = freedom = 0.0
-        for (curve, _), values in self._similar.get(_similarity(workload), {}).items():
-            if curve != workload.curve and len(values) > 1:
-                mean = math.fsum(values) / len(values)
-                squares += math.fsum((value - mean) ** 2 for value in values)
-                freedom += len(values) - 1
-        return math.sqrt(squares / freedom) if freedom >= ENOUGH_FREEDOM else None
+        similar = self._similar.get(_similarity(workload), {})
+        others = tuple(tuple(values) for (curve, _), values in similar.items()
+                       if curve != workload.curve and len(values) > 1)  # fmt: skip
+        variance = process_variance([Surveys(others)], within=0.0)
+        return variance.deviation if variance.freedom >= ENOUGH_FREEDOM else None
 
     def expected_seconds(self, curve: str, size: int) -> float | None:
         """Seconds of one execution, by the nearest size up to this one; None if there is none."""
