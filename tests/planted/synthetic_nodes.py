@@ -119,8 +119,8 @@ def without(node: Node, gpu: int) -> Node:
     digests = []
     for digest in node.series:
         if gpu not in gpus_of(digest.workload):
-            moved = SeriesSummary.of(renumbered(digest.workload, numbers))
-            digests.append(replace(moved, blocks=digest.blocks))
+            moved = renumbered(digest.workload, numbers)
+            digests.append(SeriesSummary.of(moved, digest.blocks))
     return replace(
         node,
         machine=replace(node.machine, gpus=gpus),

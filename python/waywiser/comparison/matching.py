@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from msgspec.structs import replace
-
 from waywiser.comparison.node import Node, gpus_of, renumbered
 from waywiser.hardware.machine import Gpu
 from waywiser.series.series_summary import SeriesSummary
@@ -71,8 +69,8 @@ class Matched(Value, frozen=True):
             if not changed or not gpus_of(series.workload) & changed.keys():
                 yield series
                 continue
-            moved = SeriesSummary.of(renumbered(series.workload, changed))
-            yield replace(moved, blocks=series.blocks, failures=series.failures)
+            moved = renumbered(series.workload, changed)
+            yield SeriesSummary.of(moved, series.blocks, series.failures)
 
     def own_numbers(self, workload: Workload) -> Workload:
         """A workload of the other, with the node's numbers for its GPUs."""

@@ -232,9 +232,8 @@ def _size_pair(
     blocks = [block for side in (old, new) for _, series in side for block in series.blocks]
     within = sum(block.standard_error**2 for block in blocks) / max(len(blocks), 1)
     series = old[0][1]
-    text = series.text or str(series.workload)
     medians = _medians(old), _medians(new)
-    return SizePair(series.workload, text, medians, within, tuple(map(_surveys, medians)))
+    return SizePair(series.workload, series.text, medians, within, tuple(map(_surveys, medians)))
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:

@@ -36,13 +36,13 @@ class SeriesSummary(Value, frozen=True):
     """One series: its workload, its blocks that were measured, and the failures of the others."""
 
     workload: Workload
-    blocks: tuple[BlockSummary, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    blocks: tuple[BlockSummary, ...]
+    failures: tuple[Failure, ...]
     """Reasons of visits that failed or were skipped."""
-    identity: str = ""
-    """As the file has it; `Workload.identity` otherwise."""
-    text: str = ""
-    curve: str = ""
+    identity: str
+    """That of the workload, as its text and curve: files have them, and to make them takes long."""
+    text: str
+    curve: str
 
     @classmethod
     def of(
