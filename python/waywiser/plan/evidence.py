@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from waywiser.hardware.machine import Machine
-from waywiser.plan.findings import RATE_BYTES
+from waywiser.plan.findings import PROPORTIONAL_BYTES
 from waywiser.plan.points import Point
 from waywiser.plan.sizes import GROWING
 from waywiser.words import Memory, Place
@@ -38,7 +38,7 @@ def _shows_links(point: Point) -> bool:
         first = not point.like or curve.principal
     else:
         first = not point.like and len(curve.transfers) == 1
-    return usual and first and bool(ends) and point.workload.bytes >= RATE_BYTES
+    return usual and first and bool(ends) and point.workload.bytes >= PROPORTIONAL_BYTES
 
 
 def _distance(point: Point) -> tuple[bool, float]:

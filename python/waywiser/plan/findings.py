@@ -28,8 +28,8 @@ narrower link or another socket's memory do not."""
 EQUAL_LATENCY = 0.20
 """The same below: between two sockets of one machine, small copies differ by a tenth."""
 
-RATE_BYTES = 2**20
-"""Size from which on a rate is shown."""
+PROPORTIONAL_BYTES = 2**20
+"""Size from which on the time is about proportional to the bytes."""
 
 ENOUGH_FREEDOM = 4
 """Degrees of freedom from which on the deviation between processes is known well enough."""
@@ -55,7 +55,7 @@ class VisitMedian(NamedTuple):
 
     def differs(self, other: VisitMedian) -> bool:
         """Whether two medians differ by more than equal curves do, and beyond both intervals."""
-        margin = EQUAL_RATE if self.size >= RATE_BYTES else EQUAL_LATENCY
+        margin = EQUAL_RATE if self.size >= PROPORTIONAL_BYTES else EQUAL_LATENCY
         apart = abs(self.median - other.median) > margin * min(self.median, other.median)
         # An interval that is missing (not a number) holds everything.
         return apart and (self.high < other.low or other.high < self.low)
@@ -109,7 +109,7 @@ class Findings:
         known = max((known for known in self._any.get(curve, {}) if known <= size), default=None)
         if known is None:
             return None
-        return self._any[curve][known].median * max(1.0, size / max(known, RATE_BYTES))
+        return self._any[curve][known].median * max(1.0, size / max(known, PROPORTIONAL_BYTES))
 
     def saturated(self, curve: str, block: int, size: int) -> str:
         """How the rates below a size agree, or nothing while they still differ."""
@@ -151,5 +151,5 @@ def _similarity(workload: Workload) -> Hashable:
         frozenset(memory.kind for t in workload.transfers for memory in t.path.ends),
         workload.cache,
         min(len(workload.transfers), 3),
-        workload.bytes >= RATE_BYTES,
+        workload.bytes >= PROPORTIONAL_BYTES,
     )

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.plan.costs import Costs
-from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, Findings
+from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, PROPORTIONAL_BYTES, Findings
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Point, Priority
 from waywiser.records import Failure, Order, Process, Rule, Samples, Visit
@@ -391,7 +391,7 @@ class Schedule:
         sizes = ", ".join(map(format_bytes, compared))
         return (
             f"{EQUAL} {self._names[point.like]} at {sizes}, within {EQUAL_RATE * 100:.0f} % "
-            f"(under 1 MiB {EQUAL_LATENCY * 100:.0f} %)"
+            f"(under {format_bytes(PROPORTIONAL_BYTES)} {EQUAL_LATENCY * 100:.0f} %)"
         )
 
     def _order(self, point: Point, process: Process) -> Order:
