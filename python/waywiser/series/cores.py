@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from statistics import median
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from waywiser.records import Locality
+from waywiser.stats.order import median
 from waywiser.words import Value
 
 LEAST_RATIO = 1.25
