@@ -103,7 +103,7 @@ class Part:
         counts = [
             (
                 sum(len(side.replicates) for side in size.sides),
-                min(side.processes for side in size.sides),
+                min(map(len, size.medians)),
             )
             for size in self.sizes
         ]
