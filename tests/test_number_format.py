@@ -24,7 +24,7 @@ from waywiser.words.number_format import format_number, format_rate, format_rela
         (5.5, None, "5.5"),
         (5.4321, None, "5.4"),
         (1234.5, None, "1200"),
-        (7.0, 3.0, "7"),
+        (7.0, 3.0, "7.0"),
         (0.0, 0.1, "0"),
         (math.inf, 0.1, "inf"),
     ],

@@ -93,6 +93,17 @@ def test_a_copy_of_a_baseline_does_not_settle_a_loss() -> None:
     assert check_up(node, [*base, surveyed(3)]).status == "failed"
 
 
+def test_a_baseline_of_other_gpus_decides_nothing() -> None:
+    node = surveyed(2)
+    gpus = tuple(msgspec.structs.replace(gpu, name="NVIDIA H100") for gpu in node.machine.gpus)
+    other = msgspec.structs.replace(
+        node, machine=msgspec.structs.replace(node.machine, gpus=gpus), file="other.wwp"
+    )
+    found = check_up(other, [surveyed(1)])
+    assert found.status == "inconclusive"
+    assert found.undecided[0].startswith("the baseline is of other GPUs")
+
+
 def test_a_repeat_that_settles_nothing_is_named() -> None:
     loud = {"between_blocks": 0.13}
     base = surveyed(1, **loud)
@@ -138,7 +149,7 @@ def test_a_baseline_of_one_process_needs_a_new_one() -> None:
     reasons = [line for line in found.undecided if "would not be found" in line]
     assert reasons
     for line in reasons:
-        assert "one process alone measured it in the baseline" in line
+        assert "no survey of the baseline measured it in two processes" in line
         assert line.endswith(f": {NEW_BASELINE}")
 
 

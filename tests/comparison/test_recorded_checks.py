@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from comparison.nodes import losses, slower
 from kept import RESULTS, unpacked
+from waywiser.comparison.checkup import check_up
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.node import Node, read_node
+from waywiser.series.series_summary import SeriesSummary
 
 BUSY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus-busy"
 ODD = "gpu:2"
@@ -82,9 +86,31 @@ def test_a_process_that_another_user_slowed_down_does_not_hide_a_loss(
     (path,) = (path for path in healthy.paths if path.curve == d2h)
     assert path.detectable is not None and path.detectable < 0.04
     assert any(
-        f"1 of 24 processes of headline paths was much slower than the others and was not used "
+        f"1 of 8 processes now was much slower than the others and was not used "
         f"(D2H {d2h}, 54% slower)" in note
         for note in healthy.notes
     )
     found = compare([base], [slower(new, lambda each: each.curve == d2h, 1 / 0.95)])
     assert losses(found) == {d2h}
+
+
+def test_much_slower_processes_leave_a_check_inconclusive(tmp_path: Path) -> None:
+    """Two of eight processes that take ten times as long may be another user's work, or a fault."""
+    kept = RESULTS / "2026-11-23-surveys"
+    base, new = (
+        read_node(unpacked(kept / f"h100-check-{n}.wwp.xz", tmp_path / f"{n}.wwp")) for n in (3, 4)
+    )
+    assert check_up(new, [base]).status == "ok"
+
+    def slow(series: SeriesSummary) -> SeriesSummary:
+        blocks = [
+            msgspec.structs.replace(each, median=each.median * 10) if each.block in (2, 5) else each
+            for each in series.blocks
+        ]
+        return msgspec.structs.replace(series, blocks=tuple(blocks))
+
+    series = tuple(map(slow, new.series))
+    found = check_up(msgspec.structs.replace(new, series=series), [base])
+    assert found.status == "inconclusive"
+    assert any("if they count, the loss is" in line for line in found.undecided)
+    assert any("2 of 8 processes now were much slower" in note for note in found.notes)

@@ -47,8 +47,8 @@ def test_more_slow_processes_than_outliers_may_be_are_noise() -> None:
     assert process_variance([Surveys((kept,))], 0.0).deviation > 0.2
 
 
-def test_processes_that_agree_to_the_clock_have_no_outlier() -> None:
-    alike = (0.0,) * 7 + (1e-4,)
+def test_a_difference_below_the_threshold_is_no_outlier() -> None:
+    alike = (0.0,) * 7 + (0.02,)
     assert without_outliers(alike) == alike
 
 
@@ -60,9 +60,9 @@ def test_at_most_a_quarter_goes_and_the_order_stays(values: list[float]) -> None
     assert all(value in rest for value in kept)
 
 
-@given(logarithms, st.sampled_from([0.5, 2.0, -1.0]))
-def test_units_and_signs_do_not_matter(values: list[float], factor: float) -> None:
-    scaled = [value * factor for value in values]
-    same = [value * factor for value in without_outliers(values)]
-    if all(abs(a - b) > 0.01 for i, a in enumerate(values) for b in values[:i]):
-        assert list(without_outliers(scaled)) == pytest.approx(same)
+@given(logarithms)
+def test_the_sign_does_not_matter(values: list[float]) -> None:
+    negative = [-value for value in values]
+    same = [-value for value in without_outliers(values)]
+    if len(set(values)) == len(values):
+        assert list(without_outliers(negative)) == pytest.approx(same)

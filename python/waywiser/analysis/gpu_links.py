@@ -11,12 +11,10 @@ from waywiser.analysis.peer_groups import LINK_REGIMES, PeerResult, sizes_that_d
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import NOT_DETERMINED, hidden_loss
 from waywiser.plan.headline import Group, headline
-from waywiser.stats.decision import THRESHOLD, Decision, Verdict
+from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import format_bytes
 
 DIRECTIONS: tuple[Group, Group] = ("H2D", "D2H")
-
-GRAVEST: tuple[Verdict, ...] = ("equivalent", "no change found", "different")
 
 TITLE = "GPU links to the host"
 
@@ -95,6 +93,6 @@ def _of_link(peer: PeerResult) -> PairResult | None:
     return next((peer.regimes[r] for r in LINK_REGIMES if r in peer.regimes), None)
 
 
-def _gravity(peer: PeerResult) -> tuple[int, float]:
+def _gravity(peer: PeerResult) -> tuple[bool, bool, float]:
     """The order of the paths of a GPU from several nodes: the last is the worst, and is shown."""
-    return GRAVEST.index(peer.verdict), -peer.decision.ratio
+    return peer.is_slow, peer.verdict == "no change found", -peer.decision.ratio

@@ -154,8 +154,9 @@ def commands(
     """Yields the commands of `print_commands` with their purpose.
 
     Suspected paths are measured again. If a check could miss too much, the side that scatters is
-    measured again: the baseline, the new survey, or both. If there is nothing of these to decide,
-    the new survey is continued, or made again.
+    measured again: the baseline, also if both do, or the new survey. A baseline of another machine
+    is made anew. If there is nothing of these to decide, the new survey is continued, or made
+    again.
     """
     names = [path.name for path in found.of("suspected")]
     if names:
@@ -169,13 +170,16 @@ def commands(
         resume = shlex.join(["waywiser", "survey", "--resume", "-o", node.called])
         yield "decide it", [resume, _verb(found, verb, options)]
         return
-    sides = [found.noisy_sides(path) for path in hidden] or [(False, True)]
-    before, now = (any(noisy) for noisy in zip(*sides, strict=True))
-    base = (_unused("baseline"),) if before else ()
-    new = (_unused("new"),) if now else ()
-    measured = [_measure(node, (), target) for target in (*base, *new)]
-    purpose = "find smaller losses" if hidden else "decide it"
-    yield purpose, [*measured, _verb(found, verb, options, base, new)]
+    sides = [found.noisy_sides(path) for path in hidden]
+    if any(before for before, _ in sides) or (found.another_machine and not sides):
+        # Alone: a node that is checked against a baseline of the same hour shows no loss.
+        kind = "quieter baseline" if sides else "baseline of this machine"
+        purpose = f"have a {kind} for later checks, while the machine is healthy"
+        yield purpose, [_measure(node, (), _unused("baseline"))]
+        return
+    target = _unused("new")
+    again = _verb(found, verb, options, new=(target,))
+    yield "find smaller losses" if sides else "decide it", [_measure(node, (), target), again]
 
 
 def _unused(name: str) -> str:
@@ -188,14 +192,13 @@ def _verb(
     found: ProfileComparison,
     verb: str,
     options: Sequence[str],
-    base: Sequence[str] = (),
     new: Sequence[str] = (),
     repeats: Sequence[str] = (),
 ) -> str:
     """``verb`` as it was called, but for the files that are given."""
     from waywiser.stats.decision import THRESHOLD
 
-    base, new = base or found.base, new or found.new
+    base, new = found.base, new or found.new
     if verb == "check":
         words = [*new, *(word for each in base for word in ("--baseline", each))]
     elif len(base) == len(new) == 1:

@@ -11,11 +11,13 @@ from waywiser.comparison.comparison_text import (
     ONLY_IN_BASE,
     REMEDIES,
     could_miss,
+    disturbed_text,
     label,
     ran_below,
     slower,
     suspicion,
 )
+from waywiser.comparison.differences import gpu_models
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.matching import is_copy, match
 from waywiser.comparison.node import LoadedLink, Node, device_of
@@ -148,6 +150,7 @@ def _undecided(comparison: ProfileComparison) -> Iterator[str]:
         more = f"; the same for {count(len(paths) - 1, 'more headline path')}" if paths[1:] else ""
         needed = f" (a check has to find {comparison.most_hidden:.0%})"
         yield f"{could_miss(paths[0], needed)}{more}: {REMEDIES[cause]}"
+    yield from map(disturbed_text, comparison.disturbed)
 
 
 def _hiding(comparison: ProfileComparison) -> Iterator[str]:
@@ -163,6 +166,8 @@ def _uncompared(
         yield "the survey is its own baseline"
     elif not comparison.measured:
         yield "the survey has no path in common with its baseline"
+    elif (models := gpu_models(node)) and not any(gpu_models(each) <= models for each in baseline):
+        yield "the baseline is of other GPUs: make a baseline on this node"
     if node.unfinished:
         yield "the survey is unfinished"
 

@@ -37,7 +37,15 @@ from waywiser.comparison.path_change import (
     verdict_of,
     worst_first,
 )
-from waywiser.comparison.path_parts import Part, PartNoise, Summaries, noise_of, parts_of
+from waywiser.comparison.path_parts import (
+    Medians,
+    Part,
+    PartNoise,
+    Process,
+    Summaries,
+    noise_of,
+    parts_of,
+)
 from waywiser.hardware.machine import Machine
 from waywiser.plan.headline import Group, headline
 from waywiser.plan.name import name_of
@@ -58,8 +66,8 @@ from waywiser.words.sizes_in_text import size_of
 SCHEMA = 2
 """The schema of the JSON form."""
 
-AFTER = 1
-"""Index of the new side."""
+SLOW = 0.1
+"""Relative loss of bandwidth from which on a process that is an outlier is reported."""
 
 SIDES = 2
 """Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
@@ -102,7 +110,8 @@ def compare(
     if repeats and any(path.verdict == "suspected" for path in compared):
         again = _by_identity([*now, *later])
         again = {identity: again[identity] for identity in after}
-        together = _compared(parts_of(before, again), threshold, groups, devices)
+        parts = parts_of(before, again)
+        together = _compared(parts, threshold, groups, devices)
         compared, refuted = _measured_again(compared, list(together))
     lost = dict.fromkeys(gone, gone_text)
     paths = [
@@ -175,20 +184,23 @@ def _measured_again(
 
 
 def _slow_processes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Iterator[str]:
-    """A note on the processes of the new side that are outliers and much slower, if any is: the
+    """A note for each side on its processes that are outliers and much slower, if any is: the
     bandwidths of headline paths count."""
     names = {path.curve: label(path) for path in paths if path.headline}
-    found = [
-        (part.curve, part.sizes[-1].slow_processes(AFTER), len(part.sizes[-1].medians[AFTER]))
-        for part in parts
-        if part.regime == "bandwidth" and part.curve in names
-    ]
-    slow = [(min(ratios), curve) for curve, ratios, _ in found if ratios]
-    if slow:
-        count = sum(len(ratios) for _, ratios, _ in found)
-        lowest, curve = min(slow)
-        total = sum(of for _, _, of in found)
-        yield slow_processes_text(count, total, names[curve], lowest)
+    for side, when in enumerate(("in the baseline", "now")):
+        slow: dict[Process, tuple[float, str]] = {}
+        everything: set[Process] = set()
+        for part in parts:
+            if part.regime != "bandwidth" or part.curve not in names:
+                continue
+            everything.update(part.medians[side])
+            for process, ratio in part.outliers(side).items():
+                worst, _ = slow.get(process, (1 - SLOW, ""))
+                if ratio <= worst:
+                    slow[process] = ratio, names[part.curve]
+        if slow:
+            lowest, name = min(slow.values())
+            yield slow_processes_text(len(slow), len(everything), when, name, lowest)
 
 
 def _missing_devices(
@@ -334,7 +346,7 @@ def _part_change(
                 size.workload.bytes,
                 size.workload.rated_bytes,
                 *size.seconds,
-                (old.processes, new.processes),
+                _processes(size.medians),
                 (len(old.replicates), len(new.replicates)),
                 decision,
                 verdict_of(decision, size.sides, threshold, is_variance_known=known_of_size),
@@ -342,13 +354,19 @@ def _part_change(
         )
     return PartChange(
         part.regime,
-        (before.processes, after.processes),
+        _processes(part.medians),
         (len(before.replicates), len(after.replicates)),
         alone,
         whole,
+        part.ratio_with_outliers(),
         verdict_of(whole, part.sides, threshold, is_variance_known=known),
         tuple(sizes),
     )
+
+
+def _processes(medians: Sequence[Medians]) -> tuple[int, int]:
+    before, now = map(len, medians)
+    return before, now
 
 
 def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:

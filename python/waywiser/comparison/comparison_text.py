@@ -74,7 +74,7 @@ def could_miss(path: PathChange, needed: str = "") -> str:
     ``needed`` says how small a loss has to be found."""
     if path.detectable is None:
         return (
-            f"{label(path)}: it was measured by one process before and now, and its noise is not "
+            f"{label(path)}: no survey measured it in two processes, and its noise is not "
             f"known{needed}"
         )
     could = f"a loss of up to {path.detectable:.0%} would not be found{needed}"
@@ -85,17 +85,27 @@ def scatter_text(noise: Noises) -> str:
     """``its processes deviate by 9.1% in the baseline and by 1.3% now``."""
     before, now = (side.deviation for side in noise)
     if before is None or now is None:
-        return f"one process alone measured it {'in the baseline' if before is None else 'now'}"
+        side = "of the baseline" if before is None else "now"
+        return f"no survey {side} measured it in two processes"
     return f"its processes deviate by {before:.1%} in the baseline and by {now:.1%} now"
 
 
-def slow_processes_text(slow: int, of: int, slowest: str, ratio: float) -> str:
+def slow_processes_text(slow: int, of: int, when: str, slowest: str, ratio: float) -> str:
     """A note on ``slow`` of ``of`` processes; ``ratio`` is that of the slowest to the others."""
     were, among = ("was", "") if slow == 1 else ("were", "the slowest: ")
     return (
-        f"{slow} of {of} processes of headline paths {were} much slower than the others and {were} "
-        f"not used ({among}{slowest}, {1 - ratio:.0%} slower): another program used the machine, "
-        "or a link fails at times; if nothing else ran, measure again"
+        f"{slow} of {of} processes {when} {were} much slower than the others and {were} not used "
+        f"({among}{slowest}, {1 - ratio:.0%} slower): another program used the machine, or a link "
+        "fails at times; if nothing else ran, measure again"
+    )
+
+
+def disturbed_text(path: PathChange) -> str:
+    """What is said of a path of `ProfileComparison.disturbed`."""
+    loss = 1 - path.parts[-1].ratio_with_outliers
+    return (
+        f"{label(path)}: some processes were much slower than the others; if they count, the loss "
+        f"is {loss:.0%}: {MEASURE_AGAIN}"
     )
 
 

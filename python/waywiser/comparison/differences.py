@@ -75,7 +75,7 @@ def is_same_machine(old: Node, now: Node) -> bool:
     before, after = ({gpu.uuid for gpu in node.machine.gpus if gpu.uuid} for node in (old, now))
     if before & after:
         return True
-    sides = ((_host(old), _host(now)), (_cpu(old), _cpu(now)), (_models(old), _models(now)))
+    sides = ((_host(old), _host(now)), (_cpu(old), _cpu(now)), (gpu_models(old), gpu_models(now)))
     if any(was and is_ and was != is_ for was, is_ in sides):
         return False
     return min(len(before), len(after)) < SEVERAL
@@ -85,7 +85,8 @@ def _gpus(node: Node) -> str:
     return counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
 
 
-def _models(node: Node) -> set[str]:
+def gpu_models(node: Node) -> set[str]:
+    """The models of a node's GPUs; empty if not all are known."""
     return {gpu.name for gpu in node.machine.gpus} if _are_named(node) else set()
 
 

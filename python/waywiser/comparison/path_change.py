@@ -75,6 +75,9 @@ class PartChange(Value, frozen=True):
     surveys: tuple[int, int]
     noise: Noises
     decision: Decision
+    """Without processes that are outliers of their survey."""
+    ratio_with_outliers: float
+    """The ratio of bandwidths if the outliers of now count."""
     verdict: PathVerdict
     sizes: tuple[SizeChange, ...]
 
@@ -205,6 +208,17 @@ class ProfileComparison(Value, frozen=True):
             path
             for path in bounded or headlines
             if path.verdict != "suspected" and _hides(path, self.most_hidden)
+        )
+
+    @property
+    def disturbed(self) -> tuple[PathChange, ...]:
+        """Paths of `BOUNDED` that show no loss, and would show one of more than `most_hidden` if
+        the outliers of now counted."""
+        return tuple(
+            path
+            for path in self.of("no change")
+            if path.headline in BOUNDED
+            and path.parts[-1].ratio_with_outliers < 1 - self.most_hidden
         )
 
     def noisy_sides(self, path: PathChange) -> tuple[bool, bool]:

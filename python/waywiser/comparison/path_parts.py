@@ -11,6 +11,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
+from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.analysis.regimes import Regime, regime_of
@@ -30,9 +32,6 @@ from waywiser.stats.noise_model import (
 from waywiser.stats.order import median
 from waywiser.words import Workload
 
-SLOW = 0.1
-"""Relative loss of bandwidth from which on a process that is an outlier is reported."""
-
 Key = tuple[str, Regime]
 
 Process = tuple[int, int]
@@ -51,25 +50,23 @@ class SizePair(NamedTuple):
     workload: Workload
     text: str
     medians: tuple[Medians, ...]
-    within: float
-    """Variance of a process' median by its samples, the mean over processes."""
+    variances: tuple[tuple[float, ...], ...]
+    """Variance of the median of each process by its samples, by side."""
     sides: tuple[Surveys, ...]
     """``medians`` by survey."""
 
     def on_side(self, side: int) -> SizePair:
         """The series before (0) or now (1) alone."""
-        return self._replace(medians=(self.medians[side],), sides=(self.sides[side],))
+        return self._replace(
+            medians=(self.medians[side],),
+            variances=(self.variances[side],),
+            sides=(self.sides[side],),
+        )
 
-    def slow_processes(self, side: int) -> list[float]:
-        """The bandwidth of each process of a side that is an outlier and slower by `SLOW` or more,
-        over that of the median process."""
-        surveys = zip(_by_survey(self.medians[side]), self.sides[side].replicates, strict=True)
-        ratios = [
-            math.exp(median(everything) - value)
-            for everything, kept in surveys
-            for value in set(everything).difference(kept)
-        ]
-        return [ratio for ratio in ratios if ratio <= 1 - SLOW]
+    @property
+    def within(self) -> float:
+        """The mean of `variances` over the processes of all sides."""
+        return fmean(chain.from_iterable(self.variances))
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -112,8 +109,30 @@ class Part:
     @cached_property
     def sides(self) -> tuple[Surveys, ...]:
         """The surveys before and now; a replicate is the median over the sizes in `replicated`."""
+        return tuple(map(_surveys, self.medians))
+
+    @cached_property
+    def medians(self) -> tuple[Medians, ...]:
+        """The median over the sizes in `replicated` of each process before and now, of outliers
+        too."""
         by_side = zip(*(size.medians for size in self.replicated), strict=True)
-        return tuple(_surveys(_median_over_sizes(sizes)) for sizes in by_side)
+        return tuple(map(_median_over_sizes, by_side))
+
+    def outliers(self, side: int) -> dict[Process, float]:
+        """The bandwidth of each process of a side that is an outlier, over that of the median
+        process of its survey."""
+        found = {}
+        for file, values in _by_survey(self.medians[side]).items():
+            kept = without_outliers(values)
+            for process, value in self.medians[side].items():
+                if process[0] == file and value not in kept:
+                    found[process] = math.exp(median(values) - value)
+        return found
+
+    def ratio_with_outliers(self) -> float:
+        """The bandwidth now, outliers too, over that before, without outliers."""
+        surveys = _by_survey(self.medians[1]).values()
+        return math.exp(self.sides[0].mean - fmean(map(fmean, surveys)))
 
     def on_side(self, side: int) -> Part:
         """The part before (0) or now (1) alone."""
@@ -229,11 +248,13 @@ def equivalence_class(curve: str) -> str:
 def _size_pair(
     old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
 ) -> SizePair:
-    blocks = [block for side in (old, new) for _, series in side for block in series.blocks]
-    within = sum(block.standard_error**2 for block in blocks) / max(len(blocks), 1)
+    variances = tuple(
+        tuple(block.standard_error**2 for _, series in side for block in series.blocks)
+        for side in (old, new)
+    )
     series = old[0][1]
     medians = _medians(old), _medians(new)
-    return SizePair(series.workload, series.text, medians, within, tuple(map(_surveys, medians)))
+    return SizePair(series.workload, series.text, medians, variances, tuple(map(_surveys, medians)))
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
@@ -244,19 +265,19 @@ def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
     }
 
 
-def _by_survey(medians: Medians) -> list[list[float]]:
+def _by_survey(medians: Medians) -> dict[int, list[float]]:
     by_file: dict[int, list[float]] = {}
     for (file, _), value in medians.items():
         by_file.setdefault(file, []).append(value)
-    return list(by_file.values())
+    return by_file
 
 
 def _surveys(medians: Medians) -> Surveys:
-    return Surveys(tuple(map(without_outliers, _by_survey(medians))))
+    return Surveys(tuple(map(without_outliers, _by_survey(medians).values())))
 
 
 def _median_seconds(medians: Medians) -> float:
-    return median([median(list(map(math.exp, each))) for each in _by_survey(medians)])
+    return median([median(list(map(math.exp, each))) for each in _by_survey(medians).values()])
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:

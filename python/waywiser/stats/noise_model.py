@@ -4,9 +4,9 @@ The samples of one process share its memory, its pages and its moment. So a proc
 replicate, however many samples it took. Surveys differ too, and only several surveys show by how
 much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
 
-- A process that differs very much from the others of its survey is an outlier and is not used:
-  other users of a shared machine halve the bandwidth of single processes at times, and that says
-  nothing about the machine. Of fewer than five processes none is an outlier.
+- Comparisons do not use a process that differs very much from the others of its survey
+  (`without_outliers`): other users of a shared machine halve the bandwidth of single processes at
+  times, and that says nothing about the machine. Of fewer than five processes none is an outlier.
 - Variance between processes: squares around the mean of each survey, pooled over both sides, over
   the sizes of a curve and over equivalent paths.
 - Variance between surveys: from three surveys on a side, their means are the replicates. With
@@ -43,6 +43,9 @@ OUTLIER = 5.0
 """Deviations from the median of its survey from which on a process is an outlier. The deviation is
 that of a normal distribution with the same median absolute deviation."""
 
+LEAST_OUTLIER = 0.03
+"""Least distance of an outlier from the median: 3 %, which is the threshold of a change."""
+
 MOST_OUTLIERS = 0.25
 """Largest share of a survey's processes that can be outliers. More of them are its noise."""
 
@@ -71,8 +74,7 @@ class Variance(Value, frozen=True):
 
 
 class Surveys(NamedTuple):
-    """One side of a comparison: the replicates of each survey (logarithms of medians), without
-    outliers."""
+    """One side of a comparison: the replicates of each survey (logarithms of medians)."""
 
     replicates: tuple[tuple[float, ...], ...]
 
@@ -112,8 +114,9 @@ class Noise(NamedTuple):
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     """The processes of one survey that are no outliers, in their order.
 
-    An outlier is more than `OUTLIER` deviations from the median. At most `MOST_OUTLIERS` of the
-    processes are, those with the largest distance, and none of fewer than `LEAST_WITH_OUTLIERS`.
+    An outlier is more than `OUTLIER` deviations and more than `LEAST_OUTLIER` from the median. At
+    most `MOST_OUTLIERS` of the processes are, those with the largest distance, and none of fewer
+    than `LEAST_WITH_OUTLIERS`.
     """
     count = len(replicates)
     if count < LEAST_WITH_OUTLIERS:
@@ -121,7 +124,7 @@ def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     center = median(replicates)
     distances = [abs(value - center) for value in replicates]
     ordered = sorted(distances)
-    limit = OUTLIER * max(NORMAL_SCALE * median(ordered), math.sqrt(LEAST_VARIANCE))
+    limit = max(OUTLIER * NORMAL_SCALE * median(ordered), LEAST_OUTLIER)
     if ordered[-1] <= limit:
         return tuple(replicates)
     limit = max(limit, ordered[-1 - int(MOST_OUTLIERS * count)])

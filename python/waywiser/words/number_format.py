@@ -11,7 +11,7 @@ MOST_DIGITS = 4
 """A sharper interval does not make a table more readable; ``--json`` has every digit."""
 
 UNCERTAIN_DIGITS = 2
-"""Digits of a value without an interval."""
+"""Digits of a value without an interval, and least digits of one with a wide interval."""
 
 _TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"))
 
@@ -20,7 +20,8 @@ def format_number(value: float, relative: float | None = None) -> str:
     """``55.42``, ``0.512``, ``390``, ``15``: without exponent.
 
     ``relative`` is the half-width of the value's interval over the value: the last digit shown is
-    the one where the half-width has its first, so 55.42 may be off by 0.01 to 0.09.
+    the one where the half-width has its first, so 55.42 may be off by 0.01 to 0.09. Two digits are
+    always shown.
     """
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
@@ -30,8 +31,9 @@ def format_number(value: float, relative: float | None = None) -> str:
     elif relative <= 0:
         decimals = most
     else:
-        # never coarser than one digit of the value itself
-        decimals = max(-math.floor(math.log10(abs(value) * relative)), most - MOST_DIGITS + 1)
+        decimals = -math.floor(math.log10(abs(value) * relative))
+    # never coarser than the value itself: 55 with a half-width of 30 is no 60
+    decimals = max(decimals, most - MOST_DIGITS + UNCERTAIN_DIGITS)
     decimals = min(decimals, most)
     return f"{round(value, decimals):.{max(0, decimals)}f}"
 
