@@ -23,8 +23,8 @@ def some() -> Estimate:
     return found
 
 
-def entry(some: Estimate, way: str, piece: int, seconds: float) -> tuple[Transfer, Estimate]:
-    text = f"pinned@numa:0 -> device@gpu:0 by {way} as list[piece={piece}] of {SIZE}"
+def entry(some: Estimate, method: str, piece: int, seconds: float) -> tuple[Transfer, Estimate]:
+    text = f"pinned@numa:0 -> device@gpu:0 by {method} as list[piece={piece}] of {SIZE}"
     interval = Interval(0.99 * seconds, 1.01 * seconds)
     seen = {"host_median": seconds, "host_interval": interval}
     timed = msgspec.structs.replace(some, median=seconds / 2, interval=interval, **seen)
@@ -33,8 +33,8 @@ def entry(some: Estimate, way: str, piece: int, seconds: float) -> tuple[Transfe
 
 def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
     found = [
-        entry(some, way, piece, seconds)
-        for way, times in {"sm": (1.0, 1.0, 1.0), "batch": (3.0, 1.005, 0.5)}.items()
+        entry(some, method, piece, seconds)
+        for method, times in {"sm": (1.0, 1.0, 1.0), "batch": (3.0, 1.005, 0.5)}.items()
         for piece, seconds in zip((4096, 28672, 65536), times, strict=True)
     ]
     (result,) = layout_crossovers(found)
@@ -54,9 +54,9 @@ def test_what_one_way_alone_moves_has_no_rival(some: Estimate) -> None:
 def test_runs_are_reported_in_order_and_together(some: Estimate) -> None:
     pieces = (1048576, 4096, 131072, 28672)
     found = [
-        entry(some, way, piece, seconds)
+        entry(some, method, piece, seconds)
         for piece in pieces
-        for way, seconds in (("batch", 2.0), ("pack", 1.0))
+        for method, seconds in (("batch", 2.0), ("pack", 1.0))
     ]
     (result,) = layout_crossovers(found)
     assert str(result) == (
@@ -74,7 +74,7 @@ def test_contiguous_bytes_are_left_aside(some: Estimate) -> None:
 def test_methods_are_ranked_from_call_to_completion(some: Estimate) -> None:
     """A method whose device time is the shortest, and whose call takes longer, is not the
     fastest. Without such a time it is ranked by that of the transfer."""
-    (laid_out, sm), (same, batch) = (entry(some, way, 4096, 1.0) for way in ("sm", "batch"))
+    (laid_out, sm), (same, batch) = (entry(some, method, 4096, 1.0) for method in ("sm", "batch"))
     short = Interval(0.099, 0.101)
     quick = msgspec.structs.replace(sm, median=0.1, interval=short)
     slow = msgspec.structs.replace(quick, host_median=3.0, host_interval=Interval(2.9, 3.1))
@@ -89,7 +89,9 @@ def test_pieces_of_64_kib_are_interpolated_between_their_neighbours(some: Estima
     """From 28 to 128 KiB the methods go from 1 to 4 and from 4 to 1 on logarithmic scales, 64 KiB
     lies 0.54 of the way."""
     times = {"sm": {28672: 1.0, 131072: 4.0}, "batch": {28672: 4.0, 131072: 1.0}}
-    found = [entry(some, way, piece, t) for way, at in times.items() for piece, t in at.items()]
+    found = [
+        entry(some, method, piece, t) for method, at in times.items() for piece, t in at.items()
+    ]
     (result,) = layout_crossovers(found)
     below, between, above = result.fastest
     assert (between.run, between.interpolated, between.clear) == (65536, True, False)
@@ -101,8 +103,8 @@ def test_pieces_of_64_kib_are_interpolated_between_their_neighbours(some: Estima
 
 
 def test_between_two_results_that_agree_the_interpolated_one_is_clear(some: Estimate) -> None:
-    pieces, ways = (28672, 131072), {"sm": 1.0, "batch": 2.0}
-    found = [entry(some, way, piece, t) for piece in pieces for way, t in ways.items()]
+    pieces, methods = (28672, 131072), {"sm": 1.0, "batch": 2.0}
+    found = [entry(some, method, piece, t) for piece in pieces for method, t in methods.items()]
     (result,) = layout_crossovers(found)
     assert result.fastest[1].clear and result.fastest[1].margin == pytest.approx(1.0)
     assert result.ranges == ["28 KiB to 128 KiB sm"]
@@ -111,7 +113,9 @@ def test_between_two_results_that_agree_the_interpolated_one_is_clear(some: Esti
 def test_what_was_measured_or_has_no_near_neighbour_is_not_interpolated(some: Estimate) -> None:
     for pieces in ((28672, 65536, 131072), (4096, 131072), (28672, 1048576), (131072, 1048576)):
         found = [
-            entry(some, way, piece, t) for piece in pieces for way, t in (("sm", 1.0), ("batch", 2))
+            entry(some, method, piece, t)
+            for piece in pieces
+            for method, t in (("sm", 1.0), ("batch", 2))
         ]
         (result,) = layout_crossovers(found)
         assert [each.run for each in result.fastest] == list(pieces)

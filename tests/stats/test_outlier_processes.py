@@ -48,8 +48,8 @@ def test_more_slow_processes_than_outliers_may_be_are_noise() -> None:
 
 
 def test_a_difference_below_the_threshold_is_no_outlier() -> None:
-    alike = (0.0,) * 7 + (0.02,)
-    assert without_outliers(alike) == alike
+    close = (0.0,) * 7 + (0.02,)
+    assert without_outliers(close) == close
 
 
 @given(logarithms)

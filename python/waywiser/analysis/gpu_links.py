@@ -39,7 +39,11 @@ def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table
         (
             "GPU",
             "slower",
-            *(name for way in DIRECTIONS for name in (f"{way}, GB/s", f"{way} ratio")),
+            *(
+                name
+                for direction in DIRECTIONS
+                for name in (f"{direction}, GB/s", f"{direction} ratio")
+            ),
         ),
         (_row(gpu, own) for gpu, own in sorted(rows.items())),
         f"GB/s at {at}. Ratio: bandwidth over the median of the equivalent GPUs, with its 95 % "
@@ -50,8 +54,8 @@ def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table
 
 def _row(gpu: int, own: dict[Group, PeerResult]) -> tuple[Cell, ...]:
     cells = [Cell(f"gpu:{gpu}"), _slower(own)]
-    for way in DIRECTIONS:
-        peer = own.get(way)
+    for direction in DIRECTIONS:
+        peer = own.get(direction)
         result = _of_link(peer) if peer is not None else None
         if peer is None or result is None:
             cells += [Cell("—"), Cell("—")]
@@ -69,7 +73,7 @@ def ratio_text(decision: Decision) -> str:
 
 def _slower(own: dict[Group, PeerResult]) -> Cell:
     """Whether any direction is slower; else whether one is not determined, or faster."""
-    slow = [way for way in DIRECTIONS if way in own and own[way].is_slow]
+    slow = [direction for direction in DIRECTIONS if direction in own and own[direction].is_slow]
     if slow:
         return Cell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
     open_ = [each for each in own.values() if each.verdict == "no change found"]
@@ -77,14 +81,15 @@ def _slower(own: dict[Group, PeerResult]) -> Cell:
         loosest = max(open_, key=lambda each: each.decision.detectable or 1.0)
         mark = MARKS["no change found"]
         return Cell(hidden_loss(loosest.decision), mark, loosest.curve.text)
-    fast = [way for way in DIRECTIONS if way in own and own[way].is_fast]
+    fast = [direction for direction in DIRECTIONS if direction in own and own[direction].is_fast]
     return Cell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
 
 
-def _by(own: dict[Group, PeerResult], ways: Sequence[Group]) -> str:
+def _by(own: dict[Group, PeerResult], directions: Sequence[Group]) -> str:
     """``H2D +8.1 %, D2H +7.9 % at 64 MiB``: how much longer it takes."""
     return ", ".join(
-        f"{way} {signed(own[way].decision)}{sizes_that_differ(own[way])}" for way in ways
+        f"{direction} {signed(own[direction].decision)}{sizes_that_differ(own[direction])}"
+        for direction in directions
     )
 
 

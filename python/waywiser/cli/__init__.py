@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _ignore_interrupts() -> None:
-    """Until the process ends: one more Ctrl-C would end it by the signal, not with 130."""
+    """Ignores Ctrl-C until the process ends: one more would end it by the signal, not with 130."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

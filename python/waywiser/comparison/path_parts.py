@@ -121,13 +121,13 @@ class Part:
     def outliers(self, side: int) -> dict[Process, float]:
         """The bandwidth of each process of a side that is an outlier, over that of the median
         process of its survey."""
-        found = {}
-        for file, values in _by_survey(self.medians[side]).items():
-            kept = without_outliers(values)
-            for process, value in self.medians[side].items():
-                if process[0] == file and value not in kept:
-                    found[process] = math.exp(median(values) - value)
-        return found
+        surveys = _by_survey(self.medians[side])
+        kept = dict(zip(surveys, self.sides[side].replicates, strict=True))
+        return {
+            process: math.exp(median(surveys[process[0]]) - value)
+            for process, value in self.medians[side].items()
+            if value not in kept[process[0]]
+        }
 
     def ratio_with_outliers(self) -> float:
         """The bandwidth now, outliers too, over that before, without outliers."""

@@ -117,7 +117,7 @@ class MethodRange(Value, frozen=True):
 
 def policy(times: Sequence[Sequence[Timed | None]]) -> list[MethodRange]:
     """``times[method][size]``, None if a method has no time, the preferred method first. Sizes that
-    no method has are left out."""
+    no method has are skipped."""
     methods = range(len(times))
     known = [n for n, at in enumerate(zip(*times, strict=True)) if any(at)]
     if not known:

@@ -89,10 +89,6 @@ class Surveys(NamedTuple):
         return fmean(self.means)
 
     @property
-    def processes(self) -> int:
-        return sum(map(len, self.replicates))
-
-    @property
     def share(self) -> float:
         """Variance of `mean` over the variance between processes."""
         return sum(1 / len(each) for each in self.replicates) / len(self.replicates) ** 2
