@@ -142,6 +142,7 @@ Effects Context::pass(Point point, const char* call, std::size_t bytes) {
     strike_at_once(lock, point, count, call);
     return {.lost = now(settings.lost),
             .hang = now(settings.hang),
+            .generation = generation_,
             .flip = now(settings.flip),
             .drop = now(settings.drop),
             .block = now(settings.block),
@@ -186,10 +187,10 @@ bool Context::peer_enabled(int one, int other) const {
     return peers_.contains({one, other}) || peers_.contains({other, one});
 }
 
-void Context::hang() {
+void Context::hang(const Effects& effects) {
+    if (!effects.hang) return;
     std::unique_lock lock(mutex_);
-    const std::uint64_t began = generation_;
-    changed_.wait(lock, [&] { return generation_ != began; });
+    changed_.wait(lock, [&] { return generation_ != effects.generation; });
 }
 
 Living& living() {

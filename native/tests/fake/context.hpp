@@ -21,6 +21,7 @@ namespace waywiser::fake {
 struct Effects {
     bool lost = false;  // lose the context when the stream gets there
     bool hang = false;
+    std::uint64_t generation = 0;  // of the configuration that caused them
     bool flip = false;
     bool drop = false;
     bool block = false;
@@ -71,8 +72,9 @@ public:
         }
         changed_.notify_all();
     }
-    // Valid until configure().
-    void hang();
+    // Waits, if the effects include a hang, until the configuration that caused it is replaced. The
+    // stream may get there later than that, and does not wait then.
+    void hang(const Effects& effects);
     // Whether this opening of a closed gate is to be ignored; only within change().
     bool ignores_opening();
     // Number of calls of configure(); only within hold() and change().

@@ -80,7 +80,7 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
     fake::thread_of(stream).enqueue([=] {
         Context& context = Context::instance();
         const Instant began = fake::now();
-        if (effects.hang) context.hang();
+        context.hang(effects);
         if (effects.lost) context.lose();
         if (context.lost()) return;
         if (bytes != 0) std::memset(destination, value, bytes);

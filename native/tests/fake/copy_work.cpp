@@ -67,7 +67,7 @@ void move_bytes(const Copy& copy, const Effects& effects) {
 void perform(const Copy& copy, const Effects& effects, const std::function<void()>& taken) {
     Context& context = Context::instance();
     const Instant began = now();
-    if (effects.hang) context.hang();
+    context.hang(effects);
     if (effects.lost) context.lose();
     if (!context.lost()) {
         const auto settings = context.options();

@@ -67,7 +67,7 @@ std::size_t free_bytes(int device) {
 void synchronize_device(int device) {
     Context& context = Context::instance();
     context.enter("cudaDeviceSynchronize", device);
-    if (context.pass(fake::Point::sync, "cudaDeviceSynchronize").hang) context.hang();
+    context.hang(context.pass(fake::Point::sync, "cudaDeviceSynchronize"));
     fake::wait_device(device);
     context.check("cudaDeviceSynchronize");
 }

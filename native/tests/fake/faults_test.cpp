@@ -114,6 +114,16 @@ TEST_F(FakeFaults, AHungCopyHoldsItsStream) {
     EXPECT_TRUE(waiting.returns());
 }
 
+TEST_F(FakeFaults, AHangEndsWithItsConfigurationEvenIfTheStreamGetsThereLater) {
+    gpu::Gate gate(0);
+    gate.close(stream);
+    fake::configure("hang=copy");
+    copy();
+    fake::reset();
+    gate.open();
+    EXPECT_TRUE(Call([&] { stream.synchronize(); }).returns());
+}
+
 TEST_F(FakeFaults, AHungCopyThatBlocksHoldsItsCaller) {
     fake::configure("hang=copy@/1");
     std::vector<std::byte> pageable(64);

@@ -62,7 +62,7 @@ void ExecutableGraph::launch(const Stream& stream) const {
     fake::thread_of(stream).enqueue([recorded, effects] {
         Context& context = Context::instance();
         const fake::Instant began = fake::now();
-        if (effects.hang) context.hang();
+        context.hang(effects);
         if (effects.lost) context.lose();
         if (context.lost()) return;
         fake::wait_until(fake::later(began, context.options()->latency_seconds));

@@ -11,7 +11,7 @@ void detail::run_on_host(const Stream& stream, std::function<void()> work) {
     const fake::Effects effects = Context::instance().pass(fake::Point::launch, "cudaLaunchKernel");
     fake::thread_of(stream).enqueue([work = std::move(work), effects] {
         Context& context = Context::instance();
-        if (effects.hang) context.hang();
+        context.hang(effects);
         if (effects.lost) context.lose();
         if (context.lost()) return;
         work();

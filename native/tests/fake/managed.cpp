@@ -100,7 +100,7 @@ void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Strea
     auto& thread = fake::thread_of(stream);
     const auto entry = thread.enqueue([=, &context] {
         const fake::Instant began = fake::now();
-        if (effects.hang) context.hang();
+        context.hang(effects);
         if (effects.lost) context.lose();
         if (context.lost()) return;
         const auto settings = context.options();

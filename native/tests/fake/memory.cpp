@@ -34,7 +34,7 @@ constexpr std::size_t kSoiledBytes = std::size_t{1} << 20;
 void pass_allocation(const char* call) {
     Context& context = Context::instance();
     const fake::Effects effects = context.pass(Point::alloc, call);
-    if (effects.hang) context.hang();
+    context.hang(effects);
     if (effects.lost) context.lose();
 }
 

@@ -19,7 +19,7 @@ fake::Instant tick(fake::Instant when) { return when - when.time_since_epoch() %
 
 void before_waiting(const char* call) {
     Context& context = Context::instance();
-    if (context.pass(Point::sync, call).hang) context.hang();
+    context.hang(context.pass(Point::sync, call));
 }
 
 void reject_capturing(const Stream& stream, const char* call) {
@@ -82,7 +82,7 @@ void Event::record(const Stream& stream) {
     event.set(mark);
     fake::thread_of(stream).enqueue([mark, effects] {
         Context& context = Context::instance();
-        if (effects.hang) context.hang();
+        context.hang(effects);
         if (effects.lost) context.lose();
         if (!context.lost()) {
             fake::wait_until(fake::later(fake::now(), context.options()->event_seconds));
