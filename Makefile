@@ -1,12 +1,16 @@
 # The two commands that a newcomer needs are 'make survey' and 'make test'. Both start from Python
 # 3.11, g++ 12 and make, put everything they need into .venv and .deps, and rebuild what changed.
 #
-#   make WAYWISER_CUDA=OFF survey    builds for the host alone
+#   make WAYWISER_CUDA=ON survey     builds the GPU code where there is no GPU too
+#   make WAYWISER_CUDA=OFF test      builds for the host alone
 #   make PYTHON=python3.12 test      with another Python
 #   make survey SURVEY="--only 'by cpu'"
 
 PYTHON ?= python3
-WAYWISER_CUDA ?= ON
+# A survey alone compiles no GPU code on a machine without an NVIDIA device, unless an earlier build
+# did. All other goals compile it everywhere.
+nvidia := $(wildcard /dev/nvidiactl /proc/driver/nvidia /dev/dxg /dev/nvhost-gpu .venv/ready-cuda-ON)
+WAYWISER_CUDA ?= $(if $(filter-out survey,$(MAKECMDGOALS))$(nvidia),ON,OFF)
 SURVEY ?=
 export WAYWISER_CUDA
 
