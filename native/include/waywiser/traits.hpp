@@ -51,6 +51,13 @@ struct Call {
     Settings defaults;
 };
 
+// What the transfer library does by the method of an executor.
+struct LibraryUse {
+    bool contiguous = false;            // copies of one range
+    bool lists = false;                 // copies of many pieces
+    std::vector<std::string> settings;  // parameters that a policy may set
+};
+
 struct Traits {
     // Smaller contiguous transfers are dominated by the executor's own overhead and are measured
     // only on request.
@@ -73,6 +80,7 @@ struct Traits {
     // If several calls make a transfer, the first one is shown; for none, the executor's name and
     // settings.
     std::vector<Call> calls;
+    LibraryUse library;
 };
 
 struct MemoryTraits {

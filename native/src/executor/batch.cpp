@@ -68,7 +68,8 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::runtime_copy,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false},
-                .calls = {{.text = "cudaMemcpyBatchAsync"}}};
+                .calls = {{.text = "cudaMemcpyBatchAsync"}},
+                .library = {.lists = true}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {

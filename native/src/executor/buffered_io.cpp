@@ -46,7 +46,8 @@ public:
             .family = Family::file,
             .shares = {.links = false},
             .calls = {{.text = "read(2)", .between = {{Place::Kind::file, Place::Kind::numa}}},
-                      {.text = "write(2)", .between = {{Place::Kind::numa, Place::Kind::file}}}}};
+                      {.text = "write(2)", .between = {{Place::Kind::numa, Place::Kind::file}}}},
+            .library = {.contiguous = true, .settings = {"block", "depth"}}};
     }
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,

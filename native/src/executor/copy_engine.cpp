@@ -132,7 +132,8 @@ public:
                           {.text = "cudaMemcpyPeerAsync",
                            .between = {{Place::Kind::gpu, Place::Kind::gpu}},
                            .two_places = true},
-                          {.text = "cudaMemcpyAsync"}}};
+                          {.text = "cudaMemcpyAsync"}},
+                .library = {.contiguous = true, .lists = true}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

@@ -43,7 +43,8 @@ public:
                 .calls = {{.text = "copy with streaming stores",
                            .settings = {{"stores", "streaming"}},
                            .defaults = {{"threads", "1"}}},
-                          {.text = "memcpy", .defaults = {{"threads", "1"}}}}};
+                          {.text = "memcpy", .defaults = {{"threads", "1"}}}},
+                .library = {.contiguous = true, .settings = {"threads", "stores"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

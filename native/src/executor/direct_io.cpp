@@ -111,7 +111,8 @@ public:
                 .calls = {{.text = "read(2) with O_DIRECT",
                            .between = {{Place::Kind::file, Place::Kind::numa}}},
                           {.text = "write(2) with O_DIRECT",
-                           .between = {{Place::Kind::numa, Place::Kind::file}}}}};
+                           .between = {{Place::Kind::numa, Place::Kind::file}}}},
+                .library = {.contiguous = true, .settings = {"block", "depth"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

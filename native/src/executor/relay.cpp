@@ -45,7 +45,9 @@ public:
                 .family = Family::staged,
                 .shares = {.file_system = false},
                 .route = Route::over_relays,
-                .calls = {{.text = "waywiser.transfer.copy with relays"}}};
+                .calls = {{.text = "waywiser.transfer.copy with relays"}},
+                .library = {.contiguous = true,
+                            .settings = {"relays", "chunk", "slots", "threads", "stores"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

@@ -211,7 +211,8 @@ public:
                                 .own = "in place",
                                 .other = "copied",
                                 .host_only = true},
-                .calls = {{.text = "kernel that loads and stores"}}};
+                .calls = {{.text = "kernel that loads and stores"}},
+                .library = {.lists = true, .settings = {"blocks"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

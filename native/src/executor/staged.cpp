@@ -24,12 +24,14 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.least_bytes = std::size_t{256} << 10,
-                .settings_on_request = true,
-                .family = Family::staged,
-                .shares = {.file_system = false},
-                .route = Route::through_host,
-                .calls = {{.text = "waywiser.transfer.copy"}}};
+        return {
+            .least_bytes = std::size_t{256} << 10,
+            .settings_on_request = true,
+            .family = Family::staged,
+            .shares = {.file_system = false},
+            .route = Route::through_host,
+            .calls = {{.text = "waywiser.transfer.copy"}},
+            .library = {.contiguous = true, .settings = {"chunk", "slots", "threads", "stores"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(

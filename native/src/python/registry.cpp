@@ -147,6 +147,11 @@ nb::dict traits_dict(const std::string& name, const Traits& traits) {
         entry["alternative"] = alternative;
     }
     entry["calls"] = call_list(traits.calls);
+    nb::dict library;
+    library["contiguous"] = traits.library.contiguous;
+    library["lists"] = traits.library.lists;
+    library["settings"] = traits.library.settings;
+    entry["library"] = library;
     return entry;
 }
 

@@ -64,6 +64,18 @@ class Call(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
         )
 
 
+class LibraryUse(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
+    """What the transfer library does by the method of an executor. Profiles of earlier versions
+    store none: `DECLARED` has it."""
+
+    contiguous: bool = False
+    """It makes copies of one range."""
+    lists: bool = False
+    """It makes copies of many pieces."""
+    settings: tuple[str, ...] = ()
+    """The parameters that a policy may set."""
+
+
 class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
     """What is known of an executor. Programs of later versions may declare more."""
 
@@ -78,6 +90,7 @@ class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defau
     alternative: Alternative | None = None
     calls: tuple[Call, ...] = ()
     """The first one that makes a transfer is shown."""
+    library: LibraryUse = LibraryUse()
 
     @property
     def is_undisturbed(self) -> bool:
