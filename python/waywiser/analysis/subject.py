@@ -10,6 +10,7 @@ import msgspec
 from waywiser.analysis.answer import Device, Exhibit, device_at
 from waywiser.hardware.machine import Machine
 from waywiser.profile import Profile
+from waywiser.records import GpuState
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line, by_curve
 from waywiser.series.overview import Overview, overview
@@ -117,6 +118,8 @@ class Subject(Value, frozen=True):
     whole."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What could explain a number, as the latest run found it; empty if it was not recorded."""
+    gpu_states: tuple[GpuState, ...] = ()
+    """Readings of GPUs while bytes moved."""
 
     @classmethod
     def of(cls, profile: Profile) -> Subject:
@@ -126,7 +129,7 @@ class Subject(Value, frozen=True):
         workloads = {each.row.identity: each.workload for each in frame.series}
         machine = profile.machine
         return cls(machine.hostname or profile.path.stem, machine,
-                   curves_of(seen.series, workloads), seen, profile.environment)  # fmt: skip
+                   curves_of(seen.series, workloads), seen, profile.environment, frame.gpu_states)  # fmt: skip
 
     def curve(self, text: str) -> MeasuredCurve | None:
         return next((curve for curve in self.curves if curve.text == text), None)
