@@ -282,8 +282,8 @@ class FlagKind(Value, frozen=True):
 
 
 def blocks_differ_by(point: MeasuredPoint) -> float:
-    """The slowest block over the fastest, minus 1; 0 of one block."""
-    medians = [block.median for block in point.estimate.blocks]
+    """The slowest block over the fastest, minus 1, outliers left out; 0 of one block."""
+    medians = [block.median for block in point.estimate.used]
     return max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
 
 
@@ -293,7 +293,13 @@ def _above_bound(point: MeasuredPoint) -> float | None:
 
 
 def _most_of_blocks(name: str) -> Callable[[MeasuredPoint], float]:
-    return lambda point: max(abs(getattr(block, name)) for block in point.estimate.blocks)
+    return lambda point: max(abs(getattr(block, name)) for block in point.estimate.used)
+
+
+def _of_outliers(point: MeasuredPoint) -> float | None:
+    found, middle = point.estimate, point.estimate.median
+    apart = [abs(b.median / middle - 1) for b in found.blocks if b.block in found.outliers]
+    return max(apart, default=None)
 
 
 KINDS: dict[str, FlagKind] = {
@@ -328,6 +334,12 @@ KINDS: dict[str, FlagKind] = {
     "misplaced": FlagKind("had memory elsewhere than they say", wrong=True),
     "unverified": FlagKind("had memory whose place the system does not show", weighs=False),
     "void": FlagKind("lost samples to the watchdog"),
+    "outlier process": FlagKind(
+        "have a process that is an outlier, which no figure uses",
+        "its time differs by",
+        _of_outliers,
+        weighs=False,
+    ),
 }  # fmt: skip
 """Kinds by their name in `waywiser.series.quality_flags.REMEDIES`."""
 

@@ -70,9 +70,9 @@ class SizePair(NamedTuple):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The times before and now as every other view shows them: the median of the processes'
-        medians, and of several surveys the median of these."""
-        before, now = map(_median_seconds, self.medians)
+        """The times before and now as every other view shows them: the median of the medians of
+        processes without outliers, and of several surveys the median of these."""
+        before, now = map(_median_seconds, self.sides)
         return before, now
 
 
@@ -276,8 +276,8 @@ def _surveys(medians: Medians) -> Surveys:
     return Surveys(tuple(map(without_outliers, _by_survey(medians).values())))
 
 
-def _median_seconds(medians: Medians) -> float:
-    return median([median(list(map(math.exp, each))) for each in _by_survey(medians).values()])
+def _median_seconds(side: Surveys) -> float:
+    return median([median(list(map(math.exp, each))) for each in side.replicates])
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:

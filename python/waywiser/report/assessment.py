@@ -9,6 +9,7 @@ from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark
+from waywiser.series.line import outliers_text
 from waywiser.severity import ORDER, Severity
 from waywiser.words.number_format import count
 
@@ -81,8 +82,9 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
 
 
 def _quality(entry: Entry) -> tuple[str, str]:
-    """The quality of the numbers with its anchor: what the warnings are about, the gravest first.
-    Empty if nothing is known of it, or if numbers are wrong."""
+    """The quality of the numbers with its anchor: what the warnings are about, the gravest first,
+    and the processes that no figure uses. Empty if nothing is known of it, or if numbers are
+    wrong."""
     for answer in entry.answers:
         if answer.question != OF_NUMBERS or worst_of(answer) == "error":
             continue
@@ -91,7 +93,9 @@ def _quality(entry: Entry) -> tuple[str, str]:
             continue
         what = count(len(warnings), "warning") if warnings else "no warnings"
         named = f" ({', '.join(warnings[:MOST_WARNINGS])})" if warnings else ""
-        return f"Quality of the numbers: {what}{named}", question_anchor(entry, answer)
+        outliers = outliers_text(entry.subject.overview.series)
+        text = "; ".join(filter(None, (f"{what}{named}", outliers)))
+        return f"Quality of the numbers: {text}", question_anchor(entry, answer)
     return "", ""
 
 
