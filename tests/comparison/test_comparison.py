@@ -15,10 +15,11 @@ from waywiser.comparison.comparison_text import headline_lines, why_suspected
 from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
+from waywiser.comparison.path_parts import parts_of
 from waywiser.hardware.machine import Gpu
 from waywiser.plan.select import NothingMatches
 from waywiser.records import Failure, Unsupported
-from waywiser.series.series_summary import SeriesSummary
+from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
 PROCESSES = 4
@@ -443,3 +444,21 @@ def test_sizes_that_nothing_replicates_borrow_the_noise_of_their_curve() -> None
     path = next(path for path in found.paths if path.curve == nodes.h2d(0))
     assert (path.verdict, path.why) == ("suspected", "at 32 MiB alone")
     assert all(part.decision.freedom > 0 for part in path.parts)
+
+
+def test_sizes_of_different_processes_are_compared_size_by_size() -> None:
+    """Before, one process measured both sizes; now, each was measured by a process of its own."""
+    small, large = (nodes.workload(nodes.h2d(0), size=size) for size in (32 * 2**20, 128 * 2**20))
+
+    def measured(blocks: tuple[int, int]) -> tuple[tuple[int, SeriesSummary], ...]:
+        return tuple(
+            (0, SeriesSummary.of(each, [BlockSummary(block, each.bytes / nodes.LINK)]))
+            for each, block in zip((small, large), blocks, strict=True)
+        )
+
+    together, apart = measured((0, 0)), measured((0, 1))
+    for before, after in ((together, apart), (apart, together)):
+        sides = ({each.identity: [(n, each)] for n, each in side} for side in (before, after))
+        (part,) = parts_of(*sides)
+        old, new = part.sides
+        assert old.mean == pytest.approx(new.mean, abs=1e-12)
