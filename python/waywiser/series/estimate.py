@@ -101,6 +101,11 @@ class Estimate(Value, frozen=True):
         return self.interval if self.host_median is None else self.host_interval
 
     @property
+    def seen_relative(self) -> float | None:
+        """Half the width of `seen_interval` over `seen_median`."""
+        return relative(self.seen_median, self.seen_interval)
+
+    @property
     def host_relative(self) -> float | None:
         """The same of what the application sees."""
         return relative(self.host_median or 0.0, self.host_interval)
