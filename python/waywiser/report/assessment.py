@@ -22,6 +22,9 @@ MOST_WARNINGS = 3
 OF_NUMBERS = "trust"
 """The question whose warnings are about the numbers; all others are about the machine."""
 
+OF_LINKS = "identical"
+"""The question whose answer the status repeats."""
+
 Found = tuple[str, Finding]
 """The anchor of its full text, and what it is."""
 
@@ -48,7 +51,10 @@ def assess(entry: Entry, name: str = "") -> Verdict:
     if not entry.curves:
         return Verdict("error", "Problem: nothing could be measured here.", name)
     severity, statement = _status(entry)
-    return Verdict(severity, statement, name, *_quality(entry), _not_determined(entry.answers))
+    return Verdict(
+        severity, statement, name, *_quality(entry), _not_determined(entry.answers),
+        *_equivalence(entry),
+    )  # fmt: skip
 
 
 def _status(entry: Entry) -> tuple[Severity, str]:
@@ -74,6 +80,16 @@ def _not_determined(answers: Sequence[Answer]) -> str:
     return (
         f"Not determined: {len(titles)} of {count(len(answers), 'question')} ({', '.join(titles)})"
     )
+
+
+def _equivalence(entry: Entry) -> tuple[str, str]:
+    """``Link equivalence: of 12 paths …`` with its anchor; empty if it was not determined."""
+    for answer in entry.answers:
+        if answer.question == OF_LINKS and answer.answered:
+            title = answer.title.partition(":")[0]
+            summary = answer.summary[:1].lower() + answer.summary[1:]
+            return f"{title}: {summary}", question_anchor(entry, answer)
+    return "", ""
 
 
 def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
