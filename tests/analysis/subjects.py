@@ -110,16 +110,18 @@ def of_series(
     kept = list(series)
     workloads = {each.workload.identity: each.workload for each in kept}
     first = representatives(workloads.values(), machine)
+    frame = SeriesFrame.of(kept)
     seen = overview_of(
         machine,
-        SeriesFrame.of(kept).series_blocks(),
+        frame.series_blocks(),
         first=first,
         localities=localities,
         unsupported_paths=unsupported_paths,
         health=health,
     )
     curves = curves_of(seen.series, workloads)
-    return Subject(machine.hostname, machine, curves, seen, dict(environment or {}))
+    found = dict(environment or {})
+    return Subject(machine.hostname, machine, curves, seen, found, frame.gpu_states)
 
 
 def subject(

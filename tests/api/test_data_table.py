@@ -27,7 +27,7 @@ def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fail(name: str, *rest: Any) -> Any:
         if name.partition(".")[0] in ("pandas", "polars", "pyarrow"):
-            raise ImportError(f"No module named {name!r}")
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return found(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", fail)
@@ -92,8 +92,11 @@ def test_without_a_package_the_error_says_what_to_install(
     convert = {"pandas": table.to_pandas, "polars": table.to_polars, "pyarrow": table.to_arrow}
     with pytest.raises(MissingPackage) as error:
         convert[package]()
-    assert f"(pip install {package})" in str(error.value)
-    assert "\n" not in str(error.value)
+    assert str(error.value) == (
+        f"{error.traceback[1].name}() needs {package}, which is not installed "
+        f"(pip install {package})"
+    )
+    assert error.value.__suppress_context__ and error.value.__cause__ is None
     assert isinstance(error.value, ImportError)
 
 

@@ -332,5 +332,14 @@ def test_without_matplotlib_the_error_says_what_to_install(
     view: ProfileView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingPackage, match=r"^plot\(\) needs matplotlib, .*\(pip install mat"):
+    with pytest.raises(
+        MissingPackage, match=r"^plot\(\) needs matplotlib, .*\(pip install mat"
+    ) as e:
         view.plot(H2D)
+    assert e.value.__suppress_context__ and e.value.__cause__ is None
+
+
+def test_a_missing_file_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(MissingProfile, match=r"there is no such file") as error:
+        waywiser.open(tmp_path / "none.wwp")
+    assert error.value.__suppress_context__ and error.value.__cause__ is None

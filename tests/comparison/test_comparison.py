@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import nodes
@@ -15,10 +15,11 @@ from waywiser.comparison.comparison_text import headline_lines, why_suspected
 from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
+from waywiser.comparison.path_parts import parts_of
 from waywiser.hardware.machine import Gpu
 from waywiser.plan.select import NothingMatches
 from waywiser.records import Failure, Unsupported
-from waywiser.series.series_summary import SeriesSummary
+from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
 PROCESSES = 4
@@ -443,3 +444,72 @@ def test_sizes_that_nothing_replicates_borrow_the_noise_of_their_curve() -> None
     path = next(path for path in found.paths if path.curve == nodes.h2d(0))
     assert (path.verdict, path.why) == ("suspected", "at 32 MiB alone")
     assert all(part.decision.freedom > 0 for part in path.parts)
+
+
+def test_sizes_of_different_processes_are_compared_size_by_size() -> None:
+    """Before, one process measured both sizes; now, each was measured by a process of its own."""
+    small, large = (nodes.workload(nodes.h2d(0), size=size) for size in (32 * 2**20, 128 * 2**20))
+
+    def measured(blocks: tuple[int, int]) -> tuple[tuple[int, SeriesSummary], ...]:
+        return tuple(
+            (0, SeriesSummary.of(each, [BlockSummary(block, each.bytes / nodes.LINK)]))
+            for each, block in zip((small, large), blocks, strict=True)
+        )
+
+    together, apart = measured((0, 0)), measured((0, 1))
+    for before, after in ((together, apart), (apart, together)):
+        sides = ({each.identity: [(n, each)] for n, each in side} for side in (before, after))
+        (part,) = parts_of(*sides)
+        old, new = part.sides
+        assert old.mean == pytest.approx(new.mean, abs=1e-12)
+
+
+PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"
+HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
+
+
+def in_common(slow: Callable[[str], bool]) -> str:
+    """What is said if the paths that ``slow`` takes are 20 % slower now."""
+    others = [nodes.workload(text, size=nodes.SIZE) for text in (PAGEABLE, HOST)]
+
+    def survey(seed: int, factor: float) -> Node:
+        whole = surveyed(seed, gpus=2)
+        known = [
+            *((each.workload, each.blocks[0].median) for each in whole.series),
+            *((each, each.bytes / 10e9) for each in others),
+        ]
+        rng = random.Random(seed)
+        series = []
+        for each, seconds in known:
+            middle = seconds * (factor if slow(each.curve) else 1)
+            blocks = [middle * rng.gauss(1, 0.001) for _ in range(PROCESSES)]
+            series.append(nodes.digest(each, blocks))
+        return msgspec.structs.replace(whole, series=tuple(series))
+
+    return compare([survey(1, 1.0)], [survey(2, 1.2)]).in_common
+
+
+@pytest.mark.parametrize(
+    ("slow", "text"),
+    [
+        (lambda _: False, ""),
+        (
+            lambda curve: "pageable" in curve,
+            "no change was found on GPU links (H2D, D2H, bidirectional, P2P, host-to-all, "
+            "all-to-host); CPUs have a part in all 2 slower paths",
+        ),
+        (
+            lambda curve: curve == HOST,
+            "no change was found on GPU links (H2D, D2H, bidirectional, P2P, host-to-all, "
+            "all-to-host); CPUs have a part in the slower path",
+        ),
+        (lambda curve: "gpu:1" in curve, "all 7 slower paths use gpu:1"),
+        (lambda curve: curve in (nodes.h2d(1), HOST), ""),
+        (lambda curve: curve == nodes.h2d(1), ""),
+        (lambda _: True, ""),
+    ],
+)
+def test_what_slower_paths_have_in_common_is_one_line_after_the_answer(
+    slow: Callable[[str], bool], text: str
+) -> None:
+    assert in_common(slow) == text

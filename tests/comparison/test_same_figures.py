@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from kept import RESULTS, unpacked
+from waywiser.cli.show import print_profile
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.node import read_node
 from waywiser.notebook.comparison_view import compare_profiles
 from waywiser.notebook.profile_view import ProfileView, read_profile
+from waywiser.profile import Profile
+from waywiser.report.assessment import assess
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import read
 from waywiser.report.parts import Sheet
+from waywiser.series.line import outliers_text
+from waywiser.series.overview import overview
 from waywiser.words.number_format import format_rate
 
 CHECKS = RESULTS / "2026-11-22-check-two-gpus"
@@ -44,6 +51,33 @@ def test_compare_has_the_times_that_show_has(files: list[Path], pair: list[Profi
     for size in sizes:
         assert size.seconds_before == pytest.approx(before[size.series], rel=1e-12)
         assert size.seconds_now == pytest.approx(now[size.series], rel=1e-12)
+
+
+def test_no_view_uses_a_process_that_is_an_outlier(tmp_path: Path) -> None:
+    """One of eight processes moved D2H at 25 GB/s instead of 55: another user of the machine."""
+    busy, quiet = (
+        unpacked(RESULTS / f"2026-11-23-surveys/{name}.wwp.xz", tmp_path / f"{name}.wwp")
+        for name in ("h100-busy-check-1b", "h100-check-1")
+    )
+    view = read_profile(busy)
+    d2h = next(line for line in view.overview.series if line.name.startswith("device@gpu:0 ->"))
+    assert d2h.estimate is not None and d2h.estimate.relative is not None
+    assert len(d2h.estimate.blocks) == 8 and len(d2h.estimate.outliers) == 1
+    assert d2h.estimate.relative < 0.02
+    found = compare([read_node(quiet)], [read_node(busy)])
+    sizes = {size.series: size for path in found.measured for p in path.parts for size in p.sizes}
+    assert sizes[d2h.workload].seconds_now == pytest.approx(d2h.estimate.median, rel=1e-12)
+    assert outliers_text(view.overview.series) == (
+        "1 of 8 processes left out as an outlier, in 1 of 3 series"
+    )
+    assert assess(read([busy])[0]).quality.endswith(
+        "; 1 of 8 processes left out as an outlier, in 1 of 3 series"
+    )
+    shown = io.StringIO()
+    with Profile.open(busy) as profile:
+        print_profile(profile, overview(profile), Console(file=shown, width=200))
+    assert "p  1 of 8 processes left out as an outlier, in 1 of 3 series: " in shown.getvalue()
+    assert "55.1  ±1.0 %" in shown.getvalue()
 
 
 def test_the_headline_bandwidths_of_all_views_are_equal(

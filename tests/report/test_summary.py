@@ -33,6 +33,10 @@ def test_the_largest_recorded_survey_fits_with_its_matrices(recorded: Document) 
     ]
     assert "**✓ OK" in text and "| H2D, numa:0 → gpu:0 | 55.5" in text and "To do: " in text
     assert text.count("\n| gpu:3 |") == 2, "one row of each matrix"
+    assert re.search(r"\n5 of [0-9]{2} findings\.\n", text)
+    assert re.search(r"\nLink equivalence: of 112 paths in 20 groups, [^\n]*\.\n", text)
+    assert "GPU links to the host" not in text and "GPU links to the host" in markdown(recorded)
+    assert "| 55.56 ±<0.1 % |" in text
     assert len(markdown(recorded).encode()) > 10 * LIMIT_BYTES
 
 
@@ -59,7 +63,7 @@ def test_what_does_not_fit_is_counted() -> None:
     ]
     text = summary(document(found))
     check(text)
-    assert re.search(r"\n- and [1-4] findings? more\n", text)
+    assert re.search(r"\n[1-4] of 81 findings\.\n", text)
     assert "<b>" not in text
 
 

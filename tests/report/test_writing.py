@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.report.writing import percent, value
+from waywiser.report.writing import percent, spread, value
 from waywiser.series.estimate import rate
 from waywiser.stats.order import Interval, relative
 
@@ -34,3 +34,11 @@ def test_a_rate_and_its_time_have_the_same_deviation() -> None:
     assert relative(found.value, found.interval, of_rate=True) == pytest.approx(0.3)
     assert relative(0.0, time) is None
     assert relative(1.0, Interval(0.0, 1.0), of_rate=True) is None
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(None, ""), (0.0004, "±<0.1 %"), (0.002, "±0.2 %"), (0.3, "±30 %"), (2.0, "±>100 %")],
+)
+def test_half_an_interval_has_its_sign(share: float | None, text: str) -> None:
+    assert spread(share) == text

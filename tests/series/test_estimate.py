@@ -30,6 +30,18 @@ def test_one_block_speaks_for_itself() -> None:
     assert found.converged and found.stop == "converged"
 
 
+def test_a_process_that_is_an_outlier_moves_no_figure_and_stays_among_the_blocks() -> None:
+    quiet = [1.0, 1.001, 1.002, 0.999, 1.003, 0.998, 1.0005]
+    found = estimated(profiles.series(medians=[*quiet, 2.2]))
+    alone = estimated(profiles.series(medians=quiet))
+    assert len(found.blocks) == 8 and found.outliers == (7,)
+    assert found.used == alone.blocks
+    assert (found.median, found.interval, found.rate) == (alone.median, alone.interval, alone.rate)
+    assert (found.host_median, found.host_interval) == (alone.host_median, alone.host_interval)
+    (flag,) = (flag for flag in found.quality_flags if flag.kind == "outlier process")
+    assert flag.what == "1 of 8 processes left out, up to +120% in time"
+
+
 @pytest.mark.parametrize("blocks", [2, 3, 4, 5])
 def test_few_blocks_take_the_hull_of_their_intervals(blocks: int) -> None:
     medians = [1e-3 * (1 + 0.05 * block) for block in range(blocks)]

@@ -50,6 +50,7 @@ def test_a_quiet_series_raises_no_quality_flag() -> None:
         ("below resolution", [quiet(flags=2)], {}),
         ("misplaced", [quiet()], {"state": "misplaced"}),
         ("unverified", [quiet()], {"state": "unverified"}),
+        ("outlier process", [quiet(1.0)] * 7 + [quiet(2.2)], {}),
         ("void", [Samples(span=(1e-3,) * 8, flags=(0,) * 7 + (1,))], {}),
     ],
 )

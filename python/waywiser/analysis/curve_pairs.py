@@ -280,13 +280,13 @@ def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
 
 
 def logs(point: MeasuredPoint) -> dict[int, float]:
-    """Logarithms of medians, by process."""
+    """Logarithms of medians, by process; without outliers."""
     return {
-        block.block: math.log(block.median) for block in point.estimate.blocks if block.median > 0
+        block.block: math.log(block.median) for block in point.estimate.used if block.median > 0
     }
 
 
 def within(point: MeasuredPoint) -> float:
     """Variance of a process' median by its samples, the mean over processes; logarithms."""
-    squares = [block.deviation**2 for block in point.estimate.blocks if block.median > 0]
+    squares = [block.deviation**2 for block in point.estimate.used if block.median > 0]
     return sum(squares) / max(len(squares), 1)

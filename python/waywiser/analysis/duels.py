@@ -137,9 +137,9 @@ def timed_of(found: Estimate, *, host: bool = True) -> Timed:
     """The time that an application sees, if it is known and ``host`` is asked for; else the
     span."""
     if host and found.host_median is not None:
-        blocks = [each.host_median for each in found.blocks]
+        blocks = [each.host_median for each in found.used]
         return Timed(found.host_median, found.host_interval, tuple(b for b in blocks if b))
-    return Timed(found.median, found.interval, tuple(each.median for each in found.blocks))
+    return Timed(found.median, found.interval, tuple(each.median for each in found.used))
 
 
 def _difference(

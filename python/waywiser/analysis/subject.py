@@ -10,6 +10,7 @@ import msgspec
 from waywiser.analysis.answer import Device, Exhibit, device_at
 from waywiser.hardware.machine import Machine
 from waywiser.profile import Profile
+from waywiser.records import GpuState
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line, by_curve
 from waywiser.series.overview import Overview, overview
@@ -88,13 +89,13 @@ class MeasuredCurve(Value, frozen=True):
 
     @property
     def blocks(self) -> CurveBlocks:
-        """The medians of all blocks, by size."""
+        """The medians of the blocks without outliers, by size."""
         estimates = [point.estimate for point in self.points]
         return CurveBlocks(
             bytes=[point.bytes for point in self.points],
-            blocks=[{block.block: block.median for block in each.blocks} for each in estimates],
+            blocks=[{block.block: block.median for block in each.used} for each in estimates],
             within=[
-                max((block.deviation for block in each.blocks if block.interval), default=0.0)
+                max((block.deviation for block in each.used if block.interval), default=0.0)
                 for each in estimates
             ],
             alike=self.representative,
@@ -117,6 +118,8 @@ class Subject(Value, frozen=True):
     whole."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What could explain a number, as the latest run found it; empty if it was not recorded."""
+    gpu_states: tuple[GpuState, ...] = ()
+    """Readings of GPUs while bytes moved."""
 
     @classmethod
     def of(cls, profile: Profile) -> Subject:
@@ -125,8 +128,14 @@ class Subject(Value, frozen=True):
         seen = overview(profile, frame=frame)
         workloads = {each.row.identity: each.workload for each in frame.series}
         machine = profile.machine
-        return cls(machine.hostname or profile.path.stem, machine,
-                   curves_of(seen.series, workloads), seen, profile.environment)  # fmt: skip
+        return cls(
+            machine.hostname or profile.path.stem,
+            machine,
+            curves_of(seen.series, workloads),
+            seen,
+            profile.environment,
+            frame.gpu_states,
+        )
 
     def curve(self, text: str) -> MeasuredCurve | None:
         return next((curve for curve in self.curves if curve.text == text), None)

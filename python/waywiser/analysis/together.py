@@ -89,7 +89,7 @@ class Together(Value, frozen=True):
         """Whether transfers waited for others before they began, which their own times leave out:
         the longest is then clearly shorter than the span, in every block, and where they never
         overlap all of them add up to no more than it."""
-        blocks = self.point.estimate.blocks
+        blocks = self.point.estimate.used
         timed = [(each.transfers, each.median) for each in blocks if each.transfers]
         if not timed or any(max(own) > span * (1 - TOLERANCE) for own, span in timed):
             return ""

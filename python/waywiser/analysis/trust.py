@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked, table
 from waywiser.analysis.shown import FAMILIES, Shown
 from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.analysis.texts import amount
-from waywiser.hardware.environment import BUSY_FRACTION, SWAPPED_FRACTION
+from waywiser.doctor.diagnosis import disturbances
+from waywiser.doctor.situation import Situation
 from waywiser.plan.name import label_of
 from waywiser.series.quality_flags import REMEDIES
 from waywiser.stats.order import INTERVAL_SAMPLES, median
@@ -128,15 +128,17 @@ def _failures(subject: Subject) -> Iterator[Finding]:
 
 
 def _conditions(subject: Subject) -> Iterator[Finding]:
-    """Applies the checks of the doctor to the recorded machine."""
+    """What `waywiser.doctor` says of the recorded machine."""
     yield from _health(subject)
-    found = list(_unrest(subject))
-    if found:
+    situation = Situation(
+        subject.machine, stored=subject.environment, gpu_states=subject.gpu_states
+    )
+    if found := disturbances(situation):
         yield Finding(
             id="unfit-machine",
             severity="warning",
             statement="other load or settings of the machine disturbed the measurement: "
-            f"{'; '.join(found)}",
+            f"{'; '.join(each.what for each in found)}",
             remedy="ask waywiser doctor, which names a remedy for each, and survey again",
         )
 
@@ -163,40 +165,6 @@ def _health(subject: Subject) -> Iterator[Finding]:
 def _counted_errors(subject: Subject) -> list[str]:
     health = subject.overview.health
     return [] if health is None else [*map(str, health.rises), *health.xids, *health.standing]
-
-
-def _unrest(subject: Subject) -> Iterator[str]:
-    environment, machine = subject.environment, subject.machine
-    governors = _texts(environment.get("governor"))
-    if governors and set(governors) != {"performance"}:
-        yield f"the frequency governor was {', '.join(governors)}"
-    load, cpus = environment.get("load"), sum(package.cpus for package in machine.packages)
-    if isinstance(load, list) and load and _number(load[0]) > max(1.0, BUSY_FRACTION * cpus):
-        yield f"the load was {_number(load[0]):g} on {cpus} CPUs when it began"
-    if environment.get("numa_balancing") and len(machine.numa) > 1:
-        yield "automatic NUMA balancing moved pages"
-    swapped, memory = environment.get("swap_used_bytes"), environment.get("memory_total_bytes")
-    if _number(swapped) > SWAPPED_FRACTION * _number(memory) > 0:
-        yield f"{_number(swapped) / 2**30:.1f} GiB were swapped out"
-    quota = environment.get("cgroup_cpus")
-    usable = sum(len(node.cpus) for node in machine.numa)
-    if 0 < _number(quota) < usable:
-        yield f"the cgroup allowed {_number(quota):g} CPUs' time for {usable} CPUs"
-    for gpu in machine.gpus:
-        if gpu.processes:
-            yield f"gpu:{gpu.index} had other processes ({len(gpu.processes)})"
-        if gpu.throttle:
-            yield f"gpu:{gpu.index} was throttled when captured ({', '.join(gpu.throttle)})"
-
-
-def _texts(value: Any) -> list[str]:
-    """The texts of an untrusted record, which is a text or a list."""
-    values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, str) and each]
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
@@ -314,8 +282,8 @@ class FlagKind(Value, frozen=True):
 
 
 def blocks_differ_by(point: MeasuredPoint) -> float:
-    """The slowest block over the fastest, minus 1; 0 of one block."""
-    medians = [block.median for block in point.estimate.blocks]
+    """The slowest block over the fastest, minus 1, outliers left out; 0 of one block."""
+    medians = [block.median for block in point.estimate.used]
     return max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
 
 
@@ -325,7 +293,13 @@ def _above_bound(point: MeasuredPoint) -> float | None:
 
 
 def _most_of_blocks(name: str) -> Callable[[MeasuredPoint], float]:
-    return lambda point: max(abs(getattr(block, name)) for block in point.estimate.blocks)
+    return lambda point: max(abs(getattr(block, name)) for block in point.estimate.used)
+
+
+def _of_outliers(point: MeasuredPoint) -> float | None:
+    found, middle = point.estimate, point.estimate.median
+    apart = [abs(b.median / middle - 1) for b in found.blocks if b.block in found.outliers]
+    return max(apart, default=None)
 
 
 KINDS: dict[str, FlagKind] = {
@@ -360,6 +334,12 @@ KINDS: dict[str, FlagKind] = {
     "misplaced": FlagKind("had memory elsewhere than they say", wrong=True),
     "unverified": FlagKind("had memory whose place the system does not show", weighs=False),
     "void": FlagKind("lost samples to the watchdog"),
+    "outlier process": FlagKind(
+        "have a process that is an outlier, which no figure uses",
+        "its time differs by",
+        _of_outliers,
+        weighs=False,
+    ),
 }  # fmt: skip
 """Kinds by their name in `waywiser.series.quality_flags.REMEDIES`."""
 

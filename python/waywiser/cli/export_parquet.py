@@ -25,7 +25,7 @@ def pyarrow() -> Any:
         raise NoPyarrow(
             f"Parquet is written by pyarrow, which cannot be loaded ({error})",
             remedy="pip install pyarrow, or write --format csv",
-        ) from error
+        ) from None
     return found
 
 

@@ -1,14 +1,15 @@
 """Several curves in one table: a row each, a column for each size, a figure in each cell.
 
 The figure is a rate in GB/s from 64 KiB up and a time below, with as many digits as its interval
-allows; ``--only`` with a curve's words shows the interval itself, and ``--json`` all of it.
+allows; of layouts both are from call to completion, by which the fastest is found. ``--only`` with
+a curve's words shows the interval itself, and ``--json`` all of it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from rich.console import Console
@@ -61,11 +62,14 @@ def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Mark
 def print_layouts(
     console: Console, ends: str, rows: Sequence[Shown], all_: Sequence[Shown], marks: Marks
 ) -> None:
-    """The layouts between two memories by every executor, under the contiguous bytes of each."""
+    """The layouts between two memories by every executor, under the contiguous bytes of each: from
+    call to completion, by which the fastest methods are found."""
     known = by_text(all_)
     named: list[Row] = []
+    beside: dict[str, Sequence[Line]] = {}
     for executor in dict.fromkeys(t.path.executor for c in rows if (t := c.transfer)):
         if contiguous := known.get(f"{ends} by {executor}"):
+            beside[executor] = contiguous.measured
             named.append((f"contiguous by {executor}", contiguous.measured))
     laid_out = sorted(rows, key=_by_layout)
     for curve in laid_out:
@@ -74,10 +78,16 @@ def print_layouts(
             text = with_units(f"{layout} by {path.executor}{_settings(curve)}")
             named.append((text, curve.measured))
     sizes = {_nominal(line) for curve in rows for line in curve.measured}
-    compared = any(line.of_contiguous for curve in rows for line in curve.measured)
-    meaning = " (× share of contiguous by the same executor)" if compared else ""
-    say(console, f"{ends}, laid out{meaning}", "bold")
-    print_rows(console, "", named, marks, only=sizes)
+    meaning = "from call to completion"
+    if any(line.of_contiguous for curve in rows for line in curve.measured):
+        meaning += "; × share of contiguous by the same executor"
+    say(console, f"{ends}, laid out ({meaning})", "bold")
+
+    def cell(line: Line) -> str:
+        executor = Workload.parse(line.curve).transfers[0].path.executor
+        return _seen(line, beside.get(executor, ()))
+
+    print_rows(console, "", named, marks, only=sizes, cell=cell)
     for each in layout_crossovers(_estimates(rows)):
         say(console, str(each), indent=2)
     console.print()
@@ -107,8 +117,9 @@ def print_rows(
     marks: Marks,
     *,
     only: set[int] | None = None,
+    cell: Callable[[Line], str] | None = None,
 ) -> None:
-    """``only`` keeps these columns."""
+    """``only`` keeps these columns; ``cell`` writes another figure than `_cell`."""
     if title:
         say(console, title, "dim", indent=2)
     room = (console.width - NAME - GAP - MARKS) // (SIZE + GAP)
@@ -123,7 +134,7 @@ def print_rows(
         at = {_nominal(line): line for line in lines}
         shown = [at[column] for column in columns if column in at]
         letters = {letter for line in shown for letter in _letters(line, marks)}
-        figures = [_cell(at[column]) if column in at else "" for column in columns]
+        figures = [(cell or _cell)(at[column]) if column in at else "" for column in columns]
         cells.append([f"  {name}", *figures, "".join(sorted(letters))])
     print_table(console, table, cells)
     console.print()
@@ -155,9 +166,28 @@ def _cell(line: Line) -> str:
     if found.rate is None or line.bytes < RATE_BYTES:
         return format_time(found.median, found.relative)
     text = format_rate(found.rate.value, found.relative)
-    if line.of_contiguous is not None:
-        text += f" ×{format_number(line.of_contiguous, 0.05)}"
-    return text
+    return text + _share(line.of_contiguous)
+
+
+def _seen(line: Line, contiguous: Sequence[Line]) -> str:
+    """The figure from call to completion; of a layout with its share of that of ``contiguous``
+    bytes at the nearest size."""
+    found = line.estimate
+    if found is None:
+        return ""
+    if line.bytes < RATE_BYTES:
+        return format_time(found.seen_median, found.seen_relative)
+    rate = line.bytes / found.seen_median
+    text = format_rate(rate, found.seen_relative)
+    if line.of_contiguous is None or not contiguous:
+        return text
+    near = min(contiguous, key=lambda each: abs(math.log(each.bytes / line.bytes)))
+    assert near.estimate is not None
+    return text + _share(rate / (near.bytes / near.estimate.seen_median))
+
+
+def _share(of_contiguous: float | None) -> str:
+    return "" if of_contiguous is None else f" ×{format_number(of_contiguous, 0.05)}"
 
 
 def _extremes(rows: Sequence[Shown]) -> list[Shown]:

@@ -1,29 +1,28 @@
-"""The command as a shell finds it."""
+"""The command as the user called it."""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
 import sys
 
 NAME = "waywiser"
 
+AS_MODULE = f"python -m {NAME}"
+
 _COMMAND = re.compile(
-    rf"(?<![\w./-]){NAME} (?=(?:check|compare|doctor|export|fleet|help|import|list|report|show|"
-    r"survey|topology)\b)"
+    rf"(?<![\w./-])(?<!-m ){NAME} (?=(?:check|compare|doctor|export|fleet|help|import|list|report|"
+    r"show|survey|topology)\b)"
 )
 """A command in a text."""
 
 
 def program_name() -> str:
-    """``waywiser``, or the path by which it was called if the shell does not find it by name."""
-    called = sys.argv[0]
-    if os.path.basename(called) != NAME or not os.path.exists(called):
-        return NAME
-    found = shutil.which(NAME)
-    return NAME if found and os.path.samefile(found, called) else shlex.quote(called)
+    """``waywiser``, wherever it lies: a printed command may be for another computer;
+    ``python -m waywiser`` if it was called so."""
+    folder, file = os.path.split(sys.argv[0])
+    is_module = file == "__main__.py" and os.path.basename(folder) == NAME
+    return AS_MODULE if is_module else NAME
 
 
 def as_called(text: str) -> str:

@@ -36,9 +36,9 @@ from waywiser.hardware.machine_line import machine_line
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
-from waywiser.series.line import Line
+from waywiser.series.line import Line, outliers_text
 from waywiser.series.overview import Overview, Summary, overview
-from waywiser.series.quality_flags import REMEDIES
+from waywiser.series.quality_flags import OUTLIER_PROCESS, REMEDIES
 from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
@@ -159,8 +159,10 @@ def _print_brief_reasons(console: Console, machine: Machine, found: Overview, ma
         if is_for_time(group.reason):
             say(console, f"skipped: {group.reason} ({counted(group.members)})", "yellow")
     for group in found.warnings:
-        series = count(len(group.members), "series")
-        say(console, f"{marks[group.reason]}  {group.reason}, {series}: {group.remedy}", "yellow")
+        what = f"{group.reason}, {count(len(group.members), 'series')}"
+        if group.reason == OUTLIER_PROCESS:
+            what = outliers_text(found.series)
+        say(console, f"{marks[group.reason]}  {what}: {group.remedy}", "yellow")
     for group in found.notes:
         say(console, f"note: {group.reason} ({count(len(group.members), 'visit')})")
 

@@ -26,7 +26,7 @@ from waywiser.profile.output_path import require_new_output
 from waywiser.survey_options import SurveyOptions
 from waywiser.survey_run import Survey, SurveyError, prepare, require_free_host, resume, start
 from waywiser.words import format_bytes
-from waywiser.words.number_format import format_seconds
+from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
@@ -123,10 +123,10 @@ def _file_lines(survey: Survey) -> Iterator[str]:
 def _total(survey: Survey) -> Iterator[str]:
     """How much is planned, how long it is expected to take, and what has no time."""
     plan, expected = survey.plan, survey.outlook
-    processes = f"{expected.processes} process{'es' if expected.processes > 1 else ''}"
     yield (
         f"{plan.preset.name}: {len(plan.points)} series in {expected.visits} visits by "
-        f"{processes}, up to {format_bytes(-(-plan.buffer_bytes // _MIB) * _MIB)} of memory, "
+        f"{count(expected.processes, 'process')}, "
+        f"up to {format_bytes(-(-plan.buffer_bytes // _MIB) * _MIB)} of memory, "
         f"about {format_seconds(expected.seconds)} (seed {plan.request.seed})"
     )
     if plan.deadline_seconds:

@@ -114,7 +114,12 @@ def check_up(
         findings=tuple(findings),
         undecided=tuple(undecided),
         drops=tuple(_drops(comparison)),
-        notes=(*_hiding(comparison), *comparison.notes, *minor),
+        notes=(
+            *filter(None, (comparison.in_common,)),
+            *_hiding(comparison),
+            *comparison.notes,
+            *minor,
+        ),
         comparison=comparison,
         suspects=tuple(path.name for path in comparison.of("suspected")),
     )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
+from waywiser.comparison.common_traits import common_traits
 from waywiser.comparison.comparison_text import (
     GONE,
     ONLY_IN_BASE,
@@ -102,8 +103,9 @@ def compare(
     gone_text = ONLY_IN_BASE if another else GONE
     known = {gpu.index: device_of(gpu) for gpu in reference.machine.gpus}
     devices = {**known, **_devices(now)}
-    workloads = [found[0][1].workload for side in (before, after) for found in side.values()]
-    groups = headline(reference.machine, workloads)
+    series = [found[0][1] for side in (before, after) for found in side.values()]
+    by_curve = {each.curve: each.workload for each in series}
+    groups = headline(reference.machine, by_curve.values())
     parts = parts_of(before, after)
     compared = list(_compared(parts, threshold, groups, devices))
     refuted: list[PathChange] = []
@@ -129,6 +131,7 @@ def compare(
         threshold=threshold,
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
+        in_common=common_traits(paths, by_curve, reference.machine.traits),
         notes=(
             *differences(base, new),
             *of_gpus(old, now, gone_text),

@@ -127,10 +127,13 @@ def no_repetition(fact: str) -> str:
 
 
 def answer_lines(found: ProfileComparison) -> Iterator[str]:
-    """The answer; then, indented, the headline paths and what could be missed on them."""
+    """The answer and what the slower paths have in common; then, indented, the headline paths and
+    what could be missed on them."""
     if found.another_machine:
         yield f"another machine: {found.another_machine}"
     yield summary(found)
+    if found.in_common:
+        yield found.in_common
     yield from headline_lines(found)
 
 

@@ -14,7 +14,6 @@ from waywiser.hardware.machine import Gpu, Machine
 from waywiser.hardware.routes import renumbered_relays
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
-from waywiser.profile.rows import gpu_states_from
 from waywiser.records import Unsupported
 from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
@@ -108,11 +107,7 @@ def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     for workload, _, visits in frame.series:
         fed = gpus_fed_by_host(workload)
         for visit in frame.visits[visits] if fed else ():
-            try:
-                states = gpu_states_from(visit.row.gpu_states)
-            except msgspec.MsgspecError as error:
-                raise visit.damaged(error) from error
-            for state in states:
+            for state in visit.gpu_states:
                 if state.index in fed:
                     before = seen.get(state.index, LoadedLink())
                     seen[state.index] = LoadedLink(

@@ -166,6 +166,8 @@ class ProfileComparison(Value, frozen=True):
     """The worst first."""
     counts: dict[str, int]
     """Paths by verdict."""
+    in_common: str = ""
+    """What the slower paths have in common, in a sentence; empty if nothing."""
     notes: tuple[str, ...] = ()
     """What else differs, or what the decisions lack, one line each."""
     another_machine: str = ""

@@ -70,9 +70,9 @@ class SizePair(NamedTuple):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The times before and now as every other view shows them: the median of the processes'
-        medians, and of several surveys the median of these."""
-        before, now = map(_median_seconds, self.medians)
+        """The times before and now as every other view shows them: the median of the medians of
+        processes without outliers, and of several surveys the median of these."""
+        before, now = map(_median_seconds, self.sides)
         return before, now
 
 
@@ -96,7 +96,9 @@ class Part:
 
     @cached_property
     def replicated(self) -> tuple[SizePair, ...]:
-        """The sizes that most surveys have measured, and of these most processes of both sides."""
+        """The sizes that most surveys have measured, and of these most processes of both sides;
+        the first of them alone if a survey has no process that measured all of them, so that both
+        sides are of the same sizes."""
         counts = [
             (
                 sum(len(side.replicates) for side in size.sides),
@@ -104,7 +106,9 @@ class Part:
             )
             for size in self.sizes
         ]
-        return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
+        found = tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
+        by_side = zip(*(size.medians for size in found), strict=True)
+        return found if all(map(_has_every_survey, by_side)) else found[:1]
 
     @cached_property
     def sides(self) -> tuple[Surveys, ...]:
@@ -276,16 +280,19 @@ def _surveys(medians: Medians) -> Surveys:
     return Surveys(tuple(map(without_outliers, _by_survey(medians).values())))
 
 
-def _median_seconds(medians: Medians) -> float:
-    return median([median(list(map(math.exp, each))) for each in _by_survey(medians).values()])
+def _median_seconds(side: Surveys) -> float:
+    return median([median(list(map(math.exp, each))) for each in side.replicates])
+
+
+def _has_every_survey(sizes: Sequence[Medians]) -> bool:
+    """Whether each survey has a process that measured all of the sizes."""
+    surveys = {file for size in sizes for file, _ in size}
+    return surveys == {file for file, _ in set(sizes[0]).intersection(*sizes[1:])}
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
-    """The median over sizes of the processes that have measured all of them; of those of the first
-    size if no process has."""
+    """The median over sizes of the processes that have measured all of them."""
     common = set(sizes[0]).intersection(*sizes[1:])
-    if not common:
-        return sizes[0]
     return {
         process: median([size[process] for size in sizes])
         for process in sizes[0]

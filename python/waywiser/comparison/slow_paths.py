@@ -18,6 +18,7 @@ from waywiser.comparison.hardware import EqualHosts
 from waywiser.comparison.node import gpus_of
 from waywiser.comparison.outliers import ColumnScale, columns_of, outliers
 from waywiser.plan.name import name_of
+from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
 
@@ -86,7 +87,8 @@ class PathTimes:
             row = {}
             for series in survey.series:
                 if series.blocks:
-                    row[series.identity] = math.log(median([b.median for b in series.blocks]))
+                    logs = [math.log(block.median) for block in series.blocks]
+                    row[series.identity] = median(without_outliers(logs))
                     workloads.setdefault(series.identity, series.workload)
             rows.append(row)
         self.workloads = list(workloads.values())

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-
-import msgspec
+from itertools import chain
 
 from waywiser.doctor import gpu, memory, processor, virtual
-from waywiser.doctor.finding import DoctorFinding
+from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
 from waywiser.profile import Profile
-from waywiser.profile.rows import gpu_states_from
 from waywiser.records import GpuState
 from waywiser.series.health import health_report, readings
 from waywiser.series.quality_flags import gpus_fed_by_host
+from waywiser.series.series_frame import SeriesFrame
 from waywiser.severity import ORDER
 
 Check = Callable[[Situation], Iterator[DoctorFinding]]
@@ -43,11 +42,28 @@ CHECKS: tuple[Check, ...] = (
     memory.cgroup_memory,
 )
 
+DISTURBING: tuple[Check, ...] = (
+    gpu.clocks,
+    gpu.users,
+    processor.governor,
+    processor.quota,
+    processor.load,
+    memory.numa_balancing,
+    memory.swap,
+)
+"""Checks of what disturbs all measurements of a machine."""
+
 
 def diagnose(situation: Situation) -> tuple[DoctorFinding, ...]:
     """Every finding of every check, the severest first."""
     findings = [finding for check in CHECKS for finding in check(situation)]
     return tuple(sorted(findings, key=lambda finding: -ORDER.index(finding.severity)))
+
+
+def disturbances(situation: Situation) -> tuple[DoctorFinding, ...]:
+    """The warnings of `DISTURBING` checks. Reports warn of them too, and of no others."""
+    found = (finding for check in DISTURBING for finding in check(situation))
+    return at_least(tuple(found), "warning")
 
 
 def unchecked(situation: Situation) -> tuple[str, ...]:
@@ -79,24 +95,18 @@ def live_situation() -> Situation:
 
 def stored_situation(profile: Profile) -> Situation:
     """What a profile stored of its machine. Raises `ProfileError` for a damaged file."""
-    by_series = profile.rows_by_series()
-    all_states: list[GpuState] = []
+    frame = SeriesFrame.read(profile)
     link_states: list[GpuState] = []
-    for identity, workload in profile.workloads_of(by_series).items():
+    for workload, _, visits in frame.series:
         fed = gpus_fed_by_host(workload)
-        for row in by_series[identity]:
-            try:
-                states = gpu_states_from(row.gpu_states)
-            except msgspec.MsgspecError as error:
-                raise profile.damaged_visit(row, error) from error
-            all_states += states
-            link_states += [state for state in states if state.index in fed]
+        states = chain.from_iterable(visit.gpu_states for visit in frame.visits[visits])
+        link_states += [state for state in states if state.index in fed]
     runs = profile.health()
     counted = readings(runs)
     return Situation(
         profile.machine,
         stored=profile.environment,
-        gpu_states=tuple(all_states),
+        gpu_states=frame.gpu_states,
         link_states=tuple(link_states),
         health=health_report(runs),
         counters=counted[-1].gpus if counted else (),

@@ -144,8 +144,7 @@ def users(situation: Situation) -> Iterator[DoctorFinding]:
             yield DoctorFinding(
                 "gpu-in-use",
                 "warning",
-                f"gpu:{gpu.index} is used by {len(gpu.processes)} other "
-                f"process{'es' if len(gpu.processes) > 1 else ''}",
+                f"gpu:{gpu.index} is used by {count(len(gpu.processes), 'other process')}",
                 "; ".join(gpu.processes),
                 "a survey skips it without --share; wait, or select other GPUs with --gpus",
             )

@@ -13,11 +13,14 @@ class MissingPackage(WaywiserError, ImportError):
 
 
 def optional(package: str, what: str) -> Any:
-    """The package. Raises `MissingPackage`; ``what`` says what needs it."""
+    """The package. Raises `MissingPackage`, alone, so that a notebook shows one traceback; ``what``
+    says what needs it."""
     try:
         return import_module(package)
     except ImportError as error:
+        why = f"cannot be imported: {' '.join(str(error).split())}"
+        if isinstance(error, ModuleNotFoundError) and error.name == package:
+            why = "is not installed"
         raise MissingPackage(
-            f"{what} needs {package}, which cannot be imported ({error})",
-            remedy=f"pip install {package}",
-        ) from error
+            f"{what} needs {package}, which {why}", remedy=f"pip install {package}"
+        ) from None

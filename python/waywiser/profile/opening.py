@@ -65,14 +65,14 @@ def read_header(path: Path) -> FileHeader:
     try:
         with open_regular(path) as descriptor:
             data = os.read(descriptor, _HEADER_BYTES)
-    except FileNotFoundError as error:
+    except FileNotFoundError:
         if where == "-":
             raise MissingProfile(
                 "a profile cannot be read from standard input", remedy="name a file"
-            ) from error
+            ) from None
         raise MissingProfile(
             "there is no such file", where=where, remedy="waywiser survey -o FILE makes one"
-        ) from error
+        ) from None
     except OSError as error:
         raise NotAProfile(
             why_not_read(error),

@@ -9,6 +9,7 @@ from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark
+from waywiser.series.line import outliers_text
 from waywiser.severity import ORDER, Severity
 from waywiser.words.number_format import count
 
@@ -20,6 +21,9 @@ MOST_WARNINGS = 3
 
 OF_NUMBERS = "trust"
 """The question whose warnings are about the numbers; all others are about the machine."""
+
+OF_LINKS = "identical"
+"""The question whose answer the status repeats."""
 
 Found = tuple[str, Finding]
 """The anchor of its full text, and what it is."""
@@ -47,7 +51,10 @@ def assess(entry: Entry, name: str = "") -> Verdict:
     if not entry.curves:
         return Verdict("error", "Problem: nothing could be measured here.", name)
     severity, statement = _status(entry)
-    return Verdict(severity, statement, name, *_quality(entry), _not_determined(entry.answers))
+    return Verdict(
+        severity, statement, name, *_quality(entry), _not_determined(entry.answers),
+        *_equivalence(entry),
+    )  # fmt: skip
 
 
 def _status(entry: Entry) -> tuple[Severity, str]:
@@ -75,14 +82,25 @@ def _not_determined(answers: Sequence[Answer]) -> str:
     )
 
 
+def _equivalence(entry: Entry) -> tuple[str, str]:
+    """``Link equivalence: of 12 paths …`` with its anchor; empty if it was not determined."""
+    for answer in entry.answers:
+        if answer.question == OF_LINKS and answer.answered:
+            title = answer.title.partition(":")[0]
+            summary = answer.summary[:1].lower() + answer.summary[1:]
+            return f"{title}: {summary}", question_anchor(entry, answer)
+    return "", ""
+
+
 def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
     """Whether a finding is about the quality of the numbers, and not about the machine."""
     return link == f"{entry.key}question-{OF_NUMBERS}" and finding.severity != "error"
 
 
 def _quality(entry: Entry) -> tuple[str, str]:
-    """The quality of the numbers with its anchor: what the warnings are about, the gravest first.
-    Empty if nothing is known of it, or if numbers are wrong."""
+    """The quality of the numbers with its anchor: what the warnings are about, the gravest first,
+    and the processes that no figure uses. Empty if nothing is known of it, or if numbers are
+    wrong."""
     for answer in entry.answers:
         if answer.question != OF_NUMBERS or worst_of(answer) == "error":
             continue
@@ -91,7 +109,9 @@ def _quality(entry: Entry) -> tuple[str, str]:
             continue
         what = count(len(warnings), "warning") if warnings else "no warnings"
         named = f" ({', '.join(warnings[:MOST_WARNINGS])})" if warnings else ""
-        return f"Quality of the numbers: {what}{named}", question_anchor(entry, answer)
+        outliers = outliers_text(entry.subject.overview.series)
+        text = "; ".join(filter(None, (f"{what}{named}", outliers)))
+        return f"Quality of the numbers: {text}", question_anchor(entry, answer)
     return "", ""
 
 

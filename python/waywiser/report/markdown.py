@@ -25,12 +25,14 @@ from waywiser.report.parts import (
     SheetCell,
     Verdict,
     Words,
+    shown_of,
     shown_there,
 )
 from waywiser.visible import visible
 from waywiser.words.number_format import count
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+_SPECIAL = re.compile(r"([\\`*_\[\]>|#]|<(?![0-9]))")
+"""What Markdown would read as its own; ``<`` before a digit begins no tag."""
 
 
 LIMIT_BYTES = 8000
@@ -125,7 +127,7 @@ def _without_notes(sheet: Sheet) -> Sheet:
 
 
 def _add_remarks(text: _LimitedText, head: Sequence[str], block: Remarks) -> bool:
-    """Adds the first remarks that fit, with sentences that are cut, and the number of the others;
+    """Adds the first remarks that fit, with sentences that are cut, and how many of all these are;
     returns whether anything was added."""
     text.add(head)
     for number, remark in enumerate(block.remarks):
@@ -137,8 +139,9 @@ def _add_remarks(text: _LimitedText, head: Sequence[str], block: Remarks) -> boo
             remedy=_cut(remark.remedy),
         )
         if not text.add(_remark(short, f"{number + 1}." if block.ranked else "-"), LINE_BYTES):
-            return text.add([f"- and {count(len(block.remarks) - number, 'finding')} more", ""])
-    return text.add([""])
+            return text.add(["", f"{shown_of(number, block)}.", ""])
+    shown = shown_of(len(block.remarks), block)
+    return text.add(["", f"{shown}.", ""] if shown else [""])
 
 
 def _add_rows(text: _LimitedText, head: Sequence[str], sheet: Sheet) -> bool:
@@ -184,7 +187,7 @@ def _block(block: Block) -> Iterator[str]:
         sign = SIGNS[block.severity]
         about = f"{_text(block.about)}: " if block.about else ""
         yield from (f"**{about}{sign} {_text(block.statement)}**", "")
-        for line in (block.unknown, block.quality):
+        for line in (block.equivalence, block.unknown, block.quality):
             yield from ((_text(line), "") if line else ())
     elif isinstance(block, Words):
         yield from (_text(block.text), "")
@@ -200,6 +203,8 @@ def _block(block: Block) -> Iterator[str]:
         for number, remark in enumerate(block.remarks, 1):
             yield from _remark(remark, f"{number}." if block.ranked else "-")
         yield ""
+        if shown := shown_of(len(block.remarks), block):
+            yield from (f"{shown}; the others are below, by question.", "")
     elif isinstance(block, Sheet):
         yield from _sheet(block)
     elif isinstance(block, Pictures):

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from waywiser.report.figures import theme
 from waywiser.report.figures.render import inline
-from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture, shown_there
+from waywiser.report.parts import (
+    MARKS,
+    SEVERITIES,
+    SIGNS,
+    Block,
+    Document,
+    Picture,
+    shown_of,
+    shown_there,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -56,6 +65,7 @@ def page(document: Document) -> str:
         marks=MARKS,
         severities=SEVERITIES,
         signs=SIGNS,
+        shown_of=shown_of,
         shown_there=shown_there,
         name=lambda p: names[id(p)],
         width=lambda p: f"{drawings[id(p)].width:g}px",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from waywiser.analysis.answer import Mark
 from waywiser.severity import Severity
 from waywiser.words import Value
+from waywiser.words.number_format import count
 
 if TYPE_CHECKING:
     from waywiser.report.figures.drawing import Drawing
@@ -119,6 +120,14 @@ class Remarks(Value, frozen=True):
 
     remarks: tuple[Remark, ...]
     ranked: bool = False
+    of: int = 0
+    """All findings, if these are the first of more."""
+
+
+def shown_of(shown: int, remarks: Remarks) -> str:
+    """``5 of 12 findings``; empty if all are shown."""
+    total = max(remarks.of, len(remarks.remarks))
+    return f"{shown} of {count(total, 'finding')}" if shown < total else ""
 
 
 def shown_there(remark: Remark) -> str:
@@ -139,6 +148,10 @@ class Verdict(Value, frozen=True):
     """The anchor of what is said about the quality."""
     unknown: str = ""
     """Smaller: what could not be determined."""
+    equivalence: str = ""
+    """Smaller: whether equivalent links are equal."""
+    equivalence_link: str = ""
+    """The anchor of what is said about it."""
 
 
 class Picture(Value, frozen=True):

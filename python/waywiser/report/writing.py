@@ -32,14 +32,14 @@ def quantity(found: Estimate, size: int) -> str:
 
 
 def spread(relative: float | None) -> str:
-    """``±0.6 %``; empty if there is no interval."""
-    return "" if relative is None else format_relative(relative)
+    """``±0.6 %``, ``±<0.1 %``; empty if there is no interval."""
+    return "" if relative is None else f"±{format_relative(relative).removeprefix('±')}"
 
 
 def value(number: float, unit: Unit, interval: Interval | None) -> str:
     """``55.42 GB/s ±0.1 %``, with as many digits as the interval allows."""
     sure = relative(number, interval, of_rate=unit == "B/s")
-    after = f" {format_relative(sure)}" if sure is not None else ""
+    after = f" {spread(sure)}" if sure is not None else ""
     if unit == "B/s":
         return f"{format_rate(number, sure)} GB/s{after}"
     if unit == "s":

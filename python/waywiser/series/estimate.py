@@ -7,12 +7,16 @@ Samples of one process are not independent, so replicates are blocks (Hoefler & 
     6 and more   median of the blocks' medians; order statistics over them   between processes
     a summary    median of the blocks' medians; no interval, however many blocks there are
 
+A process that is an outlier of its survey is not used, as in comparisons
+(`waywiser.stats.noise_model`). It stays among the blocks, and a quality flag counts it.
+
 The hull is conservative for what was seen and promises nothing for a further process: with fewer
 than six blocks no 95 % interval over blocks exists.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
@@ -23,6 +27,7 @@ from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.quality_flags import TARGET, QualityFlag, quality_flags
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
+from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval, at_least, median, median_interval, relative
 from waywiser.words import Stop, Value
 
@@ -61,10 +66,18 @@ class Estimate(Value, frozen=True):
     """Samples that count, in all blocks."""
     void: int
     blocks: tuple[BlockEstimate, ...]
+    """All blocks that have samples that count, outliers too."""
     stop: Stop
     """The worst over all visits, failed ones included and skipped ones left out."""
     converged: bool
     quality_flags: tuple[QualityFlag, ...]
+    outliers: tuple[int, ...] = ()
+    """Numbers of the blocks that are outliers: all figures above are without them."""
+
+    @property
+    def used(self) -> tuple[BlockEstimate, ...]:
+        """The blocks without outliers."""
+        return tuple(block for block in self.blocks if block.block not in self.outliers)
 
     @property
     def summary(self) -> bool:
@@ -86,6 +99,11 @@ class Estimate(Value, frozen=True):
     def seen_interval(self) -> Interval | None:
         """The interval of `seen_median`."""
         return self.interval if self.host_median is None else self.host_interval
+
+    @property
+    def seen_relative(self) -> float | None:
+        """Half the width of `seen_interval` over `seen_median`."""
+        return relative(self.seen_median, self.seen_interval)
 
     @property
     def host_relative(self) -> float | None:
@@ -116,18 +134,21 @@ def estimate_of(
     if not blocks:
         return None
     visits = _not_skipped(series.visits)
-    middle = median([block.median for block in blocks])
+    flags = are_outliers([math.log(block.median) for block in blocks])
+    used = tuple(block for block, is_outlier in zip(blocks, flags, strict=True) if not is_outlier)
+    outliers = tuple(block for block, is_outlier in zip(blocks, flags, strict=True) if is_outlier)
+    middle = median([block.median for block in used])
     kind, interval = _interval(
-        [block.median for block in blocks],
-        [block.interval for block in blocks],
-        max(block.tick for block in blocks),
+        [block.median for block in used],
+        [block.interval for block in used],
+        max(block.tick for block in used),
     )
-    if any(block.summary for block in blocks):
+    if any(block.summary for block in used):
         interval = None
     converged = all(visit.stop == "converged" for visit in visits)
     if kind == "between processes" and interval is not None:
         converged = converged or interval.width / 2 <= TARGET * middle
-    timed = [block for block in blocks if block.host_median is not None]
+    timed = [block for block in used if block.host_median is not None]
     host = [block.host_median for block in timed if block.host_median is not None]
     _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
     if any(block.summary for block in timed):
@@ -147,7 +168,8 @@ def estimate_of(
         blocks=blocks,
         stop=worst_stop(series.visits),
         converged=converged,
-        quality_flags=quality_flags(series, blocks, converged, machine, best),
+        quality_flags=quality_flags(series, used, converged, machine, best, outliers),
+        outliers=tuple(block.block for block in outliers),
     )
 
 

@@ -16,6 +16,7 @@ from waywiser.series.series_frame import SeriesBlocks
 from waywiser.series.traffic import LinkUse, link_use
 from waywiser.stats.order import median
 from waywiser.words import Transfer, Value, Workload
+from waywiser.words.number_format import count
 
 NEAREST = 1.5
 """Sizes this far apart, as a factor, are still compared: a layout takes whole units only."""
@@ -73,7 +74,7 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
         workload=row.text,
         curve=curve,
         name=name_of(workload),
-        transfer_rates=tuple(transfer_rates(workload, found.blocks if found else ())),
+        transfer_rates=tuple(transfer_rates(workload, found.used if found else ())),
         bytes=workload.bytes,
         cache=workload.cache,
         mode=measured[0] if measured else "",
@@ -84,6 +85,21 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
         skipped=_skipped(series),
         link_use=link_use(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
+    )
+
+
+def outliers_text(lines: Iterable[Line]) -> str:
+    """``2 of 8 processes left out as outliers, in 3 of 11 series``; empty if none is."""
+    measured = [line.estimate for line in lines if line.estimate is not None]
+    concerned = [found for found in measured if found.outliers]
+    if not concerned:
+        return ""
+    processes = {block.block for found in measured for block in found.blocks}
+    outliers = {number for found in concerned for number in found.outliers}
+    return (
+        f"{len(outliers)} of {count(len(processes), 'process')} left out as "
+        f"{'an outlier' if len(outliers) == 1 else 'outliers'}, in {len(concerned)} of "
+        f"{count(len(measured), 'series')}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from waywiser.hardware.bounds import Bound
@@ -22,6 +23,9 @@ TARGET = Rule().target
 """Half-width of the interval over the median at which sampling may stop, by default. Halves and
 blocks whose medians differ by less are not distinguished."""
 
+OUTLIER_PROCESS = "outlier process"
+"""The kind that counts processes which no figure uses."""
+
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
     "summary only": "it has no interval and none can be made: survey the machine itself",
@@ -39,6 +43,8 @@ REMEDIES = {
     "misplaced": "free memory on that node, or widen the cpuset that forbids it",
     "unverified": "allow move_pages in the container, or survey outside it",
     "void": "the path holds its host at a closed gate: time it by the host, and report it",
+    OUTLIER_PROCESS: "no figure uses it, --json has it; stop other work on the machine and ask "
+    "waywiser doctor",
 }
 """What to do about each kind of quality flag; its keys are the kinds, the gravest first."""
 
@@ -64,16 +70,19 @@ def quality_flags(
     converged: bool,
     machine: Machine | None = None,
     best: Bound | None = None,
+    outliers: Sequence[BlockEstimate] = (),
 ) -> tuple[QualityFlag, ...]:
     """All quality flags of a series, the gravest kind first, at most one of each kind.
 
-    ``blocks`` are the estimates of its visits that have counted samples; ``machine`` and ``best``
+    ``blocks`` are the estimates of its visits that have counted samples, but for those that are
+    ``outliers`` of the survey; ``machine`` and ``best``
     say what its links could do; without them no flag is about links.
     """
     found: dict[str, QualityFlag] = {}
     for flag in (
         *_of_sampling(series, blocks, converged),
         *_of_blocks(blocks),
+        *_of_outliers(blocks, outliers),
         *_of_bound(series.workload, blocks, best),
         *_of_conditions(series, machine),
     ):
@@ -121,6 +130,19 @@ def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
                 "outliers",
                 f"{_count(block.outliers.severe)}, up to {block.largest_deviation:.0%} off",
             )
+
+
+def _of_outliers(
+    blocks: Sequence[BlockEstimate], outliers: Sequence[BlockEstimate]
+) -> Iterator[QualityFlag]:
+    if outliers:
+        middle = median([block.median for block in blocks])
+        furthest = max(outliers, key=lambda block: abs(math.log(block.median / middle)))
+        yield QualityFlag(
+            OUTLIER_PROCESS,
+            f"{len(outliers)} of {len(blocks) + len(outliers)} processes left out, up to "
+            f"{furthest.median / middle - 1:+.0%} in time",
+        )
 
 
 def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
 from waywiser.profile.profile import NO_SAMPLES
-from waywiser.profile.rows import VisitRow, require_counts, visit_from
+from waywiser.profile.rows import VisitRow, gpu_states_from, require_counts, visit_from
 from waywiser.profile.validation import MOST, MOST_SECONDS
-from waywiser.records import Visit
+from waywiser.records import GpuState, Visit
 from waywiser.words import Workload
 
 if TYPE_CHECKING:
@@ -41,6 +43,14 @@ class Visited(NamedTuple):
         if self.profile is None:
             return visit_from(self.row, workload, NO_SAMPLES)
         return self.profile.bare_visit_of(self.row, workload)
+
+    @property
+    def gpu_states(self) -> tuple[GpuState, ...]:
+        """Readings of GPUs while it ran. Raises `ProfileError` for what does not decode."""
+        try:
+            return gpu_states_from(self.row.gpu_states)
+        except msgspec.MsgspecError as error:
+            raise self.damaged(error) from error
 
     def damaged(self, why: object) -> ProfileError:
         """The error for a visit that is impossible."""

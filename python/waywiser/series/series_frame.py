@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.profile import Profile
 from waywiser.profile.rows import SeriesRow, series_row, visit_row
-from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Series
+from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Series
 from waywiser.series.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
 from waywiser.series.sample_columns import SampleColumns, Visited
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
@@ -122,6 +122,11 @@ class SeriesFrame:
     @property
     def workloads(self) -> list[Workload]:
         return [each.workload for each in self.series]
+
+    @property
+    def gpu_states(self) -> tuple[GpuState, ...]:
+        """Readings of GPUs while bytes moved, of all visits."""
+        return tuple(state for visit in self.visits for state in visit.gpu_states)
 
     # Arrays with one entry per visit.
 

@@ -4,7 +4,7 @@ The samples of one process share its memory, its pages and its moment. So a proc
 replicate, however many samples it took. Surveys differ too, and only several surveys show by how
 much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
 
-- Comparisons do not use a process that differs very much from the others of its survey
+- No view uses a process that differs very much from the others of its survey
   (`without_outliers`): other users of a shared machine halve the bandwidth of single processes at
   times, and that says nothing about the machine. Of fewer than five processes none is an outlier.
 - Variance between processes: squares around the mean of each survey, pooled over both sides, over
@@ -108,7 +108,15 @@ class Noise(NamedTuple):
 
 
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
-    """The processes of one survey that are no outliers, in their order.
+    """The processes of one survey that are no outliers, in their order."""
+    if len(replicates) < LEAST_WITH_OUTLIERS:
+        return tuple(replicates)
+    found = zip(replicates, are_outliers(replicates), strict=True)
+    return tuple([value for value, is_outlier in found if not is_outlier])
+
+
+def are_outliers(replicates: Sequence[float]) -> tuple[bool, ...]:
+    """Whether each process of one survey is an outlier; the values are logarithms of medians.
 
     An outlier is more than `OUTLIER` deviations and more than `LEAST_OUTLIER` from the median. At
     most `MOST_OUTLIERS` of the processes are, those with the largest distance, and none of fewer
@@ -116,15 +124,15 @@ def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     """
     count = len(replicates)
     if count < LEAST_WITH_OUTLIERS:
-        return tuple(replicates)
+        return (False,) * count
     center = median(replicates)
     distances = [abs(value - center) for value in replicates]
     ordered = sorted(distances)
     limit = max(OUTLIER * NORMAL_SCALE * median(ordered), LEAST_OUTLIER)
     if ordered[-1] <= limit:
-        return tuple(replicates)
+        return (False,) * count
     limit = max(limit, ordered[-1 - int(MOST_OUTLIERS * count)])
-    return tuple([v for v, d in zip(replicates, distances, strict=True) if d <= limit])
+    return tuple([distance > limit for distance in distances])
 
 
 def process_variance(sides: Iterable[Surveys], within: float) -> Variance:

@@ -65,8 +65,10 @@ def format_relative(relative: float | None) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """``1 curve``, ``2 curves``, ``3 series``."""
-    return f"{number} {what}" if number == 1 or what == "series" else f"{number} {what}s"
+    """``1 curve``, ``2 curves``, ``3 series``, ``2 processes``."""
+    if number == 1 or what == "series":
+        return f"{number} {what}"
+    return f"{number} {what}{'es' if what.endswith('ss') else 's'}"
 
 
 def format_seconds(seconds: float) -> str:

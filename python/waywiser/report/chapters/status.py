@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.report.assessment import assess, first_advice
+from waywiser.report.assessment import advice, assess, first_advice
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Remarks, Section, Words
 
@@ -25,7 +25,8 @@ def findings(entries: Sequence[Entry]) -> Section:
     """The findings that change what a person would do, at most `MOST_ADVICE`."""
     found = first_advice(entries)
     if found:
-        return Section("findings", "Findings", (Remarks(found, ranked=True),))
+        remarks = Remarks(found, ranked=True, of=sum(len(advice(entry)) for entry in entries))
+        return Section("findings", "Findings", (remarks,))
     text = "No finding asks for a change."
     if not any(answer.answered for entry in entries for answer in entry.answers):
         text = "No question could be answered: too little was measured."
