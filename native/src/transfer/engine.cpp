@@ -378,9 +378,11 @@ void Engine::spawn(std::size_t wanted) {
                 prctl(PR_SET_TIMERSLACK, 1UL);
                 gpu::relax_capture();
                 Worker self;
-                if (machine_.numa.size() > 1) {
+                // The thread that starts it may be bound to a single CPU.
+                if (!machine_.numa.empty()) {
                     const NumaNode& node = machine_.numa[index % machine_.numa.size()];
-                    if (host::run_on(node.cpus)) self.node = node.index;
+                    const bool bound = host::run_on(node.cpus);
+                    if (bound && machine_.numa.size() > 1) self.node = node.index;
                 }
                 work(self, nullptr, Until::done);
             });

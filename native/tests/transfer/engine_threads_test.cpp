@@ -18,6 +18,7 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "host/affinity.hpp"
 #include "transfer/chunked_copy.hpp"
 #include "transfer/copy.hpp"
 #include "units.hpp"
@@ -76,6 +77,28 @@ TEST_F(EngineThreads, OfAnotherNodeCopyWhereThereAreNoOthers) {
         own.start(job);
         EXPECT_TRUE(job->wait(kLong)) << threads;
     }
+}
+
+// Counts the CPUs that the thread which fills a chunk may use.
+class CountCpus final : public Job {
+public:
+    CountCpus() : Job(1, 1, 1) { routes_.emplace_back(); }
+    void fill(Chunk&) override { cpus = host::allowed_cpus(); }
+
+    std::vector<int> cpus;
+};
+
+// A survey binds the thread that times a transfer, and a program may do so with any thread.
+TEST_F(EngineThreads, UseAllCpusOfTheMachineAlthoughTheirStarterIsBoundToOne) {
+    Engine own(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    const std::vector<int> all = host::allowed_cpus();
+    const auto job = std::make_shared<CountCpus>();
+    {
+        const host::RunOn one({all.front()});
+        own.start(job);
+    }
+    ASSERT_TRUE(job->wait(kLong));
+    EXPECT_EQ(job->cpus, all);
 }
 
 TEST_F(EngineThreads, CompleteWhatACallerHasSubmittedWhenTheyAreStopped) {
