@@ -55,7 +55,9 @@ EXAMPLES = {
     ),
     "export": (
         Example("waywiser export node.wwp --summary -o summary.csv", "write a row for each size"),
-        Example("waywiser export node.wwp -o samples.csv", "write a row for each sample"),
+        Example(
+            "waywiser export node.wwp --for ucx -o ucx.conf", "write measured settings for UCX"
+        ),
     ),
     "report": (
         Example("waywiser report node.wwp -o report.html", "make a page of one machine"),

@@ -16,7 +16,8 @@ With ``--summary``: one row per series with the columns of
 `waywiser.series.series_rows.SERIES_TYPES`, in JSON ``{"schema", "profile", "created", "hostname",
 "series": [...]}``.
 
-Google Benchmark's JSON: see `waywiser.cli.export_benchmark`.
+Google Benchmark's JSON: see `waywiser.cli.export_benchmark`. Settings of other programs: see
+`waywiser.settings_export`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from waywiser.series.overview import overview
 from waywiser.series.sample_rows import COLUMNS, TYPES, gb_per_s, records, rows_of
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.series.series_rows import SERIES_TYPES, ends, series_rows
-from waywiser.words import WaywiserError, Workload
+from waywiser.words import WaywiserError, Workload, parse_bytes
 
 SCHEMA = 2
 """The schema of the JSON form. A new field does not change it."""
@@ -62,16 +63,35 @@ class ExportError(WaywiserError):
     """A profile that cannot be exported as asked."""
 
 
-def run_export(file: str, format: str = "", output: str = "", summary: bool = False) -> int:
-    """Writes the profile's samples, or with ``summary`` its series, to the file ``output``.
+def run_export(
+    file: str,
+    format: str = "",
+    output: str = "",
+    summary: bool = False,
+    consumer: str = "",
+    piece: str = "",
+) -> int:
+    """Writes the profile's samples, or with ``summary`` its series, to the file ``output``; with
+    ``consumer``, the settings of another program (`waywiser.settings_export`), for pieces of
+    ``piece`` bytes.
 
     Without ``format``, the name of the file says it. ``-`` is standard output; nothing is standard
     output too, which in a terminal takes no more than a screen of text. Returns 0. Raises
     `ExportError` for an unknown format and for too much text, `NoPyarrow`, `ExistingFile`,
-    `NotWritable`, and the `ProfileError` of a bad profile.
+    `NotWritable`, `SettingsError` if nothing of what the other program reads was measured, and the
+    `ProfileError` of a bad profile.
     """
     if PurePath(output).suffix == SUFFIX:
         raise ExportError(f"{output}: an export is no profile", remedy="name it .csv or .json")
+    if consumer:
+        if format or summary:
+            raise ExportError(
+                f"--for {consumer} has one form", remedy="leave out --format and --summary"
+            )
+        _export_settings(file, output, consumer, parse_bytes(piece) if piece else 0)
+        return 0
+    if piece:
+        raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
     format = format or _format_of(output)
     if format not in FORMATS:
         raise ExportError(f"{format!r} is no format", remedy=f"write one of {', '.join(FORMATS)}")
@@ -87,6 +107,15 @@ def run_export(file: str, format: str = "", output: str = "", summary: bool = Fa
         with _text_stream(output) as stream:
             writers[format](profile, stream)
     return 0
+
+
+def _export_settings(file: str, output: str, consumer: str, piece: int) -> None:
+    from waywiser.settings_export.consumers import settings_text
+
+    with Profile.open(file) as profile:
+        text = settings_text(profile, consumer, piece)
+    with _text_stream(output) as stream:
+        stream.write(text)
 
 
 def _format_of(output: str) -> str:

@@ -105,11 +105,28 @@ def export(
             "than a screen of text only with -.",
         ),
     ] = "",
+    consumer: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="PROGRAM",
+            help="Write settings of another program from what was measured: ucx, vllm, sglang, "
+            "flexkv or kv-offload (JSON).",
+        ),
+    ] = "",
+    piece: Annotated[
+        str,
+        typer.Option(
+            "--piece",
+            metavar="SIZE",
+            help="With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.",
+        ),
+    ] = "",
 ) -> int:
-    """Write a profile's samples, or a summary of its series, for other programs."""
+    """Write a profile's samples, a summary, or settings of other programs."""
     from waywiser.cli.export import run_export
 
-    return run_export(file, format, output, summary)
+    return run_export(file, format, output, summary, consumer, piece)
 
 
 @app.command(cls=Verb, short_help="Make a page of profiles: status, findings, figures.")
