@@ -266,9 +266,11 @@ def test_what_another_tool_did_not_store_is_not_checked() -> None:
         "memory settings",
         "limits of cgroups",
         "links, clocks and modes of GPUs",
+        "confidential computing, IOMMU mode, ACS and GPUDirect Storage",
         "error counters of GPUs",
     )
-    read = Situation(A100, stored={"kernel": "6.1"}, health=HealthReport(gpus=4))
+    environment = {"kernel": "6.1", "gpu_confidential": "unknown"}
+    read = Situation(A100, stored=environment, health=HealthReport(gpus=4))
     assert unchecked(read) == unchecked(situation)[:2]
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from waywiser.doctor import gpu, memory, processor, virtual
+from waywiser.doctor import direct_storage, gpu, isolation, memory, processor, virtual
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
+from waywiser.plan.headline import headline
 from waywiser.profile import Profile
 from waywiser.records import GpuState
 from waywiser.series.health import health_report, readings
+from waywiser.series.line import Line
+from waywiser.series.overview import overview
 from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.severity import ORDER
+from waywiser.words.number_format import RATE_BYTES, format_rate
 
 Check = Callable[[Situation], Iterator[DoctorFinding]]
 
@@ -29,6 +33,11 @@ CHECKS: tuple[Check, ...] = (
     gpu.modes,
     virtual.virtualisation,
     virtual.topology_notes,
+    isolation.confidential_gpu,
+    isolation.confidential_guest,
+    isolation.iommu,
+    isolation.acs,
+    direct_storage.direct_storage,
     processor.governor,
     processor.boost,
     processor.threads,
@@ -76,6 +85,8 @@ def unchecked(situation: Situation) -> tuple[str, ...]:
         missing += ["CPU frequency and load", "memory settings", "limits of cgroups"]
     if gpus and not all(gpu.links_known for gpu in gpus):
         missing.append("links, clocks and modes of GPUs")
+    if gpus and "gpu_confidential" not in situation.stored:
+        missing.append("confidential computing, IOMMU mode, ACS and GPUDirect Storage")
     if gpus and situation.health is None:
         missing.append("error counters of GPUs")
     return tuple(missing)
@@ -86,11 +97,14 @@ def live_situation() -> Situation:
     from waywiser import native
     from waywiser.hardware.assemble import machine_from
     from waywiser.hardware.capture import capture_live
+    from waywiser.hardware.environment import gpu_environment
     from waywiser.hardware.system_files import SystemFiles
 
     machine = machine_from(capture_live())
     library = native.load()
-    return Situation(machine, SystemFiles(), library.backend, library.runtime_version)
+    return Situation(
+        machine, SystemFiles(), library.backend, library.runtime_version, stored=gpu_environment()
+    )
 
 
 def stored_situation(profile: Profile) -> Situation:
@@ -110,4 +124,33 @@ def stored_situation(profile: Profile) -> Situation:
         link_states=tuple(link_states),
         health=health_report(runs),
         counters=counted[-1].gpus if counted else (),
+        measured=_measured(profile) if isolation.may_cost(profile.environment) else {},
     )
+
+
+def _measured(profile: Profile) -> dict[str, str]:
+    """The slowest bandwidth of each group of headline paths, at the largest size of each."""
+    frame = SeriesFrame.read(profile)
+    found = overview(profile, frame=frame)
+    groups = headline(profile.machine, (each.workload for each in frame.series))
+    largest: dict[str, Line] = {}
+    for line in found.series:
+        known_bytes = largest[line.curve].bytes if line.curve in largest else RATE_BYTES
+        if line.curve in groups and line.bytes >= known_bytes and _rate(line):
+            largest[line.curve] = line
+    slowest: dict[str, Line] = {}
+    for curve, line in largest.items():
+        known = slowest.setdefault(groups[curve], line)
+        if _rate(line) < _rate(known):
+            slowest[groups[curve]] = line
+    return {group: f"{group} {_rate_text(line)}" for group, line in slowest.items()}
+
+
+def _rate(line: Line) -> float:
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+
+
+def _rate_text(line: Line) -> str:
+    share = line.estimate.relative if line.estimate else None
+    of = f", {line.of_bound * 100:.0f} % of the theoretical peak" if line.of_bound else ""
+    return f"{format_rate(_rate(line), share)} GB/s{of}"

@@ -28,7 +28,7 @@ class Situation:
     runtime_version: str = ""
     """The version of the CUDA runtime in the native library, ``13.0``."""
     stored: Mapping[str, Any] = field(default_factory=dict)
-    """The environment that a profile stored."""
+    """The environment that a profile stored; of the live machine, what NVML says of it."""
     gpu_states: tuple[GpuState, ...] = ()
     """Readings of GPUs while bytes moved."""
     link_states: tuple[GpuState, ...] = ()
@@ -38,6 +38,9 @@ class Situation:
     """What the error counters of GPUs and links did during the survey; None if nobody read them."""
     counters: tuple[GpuHealth, ...] = ()
     """The last reading of these counters."""
+    measured: Mapping[str, str] = field(default_factory=dict)
+    """The slowest bandwidth of each group of headline paths: ``H2D 55.4 GB/s, 88 % of the
+    theoretical peak``; empty if there is no profile."""
 
     @property
     def is_live(self) -> bool:
@@ -50,7 +53,9 @@ class Situation:
 
     @cached_property
     def _environment(self) -> Mapping[str, Any]:
-        return self.stored if self.files is None else host_environment(self.files)
+        if self.files is None:
+            return self.stored
+        return {**self.stored, **host_environment(self.files)}
 
     def number(self, name: str) -> float | None:
         """A number of `waywiser.hardware.environment`; None if it is unknown, or no number."""

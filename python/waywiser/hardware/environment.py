@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from waywiser import __version__
+from waywiser.hardware.direct_storage import direct_storage
 from waywiser.hardware.hypervisor import hypervisor
+from waywiser.hardware.isolation import isolation
 from waywiser.hardware.limits import cpu_quota, memlock, memory_limit
-from waywiser.hardware.nvml import nvml
+from waywiser.hardware.nvml import Nvml, nvml
 from waywiser.hardware.system_files import SystemFiles
 
 BUSY_FRACTION = 0.1
@@ -64,7 +66,7 @@ def environment(
     files = files or SystemFiles()
     found: dict[str, Any] = {
         **_software(files),
-        **_gpu_driver(library),
+        **gpu_environment(library),
         **host_environment(files),
         "virtualisation": hypervisor(files),
         "container": _container(files, variables),
@@ -79,8 +81,17 @@ def environment(
 
 
 def host_environment(files: SystemFiles) -> dict[str, Any]:
-    """The part of it that says in which state CPUs and memory are, and what limits there are."""
-    return _known({**_cpu(files), **_memory(files), **_limits(files)})
+    """The part of it that files say: the state of CPUs and memory, limits, what keeps devices from
+    memory, and GPUDirect Storage."""
+    return _known(
+        {
+            **_cpu(files),
+            **_memory(files),
+            **_limits(files),
+            **isolation(files),
+            **direct_storage(files),
+        }
+    )
 
 
 def _known(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +110,8 @@ def _software(files: SystemFiles) -> dict[str, Any]:
     }
 
 
-def _gpu_driver(library: Any | None) -> dict[str, Any]:
+def gpu_environment(library: Any | None = None) -> dict[str, Any]:
+    """The part of it that NVML says."""
     with nvml(library) as door:
         if isinstance(door, str):
             return {"driver_reason": door}
@@ -107,7 +119,15 @@ def _gpu_driver(library: Any | None) -> dict[str, Any]:
         return {
             "driver": door.text("SystemGetDriverVersion"),
             "cuda_driver": f"{number // 1000}.{number % 1000 // 10}" if number else "",
+            "gpu_confidential": _confidential(door),
         }
+
+
+def _confidential(door: Nvml) -> str:
+    """Whether GPUs encrypt what they exchange with the host: ``on``, ``off`` or ``unknown``."""
+    state = door.ask("SystemGetConfComputeState")
+    feature = getattr(state, "ccFeature", None)
+    return "unknown" if feature is None else "on" if feature else "off"
 
 
 def _cpu(files: SystemFiles) -> dict[str, Any]:

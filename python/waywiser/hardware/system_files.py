@@ -29,6 +29,22 @@ class SystemFiles:
         except ValueError:
             return None
 
+    def data(self, path: str, most: int) -> bytes:
+        """The first ``most`` bytes, or as many as may be read; empty if none."""
+        try:
+            with (self.root / path.lstrip("/")).open("rb") as file:
+                return file.read(most)
+        except OSError:
+            return b""
+
+    def real(self, path: str) -> str:
+        """The path without symbolic links, written from ``/``; empty if it is missing."""
+        try:
+            found = (self.root / path.lstrip("/")).resolve(strict=True)
+            return "/" + str(found.relative_to(self.root.resolve()))
+        except (OSError, ValueError, RuntimeError):
+            return ""
+
     def chosen(self, path: str) -> str | None:
         """The word in brackets of a file of choices: ``always [madvise] never``."""
         match = re.search(r"\[(.*?)\]", self.text(path) or "")

@@ -1,0 +1,54 @@
+"""The check of GPUDirect Storage: whether cuFile would read straight into GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.doctor.finding import DoctorFinding
+from waywiser.doctor.situation import Situation
+
+
+def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
+    """Whether cuFile, if it is installed, would use GPUDirect Storage or go through the host."""
+    library = situation.text("cufile")
+    if not library or not situation.machine.gpus:
+        return
+    module = situation.text("nvidia_fs")
+    peer = situation.text("cufile_use_pci_p2pdma") == "on"
+    compatible = situation.text("cufile_allow_compat_mode") != "off"
+    mounted = situation.items("direct_storage_filesystems", str)
+    reasons = []
+    if not module and not peer:
+        reasons.append("nvidia-fs is not loaded, and use_pci_p2pdma is off")
+    elif not module and situation.text("nvme_multipath") == "Y":
+        reasons.append("use_pci_p2pdma is on, but nvme_core has multipath=Y, which excludes it")
+    if not mounted:
+        reasons.append("no mounted file system supports it")
+    seen = (
+        f"{library}; nvidia-fs: {module or 'not loaded'}; /etc/cufile.json: use_pci_p2pdma "
+        f"{'on' if peer else 'off'}, allow_compat_mode {'on' if compatible else 'off'}"
+    )
+    if not reasons:
+        way = f"nvidia-fs {module}" if module else "PCI P2PDMA"
+        yield DoctorFinding(
+            "gpudirect-storage",
+            "info",
+            f"cuFile can use GPUDirect Storage by {way} for {', '.join(mounted)}",
+            seen,
+            "check one file with gdscheck -p and gdsio",
+        )
+        return
+    otherwise = (
+        "files are read into host memory and copied (compatibility mode)"
+        if compatible
+        else "calls of cuFile fail, since allow_compat_mode is off"
+    )
+    yield DoctorFinding(
+        "gpudirect-storage",
+        "info",
+        f"cuFile is installed, but would not use GPUDirect Storage: {' and '.join(reasons)}; "
+        f"{otherwise}",
+        seen,
+        "load nvidia-fs, or set use_pci_p2pdma in /etc/cufile.json (NVMe, Linux 6.2 or later); "
+        "use ext4 or xfs on NVMe; check with gdscheck -p",
+    )

@@ -1,0 +1,111 @@
+"""Checks of what keeps devices from memory, and costs bandwidth: confidential computing, IOMMU,
+ACS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from waywiser.doctor.finding import DoctorFinding
+from waywiser.doctor.situation import Situation
+from waywiser.words.number_format import count
+
+PASSTHROUGH = "identity"
+"""The type of an IOMMU group whose addresses are not translated."""
+
+
+def may_cost(environment: Mapping[str, Any]) -> bool:
+    """Whether a check of this module may find something that costs bandwidth."""
+    keys = ("confidential_guest", "iommu_types", "acs_redirects")
+    return environment.get("gpu_confidential") == "on" or any(map(environment.get, keys))
+
+
+def confidential_gpu(situation: Situation) -> Iterator[DoctorFinding]:
+    """Confidential computing of GPUs, which encrypts what they exchange with the host."""
+    if situation.text("gpu_confidential") != "on":
+        return
+    yield DoctorFinding(
+        "confidential-gpu",
+        "warning",
+        "confidential computing of the GPUs is on: copies between host and GPU are encrypted and "
+        "go through bounce buffers, so H2D and D2H stay below the link"
+        + _measured(situation, "H2D", "D2H"),
+        "NVML's SystemGetConfComputeState: ccFeature is on",
+        "if nobody needs it, turn it off with NVIDIA's gpu-admin-tools (--set-cc-mode=off), and "
+        "survey again",
+    )
+
+
+def confidential_guest(situation: Situation) -> Iterator[DoctorFinding]:
+    """A confidential virtual machine, whose memory devices cannot reach."""
+    kind = situation.text("confidential_guest")
+    if kind:
+        yield DoctorFinding(
+            "confidential-guest",
+            "warning" if situation.machine.gpus else "info",
+            f"a confidential virtual machine ({kind}): devices do not reach its private memory, so "
+            "that their transfers go through bounce buffers" + _measured(situation, "H2D", "D2H"),
+            "the guest's device in /sys/class/misc, or the flags in /proc/cpuinfo",
+            "measure a virtual machine without it to see what it costs",
+        )
+
+
+def iommu(situation: Situation) -> Iterator[DoctorFinding]:
+    """Whether the IOMMU translates the addresses that GPUs use."""
+    if not situation.machine.gpus:
+        return
+    types = situation.items("iommu_types", str)
+    translated = [kind for kind in types if kind != PASSTHROUGH]
+    units = situation.items("iommu", str)
+    if translated:
+        yield DoctorFinding(
+            "iommu",
+            "info" if situation.machine.virtual else "warning",
+            f"the IOMMU translates the addresses of GPUs ({', '.join(translated)}): host copies "
+            "wait for translations, and P2P over PCIe goes through the host or fails"
+            + _measured(situation, "H2D", "P2P"),
+            f"/sys/bus/pci/devices/*/iommu_group/type: {', '.join(types)}",
+            "kernel parameter iommu=pt (passthrough), or iommu=off if no virtual machine needs it, "
+            "and reboot",
+        )
+    elif units and not types and situation.is_live:
+        yield DoctorFinding(
+            "iommu-unknown",
+            "info",
+            f"the system has {count(len(units), 'IOMMU')}, and does not say whether they translate "
+            "the addresses of GPUs",
+            "no /sys/bus/pci/devices/*/iommu_group/type",
+            "look for iommu=pt in /proc/cmdline",
+        )
+
+
+def acs(situation: Situation) -> Iterator[DoctorFinding]:
+    """Bridges of a PCIe switch that send P2P transfers to the root complex."""
+    redirects = situation.items("acs_redirects", str)
+    unreadable = situation.items("acs_unreadable", str)
+    if redirects:
+        yield DoctorFinding(
+            "acs",
+            "warning",
+            f"ACS of {count(len(redirects), 'bridge')} between GPUs of one PCIe switch redirects "
+            "P2P to the root complex: it takes the links to the host and back"
+            + _measured(situation, "P2P"),
+            f"ACS control (request or completion redirect) of {', '.join(redirects)}",
+            "turn it off in the firmware, or as root: setpci -s ADDRESS ECAP_ACS+6.w=0000 "
+            "(not for machines that pass devices to virtual machines)",
+        )
+    elif unreadable:
+        yield DoctorFinding(
+            "acs-unknown",
+            "info",
+            f"GPUs share a PCIe switch, and whether ACS of its {count(len(unreadable), 'bridge')} "
+            "redirects P2P is not known",
+            "only root reads the configuration space of bridges",
+            "run waywiser doctor once as root, or lspci -vvv as root and look for ACSCtl",
+        )
+
+
+def _measured(situation: Situation, *groups: str) -> str:
+    """What the profile measured of these paths; empty without it."""
+    known = [situation.measured[group] for group in groups if group in situation.measured]
+    return f"; measured: {'; '.join(known)}" if known else ""
