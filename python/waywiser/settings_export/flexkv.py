@@ -33,8 +33,8 @@ def flexkv_variables(subject: Subject, piece: int = 0) -> str:
                 *head_lines(subject, "Settings for FlexKV"),
                 "Use: source FILE before the engine starts. A key of the file in "
                 "FLEXKV_CONFIG_PATH (use_ce_transfer_h2d) comes before a variable.",
-                "A piece is a block of one layer: tokens per block x KV heads x head size x bytes "
-                "of an element.",
+                "A piece is a block of one layer: tokens per block x KV heads of the GPU x head "
+                "size x bytes of an element.",
                 "Assumed: Waywiser's kernel is as fast as FlexKV's.",
             ]
         )

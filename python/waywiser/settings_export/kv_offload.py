@@ -1,4 +1,5 @@
-"""Methods for lists of pieces as JSON that any program can read: see ``docs/kv-offload.md``.
+"""Methods for lists of pieces as JSON that any program can read: see
+``docs/how-to/choose-kv-thresholds.md``.
 
 ``docs/kv-offload.schema.json`` is its JSON schema, made from the values here.
 """

@@ -39,7 +39,8 @@ def sglang_config(subject: Subject, piece: int = 0) -> str:
     lines = [
         *head_lines(subject, "Settings for SGLang's hierarchical cache"),
         "Use: python -m sglang.launch_server --config FILE --enable-hierarchical-cache ...",
-        "A piece is a page of one layer: page size x KV heads x head size x bytes of an element.",
+        "A piece is a page of one layer: page size x KV heads of the GPU x head size x bytes of an "
+        "element.",
     ]
     for name, choice in choices.items():
         lines.append(f"{name}: {_chosen(choice)}{choice.reason}.")
