@@ -22,7 +22,7 @@ EXAMPLES = {
     "ucx.conf": ("ucx", 0),
     "vllm-constants.txt": ("vllm", 0),
     "sglang.yaml": ("sglang", 32 * 2**10),
-    "flexkv.sh": ("flexkv", 32 * 2**10),
+    "flexkv.env": ("flexkv", 32 * 2**10),
 }
 """The consumer and the bytes of a piece, by file."""
 

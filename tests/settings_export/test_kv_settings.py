@@ -65,7 +65,7 @@ def test_vllm_moves_longer_pieces_by_kernel_on_a_kept_h200() -> None:
     text = vllm_constants(subject(FOUR))
     assert settings(text) == ["THRESHOLD_BYTES = 1048576"]
     assert "With vLLM's own (28 KiB, 16) it takes at most 48 % longer" in comments(text)
-    assert "Left out: NUM_SMS: the number of multiprocessors was not varied." in text
+    assert "Not set: NUM_SMS: the number of multiprocessors was not varied." in text
     assert "585 x 28 KiB: kernel 49.7 GB/s, copy engine 33.7 GB/s" in comments(text)
 
 
@@ -126,7 +126,7 @@ def test_sglang_gets_a_choice_of_its_option(piece: int, chosen: str) -> None:
 def test_sglang_gets_nothing_without_the_size_of_a_piece() -> None:
     text = sglang_config(subject(FOUR))
     assert settings(text) == []
-    assert "Left out: hicache-io-backend: it depends on the bytes of a piece" in text
+    assert "Not set: hicache-io-backend: it depends on the bytes of a piece" in text
     far = sglang_config(subject(FOUR), 2**23)
     assert "pieces of about 8 MiB were not measured; the nearest are of 1 MiB" in far
 
@@ -174,7 +174,7 @@ def test_flexkv_gets_the_multiprocessors_that_were_set() -> None:
     found = flexkv_namespace(text)
     assert found["cta"] == 2 and found["h2d"] is False
     assert "export FLEXKV_TRANSFER_NUM_CTA_H2D=2" in settings(text)
-    assert "Left out: FLEXKV_USE_CE_TRANSFER_D2H: no list was moved by both" in text
+    assert "Not set: FLEXKV_USE_CE_TRANSFER_D2H: no list was moved by both" in text
 
 
 def test_the_directions_of_sglang_weigh_by_what_is_lost() -> None:

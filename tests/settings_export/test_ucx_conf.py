@@ -79,7 +79,7 @@ def test_each_value_names_its_series_and_samples() -> None:
         "device[from=ipc]@gpu:0 -> device@gpu:1 by copy-engine of 67108864",
         " GB/s, n = ",
         "Assumed: host memory is pinned",
-        "Left out: UCX_DISTANCE_BW: the system shows one NUMA node",
+        "Not set: UCX_DISTANCE_BW: the system shows one NUMA node",
     ):
         assert part in comments(text)
 
@@ -87,7 +87,7 @@ def test_each_value_names_its_series_and_samples() -> None:
 def test_one_gpu_has_no_settings_of_peers() -> None:
     text = ucx_conf(subject(H100))
     assert set(ucx_grammar.lines(text)) == {"UCX_CUDA_COPY_BW"}
-    assert "Left out: UCX_CUDA_IPC_BW: no copy between two GPUs was measured." in text
+    assert "Not set: UCX_CUDA_IPC_BW: no copy between two GPUs was measured." in text
 
 
 def test_a_key_that_was_not_measured_has_the_value_of_ucx() -> None:
@@ -114,7 +114,7 @@ def test_another_node_gives_the_distance() -> None:
     assert remote in comments(text)
     near = ucx_conf(made({H2D: 55.4e9}, two_nodes()))
     assert "UCX_DISTANCE_BW" not in ucx_grammar.lines(near)
-    assert "Left out: UCX_DISTANCE_BW: no copy between a GPU and pinned memory" in near
+    assert "Not set: UCX_DISTANCE_BW: no copy between a GPU and pinned memory" in near
 
 
 def test_reads_of_another_process_come_before_copies_of_one() -> None:
@@ -123,7 +123,7 @@ def test_reads_of_another_process_come_before_copies_of_one() -> None:
     assert "UCX_CUDA_IPC_BW=279GBs" in ucx_conf(made({own: 300e9}))
     both = ucx_conf(made({own: 300e9, read: 250e9}))
     assert "UCX_CUDA_IPC_BW=233GBs" in both
-    assert "Left out: UCX_CUDA_IPC_LAT: no copy of 4096 bytes or less" in both
+    assert "Not set: UCX_CUDA_IPC_LAT: no copy of 4096 bytes or less" in both
 
 
 def test_a_profile_without_gpus_has_no_settings() -> None:

@@ -86,7 +86,7 @@ def run_export(
     if consumer:
         if format or summary:
             raise ExportError(
-                f"--for {consumer} has one form", remedy="leave out --format and --summary"
+                f"--for {consumer} has one form", remedy="remove --format and --summary"
             )
         _export_settings(file, output, consumer, parse_bytes(piece) if piece else 0)
         return 0

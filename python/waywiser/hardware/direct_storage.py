@@ -33,7 +33,7 @@ _DISTRIBUTED = ("lustre", "wekafs", "gpfs", "beegfs")
 
 
 def direct_storage(files: SystemFiles) -> dict[str, Any]:
-    """Nothing if cuFile is not installed."""
+    """Returns nothing if cuFile is not installed."""
     libraries = [path for pattern in _LIBRARIES for path in files.find(pattern)]
     if not libraries:
         return {}

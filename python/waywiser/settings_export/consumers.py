@@ -30,7 +30,7 @@ def settings_text(profile: Profile, consumer: str, piece: int = 0) -> str:
         )
     if piece and consumer not in WITH_PIECE:
         raise SettingsError(
-            f"--piece is not for {consumer}, which chooses by size itself", remedy="leave it out"
+            f"--piece is not for {consumer}, which chooses by size itself", remedy="remove it"
         )
     subject = Subject.of(profile)
     if consumer == "sglang":

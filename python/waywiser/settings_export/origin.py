@@ -43,7 +43,7 @@ def head_lines(subject: Subject, what: str) -> list[str]:
 
 
 def omitted_lines(omitted: Iterable[OmittedSetting]) -> list[str]:
-    return [f"Left out: {each.name}: {each.reason}." for each in omitted]
+    return [f"Not set: {each.name}: {each.reason}." for each in omitted]
 
 
 def commented(lines: Iterable[str]) -> str:

@@ -187,7 +187,7 @@ def _largest(curve: MeasuredCurve) -> MeasuredPoint | None:
 def _smallest(curve: MeasuredCurve) -> MeasuredPoint | None:
     """The smallest size, if it shows a latency and the GPU timed it."""
     first = curve.points[0]
-    timed = first.line.mode == "device" and 0 < first.bytes <= LARGEST_LATENCY
+    timed = first.line.mode not in ("", "host") and 0 < first.bytes <= LARGEST_LATENCY
     return first if timed else None
 
 
