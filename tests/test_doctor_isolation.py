@@ -81,6 +81,14 @@ def test_an_iommu_of_unknown_mode_is_reported_once(tmp_path: Path) -> None:
     assert "iommu-unknown" not in found({"iommu": ["dmar0"]})
 
 
+@pytest.mark.parametrize("line", ["quiet iommu=pt", "intel_iommu=off", "amd_iommu=off iommu=soft"])
+def test_the_kernels_command_line_says_that_nothing_is_translated(
+    line: str, tmp_path: Path
+) -> None:
+    files = system_of(tmp_path, {"sys/class/iommu/dmar0/x": "", "proc/cmdline": line})
+    assert "iommu-unknown" not in {each.id for each in diagnose(Situation(A100, files))}
+
+
 def test_bridges_that_redirect_are_named() -> None:
     finding = found({"acs_redirects": ["0000:02:00.0"], "acs_unreadable": ["0000:02:01.0"]})["acs"]
     assert finding.severity == "warning"

@@ -50,6 +50,16 @@ def test_the_environment_counts_also_what_one_side_has_not() -> None:
     assert notes(base, [replace(survey(2, "b"), environment={})]) == ()  # it says nothing of it
 
 
+def test_isolation_is_compared_between_surveys_that_recorded_it() -> None:
+    recorded = {"kernel": "6.1", "gpu_confidential": "off"}
+    older = survey(1, "a", kernel="6.1")
+    passed = survey(1, "a", **recorded, iommu_types=["identity"])
+    translated = survey(2, "b", **recorded, iommu_types=["DMA-FQ"])
+    assert notes([older], [translated]) == ()
+    (note,) = notes([passed], [translated])
+    assert note == "another environment: iommu types identity before, DMA-FQ now"
+
+
 def exchanged(node: Node, uuid: str) -> Node:
     gpus = (replace(node.machine.gpus[0], uuid=uuid), *node.machine.gpus[1:])
     return replace(node, machine=replace(node.machine, gpus=gpus))

@@ -23,6 +23,9 @@ ENVIRONMENT = (
 )  # fmt: skip
 """Settings of a machine that a survey records and that change numbers."""
 
+ISOLATION = ("gpu_confidential", "confidential_guest", "iommu_types", "acs_redirects")
+"""The same, which earlier versions did not record: compared if all surveys have the first."""
+
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
 
@@ -205,6 +208,8 @@ def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     if not old or not now:
         return
     names = dict.fromkeys(ENVIRONMENT)
+    if all(ISOLATION[0] in node.environment for node in (*old, *now)):
+        names.update(dict.fromkeys(ISOLATION))
     for node in (*old, *now):
         for group in NESTED:
             values = node.environment.get(group)

@@ -8,6 +8,8 @@ from typing import Any
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
+from waywiser.hardware.environment import boot_parameters
+from waywiser.hardware.system_files import SystemFiles
 from waywiser.words.number_format import count
 
 PASSTHROUGH = "identity"
@@ -68,15 +70,22 @@ def iommu(situation: Situation) -> Iterator[DoctorFinding]:
             "kernel parameter iommu=pt (passthrough), or iommu=off if no virtual machine needs it, "
             "and reboot",
         )
-    elif units and not types and situation.is_live:
+    elif units and not types and situation.files and not _is_passed_through(situation.files):
         yield DoctorFinding(
             "iommu-unknown",
             "info",
             f"the system has {count(len(units), 'IOMMU')}, and does not say whether they translate "
             "the addresses of GPUs",
-            "no /sys/bus/pci/devices/*/iommu_group/type",
-            "look for iommu=pt in /proc/cmdline",
+            "no /sys/bus/pci/devices/*/iommu_group/type, and no iommu=pt in /proc/cmdline",
+            'look for "Default domain type" in the kernel\'s log: Translated costs bandwidth',
         )
+
+
+def _is_passed_through(files: SystemFiles) -> bool:
+    """Whether the kernel's command line turns translation off."""
+    asked = boot_parameters(files)
+    units = (asked.get("intel_iommu"), asked.get("amd_iommu"))
+    return asked.get("iommu") in ("pt", "off") or "off" in units
 
 
 def acs(situation: Situation) -> Iterator[DoctorFinding]:
