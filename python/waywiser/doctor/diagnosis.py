@@ -124,13 +124,12 @@ def stored_situation(profile: Profile) -> Situation:
         link_states=tuple(link_states),
         health=health_report(runs),
         counters=counted[-1].gpus if counted else (),
-        measured=_measured(profile) if isolation.may_cost(profile.environment) else {},
+        measured=_measured(profile, frame) if isolation.may_cost(profile.environment) else {},
     )
 
 
-def _measured(profile: Profile) -> dict[str, str]:
+def _measured(profile: Profile, frame: SeriesFrame) -> dict[str, str]:
     """The slowest bandwidth of each group of headline paths, at the largest size of each."""
-    frame = SeriesFrame.read(profile)
     found = overview(profile, frame=frame)
     groups = headline(profile.machine, (each.workload for each in frame.series))
     largest: dict[str, Line] = {}
