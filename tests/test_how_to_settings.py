@@ -16,6 +16,7 @@ from settings_export import ucx_grammar
 from tree import ROOT
 from waywiser import __version__, cli
 from waywiser.settings_export.consumers import CONSUMERS
+from waywiser.words import Transfer
 
 HOW_TO = ROOT / "docs" / "how-to"
 PAGES = ("tune-ucx.md", "choose-kv-thresholds.md")
@@ -62,3 +63,12 @@ def test_every_setting_of_the_examples_is_explained() -> None:
     assert all(f"`{name}`" in explained for name in ucx)
     for name in ("THRESHOLD_BYTES", "hicache-io-backend", "FLEXKV_USE_CE_TRANSFER_H2D"):
         assert f"`{name}`" in explained
+
+
+def test_the_workloads_of_the_guides_are_transfers() -> None:
+    found = [
+        Transfer.parse(text)
+        for page in PAGES
+        for text in re.findall(r"--workload '([^']*)'", (HOW_TO / page).read_text())
+    ]
+    assert {str(transfer.layout) for transfer in found} == {"list[piece=49152]"}

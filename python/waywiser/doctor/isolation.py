@@ -83,9 +83,9 @@ def iommu(situation: Situation) -> Iterator[DoctorFinding]:
 
 def _is_passed_through(files: SystemFiles) -> bool:
     """Whether the kernel's command line turns translation off."""
-    asked = boot_parameters(files)
-    units = (asked.get("intel_iommu"), asked.get("amd_iommu"))
-    return asked.get("iommu") in ("pt", "off") or "off" in units
+    parameters = boot_parameters(files)
+    units = (parameters.get("intel_iommu"), parameters.get("amd_iommu"))
+    return parameters.get("iommu") in ("pt", "off") or "off" in units
 
 
 def acs(situation: Situation) -> Iterator[DoctorFinding]:
