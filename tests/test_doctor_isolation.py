@@ -73,6 +73,11 @@ def test_an_iommu_that_translates_is_found(types: list[str], on: Machine, severi
     assert "iommu=pt" in finding.remedy
 
 
+def test_an_arm_machine_may_need_translation() -> None:
+    arm = msgspec.structs.replace(A100, architecture="aarch64")
+    assert found({"iommu_types": ["DMA-FQ"]}, arm)["iommu"].severity == "info"
+
+
 def test_an_iommu_of_unknown_mode_is_reported_once(tmp_path: Path) -> None:
     files = system_of(tmp_path, {"sys/class/iommu/dmar0/x": "", "sys/class/iommu/dmar1/x": ""})
     findings = diagnose(Situation(A100, files))
@@ -90,9 +95,14 @@ def test_the_kernels_command_line_says_that_nothing_is_translated(
 
 
 def test_bridges_that_redirect_are_named() -> None:
-    finding = found({"acs_redirects": ["0000:02:00.0"], "acs_unreadable": ["0000:02:01.0"]})["acs"]
+    gpus = tuple(msgspec.structs.replace(gpu, nvlinks=()) for gpu in A100.gpus)
+    by_pcie = msgspec.structs.replace(A100, gpus=gpus)
+    environment = {"acs_redirects": ["0000:02:00.0"], "acs_unreadable": ["0000:02:01.0"]}
+    finding = found(environment, by_pcie)["acs"]
     assert finding.severity == "warning"
     assert "1 bridge " in finding.what and "0000:02:00.0" in finding.evidence
+    linked = found({"acs_redirects": ["0000:02:00.0"]}, H200)["acs"]
+    assert linked.severity == "info" and "NVLinks" in linked.what
     unknown = found({"acs_unreadable": ["0000:02:00.0", "0000:02:01.0"]})
     assert unknown["acs-unknown"].severity == "info" and "acs" not in unknown
 

@@ -9,6 +9,7 @@ from typing import Any
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.hardware.environment import boot_parameters
+from waywiser.hardware.machine import Machine
 from waywiser.hardware.system_files import SystemFiles
 from waywiser.words.number_format import count
 
@@ -62,7 +63,7 @@ def iommu(situation: Situation) -> Iterator[DoctorFinding]:
     if translated:
         yield DoctorFinding(
             "iommu",
-            "info" if situation.machine.virtual else "warning",
+            "warning" if _is_bare_x86(situation.machine) else "info",
             f"the IOMMU translates the addresses of GPUs ({', '.join(translated)}): host copies "
             "wait for translations, and P2P over PCIe goes through the host or fails"
             + _measured(situation, "H2D", "P2P"),
@@ -81,6 +82,12 @@ def iommu(situation: Situation) -> Iterator[DoctorFinding]:
         )
 
 
+def _is_bare_x86(machine: Machine) -> bool:
+    """Whether passthrough can be chosen: Arm machines with GPUs may need translation, and a virtual
+    machine does not choose for its host."""
+    return machine.architecture == "x86_64" and not machine.virtual
+
+
 def _is_passed_through(files: SystemFiles) -> bool:
     """Whether the kernel's command line turns translation off."""
     parameters = boot_parameters(files)
@@ -93,11 +100,13 @@ def acs(situation: Situation) -> Iterator[DoctorFinding]:
     redirects = situation.items("acs_redirects", str)
     unreadable = situation.items("acs_unreadable", str)
     if redirects:
+        linked = all(gpu.nvlinks for gpu in situation.machine.gpus)
+        beside = "; GPUs with NVLinks use those instead" if linked else ""
         yield DoctorFinding(
             "acs",
-            "warning",
+            "info" if linked else "warning",
             f"ACS of {count(len(redirects), 'bridge')} between GPUs of one PCIe switch redirects "
-            "P2P to the root complex: it takes the links to the host and back"
+            f"P2P to the root complex: it takes the links to the host and back{beside}"
             + _measured(situation, "P2P"),
             f"ACS control (request or completion redirect) of {', '.join(redirects)}",
             "turn it off in the firmware, or as root: setpci -s ADDRESS ECAP_ACS+6.w=0000 "

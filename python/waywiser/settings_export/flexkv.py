@@ -3,7 +3,7 @@
 Read in taco-project/FlexKV, flexkv/common/config.py, commit
 68df20ce2f36195924deee7477f3db8f974d3b0e: ``FLEXKV_USE_CE_TRANSFER_H2D`` and ``_D2H`` are read with
 ``bool(int(...))``, 0 by default; ``FLEXKV_H2D_CTA_NUM`` and ``_D2H_`` say how many blocks a kernel
-has, 4 by default. A later version calls these ``FLEXKV_TRANSFER_NUM_CTA_H2D`` and ``_D2H``.
+has, 4 by default. Another version calls these ``FLEXKV_TRANSFER_NUM_CTA_H2D`` and ``_D2H``.
 """
 
 from __future__ import annotations
