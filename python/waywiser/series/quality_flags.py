@@ -140,7 +140,7 @@ def _of_outliers(
         furthest = max(outliers, key=lambda block: abs(math.log(block.median / middle)))
         yield QualityFlag(
             OUTLIER_PROCESS,
-            f"{len(outliers)} of {len(blocks) + len(outliers)} processes left out, up to "
+            f"{len(outliers)} of {len(blocks) + len(outliers)} processes not used, up to "
             f"{furthest.median / middle - 1:+.0%} in time",
         )
 
