@@ -12,6 +12,7 @@ from tests import profiles
 from tests.analysis.machines import LARGE, altered, host_links, machine
 
 from waywiser.analysis.gpu_links import TITLE, gpu_link_table, gpu_links, link_verdict
+from waywiser.analysis.identical import answer as identical
 from waywiser.analysis.peer_groups import peer_groups
 from waywiser.analysis.subject import Subject
 from waywiser.cli.show import print_profile
@@ -100,3 +101,22 @@ def test_a_selection_has_no_such_table(tmp_path: Path) -> None:
 def test_it_fits_a_narrow_terminal(tmp_path: Path, width: int) -> None:
     made = text(written(tmp_path / "a.wwp", 8, {3: 0.25}, sizes=(8, *LARGE)), width)
     assert TITLE in made and max(map(len, made.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        ({}, "The links of all 4 GPUs to the host are equivalent within 3%"),
+        ({3: 0.25}, "The link of gpu:3 to the host is slower than those of the others"),
+        (
+            {2: 0.25, 3: 0.2},
+            "The links of gpu:2, gpu:3 to the host are slower than those of the others",
+        ),
+    ],
+)
+def test_the_answer_about_equivalence_begins_with_the_links(
+    tmp_path: Path, slow: Mapping[int, float], said: str
+) -> None:
+    with Profile.open(written(tmp_path / "a.wwp", 4, slow)) as profile:
+        answer = identical(Subject.of(profile))
+    assert answer.summary.startswith(f"{said}. Of 8 paths in 2 groups, ")

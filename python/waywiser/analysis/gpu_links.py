@@ -14,6 +14,7 @@ from waywiser.hardware.machine import Machine
 from waywiser.plan.headline import Group, headline
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import format_bytes
+from waywiser.words.number_format import count
 
 DIRECTIONS: tuple[Group, Group] = ("H2D", "D2H")
 
@@ -53,6 +54,27 @@ def link_verdict(link: Link) -> str:
     if cell.mark == MARKS["no change found"]:
         return f"not determined ({cell.text})"
     return cell.text or "equivalent"
+
+
+def links_text(links: Mapping[int, Link]) -> str:
+    """``The links of all 4 GPUs to the host are equivalent within 3%``, or which are slower, or how
+    many are not shown to be equivalent; empty without links."""
+    if not links:
+        return ""
+    marks = {gpu: _slower(link).mark for gpu, link in links.items()}
+    slow = [f"gpu:{gpu}" for gpu, mark in marks.items() if mark == MARKS["different"]]
+    if slow:
+        many = "link" if len(slow) == 1 else "links"
+        verb = "is" if len(slow) == 1 else "are"
+        return f"The {many} of {', '.join(slow)} to the host {verb} slower than those of the others"
+    number = count(len(links), "GPU")
+    unknown = sum(mark == MARKS["no change found"] for mark in marks.values())
+    if unknown:
+        return (
+            f"No link of {number} to the host was found to be slower; {unknown} of them "
+            f"{'is' if unknown == 1 else 'are'} not shown to be equivalent"
+        )
+    return f"The links of all {number} to the host are equivalent within {THRESHOLD:.0%}"
 
 
 def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table, ...]:

@@ -83,12 +83,13 @@ def _not_determined(answers: Sequence[Answer]) -> str:
 
 
 def _equivalence(entry: Entry) -> tuple[str, str]:
-    """``Link equivalence: of 12 paths …`` with its anchor; empty if it was not determined."""
+    """``Link equivalence: the links of all 4 GPUs …``, the first sentence of the answer, with its
+    anchor; empty if it was not determined."""
     for answer in entry.answers:
         if answer.question == OF_LINKS and answer.answered:
             title = answer.title.partition(":")[0]
-            summary = answer.summary[:1].lower() + answer.summary[1:]
-            return f"{title}: {summary}", question_anchor(entry, answer)
+            first = answer.summary.partition(". ")[0].removesuffix(".")
+            return f"{title}: {first[:1].lower()}{first[1:]}.", question_anchor(entry, answer)
     return "", ""
 
 
