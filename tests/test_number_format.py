@@ -19,7 +19,7 @@ from waywiser.words.number_format import (
     ("value", "text"),
     [
         (55.2991, "55.3"), (55.0, "55.0"), (382.1, "382"), (1885.4, "1885"), (2.4, "2.40"),
-        (0.00707, "0.00707"), (9.999, "10.0"), (0.0, "0"), (float("inf"), "inf"),
+        (0.00707, "0.007"), (0.0002, "<0.001"), (9.999, "10.0"), (0.0, "0"), (float("inf"), "inf"),
     ],
 )  # fmt: skip
 def test_cells_of_a_matrix_have_one_format(value: float, text: str) -> None:

@@ -42,13 +42,15 @@ def format_number(value: float, relative: float | None = None) -> str:
 
 
 def format_in_matrix(value: float) -> str:
-    """``55.3``, ``2.40``, ``382``, ``1885``: three digits, and all of those before the point. The
-    cells of a matrix are compared by eye, so all have one format, whatever their intervals are."""
+    """``55.3``, ``2.40``, ``382``, ``1885``, ``0.007``: three digits, all of those before the point
+    and at most three behind it. The cells of a matrix are compared by eye, so all have one format,
+    whatever their intervals are."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
     rounded = float(f"{value:.{MATRIX_DIGITS}g}")
     decimals = max(0, MATRIX_DIGITS - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{value:.{decimals}f}"
+    text = f"{value:.{min(decimals, MATRIX_DIGITS)}f}"
+    return text if float(text) else f"<{10.0**-MATRIX_DIGITS:g}"
 
 
 def format_time(seconds: float, relative: float | None = None) -> str:
