@@ -74,7 +74,8 @@ def links_text(links: Mapping[int, Link]) -> str:
             f"No link of {number} to the host was found to be slower; {unknown} of them "
             f"{'is' if unknown == 1 else 'are'} not shown to be equivalent"
         )
-    return f"The links of all {number} to the host are equivalent within {THRESHOLD:.0%}"
+    all_ = "both GPUs" if len(links) == 2 else f"all {number}"
+    return f"The links of {all_} to the host are equivalent within {THRESHOLD:.0%}"
 
 
 def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table, ...]:

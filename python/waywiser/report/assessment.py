@@ -109,7 +109,9 @@ def _quality(entry: Entry) -> tuple[str, str]:
         if not warnings and not answer.answered:
             continue
         what = count(len(warnings), "warning") if warnings else "no warnings"
-        named = f" ({', '.join(warnings[:MOST_WARNINGS])})" if warnings else ""
+        more = len(warnings) - MOST_WARNINGS
+        rest = [f"and {more} more"] if more > 0 else []
+        named = f" ({', '.join([*warnings[:MOST_WARNINGS], *rest])})" if warnings else ""
         outliers = outliers_text(entry.subject.overview.series)
         text = "; ".join(filter(None, (f"{what}{named}", outliers)))
         return f"Quality of the numbers: {text}", question_anchor(entry, answer)
