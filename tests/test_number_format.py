@@ -6,7 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.words.number_format import format_number, format_rate, format_relative, format_time
+from waywiser.words.number_format import (
+    format_in_matrix,
+    format_number,
+    format_rate,
+    format_relative,
+    format_time,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (55.2991, "55.3"), (55.0, "55.0"), (382.1, "382"), (1885.4, "1885"), (2.4, "2.40"),
+        (0.00707, "0.007"), (0.0002, "<0.001"), (9.999, "10.0"), (0.0, "0"), (float("inf"), "inf"),
+    ],
+)  # fmt: skip
+def test_cells_of_a_matrix_have_one_format(value: float, text: str) -> None:
+    assert format_in_matrix(value) == text
 
 
 @pytest.mark.parametrize(

@@ -496,7 +496,7 @@ def in_common(slow: Callable[[str], bool]) -> str:
         (
             lambda curve: "pageable" in curve,
             "no change was found on GPU links (H2D, D2H, bidirectional, P2P, host-to-all, "
-            "all-to-host); CPUs have a part in all 2 slower paths",
+            "all-to-host); CPUs have a part in both slower paths",
         ),
         (
             lambda curve: curve == HOST,

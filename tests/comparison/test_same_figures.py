@@ -68,15 +68,15 @@ def test_no_view_uses_a_process_that_is_an_outlier(tmp_path: Path) -> None:
     sizes = {size.series: size for path in found.measured for p in path.parts for size in p.sizes}
     assert sizes[d2h.workload].seconds_now == pytest.approx(d2h.estimate.median, rel=1e-12)
     assert outliers_text(view.overview.series) == (
-        "1 of 8 processes left out as an outlier, in 1 of 3 series"
+        "1 of 8 processes is an outlier and not used, in 1 of 3 series"
     )
     assert assess(read([busy])[0]).quality.endswith(
-        "; 1 of 8 processes left out as an outlier, in 1 of 3 series"
+        "; 1 of 8 processes is an outlier and not used, in 1 of 3 series"
     )
     shown = io.StringIO()
     with Profile.open(busy) as profile:
         print_profile(profile, overview(profile), Console(file=shown, width=200))
-    assert "p  1 of 8 processes left out as an outlier, in 1 of 3 series: " in shown.getvalue()
+    assert "p  1 of 8 processes is an outlier and not used, in 1 of 3 series: " in shown.getvalue()
     assert "55.1  ±1.0 %" in shown.getvalue()
 
 

@@ -369,3 +369,38 @@ def test_a_whole_path_selects_itself_alone(pattern: str, selected: list[int]) ->
     )
     texts = [sized_texts_of(Workload.parse(text)) for text in known]
     assert [n for n, each in enumerate(texts) if matches_any(each, [pattern])] == selected
+
+
+PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "measured", "parts"),
+    [
+        (
+            "list[piece=64KiB]",
+            False,
+            (
+                "matches no series (presets measure list[piece=4KiB], list[piece=128KiB]; ",
+                f"waywiser survey --workload '{H2D} as list[piece=64KiB]' measures another one; ",
+                "waywiser show FILE --only list --all interpolates these pieces)",
+            ),
+        ),
+        (
+            "h2d list[piece=8192",
+            True,
+            (
+                "was not measured (measured are list[piece=4KiB], list[piece=128KiB]; ",
+                f"waywiser survey --workload '{H2D} as list[piece=8KiB]' measures another one)",
+            ),
+        ),
+        ("d2h list[piece=8KiB]", True, ("(waywiser survey --only list measures such layouts)",)),
+    ],
+)
+def test_other_settings_of_a_layout_get_those_that_there_are(
+    pattern: str, measured: bool, parts: tuple[str, ...]
+) -> None:
+    texts = [text for path in (*PIECES, H2D, D2H) for text in texts_of(Workload.parse(path))]
+    with pytest.raises(NothingMatches) as error:
+        require_match([pattern], texts, measured=measured)
+    assert str(error.value).endswith("".join(parts))

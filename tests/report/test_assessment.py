@@ -128,6 +128,10 @@ def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
     both = assess(result(answer("links", finding("c", "warning")), flag))
     assert both.statement == "Review: 1 finding needs attention. No problem was found."
     assert both.quality == alone.quality
+    many = answer("trust", *(finding(each, "warning") for each in "abcde"))
+    assert assess(result(many)).quality == (
+        "Quality of the numbers: 5 warnings (a, b, c, and 2 more)"
+    )
     assert assess(result(answer("trust"))).quality == "Quality of the numbers: no warnings"
     wrong = assess(result(answer("trust", finding("a", "error"))))
     assert (wrong.statement, wrong.quality) == (

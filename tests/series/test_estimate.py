@@ -39,7 +39,7 @@ def test_a_process_that_is_an_outlier_moves_no_figure_and_stays_among_the_blocks
     assert (found.median, found.interval, found.rate) == (alone.median, alone.interval, alone.rate)
     assert (found.host_median, found.host_interval) == (alone.host_median, alone.host_interval)
     (flag,) = (flag for flag in found.quality_flags if flag.kind == "outlier process")
-    assert flag.what == "1 of 8 processes left out, up to +120% in time"
+    assert flag.what == "1 of 8 processes not used (block 7), up to +120% in time"
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 4, 5])

@@ -27,7 +27,7 @@ from waywiser.analysis.answer import (
     ranked,
     table,
 )
-from waywiser.analysis.gpu_links import gpu_link_table
+from waywiser.analysis.gpu_links import gpu_link_table, gpu_links, links_text
 from waywiser.analysis.pair_answers import MARKS, finding, longer, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups, sizes_that_differ
 from waywiser.analysis.regimes import RATE_BYTES
@@ -68,7 +68,7 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="identical",
         title="Link equivalence: do equivalent paths have equal bandwidth?",
-        summary=_summary(groups),
+        summary=_summary(subject, groups),
         findings=ranked(findings),
         tables=(
             *gpu_link_table(subject, (each for peers in groups for each in peers)),
@@ -105,7 +105,8 @@ def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
     return "equivalent" if verdicts == {"equivalent"} else "no change found"
 
 
-def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
+def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
+    """First the links of GPUs to the host, then all paths."""
     if not groups:
         return (
             "Not determined: no two paths are equivalent by the topology, or none of them was "
@@ -115,7 +116,9 @@ def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
     equal = sum(each.verdict == "equivalent" for each in paths)
     slow = sum(each.is_slow for each in paths)
     fast = sum(each.is_fast for each in paths)
-    said = f"Of {len(paths)} paths in {len(groups)} groups, {equal} are equivalent within "
+    links = links_text(gpu_links(subject.machine, paths))
+    said = f"{links}. " if links else ""
+    said += f"Of {len(paths)} paths in {len(groups)} groups, {equal} are equivalent within "
     said += f"{THRESHOLD:.0%}"
     if slow or fast:
         said += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"

@@ -30,7 +30,8 @@ TABLE_COLUMNS = 132
 
 LEGEND = (
     "before, now: median over the processes at this size, as in show; change: of all sizes that "
-    "the verdict is about, mean over the processes without outliers, with its 95 % interval"
+    "the verdict is about, mean over the processes, with its 95 % interval; all without processes "
+    "that are outliers"
 )
 """What the figures of a path are."""
 

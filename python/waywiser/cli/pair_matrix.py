@@ -14,12 +14,9 @@ from waywiser.cli.text_table import GAP, TextColumn, print_table
 from waywiser.hardware.machine import Machine
 from waywiser.report.rates import Between, between_places_of
 from waywiser.words import Place, format_bytes
-from waywiser.words.number_format import format_number, format_rate
+from waywiser.words.number_format import format_in_matrix
 
 NOT_MEASURED = "-"
-
-LEAST_RATE, LEAST_TIME = 0.005, 0.01
-"""Half an interval over its value, at least: more digits make no matrix more readable."""
 
 Pair = tuple[str, str]
 
@@ -116,14 +113,9 @@ def _span(sizes: Iterable[int]) -> str:
 
 
 def _rate(found: Between) -> str:
-    estimate = found.most.estimate if found.most is not None else None
-    known = None if estimate is None else estimate.relative
-    return format_rate(found.rate, None if known is None else max(known, LEAST_RATE))
+    return format_in_matrix(found.rate / 1e9)
 
 
 def _time(found: Between) -> str:
     estimate = found.least.estimate
-    if estimate is None:
-        return NOT_MEASURED
-    known = estimate.relative
-    return format_number(estimate.median * 1e6, None if known is None else max(known, LEAST_TIME))
+    return NOT_MEASURED if estimate is None else format_in_matrix(estimate.median * 1e6)

@@ -18,6 +18,7 @@ from waywiser.analysis.imported import imported_from
 from waywiser.analysis.shown import Shown, curves
 from waywiser.cli.curve_lines import ANY_FLAG, print_curve_lines
 from waywiser.cli.curve_table import Marks, print_curve
+from waywiser.cli.gpu_link_table import print_gpu_links
 from waywiser.cli.headline_table import print_headline
 from waywiser.cli.lines import say
 from waywiser.cli.matrix import (
@@ -87,7 +88,8 @@ def print_profile(
     headline_last: bool = False,
 ) -> None:
     """The profile for the terminal, to standard output unless another console is given: the
-    headline paths, the matrices, one line for each curve, and what limits the numbers.
+    headline paths, the links of GPUs, the matrices, one line for each curve, and what limits the
+    numbers.
 
     ``only`` are the patterns that chose what was ``found``. ``everything`` shows every size of
     every curve, and all that was not measured, by name. ``headline_last`` prints the headline paths
@@ -100,6 +102,8 @@ def print_profile(
     _print_header(console, profile, found)
     if len(shown) > FEW and not headline_last:
         print_headline(console, machine, shown)
+    if not only:
+        print_gpu_links(console, profile, found, shown)
     print_matrices(console, machine, shown)
     if everything:
         _print_curves(console, shown, marks)

@@ -41,7 +41,8 @@ def _shared(
     """What all slower paths have and not all others, the most specific first."""
     of_slower = [dict(_traits(path, workloads[path.curve], traits)) for path in slower]
     of_others = [dict(_traits(path, workloads[path.curve], traits)) for path in others]
-    who = "the slower path" if len(slower) == 1 else f"all {len(slower)} slower paths"
+    all_ = "both" if len(slower) == 2 else f"all {len(slower)}"
+    who = "the slower path" if len(slower) == 1 else f"{all_} slower paths"
     number = 0 if len(slower) == 1 else 1
     return [
         texts[number].format(who)

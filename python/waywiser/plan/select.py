@@ -19,7 +19,7 @@ from waywiser.plan.name import SETS, label_of, name_of
 from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import without_units
+from waywiser.words.sizes_in_text import with_units, without_units
 
 HEADLINES = frozenset(
     group.casefold()
@@ -31,6 +31,10 @@ Names of the others are words and terms."""
 
 _NAMES = TERMS.keys() | SETS.keys()
 """Words of a pattern that have a meaning of their own."""
+
+INTERPOLATED_PIECE = 64 * 2**10
+"""Bytes of the pieces of lists that people ask for and presets do not measure: views interpolate
+them if they were not measured."""
 
 NEAREST = 5
 """How many texts are shown when a pattern matches none."""
@@ -264,6 +268,37 @@ def _repeated(patterns: Sequence[str]) -> str:
     return " ".join(f"--only {shlex.quote(pattern)}" for pattern in patterns)
 
 
+_LAYOUT = re.compile(r"\b(list|box)\[([^\]\s]*)\]?")
+
+
+def _other_layouts(pattern: str, texts: Iterable[str], *, measured: bool) -> str:
+    """What to do if the settings of a layout in the pattern keep it from matching: which layouts
+    there are, and how to measure others. Empty if it names no layout."""
+    folded = _folded(pattern)
+    named = _LAYOUT.search(folded)
+    if named is None:
+        return ""
+    kind, settings = named[1], named[2]
+    beside = folded.replace(named[0], f"{kind}[")
+    known = {
+        found[0]: text.rpartition(MARK)[2].partition(" as ")[0]
+        for text in texts
+        if matches_any([text], [beside]) and (found := _LAYOUT.search(text))
+    }
+    if not known:
+        other = f"waywiser survey --only {kind} measures such layouts"
+        return other if measured else "name another --preset, or the transfers with --workload"
+    ordered = sorted(known, key=lambda layout: [int(n) for n in re.findall(r"\d+", layout)])
+    workload = f"{next(iter(known.values()))} as {with_units(f'{kind}[{settings}]')}"
+    remedy = f"{'measured are' if measured else 'presets measure'} " + ", ".join(
+        map(with_units, ordered)
+    )
+    remedy += f"; waywiser survey --workload {shlex.quote(workload)} measures another one"
+    if f"{kind}[{settings}]" == f"list[piece={INTERPOLATED_PIECE}]":
+        remedy += "; waywiser show FILE --only list --all interpolates these pieces"
+    return remedy
+
+
 def _nothing_matches(
     pattern: str,
     texts: Sequence[str],
@@ -296,5 +331,7 @@ def _nothing_matches(
         return NothingMatches(
             absent, remedy=remedy if measured else f"name another --preset, or {other}"
         )
+    if layouts := _other_layouts(pattern, texts, measured=measured):
+        return NothingMatches(absent, remedy=layouts)
     near = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
     return NothingMatches(f"--only {pattern!r} matches no series", remedy=near)

@@ -83,12 +83,13 @@ def _not_determined(answers: Sequence[Answer]) -> str:
 
 
 def _equivalence(entry: Entry) -> tuple[str, str]:
-    """``Link equivalence: of 12 paths …`` with its anchor; empty if it was not determined."""
+    """``Link equivalence: the links of all 4 GPUs …``, the first sentence of the answer, with its
+    anchor; empty if it was not determined."""
     for answer in entry.answers:
         if answer.question == OF_LINKS and answer.answered:
             title = answer.title.partition(":")[0]
-            summary = answer.summary[:1].lower() + answer.summary[1:]
-            return f"{title}: {summary}", question_anchor(entry, answer)
+            first = answer.summary.partition(". ")[0].removesuffix(".")
+            return f"{title}: {first[:1].lower()}{first[1:]}.", question_anchor(entry, answer)
     return "", ""
 
 
@@ -108,7 +109,9 @@ def _quality(entry: Entry) -> tuple[str, str]:
         if not warnings and not answer.answered:
             continue
         what = count(len(warnings), "warning") if warnings else "no warnings"
-        named = f" ({', '.join(warnings[:MOST_WARNINGS])})" if warnings else ""
+        more = len(warnings) - MOST_WARNINGS
+        rest = [f"and {more} more"] if more > 0 else []
+        named = f" ({', '.join([*warnings[:MOST_WARNINGS], *rest])})" if warnings else ""
         outliers = outliers_text(entry.subject.overview.series)
         text = "; ".join(filter(None, (f"{what}{named}", outliers)))
         return f"Quality of the numbers: {text}", question_anchor(entry, answer)

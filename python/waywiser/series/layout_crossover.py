@@ -13,11 +13,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from waywiser.plan.select import INTERPOLATED_PIECE
 from waywiser.series.estimate import Estimate
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
-
-INTERPOLATED_PIECE = 64 * 2**10
-"""Bytes of the pieces of lists that are interpolated if they were not measured."""
 
 MOST_RANGE = 4.0
 """The neighbours of an interpolated size are not more than this factor away."""

@@ -89,7 +89,7 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
 
 
 def outliers_text(lines: Iterable[Line]) -> str:
-    """``2 of 8 processes left out as outliers, in 3 of 11 series``; empty if none is."""
+    """``2 of 8 processes are outliers and not used, in 3 of 11 series``; empty if none is."""
     measured = [line.estimate for line in lines if line.estimate is not None]
     concerned = [found for found in measured if found.outliers]
     if not concerned:
@@ -97,9 +97,9 @@ def outliers_text(lines: Iterable[Line]) -> str:
     processes = {block.block for found in measured for block in found.blocks}
     outliers = {number for found in concerned for number in found.outliers}
     return (
-        f"{len(outliers)} of {count(len(processes), 'process')} left out as "
-        f"{'an outlier' if len(outliers) == 1 else 'outliers'}, in {len(concerned)} of "
-        f"{count(len(measured), 'series')}"
+        f"{len(outliers)} of {count(len(processes), 'process')} "
+        f"{'is an outlier' if len(outliers) == 1 else 'are outliers'} and not used, in "
+        f"{len(concerned)} of {count(len(measured), 'series')}"
     )
 
 

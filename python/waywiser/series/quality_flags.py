@@ -138,10 +138,11 @@ def _of_outliers(
     if outliers:
         middle = median([block.median for block in blocks])
         furthest = max(outliers, key=lambda block: abs(math.log(block.median / middle)))
+        numbers = ", ".join(str(block.block) for block in outliers)
         yield QualityFlag(
             OUTLIER_PROCESS,
-            f"{len(outliers)} of {len(blocks) + len(outliers)} processes left out, up to "
-            f"{furthest.median / middle - 1:+.0%} in time",
+            f"{len(outliers)} of {len(blocks) + len(outliers)} processes not used (block "
+            f"{numbers}), up to {furthest.median / middle - 1:+.0%} in time",
         )
 
 

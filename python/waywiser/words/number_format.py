@@ -13,6 +13,9 @@ MOST_DIGITS = 4
 UNCERTAIN_DIGITS = 2
 """Digits of a value without an interval, and least digits of one with a wide interval."""
 
+MATRIX_DIGITS = 3
+"""Digits of each cell of a matrix."""
+
 _TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"))
 
 
@@ -36,6 +39,18 @@ def format_number(value: float, relative: float | None = None) -> str:
     decimals = max(decimals, most - MOST_DIGITS + UNCERTAIN_DIGITS)
     decimals = min(decimals, most)
     return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+def format_in_matrix(value: float) -> str:
+    """``55.3``, ``2.40``, ``382``, ``1885``, ``0.007``: three digits, all of those before the point
+    and at most three behind it. The cells of a matrix are compared by eye, so all have one format,
+    whatever their intervals are."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    rounded = float(f"{value:.{MATRIX_DIGITS}g}")
+    decimals = max(0, MATRIX_DIGITS - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{value:.{min(decimals, MATRIX_DIGITS)}f}"
+    return text if float(text) else f"<{10.0**-MATRIX_DIGITS:g}"
 
 
 def format_time(seconds: float, relative: float | None = None) -> str:

@@ -35,7 +35,7 @@ from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
 from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_number, format_rate
+from waywiser.words.number_format import count, format_in_matrix, format_rate
 
 _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 
@@ -308,12 +308,12 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
         of_links = not machine.gpus or "gpu" in "".join(key)
         if found.most is not None and found.most.estimate is not None:
             note = spread(found.most.estimate.relative)
-            rates[key] = Entered(found.rate, _gb(found), note, link, of_links)
+            text = format_in_matrix(found.rate / 1e9)
+            rates[key] = Entered(found.rate, text, note, link, of_links)
             if "gpu" not in "".join(key):
                 by_cpus[call_text(found.curve.workload.transfers, machine.traits)] = None
         if least is not None and found.least.bytes <= SMALL_BYTES:
-            few = None if least.relative is None else max(least.relative, 0.01)
-            text = format_number(least.median * 1e6, few)
+            text = format_in_matrix(least.median * 1e6)
             note = spread(least.relative)
             times[key] = Entered(least.median, text, note, link, of_links)
     if rates:

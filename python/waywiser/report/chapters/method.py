@@ -20,7 +20,7 @@ HOW = (
     "A rate is the bytes of a workload over the median time of one execution; rates are never "
     "averaged. GB/s are 10⁹ bytes per second, sizes are in KiB, MiB and GiB. All samples are kept "
     "in the profile, outliers among them. Of five and more processes, one that is more than five "
-    "robust deviations and 3 % from the median is left out of all figures.",
+    "robust deviations and 3 % from the median is in no figure.",
     "± is half of the 95 % confidence interval of the median, over the median, from order "
     "statistics: no distribution is assumed. With fewer than six blocks it is about the process "
     "that was measured (the hull of its blocks' intervals) and says nothing of another one; from "

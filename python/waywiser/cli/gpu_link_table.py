@@ -1,0 +1,122 @@
+"""The links of GPUs to the host, one row for each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+
+from waywiser.analysis.gpu_links import (
+    DIRECTIONS,
+    TITLE,
+    Link,
+    gpu_links,
+    link_sizes,
+    link_verdict,
+    of_link,
+)
+from waywiser.analysis.headlines import rate_of, rated_lines
+from waywiser.analysis.peer_groups import peer_groups
+from waywiser.analysis.shown import SMALL_BYTES, Shown
+from waywiser.analysis.subject import Subject, curves_of
+from waywiser.cli.lines import say
+from waywiser.cli.text_table import TextColumn, fitting, print_table
+from waywiser.plan.headline import Group, headline
+from waywiser.profile import Profile
+from waywiser.series.overview import Overview
+from waywiser.stats.decision import THRESHOLD
+from waywiser.words import format_bytes
+from waywiser.words.number_format import format_in_matrix
+
+COLUMNS = (
+    TITLE,
+    *(name for each in DIRECTIONS for name in (f"{each} GB/s", f"{each} share")),
+    "latency",
+    "verdict",
+)
+
+SPARED = ("latency", *(f"{each} share" for each in DIRECTIONS))
+"""Columns that a narrow terminal goes without, in this order."""
+
+Paths = Mapping[Group, Shown]
+"""The curves of one GPU from and to the host, by direction."""
+
+
+def print_gpu_links(
+    console: Console, profile: Profile, found: Overview, shown: Sequence[Shown]
+) -> None:
+    """Prints for each GPU both bandwidths, their share of the median of the equivalent GPUs, or of
+    the bound if it has none, the H2D latency, and whether the link is slower. Prints nothing if
+    fewer than two GPUs have such a path. ``found`` is the whole profile, ``shown`` its curves."""
+    paths = _paths(profile, shown)
+    if len(paths) < 2:
+        return
+    measured = [line.identity for line in found.series if line.estimate is not None]
+    subject = Subject(
+        found.hostname,
+        profile.machine,
+        curves_of(found.series, profile.workloads_of(measured)),
+        found,
+    )
+    links = gpu_links(profile.machine, (each for group in peer_groups(subject) for each in group))
+    rows = [tuple(_row(gpu, own, links.get(gpu, {}))) for gpu, own in sorted(paths.items())]
+    fit = fitting(COLUMNS, rows, console.width, spared=SPARED, bounds={"verdict": (0, 24)})
+    kept = [n for n in fit if any(row[n] for row in rows)]
+    columns = [
+        TextColumn(name, left=name in (TITLE, "verdict"), folds=name == "verdict")
+        for name in (COLUMNS[n] for n in kept)
+    ]
+    print_table(console, columns, [[row[n] for n in kept] for row in rows])
+    say(console, _legend(paths, links))
+    console.print()
+
+
+def _paths(profile: Profile, shown: Sequence[Shown]) -> dict[int, dict[Group, Shown]]:
+    """The paths that have a bandwidth, by GPU: of several from and to one GPU the first."""
+    groups = headline(profile.machine, (curve.workload for curve in shown))
+    found: dict[int, dict[Group, Shown]] = {}
+    for curve in shown:
+        group = groups.get(curve.text)
+        if group in DIRECTIONS and curve.transfer is not None and rated_lines(curve):
+            (gpu,) = (place.index for place in curve.transfer.path.places if place.kind == "gpu")
+            found.setdefault(gpu, {}).setdefault(group, curve)
+    return found
+
+
+def _row(gpu: int, paths: Paths, link: Link) -> Iterator[str]:
+    yield f"gpu:{gpu}"
+    for direction in DIRECTIONS:
+        yield from _bandwidth(paths.get(direction), link, direction)
+    yield _latency(paths)
+    yield link_verdict(link) if link else "no equivalent GPU"
+
+
+def _bandwidth(curve: Shown | None, link: Link, direction: Group) -> tuple[str, str]:
+    """GB/s, and its share: of the median of the others at the largest size that they have too."""
+    if direction in link and (result := of_link(link[direction])) is not None:
+        return format_in_matrix(result.sizes[-1].a.rate / 1e9), f"{result.decision.ratio:.1%}"
+    if curve is None:
+        return "", ""
+    line = rated_lines(curve)[-1]
+    share = f"{line.of_bound:.0%} of bound" if line.of_bound is not None else ""
+    return format_in_matrix(rate_of(line) / 1e9), share
+
+
+def _latency(paths: Paths) -> str:
+    """The time of the smallest H2D copy; empty if it is large, or was not measured."""
+    curve = paths.get(DIRECTIONS[0])
+    small = curve.measured[0] if curve is not None else None
+    if small is None or small.estimate is None or small.bytes > SMALL_BYTES:
+        return ""
+    return f"{format_in_matrix(small.estimate.median * 1e6)} µs"
+
+
+def _legend(paths: Mapping[int, Paths], links: Mapping[int, Link]) -> str:
+    sizes = {curve.measured[0].bytes for own in paths.values() if (curve := own.get(DIRECTIONS[0]))}
+    small = f"; latency: H2D of {format_bytes(min(sizes))}" if min(sizes) <= SMALL_BYTES else ""
+    if not links:
+        return f"GB/s at the largest size{small}"
+    return (
+        f"GB/s at {link_sizes(links)}; share: of the median of the equivalent GPUs{small}; "
+        f"equivalent: within {THRESHOLD:.0%}"
+    )

@@ -1,0 +1,122 @@
+"""The links of GPUs in ``show``: a row for each GPU, with the verdict of the report."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests import profiles
+from tests.analysis.machines import LARGE, altered, host_links, machine
+
+from waywiser.analysis.gpu_links import TITLE, gpu_link_table, gpu_links, link_verdict
+from waywiser.analysis.identical import answer as identical
+from waywiser.analysis.peer_groups import peer_groups
+from waywiser.analysis.subject import Subject
+from waywiser.cli.show import print_profile
+from waywiser.hardware.machine import Machine, PcieLink
+from waywiser.profile import Profile
+from waywiser.profile.whole import write_profile
+from waywiser.series.overview import overview
+
+
+def written(
+    path: Path,
+    gpus: int,
+    slow: Mapping[int, float] = {},
+    *,
+    of: Machine | None = None,
+    sizes: Sequence[int] = LARGE,
+) -> Path:
+    made = host_links(gpus, slow, sizes=sizes, blocks=4)
+    visits = (visit for series in made for visit in series.visits)
+    write_profile(path, of or machine(gpus), profiles.ENVIRONMENT, visits, command=("test",))
+    return path
+
+
+def text(file: Path, width: int = 140, only: Sequence[str] = ()) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, highlight=False, force_terminal=True, color_system=None
+    )
+    with Profile.open(file) as profile:
+        print_profile(profile, overview(profile, only), console, only=only)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def rows(file: Path, width: int = 140) -> list[list[str]]:
+    """The cells of the table, its columns first, and the line below it."""
+    _, head, rest = text(file, width).partition(f"{TITLE}  ")
+    lines = (head + rest).split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+
+
+def test_each_gpu_has_a_row_with_the_verdict_of_the_report(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.wwp", 4, {3: 0.25}, sizes=(8, *LARGE))
+    head, *gpus, legend = rows(file)
+    assert head == [
+        TITLE, "H2D GB/s", "H2D share", "D2H GB/s", "D2H share", "latency", "verdict",
+    ]  # fmt: skip
+    assert [row[0] for row in gpus] == ["gpu:0", "gpu:1", "gpu:2", "gpu:3"]
+    assert [row[-1] for row in gpus[:3]] == ["equivalent"] * 3
+    verdict = gpus[3][-1]
+    assert verdict.startswith("slower: H2D +25") and ", D2H +2" in verdict
+    assert gpus[3][2] in ("79.9%", "80.0%", "80.1%") and gpus[3][5].endswith(" µs")
+    assert legend == [
+        "GB/s at 256 MiB; share: of the median of the equivalent GPUs; latency: H2D of 8 B; "
+        "equivalent: within 3%"
+    ]
+    with Profile.open(file) as profile:
+        subject = Subject.of(profile)
+    peers = [each for group in peer_groups(subject) for each in group]
+    assert [link_verdict(link) for link in gpu_links(subject.machine, peers).values()] == [
+        row[-1] for row in gpus
+    ]
+    (table,) = gpu_link_table(subject, peers)
+    assert [row[1].mark for row in table.rows] == ["no", "no", "no", "yes"]
+
+
+def test_gpus_that_are_not_equivalent_have_their_share_of_the_bound(tmp_path: Path) -> None:
+    other = altered(machine(2), 1, name="Another GPU", pcie=PcieLink(6, 16, 6, 16))
+    _, *gpus, legend = rows(written(tmp_path / "a.wwp", 2, of=other))
+    assert [[row[0], row[2], row[4], row[5]] for row in gpus] == [
+        ["gpu:0", "79% of bound", "79% of bound", "no equivalent GPU"],
+        ["gpu:1", "41% of bound", "41% of bound", "no equivalent GPU"],
+    ]
+    assert legend == ["GB/s at the largest size"]
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_one_gpu_has_nothing_to_be_compared_with(tmp_path: Path, gpus: int) -> None:
+    assert (TITLE in text(written(tmp_path / "a.wwp", gpus))) == (gpus > 1)
+
+
+def test_a_selection_has_no_such_table(tmp_path: Path) -> None:
+    assert TITLE not in text(written(tmp_path / "a.wwp", 2), only=("h2d",))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_it_fits_a_narrow_terminal(tmp_path: Path, width: int) -> None:
+    made = text(written(tmp_path / "a.wwp", 8, {3: 0.25}, sizes=(8, *LARGE)), width)
+    assert TITLE in made and max(map(len, made.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        ({}, "The links of all 4 GPUs to the host are equivalent within 3%"),
+        ({3: 0.25}, "The link of gpu:3 to the host is slower than those of the others"),
+        (
+            {2: 0.25, 3: 0.2},
+            "The links of gpu:2, gpu:3 to the host are slower than those of the others",
+        ),
+    ],
+)
+def test_the_answer_about_equivalence_begins_with_the_links(
+    tmp_path: Path, slow: Mapping[int, float], said: str
+) -> None:
+    with Profile.open(written(tmp_path / "a.wwp", 4, slow)) as profile:
+        answer = identical(Subject.of(profile))
+    assert answer.summary.startswith(f"{said}. Of 8 paths in 2 groups, ")
