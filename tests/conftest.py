@@ -20,6 +20,7 @@ settings.load_profile("waywiser")
 for name in [name for name in os.environ if name.startswith("WAYWISER_")]:
     # What somebody set in a shell to try something is no business of the tests.
     del os.environ[name]
+os.environ["WAYWISER_POLICY"] = "off"  # not a policy of whoever runs the tests
 
 if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):
     # Before any file of tests imports waywiser.transfer.

@@ -7,8 +7,8 @@
  * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
  * default stream of the calling thread. The C++ header maps NULL to the second of them when the
  * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM. These belong to the GPU that is
- * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host memory
- * alone are ordered in the stream too.
+ * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host
+ * memory alone are ordered in the stream too.
  *
  * A function that fails sets its outputs to NULL or 0. A transfer that is NULL has ended.
  */
@@ -40,15 +40,15 @@ extern "C" {
 
 typedef enum waywiser_status {
     WAYWISER_OK = 0,
-    WAYWISER_INVALID = 1,        /* an argument is invalid: ranges overlap, a null pointer */
-    WAYWISER_UNSUPPORTED = 2,    /* this machine or this build cannot do it */
-    WAYWISER_OUT_OF_MEMORY = 3,  /* of the host, of a GPU, or of memory that can be pinned */
-    WAYWISER_GPU = 4,            /* a call of the GPU runtime failed; the GPU can still be used */
-    WAYWISER_GPU_LOST = 5,       /* the same, and only a new process can use the GPU again */
-    WAYWISER_IO = 6,             /* a file: errno is in the message */
-    WAYWISER_TIMEOUT = 7,        /* the transfer still runs */
-    WAYWISER_CANCELLED = 8,      /* its context was released before the transfer started */
-    WAYWISER_FORKED = 9,         /* a child process uses a context of its parent */
+    WAYWISER_INVALID = 1,       /* an argument is invalid: ranges overlap, a null pointer */
+    WAYWISER_UNSUPPORTED = 2,   /* this machine or this build cannot do it */
+    WAYWISER_OUT_OF_MEMORY = 3, /* of the host, of a GPU, or of memory that can be pinned */
+    WAYWISER_GPU = 4,           /* a call of the GPU runtime failed; the GPU can still be used */
+    WAYWISER_GPU_LOST = 5,      /* the same, and only a new process can use the GPU again */
+    WAYWISER_IO = 6,            /* a file: errno is in the message */
+    WAYWISER_TIMEOUT = 7,       /* the transfer still runs */
+    WAYWISER_CANCELLED = 8,     /* its context was released before the transfer started */
+    WAYWISER_FORKED = 9,        /* a child process uses a context of its parent */
     WAYWISER_INTERNAL = 10
 } waywiser_status;
 
@@ -76,9 +76,15 @@ typedef struct waywiser_options {
     size_t polite_bytes;
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
-    /* Maximum of multiprocessors that move a list of short pieces over a GPU's link; 0: one. Two
-     * fill a PCIe 5.0 link, but slow down concurrent kernels much more. */
+    /* Maximum of multiprocessors that move a list of short pieces over a GPU's link; 0: what the
+     * policy says, or one without. Two fill a PCIe 5.0 link, but slow down concurrent kernels much
+     * more. */
     size_t list_multiprocessors;
+    /* The file of a policy, or "off". NULL: the file of WAYWISER_POLICY, or the first one that fits
+     * this machine in the user's and the system's folder (docs/policy.md). A file that cannot be
+     * used gives a warning, and the defaults are used. */
+    const char* policy;
+    int quiet; /* 1: writes no warnings to stderr; see waywiser_context_warnings() */
 } waywiser_options;
 
 WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,
@@ -98,6 +104,12 @@ typedef struct waywiser_usage {
 WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
                                                     waywiser_usage* usage);
 
+/* Writes the warnings of the context so far, one line each. *needed: size of all of them with the
+ * final NUL; 1 if there are none. Each is also written to stderr once per process, unless the
+ * option `quiet` is set. */
+WAYWISER_API waywiser_status waywiser_context_warnings(waywiser_context* context, char* text,
+                                                       size_t capacity, size_t* needed);
+
 /* Fails with WAYWISER_UNSUPPORTED and a reason if the library can use no GPU. GPU memory must not
  * be passed to the library then: it could not distinguish it from host memory. */
 WAYWISER_API waywiser_status waywiser_require_gpu(waywiser_context* context);
@@ -115,9 +127,9 @@ typedef enum waywiser_memory_kind {
 typedef struct waywiser_description {
     size_t size; /* set to sizeof(waywiser_description) */
     waywiser_memory_kind kind;
-    int gpu;              /* the GPU of device memory, else -1 */
-    int numa;             /* node of the first page of host memory, -1 if unknown */
-    void* allocation;     /* start of the allocation or registration, NULL if unknown */
+    int gpu;          /* the GPU of device memory, else -1 */
+    int numa;         /* node of the first page of host memory, -1 if unknown */
+    void* allocation; /* start of the allocation or registration, NULL if unknown */
     size_t allocation_bytes;
     size_t registrations; /* number of registrations that the range touches */
 } waywiser_description;
@@ -167,13 +179,10 @@ WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void
  * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the
  * two arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in
  * `to_index`. `transfer` is as in waywiser_copy_batch(). */
-WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to,
-                                                  size_t to_stride, size_t to_blocks,
-                                                  const void* from, size_t from_stride,
-                                                  size_t from_blocks, size_t block,
-                                                  const int64_t* to_index,
-                                                  const int64_t* from_index, size_t count,
-                                                  void* stream, waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_copy_blocks(
+    waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
+    size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
+    const int64_t* from_index, size_t count, void* stream, waywiser_transfer** transfer);
 
 /* Reads up to `bytes` of an open file into any memory; fewer only at the end of the file. If
  * `transfer` is NULL, it returns when all bytes are read and their copies are in the stream, and

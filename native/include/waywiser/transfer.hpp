@@ -135,6 +135,8 @@ struct ContextOptions {
     bool plain = false;
     bool peer_access = true;
     std::size_t list_multiprocessors = 0;
+    std::string policy{};  // NOLINT(readability-redundant-member-init): no warning if omitted
+    bool quiet = false;
 };
 
 // An array of `count` equal blocks, `stride` bytes from the start of one to the next.
@@ -162,6 +164,8 @@ public:
         plain.plain = options.plain ? 1 : 0;
         plain.no_peer_access = options.peer_access ? 0 : 1;
         plain.list_multiprocessors = options.list_multiprocessors;
+        plain.policy = options.policy.c_str();
+        plain.quiet = options.quiet ? 1 : 0;
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }
@@ -268,6 +272,16 @@ public:
         usage.size = sizeof usage;
         detail::check_transfer(waywiser_context_usage(context_, &usage));
         return usage;
+    }
+    // All warnings so far, one line each.
+    [[nodiscard]] std::string warnings() const {
+        std::size_t needed = 0;
+        detail::check_transfer(waywiser_context_warnings(context_, nullptr, 0, &needed));
+        std::string text(needed, '\0');
+        detail::check_transfer(
+            waywiser_context_warnings(context_, text.data(), text.size(), &needed));
+        text.resize(text.find('\0'));
+        return text;
     }
     [[nodiscard]] waywiser_context* get() const { return context_; }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 #include "errors.hpp"
 #include "gil_release.hpp"
@@ -46,6 +47,8 @@ waywiser_options options_of(const Options& options) {
     plain.plain = options.plain ? 1 : 0;
     plain.no_peer_access = options.peer_access ? 0 : 1;
     plain.list_multiprocessors = options.list_multiprocessors;
+    plain.policy = options.policy.c_str();
+    plain.quiet = 1;  // report_warnings() reports them
     return plain;
 }
 
@@ -97,6 +100,42 @@ void ContextState::check_reaches(const Operand& operand) const {
     raise(Failure::unsupported,
           {.what = no_gpu_ + "; the array is " + text(operand),
            .remedy = "pass host arrays, or make the GPU usable by this process"});
+}
+
+std::vector<std::string> ContextState::warnings() {
+    const std::shared_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || context_ == nullptr) return {};
+    std::size_t needed = 0;
+    if (waywiser_context_warnings(context_, nullptr, 0, &needed) != WAYWISER_OK) return {};
+    std::string text(needed, '\0');
+    if (waywiser_context_warnings(context_, text.data(), text.size(), &needed) != WAYWISER_OK) {
+        return {};
+    }
+    text.resize(text.find('\0'));
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+std::vector<std::string> ContextState::new_warnings() {
+    {
+        const std::shared_lock lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock() || context_ == nullptr) return {};
+        std::size_t needed = 0;
+        const waywiser_status status = waywiser_context_warnings(context_, nullptr, 0, &needed);
+        if (status != WAYWISER_OK || needed == reported_) return {};
+        reported_ = needed;
+    }
+    return warnings();
+}
+
+void report_warnings(ContextState& state, Py_ssize_t level) {
+    static auto& reported = *new std::set<std::string>();  // guarded by the GIL
+    for (const std::string& text : state.new_warnings()) {
+        if (!reported.insert(text).second) continue;
+        if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), level) != 0) throw nb::python_error();
+    }
 }
 
 void raise_closed() {

@@ -26,6 +26,7 @@ struct Options {
     bool plain = false;
     bool peer_access = true;
     std::size_t list_multiprocessors = 0;
+    std::string policy;
 };
 
 class ContextState {
@@ -45,6 +46,11 @@ public:
     void check_process() const;
     // Raises UnsupportedTransfer for GPU memory if the library can use no GPU. Needs the GIL.
     void check_reaches(const Operand& operand) const;
+
+    // The warnings of the library's context so far. Never waits. Needs the GIL.
+    [[nodiscard]] std::vector<std::string> warnings();
+    // The same, but only if there are more than at the last call of this.
+    [[nodiscard]] std::vector<std::string> new_warnings();
 
     // Keeps the context of the library for one call. Create and use it without the GIL.
     class Use {
@@ -66,10 +72,16 @@ private:
     std::shared_timed_mutex mutex_;
     waywiser_context* context_;
     unsigned process_;
-    std::string no_gpu_;  // why the library can use no GPU; empty if it can
+    std::size_t reported_ = 1;  // size of the text of the warnings at the last look; by the GIL
+    std::string no_gpu_;        // why the library can use no GPU; empty if it can
 };
 
 [[noreturn]] void raise_closed();
+
+// Reports new warnings of the context as UserWarning, each once per process, at the line of the
+// innermost Python function or of its `level - 1`-th caller. Needs the GIL. Throws what the program
+// makes of a warning.
+void report_warnings(ContextState& state, Py_ssize_t level = 1);
 
 // The default context of the module's functions, created at the first call. Needs the GIL.
 const std::shared_ptr<ContextState>& default_context();

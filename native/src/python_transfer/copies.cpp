@@ -274,4 +274,9 @@ nb::dict usage(const Context& context) {
     return all;
 }
 
+std::vector<std::string> warnings(const Context& context) {
+    context->check_process();
+    return context->warnings();
+}
+
 }  // namespace waywiser::python

@@ -42,5 +42,6 @@ Handle write_file_async(const Context& context, nanobind::handle file, nanobind:
 
 std::string explain(const Context& context, nanobind::handle to, nanobind::handle from);
 nanobind::dict usage(const Context& context);
+std::vector<std::string> warnings(const Context& context);
 
 }  // namespace waywiser::python

@@ -129,6 +129,10 @@ void define_calls(const Define& define) {
            "Returns what the context uses now and may use at most: threads, most_threads, "
            "pinned_bytes,\n"
            "most_pinned_bytes, transfers.");
+    define("warnings", &warnings,
+           "Returns the warnings of the context so far: a policy that is not used, memory that "
+           "could\n"
+           "not be pinned. Each is also a UserWarning, once per process.");
 }
 
 // Converts the result of a call to Python.
@@ -136,6 +140,19 @@ inline PyHandle returned(Handle handle) { return PyHandle(std::move(handle)); }
 template <class Result>
 Result returned(Result result) {
     return result;
+}
+
+// Makes a call, and reports the warnings that have come up since the last one.
+template <class Call, class... Arguments>
+auto reporting(const Context& context, Call call, Arguments... arguments) {
+    if constexpr (std::is_void_v<decltype(call(context, arguments...))>) {
+        call(context, arguments...);
+        report_warnings(*context);
+    } else {
+        auto result = returned(call(context, arguments...));
+        report_warnings(*context);
+        return result;
+    }
 }
 
 // The call that its asynchronous form is a form of: messages name that one.
@@ -178,11 +195,7 @@ struct DefineMethods {
             name,
             [call, where = call_of(name)](PyContext& self, Arguments... arguments) {
                 const CallScope here(where.c_str());
-                if constexpr (std::is_void_v<Result>) {
-                    call(self.state, arguments...);
-                } else {
-                    return returned(call(self.state, arguments...));
-                }
+                return reporting(self.state, call, arguments...);
             },
             extra...);
         reject_other_arguments(scope, name, "", extra...);
@@ -199,11 +212,7 @@ struct DefineFunctions {
             [call, where = call_of(name)](Arguments... arguments) {
                 const CallScope here(where.c_str());
                 const Context& context = default_context();
-                if constexpr (std::is_void_v<Result>) {
-                    call(context, arguments...);
-                } else {
-                    return returned(call(context, arguments...));
-                }
+                return reporting(context, call, arguments...);
             },
             extra...);
         Signature signature = signature_of(name, extra...);
@@ -276,7 +285,8 @@ void bind_context(nb::module_& m) {
         [](PyContext* self, std::optional<std::size_t> threads,
            std::optional<std::size_t> pinned_bytes, std::vector<int> relays,
            std::optional<std::size_t> relay_bytes, std::optional<std::size_t> polite_bytes,
-           bool plain, bool peer_access, std::optional<std::size_t> list_multiprocessors) {
+           bool plain, bool peer_access, std::optional<std::size_t> list_multiprocessors,
+           const nb::bytes& policy) {
             new (self) PyContext({.threads = threads.value_or(0),
                                   .pinned_bytes = pinned_bytes.value_or(0),
                                   .relays = std::move(relays),
@@ -284,12 +294,14 @@ void bind_context(nb::module_& m) {
                                   .polite_bytes = polite_bytes.value_or(0),
                                   .plain = plain,
                                   .peer_access = peer_access,
-                                  .list_multiprocessors = list_multiprocessors.value_or(0)});
+                                  .list_multiprocessors = list_multiprocessors.value_or(0),
+                                  .policy = policy.c_str()});
         },
         nb::kw_only(), "threads"_a = nb::none(), "pinned_bytes"_a = nb::none(),
         "relays"_a = std::vector<int>(), "relay_bytes"_a = nb::none(),
         "polite_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true,
-        "list_multiprocessors"_a = nb::none());
+        "list_multiprocessors"_a = nb::none(), "policy"_a = nb::bytes(""));
+    context.def("_report_warnings", [](PyContext& self) { report_warnings(*self.state, 2); });
     context.def("close", &PyContext::close);
     context.def("__enter__", [](Object self) { return self; });
     context.def(

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "transfer/file_end.hpp"
 #include "transfer/list_copy.hpp"
 #include "transfer/pinned_memory.hpp"
+#include "transfer/policy_file.hpp"
 #include "waywiser/transfer.h"
 
 using namespace waywiser;  // the whole file uses it
@@ -116,12 +118,19 @@ void need_argument(Pointer given, const char* argument, const char* pass) {
 
 constexpr const char* kTransferPlace = "the address of a waywiser_transfer*";
 
+// The size of a struct in the first version of the header.
+template <class Struct>
+std::size_t first_size(const Struct&) {
+    return sizeof(Struct);
+}
+std::size_t first_size(const waywiser_options&) { return offsetof(waywiser_options, policy); }
+
 // Checks a caller's struct, which may be compiled with another version of the header: later ones
 // only append fields. `name` is the struct's name in messages.
 template <class Struct>
 void check_size(const Struct& given, const char* name) {
     constexpr std::size_t kMost = 4096;  // a larger size was never set
-    if (given.size >= sizeof(Struct) && given.size <= kMost) return;
+    if (given.size >= first_size(given) && given.size <= kMost) return;
     throw transfer::InvalidCopy("the size of the " + std::string(name) + " is " +
                                 std::to_string(given.size) + ": set it to sizeof(" + name + ")");
 }
@@ -143,29 +152,36 @@ bool plain_in_environment() {
                        "\": set it to plain, or unset it");
 }
 
-transfer::EngineOptions engine_options(const waywiser_options* given) {
+// The caller's options; those that its version of the header does not have are 0.
+waywiser_options known_options(const waywiser_options* given) {
     waywiser_options known{};
     if (given != nullptr) {
         check_size(*given, "waywiser_options");
         const std::span all(reinterpret_cast<const std::byte*>(given), given->size);
-        const auto unknown = all.subspan(sizeof known);
+        const std::size_t common = std::min(given->size, sizeof known);
+        const auto unknown = all.subspan(common);
         if (std::ranges::any_of(unknown, [](std::byte one) { return one != std::byte{}; })) {
             throw NotSupported(
                 "the options set a field that this version of the library (" WAYWISER_VERSION
                 ") does not know: use a newer library");
         }
-        known = *given;
+        std::memcpy(&known, given, common);
     }
+    return known;
+}
+
+transfer::EngineOptions engine_options(const waywiser_options& known) {
     transfer::EngineOptions options{
         .threads = known.threads,
         .pinned_bytes = known.pinned_bytes,
         .relays = {},
         .relay_bytes = known.relay_bytes,
         .polite_bytes = known.polite_bytes,
-        .list_multiprocessors = static_cast<unsigned>(
-            std::clamp<std::size_t>(known.list_multiprocessors, 1, 1U << 16U)),
+        .list_multiprocessors =
+            static_cast<unsigned>(std::min<std::size_t>(known.list_multiprocessors, 1U << 16U)),
         .plain = known.plain != 0 || plain_in_environment(),
-        .peer_access = known.no_peer_access == 0};
+        .peer_access = known.no_peer_access == 0,
+        .report_warnings = known.quiet == 0};
     if (known.relay_count > 0) {
         need_argument(known.relays, "options.relays", "the numbers of relay_count GPUs");
     }
@@ -193,6 +209,16 @@ constexpr const char* kNotANumber =
 waywiser_status too_late(const char* what, double timeout) {
     return failed(WAYWISER_TIMEOUT, "the transfer has not " + std::string(what) + " within " +
                                         std::to_string(timeout) + " s; it goes on");
+}
+
+// Writes what fits, and returns what all of it needs with its final NUL.
+std::size_t write_text(const std::string& whole, char* text, std::size_t capacity) {
+    if (capacity > 0) {
+        const std::size_t length = std::min(whole.size(), capacity - 1);
+        std::memcpy(text, whole.data(), length);
+        text[length] = '\0';
+    }
+    return whole.size() + 1;
 }
 
 void need_context(const waywiser_context* context) {
@@ -224,11 +250,17 @@ waywiser_status waywiser_context_create(const waywiser_options* options,
     return guarded([&] {
         need_argument(context, "context", "the address of a waywiser_context*");
         *context = nullptr;
-        transfer::EngineOptions chosen = engine_options(options);
+        const waywiser_options known = known_options(options);
+        transfer::EngineOptions chosen = engine_options(known);
         Machine machine = discovered();
         check_relays(chosen.relays, machine);
+        transfer::FoundPolicy found;
+        if (!chosen.plain) {
+            found =
+                transfer::policy_of_process(known.policy == nullptr ? "" : known.policy, machine);
+        }
         auto made = std::make_unique<waywiser_context>();
-        made->engine = std::make_shared<Engine>(std::move(machine), std::move(chosen));
+        made->engine = std::make_shared<Engine>(std::move(machine), std::move(chosen), found);
         *context = made.release();
     });
 }
@@ -255,6 +287,23 @@ waywiser_status waywiser_context_usage(waywiser_context* context, waywiser_usage
                             .most_pinned_bytes = engine.options().pinned_bytes,
                             .transfers = engine.jobs()},
              "waywiser_usage");
+    });
+}
+
+waywiser_status waywiser_context_warnings(waywiser_context* context, char* text, size_t capacity,
+                                          size_t* needed) {
+    return guarded([&] {
+        need_context(context);
+        need_argument(needed, "needed", "the address of a size_t");
+        if (capacity > 0) need_argument(text, "text", "an array of capacity characters");
+        context->engine->check_process();
+        if (capacity == 0) {
+            *needed = context->engine->warning_bytes() + 1;
+            return;
+        }
+        std::string lines;
+        for (const std::string& warning : context->engine->warnings()) lines += warning + '\n';
+        *needed = write_text(lines, text, capacity);
     });
 }
 
@@ -502,9 +551,7 @@ waywiser_status waywiser_explain(waywiser_context* context, const void* to, cons
         need_argument(text, "text", "an array of capacity characters");
         need(capacity > 0, "the argument capacity is 0: pass the size of the array text");
         const std::string line = transfer::explain(*context->engine, to, from, bytes);
-        const std::size_t length = std::min(line.size(), capacity - 1);
-        std::memcpy(text, line.data(), length);
-        text[length] = '\0';
+        write_text(line, text, capacity);
     });
 }
 
@@ -514,11 +561,7 @@ waywiser_status waywiser_machine(char* text, size_t capacity, size_t* needed) {
         if (capacity > 0) need_argument(text, "text", "an array of capacity characters");
         const gpu::CallerState keep;
         const std::string json = transfer::machine_json(transfer::discover_machine());
-        *needed = json.size() + 1;
-        if (capacity == 0) return;
-        const std::size_t length = std::min(json.size(), capacity - 1);
-        std::memcpy(text, json.data(), length);
-        text[length] = '\0';
+        *needed = write_text(json, text, capacity);
     });
 }
 

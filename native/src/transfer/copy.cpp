@@ -1,8 +1,10 @@
 #include "transfer/copy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <thread>
@@ -10,14 +12,12 @@
 #include "host/pages.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/policy.hpp"
 #include "waywiser/transfer.h"
 
 namespace waywiser::transfer {
 namespace {
 
-// Smaller copies are faster by the runtime alone: waking threads takes longer than they gain
-// (measured on H200 with 16 CPUs, docs/transfer.md).
-constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
@@ -80,10 +80,94 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
                 const CallerStream& stream) {
     const std::size_t polite = engine.options().polite_bytes;
-    return bytes < kPlainBelow && (polite == 0 || bytes <= polite) && !stream.none &&
+    return bytes < engine.plain_below() && (polite == 0 || bytes <= polite) && !stream.none &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle);
+}
+
+// --- the policy ------------------------------------------------------------------------------
+
+bool is_on_gpu(const Side& side) { return side.end.kind == End::Kind::device; }
+
+PolicyMemory policy_memory(const Side& side) {
+    switch (side.end.kind) {
+        case End::Kind::device: return PolicyMemory::device;
+        case End::Kind::file: return PolicyMemory::file;
+        default: return side.end.pinned ? PolicyMemory::pinned : PolicyMemory::pageable;
+    }
+}
+
+// What the policy says about a copy. nullptr: what the library does without one.
+const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t bytes) {
+    const PolicyTable& policy = *engine.policy();
+    const EngineOptions& options = engine.options();
+    const bool from_gpu = key.from == PolicyMemory::device;
+    const bool to_gpu = key.to == PolicyMemory::device;
+    const PolicyDecision* found = nullptr;
+    if (!options.relays.empty() && from_gpu != to_gpu) {
+        PolicyKey with_relays = key;
+        with_relays.peers_idle = true;
+        found = policy.copy(with_relays, bytes);
+        if (found == nullptr && bytes >= kRelayFrom) return nullptr;
+        if (found != nullptr && found->row == nullptr) found = nullptr;  // smaller than its rows
+    }
+    if (found == nullptr) found = policy.copy(key, bytes);
+    if (found == nullptr || found->method == PolicyMethod::standard) return nullptr;
+    const bool is_polite = options.polite_bytes == 0 || bytes <= options.polite_bytes;
+    const bool over_link = from_gpu || to_gpu;
+    if (found->method == PolicyMethod::plain && over_link && !is_polite) return nullptr;
+    return found;
+}
+
+const PolicyDecision* decision(const Engine& engine, const Side& to, const Side& from,
+                               std::size_t bytes) {
+    if (engine.policy() == nullptr || engine.options().plain) return nullptr;
+    PolicyKey key{.from = policy_memory(from), .to = policy_memory(to)};
+    if (is_on_gpu(to) && is_on_gpu(from)) {
+        key.relation = to.end.gpu == from.end.gpu                   ? PolicyRelation::same
+                       : engine.are_peers(to.end.gpu, from.end.gpu) ? PolicyRelation::peers
+                                                                    : PolicyRelation::no_peers;
+    }
+    if (key.to == PolicyMemory::pageable && bytes >= engine.plain_below()) {
+        PolicyKey fresh = key;
+        fresh.to = PolicyMemory::fresh;
+        const bool known = engine.policy()->has(fresh);
+        // The defaults create pages in their own way.
+        const bool by_default = is_on_gpu(from) && bytes >= kPlainBelow;
+        if ((known || by_default) && is_fresh(to.end.data, bytes)) {
+            if (!known) return nullptr;
+            key = fresh;
+        }
+    }
+    return decision(engine, key, bytes);
+}
+
+std::string text_of_seconds(double seconds) {
+    const bool is_short = seconds < 1e-3;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3g %s", seconds * (is_short ? 1e6 : 1e3),
+                  is_short ? "us" : "ms");
+    return text.data();
+}
+
+std::string text_of_bytes(std::uint64_t bytes) {
+    constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
+    std::size_t unit = 0;
+    auto value = static_cast<double>(bytes);
+    for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.4g %s", value, kUnits[unit]);
+    return text.data();
+}
+
+// What the policy expects of a method.
+std::string expectation(const PolicyDecision& made, const std::string& file) {
+    std::string text = "; policy " + file;
+    if (made.row == nullptr) return text + ": smaller than what was measured";
+    return text + ": " + made.row->executor + " took " + text_of_seconds(made.row->seconds) +
+           " (95 %: " + text_of_seconds(made.row->low) + " to " + text_of_seconds(made.row->high) +
+           ") for " + text_of_bytes(made.row->bytes);
 }
 
 struct Prepared {
@@ -124,7 +208,13 @@ Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call
     return side;
 }
 
-CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
+// `reads`: the file is the source.
+CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory, bool reads) {
+    const Side file{.end = End::of_file(-1, 0)};
+    const PolicyDecision* made =
+        decision(engine, reads ? memory : file, reads ? file : memory, bytes);
+    if (made != nullptr && made->method == PolicyMethod::chunked)
+        return made->shape_for(memory.end.gpu);
     CopyShape shape =
         default_shape(bytes, engine.options().threads, memory.end.kind == End::Kind::device);
     shape.threads = std::clamp<std::size_t>(engine.options().threads, 1, kThreadsPerFile);
@@ -178,7 +268,7 @@ FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t b
     End end = memory.end;
     if (end.kind == End::Kind::host) end.pinned = false;  // the CPU moves the bytes
     made.job = std::make_shared<ChunkedCopy>(engine, reads ? end : file, reads ? file : end, bytes,
-                                             file_shape(engine, bytes, memory));
+                                             file_shape(engine, bytes, memory, reads));
     return made;
 }
 
@@ -382,6 +472,14 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     const bool from_gpu = from.end.kind == End::Kind::device;
     if (to.managed || from.managed) return plain("the runtime moves managed memory");
     choice.shape = default_shape(bytes, options.threads, from_gpu);
+    choice.policy = decision(engine, to, from, bytes);
+    if (choice.policy != nullptr) {
+        if (choice.policy->method == PolicyMethod::plain) return plain("by the policy");
+        choice.method = Choice::Method::chunked;
+        choice.shape = choice.policy->shape_for(operand_gpu(to, from));
+        choice.why = "by the policy";
+        return choice;
+    }
     if (!to_gpu && !from_gpu) {
         if (bytes < kPlainBelow) return plain("too small for several threads");
         choice.shape.chunk = kLargestChunk;  // nothing is staged
@@ -609,15 +707,20 @@ std::string explain(Engine& engine, const void* to, const void* from, std::size_
     check_arguments(to, from, bytes);
     const Choice choice = choose(engine, side_of(const_cast<void*>(to), bytes),
                                  side_of(const_cast<void*>(from), bytes), bytes);
-    if (choice.method == Choice::Method::plain) return "plain copy: " + choice.why;
+    const std::string expected =
+        choice.policy == nullptr ? "" : expectation(*choice.policy, engine.policy_file());
+    if (choice.method == Choice::Method::plain) return "plain copy: " + choice.why + expected;
+    const std::size_t most = engine.options().threads;
+    const std::size_t threads =
+        choice.shape.threads == 0 ? most : std::min(choice.shape.threads, most);
     std::string text = "chunked copy: " + choice.why + "; chunks of " +
                        std::to_string(choice.shape.chunk >> 10) + " KiB, up to " +
-                       std::to_string(engine.options().threads) + " threads";
+                       std::to_string(choice.policy == nullptr ? most : threads) + " threads";
     if (!choice.shape.relays.empty()) {
         text += ", relays";
         for (const int relay : choice.shape.relays) text += " gpu:" + std::to_string(relay);
     }
-    return text;
+    return text + expected;
 }
 
 }  // namespace waywiser::transfer

@@ -18,6 +18,8 @@
 
 namespace waywiser::transfer {
 
+struct PolicyDecision;
+
 // A stream as a caller names it.
 struct CallerStream {
     void* handle = nullptr;  // the runtime's stream handle
@@ -111,9 +113,10 @@ struct Choice {
     enum class Method { plain, chunked };
     Method method = Method::plain;
     CopyShape shape;
-    std::string why;  // one-line explanation
+    std::string why;                         // one-line explanation
+    const PolicyDecision* policy = nullptr;  // what decided; nullptr: the defaults
 };
-// Chooses safe defaults without a policy. Does not call the GPU runtime and changes nothing.
+// Chooses by the policy, or safe defaults. Does not call the GPU runtime and changes nothing.
 Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes);
 
 // After a failure: waits until the stream does not use the caller's memory any more. Returns at

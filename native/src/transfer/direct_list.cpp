@@ -130,9 +130,11 @@ void move_part(Engine& engine, const ListPart& part, ListPath path, bool kernel_
     ListStaging& lists = engine.lists();
     const ListTraits traits = part.traits(path);
     const ListChoice choice =
-        choose_list_method(traits, {.multiprocessors = lists.multiprocessors(queue.device()),
-                                    .most_over_link = engine.options().list_multiprocessors,
-                                    .spare_engine = engine.options().polite_bytes != 0});
+        choose_list_method(traits,
+                           {.multiprocessors = lists.multiprocessors(queue.device()),
+                            .most_over_link = std::max(engine.options().list_multiprocessors, 1U),
+                            .spare_engine = engine.options().polite_bytes != 0},
+                           engine.policy());
     if (choice.method == ListMethod::kernel && kernel_reaches &&
         move_by_kernel(lists, part, traits, choice.blocks, queue)) {
         return;

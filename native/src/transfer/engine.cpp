@@ -9,11 +9,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <system_error>
 
 #include "host/affinity.hpp"
 #include "transfer/limits.hpp"
+#include "transfer/policy.hpp"
+#include "transfer/policy_file.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -52,6 +55,23 @@ LiveEngines& live_engines() {
     return all;
 }
 
+// The warnings that this process has written. Never destroyed.
+struct ReportedWarnings {
+    std::mutex mutex;
+    std::set<std::string> texts;
+};
+
+ReportedWarnings& reported_warnings() {
+    static ReportedWarnings& all = *new ReportedWarnings();
+    return all;
+}
+
+void report_once(const std::string& warning) {
+    const std::lock_guard lock(reported_warnings().mutex);
+    if (!reported_warnings().texts.insert(warning).second) return;
+    std::fprintf(stderr, "waywiser: warning: %s\n", warning.c_str());
+}
+
 // Holds the mutex throughout, so that no other thread destroys an engine meanwhile.
 void stop_all() {
     const std::lock_guard lock(live_engines().mutex);
@@ -62,12 +82,21 @@ void stop_all() {
 
 unsigned this_process() {
     static const bool watched = [] {
-        // The mutex is free in a child, which may create its own engines.
-        pthread_atfork([] { live_engines().mutex.lock(); }, [] { live_engines().mutex.unlock(); },
-                       [] {
-                           live_engines().mutex.unlock();
-                           ++process_count();
-                       });
+        // The mutexes are free in a child, which may create its own engines.
+        pthread_atfork(
+            [] {
+                live_engines().mutex.lock();
+                reported_warnings().mutex.lock();
+            },
+            [] {
+                reported_warnings().mutex.unlock();
+                live_engines().mutex.unlock();
+            },
+            [] {
+                reported_warnings().mutex.unlock();
+                live_engines().mutex.unlock();
+                ++process_count();
+            });
         std::atexit(stop_all);
         return true;
     }();
@@ -128,11 +157,26 @@ struct Engine::Worker {
 };
 
 Engine::Engine(Machine machine, EngineOptions options)
+    : Engine(std::move(machine), std::move(options), FoundPolicy{}) {}
+
+Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
     : machine_(std::move(machine)),
       options_(completed(std::move(options))),
       process_(this_process()),
       lists_(list_bytes(options_), usable_node(-1),
              [this](const std::string& why) { warn_of_pinning(why); }) {
+    if (!found.warning.empty()) warn(found.warning);
+    if (found.policy && !options_.plain) {
+        const PolicyLimits limits{.threads = options_.threads,
+                                  .relays = options_.relays,
+                                  .host_slot = std::bit_floor(host_staging_bytes() / kFewestSlabs),
+                                  .relay_slot = std::bit_floor(options_.relay_bytes / kFewestSlabs),
+                                  .polite_bytes = options_.polite_bytes,
+                                  .multiprocessors = options_.list_multiprocessors};
+        policy_ = std::make_unique<const PolicyTable>(found.policy, limits);
+        policy_file_ = found.file;
+        plain_below_ = policy_->plain_below(kPlainBelow);
+    }
     const std::lock_guard lock(live_engines().mutex);
     live_engines().engines.insert(this);
 }
@@ -206,13 +250,22 @@ void Engine::wake_some() {
 }
 
 void Engine::warn(const std::string& message) {
-    const std::lock_guard lock(resources_);
-    warnings_.insert(message);
+    constexpr std::size_t kMostWarnings = 64;
+    {
+        const std::lock_guard lock(resources_);
+        if (warnings_.size() == kMostWarnings ||
+            std::ranges::find(warnings_, message) != warnings_.end()) {
+            return;
+        }
+        warnings_.push_back(message);
+        warning_bytes_ += message.size() + 1;
+    }
+    if (options_.report_warnings) report_once(message);
 }
 
 std::vector<std::string> Engine::warnings() const {
     const std::lock_guard lock(resources_);
-    return {warnings_.begin(), warnings_.end()};
+    return warnings_;
 }
 
 std::size_t Engine::threads() const {
@@ -286,6 +339,17 @@ std::optional<Slot> Engine::device_staging(int device, std::size_t bytes) {
     return bounces(device).take(bytes);
 }
 
+std::size_t Engine::usable_nodes() const {
+    const auto nodes = std::ranges::count_if(
+        machine_.numa, [](const NumaNode& node) { return !node.cpus.empty(); });
+    return std::max<std::size_t>(static_cast<std::size_t>(nodes), 1);
+}
+
+// Pinned staging memory at each node.
+std::size_t Engine::host_staging_bytes() const {
+    return (options_.pinned_bytes - list_bytes(options_)) / usable_nodes();
+}
+
 Slots& Engine::slots(int node, int device) {
     const std::lock_guard lock(resources_);
     const bool pinned = device >= 0;
@@ -293,8 +357,6 @@ Slots& Engine::slots(int node, int device) {
     const NumaNode place = usable_node(node);
     auto& own = slots_[{place.index, pinned}];
     if (own) return *own;
-    const auto nodes = static_cast<std::size_t>(
-        std::ranges::count_if(machine_.numa, [](const NumaNode& n) { return !n.cpus.empty(); }));
     const auto make = [this, place, pinned](std::size_t bytes) {
         int context = -1;
         if (pinned) {
@@ -304,8 +366,7 @@ Slots& Engine::slots(int node, int device) {
         return pinned_slab(bytes, place, context,
                            [this](const std::string& why) { warn_of_pinning(why); });
     };
-    const std::size_t budget = options_.pinned_bytes - list_bytes(options_);
-    const std::size_t most = budget / std::max<std::size_t>(nodes, 1);
+    const std::size_t most = host_staging_bytes();
     // Several slabs, so that slots of one size do not use all of them.
     const std::size_t slab = std::min(kSlabBytes, std::bit_floor(most / kFewestSlabs));
     own = std::make_unique<Slots>(most, slab, make, [this] { notify_work(); });

@@ -29,21 +29,31 @@
 
 namespace waywiser::transfer {
 
+struct FoundPolicy;
+class PolicyTable;
+
+// Smaller copies are faster by the runtime alone: waking threads takes longer than they gain
+// (measured on H200 with 16 CPUs, docs/transfer.md).
+inline constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
+
 struct EngineOptions {
-    std::size_t threads = 0;            // 0: thread_limit()
-    std::size_t pinned_bytes = 0;       // 0: 16 MiB for each thread; capped by pinned_limit()
-    std::vector<int> relays;            // GPUs whose links may be used too, in this order
-    std::size_t relay_bytes = 0;        // staging memory on each of them; 0: 64 MiB
-    std::size_t polite_bytes = 0;       // limit of bytes queued on a copy engine; 0: none
-    unsigned list_multiprocessors = 1;  // for a list of short pieces over a GPU's link
-    bool plain = false;                 // only plain copies of the runtime
-    bool peer_access = true;            // may enable peer access between the GPUs of a copy
+    std::size_t threads = 0;       // 0: thread_limit()
+    std::size_t pinned_bytes = 0;  // 0: 16 MiB for each thread; capped by pinned_limit()
+    std::vector<int> relays;       // GPUs whose links may be used too, in this order
+    std::size_t relay_bytes = 0;   // staging memory on each of them; 0: 64 MiB
+    std::size_t polite_bytes = 0;  // limit of bytes queued on a copy engine; 0: none
+    // For a list of short pieces over a GPU's link. 0: what the policy says, one without.
+    unsigned list_multiprocessors = 0;
+    bool plain = false;            // only plain copies of the runtime
+    bool peer_access = true;       // may enable peer access between the GPUs of a copy
+    bool report_warnings = false;  // writes each warning to stderr, once per process
 };
 
 class Engine {
 public:
     // Starts no thread and allocates no memory before the first job.
     Engine(Machine machine, EngineOptions options);
+    Engine(Machine machine, EngineOptions options, const FoundPolicy& found);
     // Calls stop(). A forked child must not destroy it: the child has none of the threads.
     ~Engine();
     Engine(const Engine&) = delete;
@@ -79,12 +89,19 @@ public:
 
     [[nodiscard]] const Machine& machine() const { return machine_; }
     [[nodiscard]] const EngineOptions& options() const { return options_; }
+    // The policy within the limits of the options; nullptr: none.
+    [[nodiscard]] const PolicyTable* policy() const { return policy_.get(); }
+    [[nodiscard]] const std::string& policy_file() const { return policy_file_; }
+    // Smaller copies are plain by the policy, or without one.
+    [[nodiscard]] std::size_t plain_below() const { return plain_below_; }
     // Current use.
     [[nodiscard]] std::size_t threads() const;
     [[nodiscard]] std::size_t pinned_bytes() const;
     [[nodiscard]] std::size_t jobs() const;
-    // All warnings so far, without duplicates.
+    // All warnings so far, without duplicates, in the order of their occurrence.
     [[nodiscard]] std::vector<std::string> warnings() const;
+    // The number of their characters, with one more for each. Takes no lock.
+    [[nodiscard]] std::size_t warning_bytes() const { return warning_bytes_; }
 
     // Throws ForkedProcess in a child of the process that made the engine.
     void check_process() const;
@@ -135,6 +152,8 @@ private:
     [[nodiscard]] bool starts_unwatched() const;
     void warn(const std::string& message);
     [[nodiscard]] NumaNode usable_node(int node) const;
+    [[nodiscard]] std::size_t usable_nodes() const;
+    [[nodiscard]] std::size_t host_staging_bytes() const;
     void warn_of_pinning(const std::string& why);
 
     gpu::Stream& stream(int device, Direction direction);
@@ -174,10 +193,15 @@ private:
     std::map<std::pair<int, bool>, std::unique_ptr<Slots>> slots_;  // by node, pinned or not
     std::map<int, std::unique_ptr<Slots>> bounces_;
     std::set<std::pair<int, int>> peers_;
-    std::set<std::string> warnings_;
+    std::vector<std::string> warnings_;
+    std::atomic<std::size_t> warning_bytes_{0};
     ListStaging lists_;
     std::atomic<bool> unpinned_{false};  // some staging could not be pinned
     int pinning_device_ = -1;            // the GPU in whose context memory is pinned
+
+    std::unique_ptr<const PolicyTable> policy_;
+    std::string policy_file_;
+    std::size_t plain_below_ = kPlainBelow;
 };
 
 // A child process uses an engine of its parent.

@@ -21,6 +21,31 @@ unsigned most_blocks(ListPath path, const ListLimits& limits) {
     return std::clamp(limits.most_over_link, 1U, all);
 }
 
+// No more than have something to do.
+unsigned useful_blocks(const ListTraits& traits, unsigned most) {
+    const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;
+    return static_cast<unsigned>(std::clamp<std::size_t>(work, 1, most));
+}
+
+// Tables for runs shorter than an access would be as long as the data. One of two GPUs may have no
+// access to the other's pools and mapped ranges: copies have it.
+bool can_be_moved_by_kernel(const ListTraits& traits) {
+    return (traits.run >= kWidest || traits.table_entries() == 0) &&
+           traits.path != ListPath::between_gpus;
+}
+
+PolicyKey key_of(ListPath path) {
+    switch (path) {
+        case ListPath::from_host: return {.from = PolicyMemory::pinned, .to = PolicyMemory::device};
+        case ListPath::to_host: return {.from = PolicyMemory::device, .to = PolicyMemory::pinned};
+        default: break;
+    }
+    return {
+        .from = PolicyMemory::device,
+        .to = PolicyMemory::device,
+        .relation = path == ListPath::within_gpu ? PolicyRelation::same : PolicyRelation::peers};
+}
+
 // Bytes per second of a kernel with accesses of 16 bytes.
 double kernel_bandwidth(ListPath path, unsigned blocks, const ListCosts& costs) {
     const auto all = [blocks](double one) { return one * static_cast<double>(blocks); };
@@ -66,13 +91,8 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (traits.merged <= kFewRuns || traits.run == 0) return {};
     const auto pieces = static_cast<double>(traits.merged);
     const auto bytes = static_cast<double>(traits.bytes);
-    const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;
-    const unsigned blocks =
-        static_cast<unsigned>(std::clamp<std::size_t>(work, 1, most_blocks(traits.path, limits)));
-    // Tables for runs shorter than an access would be as long as the data. One of two GPUs may have
-    // no access to the other's pools and mapped ranges: copies have it.
-    const bool kernel_can = (traits.run >= kWidest || traits.table_entries() == 0) &&
-                            traits.path != ListPath::between_gpus;
+    const unsigned blocks = useful_blocks(traits, most_blocks(traits.path, limits));
+    const bool kernel_can = can_be_moved_by_kernel(traits);
     const double width = static_cast<double>(traits.access) / kWidest;
     const double by_kernel =
         costs.kernel_seconds +
@@ -85,6 +105,27 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
         return {.method = ListMethod::kernel, .blocks = blocks};
     }
     return {.method = ListMethod::batch};
+}
+
+ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
+                              const PolicyTable* policy) {
+    const ListChoice standard = choose_list_method(traits, limits);
+    if (policy == nullptr || limits.spare_engine || traits.merged < 2 || traits.run == 0) {
+        return standard;
+    }
+    const PolicyDecision* made =
+        policy->list(key_of(traits.path), traits.merged, traits.bytes / traits.merged);
+    if (made == nullptr) return standard;
+    switch (made->method) {
+        case PolicyMethod::plain: return {.method = ListMethod::copies};
+        case PolicyMethod::batch: return {.method = ListMethod::batch};
+        case PolicyMethod::kernel: break;
+        default: return standard;
+    }
+    if (!can_be_moved_by_kernel(traits)) return standard;
+    unsigned most = most_blocks(traits.path, limits);
+    if (made->blocks != 0) most = std::min(made->blocks, std::max(limits.multiprocessors, 1U));
+    return {.method = ListMethod::kernel, .blocks = useful_blocks(traits, most)};
 }
 
 }  // namespace waywiser::transfer

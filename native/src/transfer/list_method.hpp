@@ -6,6 +6,7 @@
 #include <span>
 
 #include "transfer/piece_list.hpp"
+#include "transfer/policy.hpp"
 
 namespace waywiser::transfer {
 
@@ -66,5 +67,9 @@ struct ListLimits {
 // The fastest method within the limits.
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs = {});
+// The same by a policy; nullptr: without one. It decides nothing for a list that spares the engine
+// or that a kernel cannot move.
+ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
+                              const PolicyTable* policy);
 
 }  // namespace waywiser::transfer

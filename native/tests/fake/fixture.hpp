@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "fake/fake.hpp"
 
 namespace waywiser::test {
 
 class OnFake : public ::testing::Test {
 protected:
-    OnFake() { fake::reset(); }
+    OnFake() {
+        setenv("WAYWISER_POLICY", "off", 0);  // not a policy of whoever runs the tests
+        fake::reset();
+    }
 
 public:
     ~OnFake() override {

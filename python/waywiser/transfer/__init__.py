@@ -28,6 +28,7 @@ from waywiser.transfer.context import (
     read,
     read_async,
     usage,
+    warnings,
     write,
     write_async,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "read_async",
     "to_host",
     "usage",
+    "warnings",
     "write",
     "write_async",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,6 +25,7 @@ write = native.write
 write_async = native.write_async
 explain = native.explain
 usage = native.usage
+warnings = native.warnings
 TransferHandle = native.TransferHandle
 
 MOST_GPUS = 255
@@ -43,7 +45,10 @@ class Context(native.Context):
     - ``plain``: only plain copies of the GPU runtime; one thread reads or writes a file.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
-      its link; None: one. Two fill a PCIe 5.0 link, and slow down other kernels much more.
+      its link; None: what the policy says, or one. Two fill a PCIe 5.0 link, and slow down other
+      kernels much more.
+    - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
+      configuration folders (docs/policy.md).
 
     Nothing is allocated before the first copy that needs it. `close`, or the end of a ``with``
     block, cancels transfers whose threads wait for the stream and waits for those that have
@@ -64,6 +69,7 @@ class Context(native.Context):
         plain: bool = False,
         peer_access: bool = True,
         list_multiprocessors: int | None = None,
+        policy: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             threads=_limit("threads", threads),
@@ -74,7 +80,9 @@ class Context(native.Context):
             plain=_switch("plain", plain),
             peer_access=_switch("peer_access", peer_access),
             list_multiprocessors=_limit("list_multiprocessors", list_multiprocessors),
+            policy=_path("policy", policy),
         )
+        self._report_warnings()
 
     def to_host(self, tensor: Any, *, stream: Any = None) -> Any:
         """As `waywiser.transfer.to_host`, by this context."""
@@ -113,6 +121,23 @@ def _limit(name: str, value: Any) -> int | None:
             remedy=f"omit {name}, or pass None, for the default",
         )
     return number
+
+
+def _path(name: str, value: Any) -> bytes:
+    """The path for the C interface, for which an empty one is none."""
+    if value is None:
+        return b""
+    try:
+        path = os.fsencode(value)
+    except TypeError:
+        path = b""
+    if not path or b"\0" in path:
+        raise InvalidOperand(
+            f"{name} is {value!r}, not the path of a file",
+            where="Context",
+            remedy=f'pass {name}="machine.json", say, or {name}="off"',
+        )
+    return path
 
 
 def _gpus(name: str, values: Any) -> list[int]:
