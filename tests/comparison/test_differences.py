@@ -178,8 +178,8 @@ def test_a_class_of_hardware_is_that_of_a_fleet() -> None:
     assert "GPUs 4 × Test GPU before, 1 × Test GPU now" in another_machine([four], [one])
     three = nodes.without(of(4, "three"), "0000:02:00.0")
     none = replace(four, machine=replace(four.machine, gpus=()))
-    for lacking in (three, none):
-        assert not any("another class" in note for note in notes([four], [lacking]))
+    for incomplete in (three, none):
+        assert not any("another class" in note for note in notes([four], [incomplete]))
     numa = (*four.machine.numa, replace(four.machine.numa[0], index=1))
     wider = replace(four, machine=replace(four.machine, numa=numa))
     sides = "4 × Test GPU, 1 NUMA node before, 4 × Test GPU, 2 NUMA nodes now"

@@ -58,17 +58,17 @@ def test_latency_plans_small_sizes_alone() -> None:
 def test_without_latency_no_point_is_compared_with_a_pattern(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Workload] = []
+    requested: list[Workload] = []
     known = plan_module.texts_of
 
     def texts_of(workload: Workload, on: Machine | None = None) -> tuple[str, ...]:
-        asked.append(workload)
+        requested.append(workload)
         return known(workload, on)
 
     monkeypatch.setattr(plan_module, "texts_of", texts_of)
-    assert plan().points and not asked
+    assert plan().points and not requested
     assert plan(only=("h2d",)).points
-    assert asked and not any(workload.bytes for workload in asked)
+    assert requested and not any(workload.bytes for workload in requested)
 
 
 @pytest.mark.parametrize("request_", [{"sizes": "1MiB"}, {"preset": "check"}])
@@ -108,9 +108,9 @@ def test_full_pairs_what_stays_at_a_place_too() -> None:
 
 def test_full_varies_settings_in_pairs_where_people_ask_and_alone_beside() -> None:
     full = curves(plan(preset="full"))
-    asked = "pageable@numa:0 -> pageable@numa:0 by cpu"
-    assert full[f"{asked}[stores=streaming,threads=2]"] == [2**20, 2**26]
-    assert len(full[f"{asked}[stores=streaming]"]) > 2
+    requested = "pageable@numa:0 -> pageable@numa:0 by cpu"
+    assert full[f"{requested}[stores=streaming,threads=2]"] == [2**20, 2**26]
+    assert len(full[f"{requested}[stores=streaming]"]) > 2
     assert len(full["pageable[pages=huge]@numa:0 -> pageable@numa:0 by cpu[threads=2]"]) == 2
     assert not [text for text in full if text.count("=") > 2 and ";" not in text]
     beside = [text for text in full if text.startswith("pageable@numa:0 -> pinned@numa:0 by cpu[")]
@@ -187,9 +187,9 @@ def test_the_largest_size_that_fits_is_always_visited() -> None:
 
 
 def test_asked_sizes_are_visited_by_every_curve_and_never_skipped() -> None:
-    asked = plan(sizes="64KiB,1GiB", preset="quick")
-    assert not any(point.growing for point in asked.points)
-    assert {point.size for point in asked.points if point.workload.transfers} == {2**16, 2**30}
+    requested = plan(sizes="64KiB,1GiB", preset="quick")
+    assert not any(point.growing for point in requested.points)
+    assert {point.size for point in requested.points if point.workload.transfers} == {2**16, 2**30}
 
 
 def test_only_selects_curves_and_unsupported_paths() -> None:
