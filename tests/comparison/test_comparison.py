@@ -460,8 +460,7 @@ def test_sizes_of_different_processes_are_compared_size_by_size() -> None:
     for before, after in ((together, apart), (apart, together)):
         sides = ({each.identity: [(n, each)] for n, each in side} for side in (before, after))
         (part,) = parts_of(*sides)
-        old, new = part.sides
-        assert old.mean == pytest.approx(new.mean, abs=1e-12)
+        assert part.typical.log_ratio == pytest.approx(0.0, abs=1e-12)
 
 
 PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"

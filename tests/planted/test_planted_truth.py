@@ -13,7 +13,7 @@ import pytest
 from planted.machine import Planted, planted
 from planted.noise import Pool, recorded
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together
-from planted.trial import hypotheses, tested_on
+from planted.trial import hypotheses, hypotheses_on
 from waywiser.analysis import identical
 
 MACHINES = range(20_000, 20_120)
@@ -36,7 +36,7 @@ def machines(pool: Pool) -> tuple[list[Hypothesis], Share]:
     for seed in MACHINES:
         machine = planted(seed, pool)
         subject = machine.subject
-        found += tested_on(machine, subject)
+        found += hypotheses_on(machine, subject)
         for finding in identical.answer(subject).findings:
             if finding.id == "slow-link":
                 gpus = {int(device.place.split(":")[1]) for device in finding.devices}
@@ -45,7 +45,7 @@ def machines(pool: Pool) -> tuple[list[Hypothesis], Share]:
 
 
 @pytest.fixture(scope="module")
-def tested(machines: tuple[list[Hypothesis], Share]) -> list[Hypothesis]:
+def every(machines: tuple[list[Hypothesis], Share]) -> list[Hypothesis]:
     return machines[0]
 
 
@@ -57,15 +57,15 @@ def ill_gpus(machine: Planted) -> set[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_what_was_planted_is_found_and_what_is_null_is_kept(
-    question: str, tested: list[Hypothesis]
+    question: str, every: list[Hypothesis]
 ) -> None:
-    score = scored(tested)[question]
+    score = scored(every)[question]
     assert score.found.of >= 30 and score.rejected.of >= 50
     assert not score.broken
 
 
-def test_so_it_is_over_all_questions(tested: list[Hypothesis]) -> None:
-    scores = scored(tested)
+def test_so_it_is_over_all_questions(every: list[Hypothesis]) -> None:
+    scores = scored(every)
     assert set(scores) == set(QUESTIONS)
     total = together(scores.values())
     assert not total.broken
@@ -82,8 +82,8 @@ def test_two_blocks_reject_no_more_of_what_is_null(pool: Pool) -> None:
 @pytest.mark.parametrize("blocks", [2, 6])
 def test_nor_do_blocks_that_jump_far_more_than_recorded_ones(pool: Pool, blocks: int) -> None:
     """All sizes of a curve at once, by a normal deviation of 5 %, in machines without a truth."""
-    tested = [each for seed in JUMPING for each in jumping(seed, pool, blocks)]
-    scores = scored(tested)
+    every = [each for seed in JUMPING for each in jumping(seed, pool, blocks)]
+    scores = scored(every)
     assert {"anisotropy", "identical", "affinity", "contention"} <= set(scores)
     assert together(scores.values()).found.of == 0
     assert not any(score.broken for score in scores.values())
@@ -91,7 +91,7 @@ def test_nor_do_blocks_that_jump_far_more_than_recorded_ones(pool: Pool, blocks:
 
 def jumping(seed: int, pool: Pool, blocks: int) -> Iterator[Hypothesis]:
     machine = planted(seed, pool, blocks, jump=0.05)
-    return tested_on(machine, machine.subject)
+    return hypotheses_on(machine, machine.subject)
 
 
 def test_slow_links_are_reported_of_the_gpus_that_have_them_and_of_no_others(

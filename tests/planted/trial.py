@@ -42,10 +42,10 @@ def hypotheses(seeds: Iterable[int], pool: Pool, blocks: int = BLOCKS) -> Iterat
     """Every question asked of one machine for each seed."""
     for seed in seeds:
         machine = planted(seed, pool, blocks)
-        yield from tested_on(machine, machine.subject)
+        yield from hypotheses_on(machine, machine.subject)
 
 
-def tested_on(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
+def hypotheses_on(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Every question asked of one machine."""
     for check in CHECKS:
         yield from check(machine, subject)
