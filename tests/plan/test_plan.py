@@ -17,6 +17,7 @@ from waywiser.words import WaywiserError, Workload
 pytestmark = pytest.mark.usefixtures("scripted")
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+CPU_REASON = "the CPU cannot address device memory"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
 
 
@@ -208,6 +209,33 @@ def test_only_what_is_not_supported_has_a_reason() -> None:
         plan(0, only=("pinned device copy-engine",))
     with pytest.raises(NothingMatches, match="nearest"):
         plan(0, only=("teleport",))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("pageable@numa:0 -> pageable@numa:0 by cpu[threads=32]", "too many threads"),
+        ("pinned@numa:0 -> device@gpu:0 by cpu", CPU_REASON),
+        ("H2D pinned@numa:0 -> device@gpu:0 by cpu", CPU_REASON),
+        ("pinned@numa:0 <-> device@gpu:0 by cpu", CPU_REASON),
+    ],
+)
+def test_a_whole_path_that_is_not_supported_has_the_reason_of_the_registry(
+    pattern: str, reason: str
+) -> None:
+    with pytest.raises(NothingMatches, match="cannot be measured here") as caught:
+        plan(only=(pattern,))
+    assert pattern in caught.value.what and caught.value.remedy == reason
+    with pytest.raises(NothingMatches) as caught:
+        plan(0, only=(pattern,))
+    without_gpu = reason if "gpu:" not in pattern else "no driver is loaded; install one"
+    assert caught.value.remedy == without_gpu
+
+
+def test_a_misspelt_whole_path_has_a_suggestion() -> None:
+    with pytest.raises(NothingMatches) as caught:
+        plan(only=(H2D.replace("copy-engine", "copy-enigne"),))
+    assert f"did you mean {H2D!r}?" in caught.value.remedy
 
 
 @pytest.mark.parametrize("pattern", ["h2d pinned", "pinned device copy-engine"])
