@@ -74,6 +74,13 @@ def test_a_link_that_is_five_percent_slow_is_one_finding(blocks: int) -> None:
     assert [exhibit.unit for exhibit in finding.exhibits[:3]] == ["B/s", "B/s", "ratio"]
 
 
+def test_the_bandwidth_of_an_even_number_of_equivalents_is_their_median() -> None:
+    found = answered(host_links(3, {1: 0.028, 2: 0.5}), made=machine(3))
+    own, others, _ = next(each for each in found.findings if each.id == "slow-link").exhibits[:3]
+    assert others.what == "median bandwidth of its equivalents"
+    assert others.value / own.value == pytest.approx(1.5 / 1.014, rel=0.005)
+
+
 def test_the_direction_that_is_slow_is_named() -> None:
     found = answered(host_links(8, {5: 0.05}, back={}))
     (finding,) = found.findings

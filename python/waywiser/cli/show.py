@@ -36,7 +36,7 @@ from waywiser.hardware.machine import Machine
 from waywiser.hardware.machine_line import machine_line
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
-from waywiser.profile.planned import planned
+from waywiser.profile.planned import planned, resume_command
 from waywiser.series.line import Line, outliers_text
 from waywiser.series.overview import Overview, Summary, overview
 from waywiser.series.quality_flags import OUTLIER_PROCESS, REMEDIES
@@ -147,7 +147,7 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
-            f"go on with: waywiser survey --resume -o {shlex.quote(found.profile)}"
+            f"go on with: {resume_command(found.profile)}"
         )
         say(console, text, style="bold yellow")
     console.print()

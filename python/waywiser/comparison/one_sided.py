@@ -93,8 +93,8 @@ def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
         {node.environment.get("waywiser") for node in side if node.request} for side in (base, new)
     )
     known = all(isinstance(each, str) and each for each in before | now)
-    alike = len(requests) == 1 and all(requests) and known
-    return ", ".join(sorted(map(str, now))) if alike and not before & now else ""
+    is_same_request = len(requests) == 1 and all(requests) and known
+    return ", ".join(sorted(map(str, now))) if is_same_request and not before & now else ""
 
 
 def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
