@@ -431,7 +431,7 @@ def test_a_whole_path_selects_itself_alone(pattern: str, selected: list[int]) ->
     assert [n for n, each in enumerate(texts) if matches_any(each, [pattern])] == selected
 
 
-PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
+PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 28672)]
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
             "list[piece=64KiB]",
             False,
             (
-                "matches no series (presets measure list[piece=4KiB], list[piece=128KiB]; ",
+                "matches no series (presets measure list[piece=28KiB], list[piece=128KiB]; ",
                 f"waywiser survey --workload '{H2D} as list[piece=64KiB]' measures another one; ",
                 "waywiser show FILE --only list --all interpolates these pieces)",
             ),
@@ -450,7 +450,7 @@ PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
             "h2d list[piece=8192",
             True,
             (
-                "was not measured (measured are list[piece=4KiB], list[piece=128KiB]; ",
+                "was not measured (measured are list[piece=28KiB], list[piece=128KiB]; ",
                 f"waywiser survey --workload '{H2D} as list[piece=8KiB]' measures another one)",
             ),
         ),

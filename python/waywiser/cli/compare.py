@@ -29,8 +29,8 @@ TABLE_COLUMNS = 132
 """Width of a terminal that shows a table of paths without folding it."""
 
 LEGEND = (
-    "before, now: median over the processes at this size, without outliers, as in show; change: from "
-    "before to now, with its 95 % interval; of several sizes, the one with the median change"
+    "before, now: median over the processes at this size, without outliers, as in show; change: "
+    "from before to now, with its 95 % interval; of several sizes, the one with the median change"
 )
 """What the figures of a path are."""
 

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import pairwise
 
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED, declared_names
@@ -20,6 +21,7 @@ from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units, without_units
+from waywiser.words.transfer import piece_between
 
 HEADLINES = frozenset(
     group.casefold()
@@ -31,10 +33,6 @@ Names of the others are words and terms."""
 
 _NAMES = TERMS.keys() | SETS.keys()
 """Words of a pattern that have a meaning of their own."""
-
-INTERPOLATED_PIECE = 64 * 2**10
-"""Bytes of the pieces of lists that people ask for and presets do not measure: views interpolate
-them if they were not measured."""
 
 NEAREST = 5
 """How many texts are shown when a pattern matches none."""
@@ -324,22 +322,25 @@ def _other_layouts(pattern: str, texts: Iterable[str], *, measured: bool) -> str
     if named is None:
         return ""
     kind, settings = named[1], named[2]
-    beside = folded.replace(named[0], f"{kind}[")
+    any_settings = folded.replace(named[0], f"{kind}[")
     known = {
         found[0]: text.rpartition(MARK)[2].partition(" as ")[0]
         for text in texts
-        if matches_any([text], [beside]) and (found := _LAYOUT.search(text))
+        if matches_any([text], [any_settings]) and (found := _LAYOUT.search(text))
     }
     if not known:
         other = f"waywiser survey --only {kind} measures such layouts"
         return other if measured else "name another --preset, or the transfers with --workload"
-    ordered = sorted(known, key=lambda layout: [int(n) for n in re.findall(r"\d+", layout)])
+    numbers = {layout: [int(n) for n in re.findall(r"\d+", layout)] for layout in known}
+    ordered = sorted(known, key=lambda layout: numbers[layout])
     workload = f"{next(iter(known.values()))} as {with_units(f'{kind}[{settings}]')}"
     remedy = f"{'measured are' if measured else 'presets measure'} " + ", ".join(
         map(with_units, ordered)
     )
     remedy += f"; waywiser survey --workload {shlex.quote(workload)} measures another one"
-    if f"{kind}[{settings}]" == f"list[piece={INTERPOLATED_PIECE}]":
+    pieces = [numbers[layout][0] for layout in ordered if kind == "list"]
+    between = {piece_between(low, high) for low, high in pairwise(pieces)} - {None}
+    if settings in {f"piece={piece}" for piece in between}:
         remedy += "; waywiser show FILE --only list --all interpolates these pieces"
     return remedy
 

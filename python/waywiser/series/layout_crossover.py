@@ -13,13 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from waywiser.plan.select import INTERPOLATED_PIECE
 from waywiser.series.estimate import Estimate
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
-
-MOST_RANGE = 4.0
-"""Sizes of pieces that differ by a larger factor have an interpolated one between them, if that
-differs from neither by a larger one."""
+from waywiser.words.transfer import piece_between
 
 
 class Fastest(Value, frozen=True):
@@ -139,11 +135,11 @@ _Compared = tuple[Sequence[_Timed], Fastest]
 
 
 def _between(below: _Compared, above: _Compared) -> Iterator[Fastest]:
-    """The fastest method for the power of two between two sizes of pieces: the time of each method
-    on a line in the logarithms of both."""
+    """The fastest method for pieces between those of two sizes (`piece_between`): the time of each
+    method on a line in the logarithms of both."""
     low, high = below[1].run, above[1].run
-    run = _nominal(math.isqrt(low * high))
-    if high / low <= MOST_RANGE or max(run / low, high / run) > MOST_RANGE:
+    run = piece_between(low, high)
+    if run is None:
         return
     share = math.log(run / low) / math.log(high / low)
     smaller, larger = ({m.method: m.per_byte for m in each} for each, _ in (below, above))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -98,6 +99,19 @@ class Layout(Value, frozen=True, omit_defaults=True):
             for key, value in settings.items()
         }
         return cls(kind, sized)  # type: ignore[arg-type]
+
+
+MOST_BETWEEN = 4.0
+"""Factor between a size of pieces and its measured neighbours up to which views interpolate it."""
+
+
+def piece_between(low: int, high: int) -> int | None:
+    """The size of pieces that views interpolate between two measured ones: the power of two in the
+    middle; None if these are at most `MOST_BETWEEN` apart, or more than that from it."""
+    middle = int(2 ** round(math.log2(low * high) / 2))
+    if high / low <= MOST_BETWEEN or max(middle / low, high / middle) > MOST_BETWEEN:
+        return None
+    return middle
 
 
 class Transfer(Value, frozen=True, omit_defaults=True):
