@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -96,10 +95,9 @@ def run_compare(
 
         write_over(junit, as_junit(found, failing))
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(found)
     else:
         from waywiser.cli.picture import plain_console
 

@@ -135,10 +135,7 @@ def _meant(pattern: str) -> tuple[str, ...]:
         workload = Workload.parse(ends.replace("<->", "->"))
     except WordError:
         return ()
-    kinds = [
-        f"{path.source.kind} -> {path.destination.kind} by {path.executor}"
-        for path in (transfer.path for transfer in workload.transfers)
-    ]
+    kinds = [transfer.path.kinds for transfer in workload.transfers]
     return (pattern, *(kinds if "<->" not in pattern and len(kinds) == 1 else ()))
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from waywiser.series.estimate import Estimate
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
+from waywiser.words.sizes import nearest_power_of_two
 from waywiser.words.transfer import piece_between
 
 
@@ -99,7 +100,7 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
             continue
         method = transfer.path.executor + format_settings(transfer.parameters)
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
-        same = by_size.setdefault((ends, layout.kind, _nominal(transfer.bytes)), {})
+        same = by_size.setdefault((ends, layout.kind, nearest_power_of_two(transfer.bytes)), {})
         timed = _Timed(layout, transfer.bytes, method, estimate)
         same.setdefault(f"{layout} {transfer.bytes}", []).append(timed)
     crossovers = []
@@ -153,7 +154,3 @@ def _between(below: _Compared, above: _Compared) -> Iterator[Fastest]:
         clear = all(each.clear and each.method == best for _, each in (below, above))
         margin = seconds[second] / seconds[best] - 1
         yield Fastest(run, best, second, margin, clear, interpolated=True)
-
-
-def _nominal(size: int) -> int:
-    return int(2 ** round(math.log2(size))) if size else 0
