@@ -20,9 +20,8 @@ def text_output(output: str) -> Iterator[TextIO]:
 
     A file appears whole or not at all. Raises `ExistingFile`, `NotWritable`.
     """
-    if (
-        output == STANDARD_OUTPUT and getattr(sys.stdout, "buffer", None) is None
-    ):  # someone captures text
+    is_captured = getattr(sys.stdout, "buffer", None) is None  # as text
+    if output == STANDARD_OUTPUT and is_captured:
         yield sys.stdout
         return
     with binary_output(output) as binary:
