@@ -1,4 +1,4 @@
-"""The executor of the guide, which declares no traits: measured over the fake GPU, judged and
+"""The executor of the guide, which declares no traits: measured over the fake GPU, compared and
 reported like any other."""
 
 from __future__ import annotations

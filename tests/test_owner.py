@@ -1,4 +1,4 @@
-"""The program that owns a GPU's memory for another process, as far as it goes without a GPU."""
+"""The program that owns a GPU's memory for another process, the part that needs no GPU."""
 
 from __future__ import annotations
 

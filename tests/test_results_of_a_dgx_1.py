@@ -30,17 +30,17 @@ def page() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def asked(page: ModuleType) -> Any:
-    return page.asked(shared("dgx-1"))
+def imported(page: ModuleType) -> Any:
+    return page.imported(shared("dgx-1"))
 
 
-def test_the_page_is_current(page: ModuleType, asked: Any) -> None:
+def test_the_page_is_current(page: ModuleType, imported: Any) -> None:
     text = page.PAGE.read_text()
-    assert page.current(text, asked) == text, "run: python docs/results/dgx_1.py FOLDER"
+    assert page.current(text, imported) == text, "run: python docs/results/dgx_1.py FOLDER"
 
 
-def test_the_chapter_is_agreed_with_but_for_three_claims(page: ModuleType, asked: Any) -> None:
-    wrong = [f"{each.where}: {each.says}" for each in page.CLAIMS if not each.found(asked)[0]]
+def test_the_chapter_is_agreed_with_but_for_three_claims(page: ModuleType, imported: Any) -> None:
+    wrong = [f"{each.where}: {each.says}" for each in page.CLAIMS if not each.found(imported)[0]]
     assert len(page.CLAIMS) == 28
     assert wrong == [
         "affinity: pageable ← GPU: no",
@@ -49,7 +49,9 @@ def test_the_chapter_is_agreed_with_but_for_three_claims(page: ModuleType, asked
     ]
 
 
-def test_its_figures_are_there_and_are_drawn_from_the_files(page: ModuleType, asked: Any) -> None:
-    for name, drawing in page.figures(asked).items():
+def test_its_figures_are_there_and_are_drawn_from_the_files(
+    page: ModuleType, imported: Any
+) -> None:
+    for name, drawing in page.figures(imported).items():
         assert (RESULTS / name).read_text() == drawing, "run: python docs/results/dgx_1.py FOLDER"
         assert name in page.PAGE.read_text()

@@ -100,8 +100,8 @@ def test_it_needs_neither_hwloc_nor_python_nor_a_cuda_library(kind: str) -> None
     library = built(LIBRARIES[kind])
     loaded = [line.split()[0] for line in said("ldd", library).splitlines()]
     assert [name for name in loaded if FOREIGN_LIBRARY.search(name)] == []
-    wanted = [name for name, _ in symbols(library, "--undefined-only")]
-    assert [name for name in wanted if FOREIGN_SYMBOL.match(name)] == []
+    undefined = [name for name, _ in symbols(library, "--undefined-only")]
+    assert [name for name in undefined if FOREIGN_SYMBOL.match(name)] == []
 
 
 @pytest.mark.parametrize("kind", LIBRARIES)
@@ -114,15 +114,15 @@ def test_a_module_links_the_library_and_exports_only_its_start(kind: str, name: 
 
 @pytest.mark.parametrize("kind", LIBRARIES)
 def test_the_registries_are_those_of_the_library(kind: str) -> None:
-    wanted = symbols(module(kind, "_native"), "--undefined-only")
+    undefined = symbols(module(kind, "_native"), "--undefined-only")
     for each in ("Executor", "MemoryKind"):
-        assert (f"waywiser::Registry<waywiser::{each}>::instance()", PRIVATE) in wanted
+        assert (f"waywiser::Registry<waywiser::{each}>::instance()", PRIVATE) in undefined
 
 
 @pytest.mark.parametrize("kind", LIBRARIES)
 def test_the_module_of_the_copies_uses_the_public_interface_alone(kind: str) -> None:
-    wanted = symbols(module(kind, "_transfer"), "--undefined-only")
-    ours = {version for _, version in wanted if version.startswith("WAYWISER")}
+    undefined = symbols(module(kind, "_transfer"), "--undefined-only")
+    ours = {version for _, version in undefined if version.startswith("WAYWISER")}
     assert ours == {PUBLIC}
 
 

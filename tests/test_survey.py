@@ -30,7 +30,7 @@ QUICK = Request(preset="quick", only=("pinned@numa:0 -> device@gpu:0",))
 
 
 class Watching:
-    """Counts what it is told."""
+    """Counts what is reported to it."""
 
     def __init__(self, stop_after: int = -1) -> None:
         self.plan: Plan | None = None

@@ -58,10 +58,16 @@ def test_the_project_keeps_to_its_vocabulary() -> None:
         ("native/src/a.hpp", "class Refused {};\n", 1, "'refused'"),
         ("python/waywiser/_native.pyi", "def operation_refusal(): ...\n", 1, "'refusal'"),
         ("native/src/a.cu", "// the house of memory\n", 1, "'house'"),
+        ("native/src/a.cpp", "// bytes\nint asked = 1;\n", 2, "'asked'"),
+        ("native/tests/a_test.cpp", "bool isWanted();\n", 1, "'wanted'"),
         ("README.md", "a path as\nfar as it goes\n", 1, "'as far as'"),
         ("docs/how-to/a.md", "Copies both ways.\n", 1, "'both ways'"),
         ("tests/cli/test_a.py", "def test_that_it_is_told() -> None: ...\n", 1, "'told'"),
         ("tests/test_rooms.py", "", 1, "'rooms'"),
+        ("tests/test_a.py", "x = 1\nwanted = x\n", 2, "'wanted'"),
+        ("tests/test_a.py", "twins = f(x)\n", 1, "'twins'"),
+        ("tests/test_a.py", "x = 1  # twins\n", 1, "'twins'"),
+        ("tests/test_a.py", 'x = 1\n"""As it\nis told."""\n', 3, "'told'"),
     ],
 )
 def test_a_violation_is_reported_with_its_line(
@@ -85,6 +91,9 @@ def test_a_violation_is_reported_with_its_line(
         ("docs/a.md", "The key `lacking` of a file:\n\n```\nleft out\n```\n"),
         ("python/waywiser/profile/schema.py", 'TABLE = "refusal"\n'),
         ("tests/test_a.py", 'x = "a text of a mistake: told"\n'),
+        ("tests/test_a.py", "x = 1  # as it was asked for\n"),
+        ("native/src/a.cpp", '// what was asked for\nfind("lacking", pagesAsk, wantedly);\n'),
+        ("native/tests/a_test.cpp", "TEST_F(Calls, TakeWhatIsAsked) {}\n"),
     ],
 )
 def test_other_words_names_and_keys_are_no_violation(tree: Path, file: str, text: str) -> None:

@@ -23,7 +23,7 @@ Run = Callable[..., "subprocess.Popen[str]"]
 
 TO_EACH = ("--only", "pinned@numa:0 -> device@gpu:? by copy-engine")
 FROM_EACH = ("--only", "device@gpu:? -> pinned@numa:0 by copy-engine")
-BOTH_WAYS = ("--only", "pinned@numa:0 <-> device@gpu:? by copy-engine")
+BIDIRECTIONAL = ("--only", "pinned@numa:0 <-> device@gpu:? by copy-engine")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def visits(file: Path) -> list[Visit]:
 
 
 def test_a_survey_of_two_gpus_is_measured_stored_and_shown(run: Run, tmp_path: Path) -> None:
-    code, out, err = finish(run(*survey(*TO_EACH, *FROM_EACH, *BOTH_WAYS)))
+    code, out, err = finish(run(*survey(*TO_EACH, *FROM_EACH, *BIDIRECTIONAL)))
     assert code == 0, err
     assert "quick: 12 series in 12 visits" in err and "profile: a.wwp" in err
     assert "pinned@numa:0 -> device@gpu:1 by copy-engine" in out and "64 KiB" in out
@@ -116,7 +116,7 @@ def test_a_stopped_survey_is_stored_and_resumed(
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -> None:
     file, dice = tmp_path / "a.wwp", random.Random(20)
-    process = run(*survey(*TO_EACH, *BOTH_WAYS, "--sizes", "8:1MiB:2"))
+    process = run(*survey(*TO_EACH, *BIDIRECTIONAL, "--sizes", "8:1MiB:2"))
     wait_for(file.exists)
     finished: list[Visit] = []
     lost = 0  # workers in a row: a survey gives up when several do not even get ready

@@ -40,7 +40,7 @@ NOISY = 0.25
 MARKS = {"yes": "yes", "no": "no", "unclear": "not determined", "": ""}
 
 
-class Asked(NamedTuple):
+class Imported(NamedTuple):
     """The machine, with the tables that it makes."""
 
     subject: Subject
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
         return {row[0].text: row[1] for row in table.rows}
 
 
-Check = Callable[[Asked], tuple[bool, str]]
+Check = Callable[[Imported], tuple[bool, str]]
 
 
 class Claim(NamedTuple):
@@ -63,14 +63,14 @@ class Claim(NamedTuple):
     """(whether it holds, what was found)."""
 
 
-def asked(folder: Path) -> Asked:
+def imported(folder: Path) -> Imported:
     """Imports the folder as one profile of a DGX-1, with its topology."""
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch) / "dgx-1.wwp"
         import_files([folder], target, machine="dgx-1", topology=TOPOLOGY)
         with Profile.open(target) as profile:
             subject = Subject.of(profile)
-    return Asked(subject, across.tables([subject]))
+    return Imported(subject, across.tables([subject]))
 
 
 # The statements of the chapter.
@@ -79,8 +79,8 @@ def asked(folder: Path) -> Asked:
 def mark(title: str, row: str, expected: str) -> Check:
     """Returns the check of the mark of a cell."""
 
-    def found(asked: Asked) -> tuple[bool, str]:
-        cell = asked.cells(title)[row]
+    def found(imported: Imported) -> tuple[bool, str]:
+        cell = imported.cells(title)[row]
         return cell.mark == expected, f"{shown(cell)} (`{cell.series}`)"
 
     return found
@@ -91,22 +91,22 @@ def shown(cell: Cell) -> str:
     return ", ".join(filter(None, (MARKS[cell.mark], cell.text)))
 
 
-def rate_at(asked: Asked, curve: str, size: int) -> float:
+def rate_at(imported: Imported, curve: str, size: int) -> float:
     """GB/s."""
-    found = of(asked, curve).at(size)
+    found = of(imported, curve).at(size)
     assert found is not None, (curve, size)
     return found.rate / 1e9
 
 
-def of(asked: Asked, text: str) -> MeasuredCurve:
-    found = asked.subject.curve(text)
+def of(imported: Imported, text: str) -> MeasuredCurve:
+    found = imported.subject.curve(text)
     assert found is not None, text
     return found
 
 
-def two_gb_per_s(asked: Asked) -> tuple[bool, str]:
-    there = rate_at(asked, f"pinned@numa:0 -> device@gpu:0 {ENGINE}", GIB)
-    back = rate_at(asked, f"device@gpu:0 -> pinned@numa:0 {ENGINE}", GIB)
+def two_gb_per_s(imported: Imported) -> tuple[bool, str]:
+    there = rate_at(imported, f"pinned@numa:0 -> device@gpu:0 {ENGINE}", GIB)
+    back = rate_at(imported, f"device@gpu:0 -> pinned@numa:0 {ENGINE}", GIB)
     text = f"{back - there:.2f} GB/s at 1 GiB: {there:.2f} to the GPU, {back:.2f} from it"
     return 1.5 <= abs(back - there) <= 2.5, text
 
@@ -120,10 +120,10 @@ def longer(a: MeasuredCurve, b: MeasuredCurve) -> dict[int, float]:
     }
 
 
-def to_gpu_is_faster(asked: Asked) -> tuple[bool, str]:
+def to_gpu_is_faster(imported: Imported) -> tuple[bool, str]:
     effects = longer(
-        of(asked, f"device@gpu:0 -> pageable@numa:0 {ENGINE}"),
-        of(asked, f"pageable@numa:0 -> device@gpu:0 {ENGINE}"),
+        of(imported, f"device@gpu:0 -> pageable@numa:0 {ENGINE}"),
+        of(imported, f"pageable@numa:0 -> device@gpu:0 {ENGINE}"),
     )
     to_gpu = [size for size, effect in effects.items() if effect > NOISY]
     to_host = [size for size, effect in effects.items() if 1 / (1 + effect) - 1 > NOISY]
@@ -147,11 +147,11 @@ def runs(sizes: Sequence[int]) -> str:
     return ", ".join(result) or "no size"
 
 
-def across_sockets(asked: Asked) -> tuple[bool, str]:
+def across_sockets(imported: Imported) -> tuple[bool, str]:
     """Copies to the other socket are faster at intermediate sizes, slower at large ones."""
     effects = longer(
-        of(asked, f"pageable@numa:0 -> pinned@numa:1 {ENGINE}"),
-        of(asked, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}"),
+        of(imported, f"pageable@numa:0 -> pinned@numa:1 {ENGINE}"),
+        of(imported, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}"),
     )
     faster = [size for size, effect in effects.items() if 1 / (1 + effect) - 1 > NOISY]
     slower = [size for size, effect in effects.items() if effect > NOISY]
@@ -159,38 +159,38 @@ def across_sockets(asked: Asked) -> tuple[bool, str]:
     return holds, f"faster at {runs(faster)}; slower at {runs(slower)}"
 
 
-def peer_doubles(asked: Asked) -> tuple[bool, str]:
+def peer_doubles(imported: Imported) -> tuple[bool, str]:
     result = []
     for gpu in (1, 2, 3):
-        on = rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {ENGINE}", GIB)
+        on = rate_at(imported, f"device@gpu:0 -> device@gpu:{gpu} {ENGINE}", GIB)
         off = "by copy-engine[api=sync,peer=off,submit=0]"
-        result.append(on / rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {off}", GIB))
+        result.append(on / rate_at(imported, f"device@gpu:0 -> device@gpu:{gpu} {off}", GIB))
     text = ", ".join(f"×{times:.2f}" for times in result)
     return all(1.7 <= times <= 2.3 for times in result), f"{text} at 1 GiB, to GPUs 1, 2 and 3"
 
 
-def no_pinning_effect(asked: Asked) -> tuple[bool, str]:
+def no_pinning_effect(imported: Imported) -> tuple[bool, str]:
     effects = []
     for gpu in range(4, 8):
         path = f"device@gpu:0 -> device@gpu:{gpu} by copy-engine[api=sync,peer=off,submit="
-        found = longer(of(asked, f"{path}0]"), of(asked, f"{path}1]"))
+        found = longer(of(imported, f"{path}0]"), of(imported, f"{path}1]"))
         effects += [effect for size, effect in found.items() if size >= RATE_BYTES]
     most = max(map(abs, effects))
     return most <= THRESHOLD, f"4 GPUs differ by at most {most:.1%} from 16 MiB on"
 
 
-def slow_pair(asked: Asked) -> tuple[bool, str]:
-    slow = [f for f in identical.answer(asked.subject).findings if f.id == "slow-path"]
+def slow_pair(imported: Imported) -> tuple[bool, str]:
+    slow = [f for f in identical.answer(imported.subject).findings if f.id == "slow-path"]
     named = [[device.place for device in finding.devices] for finding in slow]
     text = slow[0].statement.partition(" (gpu")[0] if slow else "no slow path"
     return ["gpu:0", "gpu:1"] in named, text
 
 
-def pageable_falls(asked: Asked) -> tuple[bool, str]:
-    best = max(point.rate for point in of(asked, DOWN).points) / 1e9
-    last = rate_at(asked, DOWN, 8 * GIB)
-    host = rate_at(asked, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}", 8 * GIB)
-    up = rate_at(asked, UP, 8 * GIB)
+def pageable_falls(imported: Imported) -> tuple[bool, str]:
+    best = max(point.rate for point in of(imported, DOWN).points) / 1e9
+    last = rate_at(imported, DOWN, 8 * GIB)
+    host = rate_at(imported, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}", 8 * GIB)
+    up = rate_at(imported, UP, 8 * GIB)
     text = (
         f"at 8 GiB {up:.2f} to the GPU and {last:.2f} from it (at best {best:.2f}), between "
         f"host memories {host:.2f} GB/s"
@@ -198,9 +198,9 @@ def pageable_falls(asked: Asked) -> tuple[bool, str]:
     return last < 0.5 * best and max(last, up) < host, text
 
 
-def share_of_peak(asked: Asked) -> tuple[bool, str]:
-    there = rate_at(asked, f"pinned@numa:0 -> device@gpu:0 {ENGINE}", GIB)
-    back = rate_at(asked, f"device@gpu:0 -> pinned@numa:0 {ENGINE}", GIB)
+def share_of_peak(imported: Imported) -> tuple[bool, str]:
+    there = rate_at(imported, f"pinned@numa:0 -> device@gpu:0 {ENGINE}", GIB)
+    back = rate_at(imported, f"device@gpu:0 -> pinned@numa:0 {ENGINE}", GIB)
     shares = [rate / 15.754 for rate in (there, back)]
     text = (
         f"{there:.2f} and {back:.2f} GB/s are {shares[0]:.0%} and {shares[1]:.0%} of the 15.75 "
@@ -210,13 +210,13 @@ def share_of_peak(asked: Asked) -> tuple[bool, str]:
     return all(0.6 <= share <= 0.7 for share in shares), text
 
 
-def write_combined_as_pinned(asked: Asked) -> tuple[bool, str]:
+def write_combined_as_pinned(imported: Imported) -> tuple[bool, str]:
     effects = [
         effect
         for path in ("{}@numa:0 -> device@gpu:0", "device@gpu:0 -> {}@numa:0")
         for size, effect in longer(
-            of(asked, f"{path.format('write-combined')} {ENGINE}"),
-            of(asked, f"{path.format('pinned')} {ENGINE}"),
+            of(imported, f"{path.format('write-combined')} {ENGINE}"),
+            of(imported, f"{path.format('pinned')} {ENGINE}"),
         ).items()
         if size >= RATE_BYTES
     ]
@@ -300,17 +300,17 @@ CLAIMS = (
 # The page.
 
 
-def made(asked: Asked) -> str:
+def made(imported: Imported) -> str:
     """Writes the part between the marks of the page."""
-    parts = [claims(asked), curves(asked), *map(markdown, asked.tables)]
+    parts = [claims(imported), curves(imported), *map(markdown, imported.tables)]
     return "\n".join(parts)
 
 
-def claims(asked: Asked) -> str:
+def claims(imported: Imported) -> str:
     lines = ["| question | thesis chapter | agrees | Waywiser |", "|---|---|---|---|"]
     agreed = 0
     for claim in CLAIMS:
-        holds, found = claim.found(asked)
+        holds, found = claim.found(imported)
         agreed += holds
         verdict = "yes" if holds else "**no**"
         lines.append(f"| {claim.where} | {claim.says} | {verdict} | {found} |")
@@ -318,7 +318,7 @@ def claims(asked: Asked) -> str:
     return "\n".join([head, *lines, ""])
 
 
-def curves(asked: Asked) -> str:
+def curves(imported: Imported) -> str:
     """Writes the bandwidths that are the evidence."""
     result = {
         "GPU 0 → pageable, local": DOWN,
@@ -332,7 +332,7 @@ def curves(asked: Asked) -> str:
     head = f"| GB/s at | {' | '.join(map(format_bytes, SHOWN))} |"
     lines = ["## The curves of these statements\n", head, "|---" * (len(SHOWN) + 1) + "|"]
     for name, text in result.items():
-        found = of(asked, text)
+        found = of(imported, text)
         rates = [format_rate(p.rate, 0.01) if (p := found.at(n)) else "" for n in SHOWN]
         lines.append(f"| {name} | {' | '.join(rates)} |")
     return "\n".join([*lines, ""])
@@ -347,7 +347,7 @@ def markdown(table: Table) -> str:
     return "\n".join([*lines, ""])
 
 
-def figures(asked: Asked) -> dict[str, str]:
+def figures(imported: Imported) -> dict[str, str]:
     """Draws the curves of the two disagreements, by file name."""
     result = {
         "dgx-1-pageable.svg": ("GPU 0 to pageable memory", {"local": DOWN, "remote": REMOTE}),
@@ -362,22 +362,22 @@ def figures(asked: Asked) -> dict[str, str]:
     found = {}
     for name, (title, drawn) in result.items():
         lines = [
-            Drawn(label, tuple(point.line for point in of(asked, text).points), number)
+            Drawn(label, tuple(point.line for point in of(imported, text).points), number)
             for number, (label, text) in enumerate(drawn.items())
         ]
         found[name] = svg_file(curves_picture(name, title, lines, "bandwidth"))
     return found
 
 
-def current(page: str, asked: Asked) -> str:
+def current(page: str, imported: Imported) -> str:
     """Returns the page with a new part between its marks."""
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}{made(asked)}{END}{tail}"
+    return f"{head}{BEGIN}{made(imported)}{END}{tail}"
 
 
 if __name__ == "__main__":
-    result = asked(Path(sys.argv[1]))
+    result = imported(Path(sys.argv[1]))
     PAGE.write_text(current(PAGE.read_text(), result))
     for file, drawing in figures(result).items():
         (HERE / file).write_text(drawing)

@@ -31,13 +31,13 @@ std::vector<std::size_t> starts(const Arrangement& arrangement) {
 TEST(Arrangement, HoldsEveryByteOnceWithinItsExtent) {
     std::vector<test::Shaped> all = test::awkward_layouts();
     all.push_back({{}, 4099});
-    for (const test::Shaped& asked : all) {
+    for (const test::Shaped& requested : all) {
         for (const Side side : {Side::source, Side::destination}) {
-            const Transfer transfer = shaped(asked.layout, asked.bytes);
+            const Transfer transfer = shaped(requested.layout, requested.bytes);
             SCOPED_TRACE(transfer.text());
             const Arrangement arrangement = arrange(transfer, side);
-            EXPECT_EQ(arrangement.kind, asked.layout.kind);
-            EXPECT_EQ(arrangement.run * arrangement.count, asked.bytes);
+            EXPECT_EQ(arrangement.kind, requested.layout.kind);
+            EXPECT_EQ(arrangement.run * arrangement.count, requested.bytes);
             std::vector<std::size_t> sorted = starts(arrangement);
             std::ranges::sort(sorted);
             for (std::size_t n = 1; n < sorted.size(); ++n) {

@@ -15,15 +15,15 @@ class Turn final : public Execution {
 public:
     void restore(const View& source, const View& destination) override {
         if (source.data != destination.data) throw std::logic_error("not one buffer");
-        ++asked().restores;
+        ++kind_calls().restores;
         if (first_ == nullptr) first_ = source.data;
         ready_.insert(source.data);
     }
     void start(const View& source, const View&) override {
-        ++asked().starts;
+        ++kind_calls().starts;
         if (ready_.erase(source.data) == 0) throw std::logic_error("started without a restore");
         const bool other = source.data != first_;
-        if (asked().spoils || (asked().spoils_others && other)) {
+        if (kind_calls().spoils || (kind_calls().spoils_others && other)) {
             source.data[source.bytes / 2] ^= std::byte{1};
         }
     }
@@ -76,8 +76,8 @@ public:
     [[nodiscard]] std::size_t bytes() const override { return bytes_; }
     [[nodiscard]] Placement placement() const override { return {.detail = "nobody asks"}; }
     void restore(std::size_t bytes) override {
-        ++asked().buffer_restores;
-        asked().largest_restore = std::max(asked().largest_restore, bytes);
+        ++kind_calls().buffer_restores;
+        kind_calls().largest_restore = std::max(kind_calls().largest_restore, bytes);
     }
 
 private:
@@ -112,11 +112,11 @@ void register_kinds() {
     static const Registered<MemoryKind, Fading> fading;
 }
 
-Asked& asked() {
-    static Asked all;
+KindCalls& kind_calls() {
+    static KindCalls all;
     return all;
 }
 
-void reset_asked() { asked() = {}; }
+void reset_kind_calls() { kind_calls() = {}; }
 
 }  // namespace waywiser::test

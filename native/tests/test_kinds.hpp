@@ -16,8 +16,8 @@ inline constexpr std::size_t kFadingGranule = std::size_t{2} << 20;
 // Registers both at the first call, since other tests iterate over all registered ones.
 void register_kinds();
 
-// Counts of calls on both since the last reset_asked().
-struct Asked {
+// Counts of calls on both since the last reset_kind_calls().
+struct KindCalls {
     std::size_t restores = 0;  // of executions
     std::size_t starts = 0;
     std::size_t buffer_restores = 0;
@@ -25,7 +25,7 @@ struct Asked {
     bool spoils = false;              // a start changes a byte,
     bool spoils_others = false;       // or only one on another slice than the first
 };
-Asked& asked();
-void reset_asked();
+KindCalls& kind_calls();
+void reset_kind_calls();
 
 }  // namespace waywiser::test

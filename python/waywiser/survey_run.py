@@ -30,6 +30,7 @@ from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import Progress, run_orders
 from waywiser.profile import Profile, WritableProfile
+from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
 from waywiser.records import Visit
 from waywiser.scope import MachineSelection, Scope, live_machine, read_scope
@@ -221,7 +222,7 @@ def _measure(
         raise Interrupted(
             f"interrupted: {done} of {plan.visits} visits are stored",
             where=str(profile.path),
-            remedy=f"go on with: waywiser survey --resume -o {profile.path}",
+            remedy=f"go on with: {resume_command(str(profile.path))}",
         ) from None
 
 

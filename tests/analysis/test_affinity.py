@@ -1,4 +1,4 @@
-"""Near and far memory, as the system tells it."""
+"""Local and remote memory, as the system reports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from waywiser.records import Series
 FEW = SIZES[::2]
 
 
-def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
+def answered(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
     """A machine with two nodes: remote memory has so much of the rate, and so much of the
     latency."""
     found: list[list[Series]] = []
@@ -27,14 +27,14 @@ def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
 
 
 def test_where_the_node_does_not_matter_nothing_is_found() -> None:
-    found = asked()
+    found = answered()
     assert found.findings == ()
     assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", ""]
     assert "does not change the bandwidth" in found.summary
 
 
 def test_a_remote_node_that_is_slower_is_reported_with_how_much() -> None:
-    found = asked(rate=1 / 1.08)
+    found = answered(rate=1 / 1.08)
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("remote-memory", "info")
     assert finding.effect == pytest.approx(0.08, abs=0.01)
@@ -63,12 +63,12 @@ def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
 
 
 def test_small_copies_are_distinguished() -> None:
-    (finding,) = asked(latency=1.1).findings
+    (finding,) = answered(latency=1.1).findings
     assert finding.id == "remote-latency"
 
 
 def test_a_remote_node_that_is_faster_is_odd() -> None:
-    (finding,) = asked(rate=1.2).findings
+    (finding,) = answered(rate=1.2).findings
     assert (finding.id, finding.severity) == ("local-memory-slower", "warning")
     assert finding.effect == pytest.approx(0.2, abs=0.01)
     assert "numa_node" in finding.remedy

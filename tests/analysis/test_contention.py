@@ -46,13 +46,13 @@ def _with(taken: Samples, transfers: tuple[tuple[float, ...], ...]) -> Samples:
     return msgspec.structs.replace(taken, transfers=transfers)
 
 
-def asked(*more: list[Series], gpus: int = 4) -> Answer:
+def answered(*more: list[Series], gpus: int = 4) -> Answer:
     """A machine with host links of 50 GB/s each way, alone."""
     return answer(subject(host_links(gpus), *more, machine=machine(gpus)))
 
 
 def test_transfers_that_share_nothing_are_as_fast_together() -> None:
-    found = asked(together([h2d(gpu) for gpu in range(4)], [50e9] * 4))
+    found = answered(together([h2d(gpu) for gpu in range(4)], [50e9] * 4))
     assert found.findings == ()
     (row,) = found.tables[0].rows
     assert row[0].text.startswith("host-to-all")
@@ -60,7 +60,7 @@ def test_transfers_that_share_nothing_are_as_fast_together() -> None:
 
 
 def test_a_shared_bottleneck_is_reported_with_what_it_carries() -> None:
-    found = asked(together([h2d(gpu) for gpu in range(4)], [35e9] * 4))
+    found = answered(together([h2d(gpu) for gpu in range(4)], [35e9] * 4))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("shared-bottleneck", "info")
     assert "all 4 transfers" in finding.statement
@@ -94,7 +94,7 @@ def test_a_transfer_that_waits_for_others_is_slowed_by_the_wait(times: int, wait
         for visit in series.visits
         if visit.samples
     )
-    (row,) = asked([Series(series.workload, longer)]).tables[0].rows
+    (row,) = answered([Series(series.workload, longer)]).tables[0].rows
     assert row[1].mark == ("no" if times == 1 else "yes")
     slowest, _, result = row[4].text.partition(", ")
     assert float(slowest[1:]) == pytest.approx(times, rel=0.02)
@@ -104,7 +104,7 @@ def test_a_transfer_that_waits_for_others_is_slowed_by_the_wait(times: int, wait
 
 def test_only_those_that_are_slowed_share_it() -> None:
     rates = [25e9, 25e9, 50e9, 50e9]
-    (finding,) = asked(together([h2d(gpu) for gpu in range(4)], rates)).findings
+    (finding,) = answered(together([h2d(gpu) for gpu in range(4)], rates)).findings
     assert "2 of 4 transfers share" in finding.statement
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.exhibits[0].value == pytest.approx(50e9, rel=0.02)
@@ -126,14 +126,14 @@ def test_what_those_that_share_have_in_common_is_reported() -> None:
 
 def test_groups_that_are_slowed_differently_are_kept_apart() -> None:
     rates = [20e9, 20e9, 40e9, 40e9]
-    (finding,) = asked(together([h2d(gpu) for gpu in range(4)], rates)).findings
+    (finding,) = answered(together([h2d(gpu) for gpu in range(4)], rates)).findings
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert "1 further group" in finding.statement
     assert re.search(r": together [\d.]+ GB/s \(.*\) of 200 alone; 2 of 4 ", finding.statement)
 
 
 def test_five_percent_are_enough() -> None:
-    (finding,) = asked(together([h2d(gpu) for gpu in range(4)], [50e9 / 1.05] * 4)).findings
+    (finding,) = answered(together([h2d(gpu) for gpu in range(4)], [50e9 / 1.05] * 4)).findings
     assert finding.effect == pytest.approx(0.05, abs=0.01)
 
 
@@ -141,20 +141,20 @@ def test_kernels_that_slow_one_another_where_engines_do_not_share_no_link() -> N
     by_sm = [h2d(gpu).replace("copy-engine", "sm") for gpu in range(4)]
     alone = [curve(path, postal(5e-6, 50e9), LARGE) for path in by_sm]
     kernels = together(by_sm, [40e9] * 4)
-    (finding,) = asked(*alone, kernels).findings
+    (finding,) = answered(*alone, kernels).findings
     assert "by sm" in finding.statement
     engines = together([h2d(gpu) for gpu in range(4)], [50e9] * 4)
-    assert asked(*alone, kernels, engines).findings == ()
+    assert answered(*alone, kernels, engines).findings == ()
 
 
 def test_being_slower_together_than_one_alone_is_odd() -> None:
-    (finding,) = asked(together([h2d(gpu) for gpu in range(4)], [5e9] * 4)).findings
+    (finding,) = answered(together([h2d(gpu) for gpu in range(4)], [5e9] * 4)).findings
     assert finding.severity == "warning"
 
 
 def test_one_shared_buffer_is_distinguished_from_a_shared_link() -> None:
     paths = [d2h(gpu) for gpu in range(4)]
-    found = asked(together(paths, [50e9] * 4), together(paths, [0.1e9] * 4, shared=True))
+    found = answered(together(paths, [50e9] * 4), together(paths, [0.1e9] * 4, shared=True))
     (finding,) = found.findings
     assert finding.severity == "warning"
     assert "one buffer" in finding.statement
@@ -163,14 +163,14 @@ def test_one_shared_buffer_is_distinguished_from_a_shared_link() -> None:
 
 def test_a_star_shares_its_one_gpu_by_nature() -> None:
     star = [f"device@gpu:0 -> device@gpu:{gpu} by copy-engine" for gpu in (1, 2, 3)]
-    found = asked(peer_links(4), together(star, [130e9] * 3))
+    found = answered(peer_links(4), together(star, [130e9] * 3))
     assert found.findings == ()
     assert found.tables[0].rows[0][1].mark == "yes"
 
 
 def test_both_ways_of_a_link_may_cost_one_another() -> None:
     pairs = [together([h2d(gpu), d2h(gpu)], [46e9, 46e9]) for gpu in range(4)]
-    (finding,) = asked(*pairs).findings
+    (finding,) = answered(*pairs).findings
     assert (finding.id, finding.severity) == ("duplex-loss", "info")
     assert finding.effect == pytest.approx(0.08, abs=0.01)
     assert "92% of the sum" in finding.statement
@@ -179,9 +179,9 @@ def test_both_ways_of_a_link_may_cost_one_another() -> None:
 
 def test_a_link_that_is_taken_in_turns_is_odd_and_so_is_one_that_loses_alone() -> None:
     halves = [together([h2d(gpu), d2h(gpu)], [25e9, 25e9]) for gpu in range(4)]
-    assert asked(*halves).findings[0].severity == "warning"
+    assert answered(*halves).findings[0].severity == "warning"
     uneven = [together([h2d(gpu), d2h(gpu)], [44e9 if gpu == 2 else 50e9] * 2) for gpu in range(4)]
-    (finding,) = asked(*uneven).findings
+    (finding,) = answered(*uneven).findings
     assert finding.severity == "warning"
     assert [device.place for device in finding.devices] == ["gpu:2"]
 
@@ -209,7 +209,7 @@ def test_what_was_never_measured_alone_cannot_be_known() -> None:
 
 
 def test_there_may_be_nothing_to_show() -> None:
-    assert asked().summary == "Not determined: no transfers were measured together."
+    assert answered().summary == "Not determined: no transfers were measured together."
 
 
 def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not() -> None:
@@ -220,7 +220,7 @@ def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not()
         for a in range(4)
         for b in range(a + 1, 4)
     ]
-    found = asked(everything, *pairs).findings
+    found = answered(everything, *pairs).findings
     assert sorted([device.place for device in each.devices] for each in found) == [
         ["gpu:0", "gpu:1"],
         ["gpu:2", "gpu:3"],
@@ -229,7 +229,7 @@ def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not()
 
 def test_pairs_that_hang_together_are_one_group() -> None:
     pairs = [together([h2d(a), h2d(a + 1)], [30e9] * 2) for a in range(3)]
-    (finding,) = asked(*pairs).findings
+    (finding,) = answered(*pairs).findings
     assert finding.statement.startswith("4 transfers share a bottleneck: 3 pairs")
     assert finding.exhibits[0].value == pytest.approx(60e9, rel=0.02)
 

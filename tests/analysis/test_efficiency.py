@@ -19,7 +19,7 @@ LOCAL = "device@gpu:0 -> device@gpu:0 by copy-engine"
 
 
 def four_gpus() -> Machine:
-    """GPUs that nothing tells apart."""
+    """GPUs that nothing distinguishes."""
     machine = profiles.machine()
     first = machine.gpus[0]
     gpus = tuple(

@@ -1,4 +1,4 @@
-"""What a person is told of dips and drops."""
+"""What a person reads about dips and drops."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_where_no_byte_is_rated_nothing_is_said_of_rates() -> None:
 
 def odd(rng: random.Random) -> Subject:
     """None to 16 GPUs, some paths, of which visits failed, were skipped, hold one sample, another
-    tool's summary, or times that no clock tells."""
+    tool's summary, or times that no clock shows."""
     gpus, numa = rng.choice([0, 1, 2, 3, 8, 16]), rng.choice([1, 2, 4])
     texts = dict.fromkeys(
         path.format(a=a, b=(a + 1) % max(gpus, 1))

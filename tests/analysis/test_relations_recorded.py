@@ -1,4 +1,4 @@
-"""What real H200s, measured once, are told to be: nothing is wrong with them."""
+"""Answers about real H200s, measured once: nothing is wrong with them."""
 
 from __future__ import annotations
 

@@ -186,8 +186,8 @@ def test_a_bandwidth_that_a_cache_can_hold_is_marked(tmp_path: Path) -> None:
 
 
 def test_a_path_is_found_by_words_that_only_it_matches(view: ProfileView) -> None:
-    wanted = view.curve("host-to-all pinned@numa:0 -> device@gpu:0,1 by copy-engine")
-    assert list(view.curve("host-to-all pinned")) == list(wanted)
+    expected = view.curve("host-to-all pinned@numa:0 -> device@gpu:0,1 by copy-engine")
+    assert list(view.curve("host-to-all pinned")) == list(expected)
 
 
 @pytest.mark.parametrize(

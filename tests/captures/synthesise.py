@@ -260,7 +260,7 @@ def p100(index: int, addresses: list[str]) -> GpuFacts:
 
 
 def dgx_1() -> Capture:
-    """The hybrid cube mesh of eight P100s on two sockets; no driver answered, so none is told."""
+    """The hybrid cube mesh of eight P100s on two sockets; no driver answered, so none is known."""
     addresses = [f"0000:{bus}:00.0" for bus in ("06", "07", "0a", "0b", "85", "86", "89", "8a")]
     body = ""
     for node in range(2):

@@ -40,9 +40,9 @@ def test_a_sample_is_a_repetition_as_plots_of_comm_scope_read_it(
     name = "Comm_cudaMemcpyAsync_PinnedToGPU/0/0/log2(N):20/manual_time"
     found = [row for row in rows(exported(profile, tmp_path)) if row["run_name"] == name]
     first, last = found[0], found[-1]
-    wanted = {"name", "run_type", "iterations", "real_time", "time_unit", "bytes_per_second",
+    expected = {"name", "run_type", "iterations", "real_time", "time_unit", "bytes_per_second",
               "bytes", "label"}  # fmt: skip
-    assert wanted <= set(first)
+    assert expected <= set(first)
     assert first["run_type"] == "iteration" and first["time_unit"] == "ns"
     assert first["bytes"] == 2**20 and (first["cuda_id"], first["numa_id"]) == (0, 0)
     assert first["bytes_per_second"] == pytest.approx(2**20 / first["real_time"] * 1e9)

@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """Time that passes when told."""
+    """Time that passes when the test says so."""
 
     def __init__(self) -> None:
         self.now = 100.0

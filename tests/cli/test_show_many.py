@@ -52,10 +52,10 @@ def visits() -> list[Visit]:
     made += [visit(text, size, rate) for text, (size, rate) in LAYOUTS.items()]
     made += [visit(BACK, n, 389e9) for n in (8, MIB)]
     made += [visit(f"{profiles.H2D}; {profiles.D2H}", n, 95e9) for n in (MIB, 64 * MIB)]
-    left_out = visit(BACK, 64 * MIB, 1.0)
+    skipped = visit(BACK, 64 * MIB, 1.0)
     why = Failure("skipped", f"equal to {profiles.PEER} at 8 B, within 5 %")
     made.append(
-        Visit(left_out.workload, 0, "skipped", left_out.started, failure=why),
+        Visit(skipped.workload, 0, "skipped", skipped.started, failure=why),
     )
     for name, place, parameters in (
         ("kernel-launch", Place("gpu", 0), {}),

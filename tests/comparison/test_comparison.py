@@ -125,15 +125,15 @@ def test_a_loss_in_one_survey_is_suspected_until_another_shows_it() -> None:
 
 
 def test_a_loss_that_another_survey_does_not_show_is_no_change_and_a_note() -> None:
-    base, new, sound = surveyed(1), surveyed(2, slow=nodes.slow_host_link(3, 1.12)), surveyed(3)
-    again = compare([base], [new], repeats=[sound])
+    base, new, healthy = surveyed(1), surveyed(2, slow=nodes.slow_host_link(3, 1.12)), surveyed(3)
+    again = compare([base], [new], repeats=[healthy])
     assert not again.of("regression", "suspected")
-    assert again.repeats == (sound.called,)
+    assert again.repeats == (healthy.called,)
     notes = [note for note in again.notes if note.startswith(f"H2D {nodes.h2d(3)} is 10.")]
     assert notes and notes[0].endswith(
         "slower (bandwidth) in the survey, and not when measured again"
     )
-    for both in ([new, sound], [sound, new]):
+    for both in ([new, healthy], [healthy, new]):
         found = compare([base], both)
         assert not found.of("regression", "suspected")
         assert any("but not changed in each of them" in note for note in found.notes)
@@ -174,15 +174,15 @@ def test_a_repeat_of_one_size_confirms_a_loss_of_all_sizes() -> None:
 
 
 def test_a_gain_in_one_survey_is_an_improvement_that_may_be_chance() -> None:
-    slow, sound = nodes.slow_host_link(3, 1.05), [surveyed(seed) for seed in (2, 3, 4)]
+    slow, healthy = nodes.slow_host_link(3, 1.05), [surveyed(seed) for seed in (2, 3, 4)]
     base = surveyed(1, slow=slow)
-    found = compare([base], sound[:1])
+    found = compare([base], healthy[:1])
     assert nodes.h2d(3) in {path.curve for path in found.of("improvement")}
     assert any("may be chance" in note for note in found.notes)
-    settled = compare([base], sound)
+    settled = compare([base], healthy)
     assert nodes.h2d(3) in {path.curve for path in settled.of("improvement")}
     assert not any("may be chance" in note for note in settled.notes)
-    mixed = compare([base], [sound[0], surveyed(5, slow=slow)])
+    mixed = compare([base], [healthy[0], surveyed(5, slow=slow)])
     assert not mixed.of("improvement", "suspected", "regression")
 
 
@@ -460,8 +460,7 @@ def test_sizes_of_different_processes_are_compared_size_by_size() -> None:
     for before, after in ((together, apart), (apart, together)):
         sides = ({each.identity: [(n, each)] for n, each in side} for side in (before, after))
         (part,) = parts_of(*sides)
-        old, new = part.sides
-        assert old.mean == pytest.approx(new.mean, abs=1e-12)
+        assert part.typical.log_ratio == pytest.approx(0.0, abs=1e-12)
 
 
 PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"

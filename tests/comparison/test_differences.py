@@ -101,14 +101,14 @@ def test_a_survey_that_is_compared_with_itself_is_said() -> None:
 
 
 def test_what_an_unfinished_survey_has_not_is_no_loss() -> None:
-    base, begun = survey(1, "a"), survey(2, "b")
+    base, begun = survey(1, "a"), survey(2, "my b")
     begun = replace(begun, series=begun.series[:3])
     groups = compare([base], [begun])
     assert groups.counts["missing"] > 0 == groups.counts["suspected"]
     found = compare([base], [replace(begun, unfinished=True)])
     assert found.counts["missing"] == 0
     assert found.counts["skipped"] == len(base.series) - 3
-    assert any("b is unfinished" in note and "--resume -o b" in note for note in found.notes)
+    assert any("b is unfinished" in n and "--resume -o 'my b'" in n for n in found.notes)
 
 
 def test_what_was_asked_for_is_said_where_it_differs() -> None:
@@ -178,8 +178,8 @@ def test_a_class_of_hardware_is_that_of_a_fleet() -> None:
     assert "GPUs 4 × Test GPU before, 1 × Test GPU now" in another_machine([four], [one])
     three = nodes.without(of(4, "three"), "0000:02:00.0")
     none = replace(four, machine=replace(four.machine, gpus=()))
-    for lacking in (three, none):
-        assert not any("another class" in note for note in notes([four], [lacking]))
+    for incomplete in (three, none):
+        assert not any("another class" in note for note in notes([four], [incomplete]))
     numa = (*four.machine.numa, replace(four.machine.numa[0], index=1))
     wider = replace(four, machine=replace(four.machine, numa=numa))
     sides = "4 × Test GPU, 1 NUMA node before, 4 × Test GPU, 2 NUMA nodes now"

@@ -1,4 +1,4 @@
-"""A fleet of twins: nobody is accused, and everybody who is ill is found and named."""
+"""A fleet of equal hosts: nobody is accused, and everybody who is ill is found and named."""
 
 from __future__ import annotations
 

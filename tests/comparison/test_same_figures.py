@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from kept import RESULTS, unpacked
+from waywiser.cli.compare import print_comparison
 from waywiser.cli.show import print_profile
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.node import read_node
@@ -24,6 +26,10 @@ from waywiser.series.overview import overview
 from waywiser.words.number_format import format_rate
 
 CHECKS = RESULTS / "2026-11-22-check-two-gpus"
+SURVEYS = RESULTS / "2026-11-23-surveys"
+
+FIGURES = re.compile(r"([0-9.]+) (\S+) before, ([0-9.]+) (\S+) now, ([-+0-9.]+)%")
+UNITS = {"GB/s": 1e-9, "ns": 1e9, "us": 1e6, "µs": 1e6, "ms": 1e3, "s": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +117,44 @@ def test_several_surveys_have_the_median_of_their_medians(files: list[Path]) -> 
                 middle = sorted(view[size.series] for view in views[:3])[1]
                 assert size.seconds_before == pytest.approx(middle, rel=1e-12)
                 assert size.seconds_now == pytest.approx(views[3][size.series], rel=1e-12)
+
+
+def rounded(text: str, unit: str) -> tuple[float, float]:
+    """What a printed figure can have been, in B/s or seconds."""
+    whole, _, decimals = text.partition(".")
+    zeros = 0 if decimals else len(whole) - len(whole.rstrip("0"))
+    half = 0.5 * 10.0 ** (zeros - len(decimals))
+    return (float(text) - half) / UNITS[unit], (float(text) + half) / UNITS[unit]
+
+
+@pytest.mark.parametrize(
+    ("base", "now", "paths"),
+    [
+        ("h100-standard-1", ("h100-standard-2",), 40),
+        ("h100-check-1", ("h100-check-2", "h100-check-3"), 3),
+    ],
+)
+def test_a_printed_change_is_the_ratio_of_the_two_figures_beside_it(
+    tmp_path: Path, base: str, now: tuple[str, ...], paths: int
+) -> None:
+    before, *after = (
+        read_node(unpacked(SURVEYS / f"{name}.wwp.xz", tmp_path / f"{name}.wwp"))
+        for name in (base, *now)
+    )
+    found = compare([before], after)
+    for path in found.measured:
+        for part in path.parts:
+            assert part.decision in [size.decision for size in part.sizes]
+            for size in part.sizes:
+                ratio = size.seconds_before / size.seconds_now
+                assert size.decision.ratio == pytest.approx(ratio, rel=1e-9)
+    output = io.StringIO()
+    print_comparison(found, Console(file=output, width=80), everything=True)
+    rows = FIGURES.findall(" ".join(output.getvalue().split()))
+    assert len(rows) == len(found.measured) >= paths
+    for was, unit, value, unit_now, percent in rows:
+        (low, high), (low_now, high_now) = rounded(was, unit), rounded(value, unit_now)
+        least, most = low_now / high, high_now / low
+        if unit != "GB/s":
+            least, most = 1 / most, 1 / least
+        assert least - 0.00051 <= 1 + float(percent) / 100 <= most + 0.00051

@@ -1,4 +1,4 @@
-"""A link is judged by all paths over it, where single paths are too noisy to tell."""
+"""A link is classified by all paths over it if single paths are too noisy."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ class Nobody:
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A survey of a few series of each kind of timing, with other users of the GPU allowed."""
     file = tmp_path_factory.mktemp("gpu") / "real.wwp"
-    wanted = (H2D, D2H, LOCAL, PAGEABLE, EMPTY, f"{PEER}*")
-    with_peers = wanted if len(survey_run.live_machine().gpus) > 1 else wanted[:-1]
+    selected = (H2D, D2H, LOCAL, PAGEABLE, EMPTY, f"{PEER}*")
+    with_peers = selected if len(survey_run.live_machine().gpus) > 1 else selected[:-1]
     request = Request(preset="quick", only=with_peers, sizes="8,64KiB,64MiB")
     survey_run.start(survey_run.prepare(request, MachineSelection(share=True)), file, Nobody())
     return file

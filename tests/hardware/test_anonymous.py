@@ -22,7 +22,7 @@ def test_names_are_gone_and_the_machine_is_the_same() -> None:
 def test_addresses_jobs_and_serial_numbers_of_a_real_node_are_gone() -> None:
     capture = load_capture(shared_file("coral-lassen.xml"))
     text = msgspec.json.encode(anonymised(capture)).decode()
-    for telling in (
+    for secret in (
         "lassen28",
         "allocation_995085",
         "08:94:ef",
@@ -30,5 +30,5 @@ def test_addresses_jobs_and_serial_numbers_of_a_real_node_are_gone() -> None:
         "04732404",
         "GUID",
     ):
-        assert telling not in text
+        assert secret not in text
     assert len(machine_from(anonymised(capture)).gpus) == 4

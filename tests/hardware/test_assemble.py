@@ -162,7 +162,7 @@ def test_cpus_come_with_the_first_of_each_core_before_the_second_of_any() -> Non
 
 
 def test_the_only_node_has_all_memory_of_the_system() -> None:
-    """Virtual machines were seen whose node tells 18 GiB of the system's 504."""
+    """Virtual machines were seen whose node reports 18 GiB of the system's 504."""
     result = machine_from(h200()).numa[0].memory_bytes
     assert machine_from(h200(memory_bytes=result + 2**30)).numa[0].memory_bytes == result + 2**30
     assert machine_from(h200(memory_bytes=result - 2**30)).numa[0].memory_bytes == result

@@ -1,4 +1,4 @@
-"""File systems and disks out of what the kernel tells."""
+"""File systems and disks from what the kernel reports."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from waywiser.plan.schedule import Schedule
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
-def plan(preset: str = "standard", **wanted: object) -> Plan:
-    return make_plan(machine(gpus=2), Request(preset=preset, **wanted))  # type: ignore[arg-type]
+def plan(preset: str = "standard", **options: object) -> Plan:
+    return make_plan(machine(gpus=2), Request(preset=preset, **options))  # type: ignore[arg-type]
 
 
 def watched_of(found: Plan) -> dict[str, list[int]]:

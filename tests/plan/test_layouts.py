@@ -97,8 +97,8 @@ def test_a_layout_that_a_pair_does_not_support_is_reported_once() -> None:
 
 
 def test_asked_sizes_become_whole_units_and_the_plan_says_so() -> None:
-    asked = plan(sizes="1KiB,4KiB,1MiB", only=("pinned -> device by tongs as list",))
-    found = {text.split("piece=")[1]: sizes for text, sizes in laid_out(asked).items()}
+    requested = plan(sizes="1KiB,4KiB,1MiB", only=("pinned -> device by tongs as list",))
+    found = {text.split("piece=")[1]: sizes for text, sizes in laid_out(requested).items()}
     assert found == {
         "4096]": [4 * KIB, MIB],
         "28672]": [28 * KIB, 37 * 28 * KIB],
@@ -106,7 +106,7 @@ def test_asked_sizes_become_whole_units_and_the_plan_says_so() -> None:
         "1048576]": [MIB],
     }
     result = "a list[piece=28KiB] takes whole numbers of its pieces: --sizes gives 28 KiB, 1036 KiB"
-    assert result in asked.notes
+    assert result in requested.notes
     assert not plan().notes
 
 
@@ -135,15 +135,15 @@ def test_only_selects_by_the_words_of_layouts(words: str, all_have: tuple[str, .
 
 
 def test_pieces_beyond_memory_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked_for: list[int] = []
+    sizes: list[int] = []
 
     def watched(workload: Workload, catalogue: Catalogue) -> Footprint:
         if any(transfer.layout is not None for transfer in workload.transfers):
-            asked_for.append(workload.bytes)
+            sizes.append(workload.bytes)
         return footprint(workload, catalogue)
 
     monkeypatch.setattr(points, "footprint", watched)
     large = plan(sizes="1MiB,1TiB", only=("as list",))
-    assert asked_for and max(asked_for) < 2**30
+    assert sizes and max(sizes) < 2**30
     reasons = {r.reason for r in large.unsupported_paths if r.path.endswith("of 1 TiB")}
     assert "1 TiB needs larger buffers, --memory allows 4 GiB" in reasons

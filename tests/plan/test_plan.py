@@ -17,6 +17,7 @@ from waywiser.words import WaywiserError, Workload
 pytestmark = pytest.mark.usefixtures("scripted")
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+CPU_REASON = "the CPU cannot address device memory"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
 
 
@@ -58,17 +59,17 @@ def test_latency_plans_small_sizes_alone() -> None:
 def test_without_latency_no_point_is_compared_with_a_pattern(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Workload] = []
+    requested: list[Workload] = []
     known = plan_module.texts_of
 
     def texts_of(workload: Workload, on: Machine | None = None) -> tuple[str, ...]:
-        asked.append(workload)
+        requested.append(workload)
         return known(workload, on)
 
     monkeypatch.setattr(plan_module, "texts_of", texts_of)
-    assert plan().points and not asked
+    assert plan().points and not requested
     assert plan(only=("h2d",)).points
-    assert asked and not any(workload.bytes for workload in asked)
+    assert requested and not any(workload.bytes for workload in requested)
 
 
 @pytest.mark.parametrize("request_", [{"sizes": "1MiB"}, {"preset": "check"}])
@@ -108,9 +109,9 @@ def test_full_pairs_what_stays_at_a_place_too() -> None:
 
 def test_full_varies_settings_in_pairs_where_people_ask_and_alone_beside() -> None:
     full = curves(plan(preset="full"))
-    asked = "pageable@numa:0 -> pageable@numa:0 by cpu"
-    assert full[f"{asked}[stores=streaming,threads=2]"] == [2**20, 2**26]
-    assert len(full[f"{asked}[stores=streaming]"]) > 2
+    requested = "pageable@numa:0 -> pageable@numa:0 by cpu"
+    assert full[f"{requested}[stores=streaming,threads=2]"] == [2**20, 2**26]
+    assert len(full[f"{requested}[stores=streaming]"]) > 2
     assert len(full["pageable[pages=huge]@numa:0 -> pageable@numa:0 by cpu[threads=2]"]) == 2
     assert not [text for text in full if text.count("=") > 2 and ";" not in text]
     beside = [text for text in full if text.startswith("pageable@numa:0 -> pinned@numa:0 by cpu[")]
@@ -187,9 +188,9 @@ def test_the_largest_size_that_fits_is_always_visited() -> None:
 
 
 def test_asked_sizes_are_visited_by_every_curve_and_never_skipped() -> None:
-    asked = plan(sizes="64KiB,1GiB", preset="quick")
-    assert not any(point.growing for point in asked.points)
-    assert {point.size for point in asked.points if point.workload.transfers} == {2**16, 2**30}
+    requested = plan(sizes="64KiB,1GiB", preset="quick")
+    assert not any(point.growing for point in requested.points)
+    assert {point.size for point in requested.points if point.workload.transfers} == {2**16, 2**30}
 
 
 def test_only_selects_curves_and_unsupported_paths() -> None:
@@ -208,6 +209,33 @@ def test_only_what_is_not_supported_has_a_reason() -> None:
         plan(0, only=("pinned device copy-engine",))
     with pytest.raises(NothingMatches, match="nearest"):
         plan(0, only=("teleport",))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("pageable@numa:0 -> pageable@numa:0 by cpu[threads=32]", "too many threads"),
+        ("pinned@numa:0 -> device@gpu:0 by cpu", CPU_REASON),
+        ("H2D pinned@numa:0 -> device@gpu:0 by cpu", CPU_REASON),
+        ("pinned@numa:0 <-> device@gpu:0 by cpu", CPU_REASON),
+    ],
+)
+def test_a_whole_path_that_is_not_supported_has_the_reason_of_the_registry(
+    pattern: str, reason: str
+) -> None:
+    with pytest.raises(NothingMatches, match="cannot be measured here") as caught:
+        plan(only=(pattern,))
+    assert pattern in caught.value.what and caught.value.remedy == reason
+    with pytest.raises(NothingMatches) as caught:
+        plan(0, only=(pattern,))
+    without_gpu = reason if "gpu:" not in pattern else "no driver is loaded; install one"
+    assert caught.value.remedy == without_gpu
+
+
+def test_a_misspelt_whole_path_has_a_suggestion() -> None:
+    with pytest.raises(NothingMatches) as caught:
+        plan(only=(H2D.replace("copy-engine", "copy-enigne"),))
+    assert f"did you mean {H2D!r}?" in caught.value.remedy
 
 
 @pytest.mark.parametrize("pattern", ["h2d pinned", "pinned device copy-engine"])

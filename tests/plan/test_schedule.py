@@ -154,8 +154,8 @@ def test_orders_carry_their_cost_and_a_generous_timeout() -> None:
 
 def test_asked_sizes_have_no_deadline() -> None:
     clock = iter(range(0, 10**6, 100)).__next__
-    asked = plan(preset="quick", sizes="1KiB")
-    assert len(list(Schedule(asked, clock=clock))) == asked.visits
+    requested = plan(preset="quick", sizes="1KiB")
+    assert len(list(Schedule(requested, clock=clock))) == requested.visits
 
 
 LAST = 3

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from itertools import compress
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hardware import captured
+from kept import RESULTS, unpacked
+from waywiser.comparison.node import read_node
 from waywiser.hardware.calls import call_text
 from waywiser.hardware.machine import Gpu
-from waywiser.plan.headline import GROUPS
+from waywiser.plan.headline import GROUPS, group_of, headline_label
+from waywiser.plan.name import label_of, name_of
 from waywiser.plan.select import (
     MARK,
     NothingMatches,
@@ -23,6 +29,7 @@ from waywiser.plan.select import (
 )
 from waywiser.plan.terms import TERMS
 from waywiser.words import Operation, Workload
+from waywiser.words.sizes_in_text import with_units
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
@@ -46,6 +53,59 @@ SYNC = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
 )
 def test_words_must_all_occur_and_globs_match_whole(pattern: str, expected: list[str]) -> None:
     assert [text for text in (H2D, D2H, SYNC) if matches_any([text], [pattern])] == expected
+
+
+def test_each_printed_label_of_a_survey_selects_its_path_alone(tmp_path: Path) -> None:
+    packed = RESULTS / "2026-11-23-surveys" / "h200-standard-1.wwp.xz"
+    node = read_node(unpacked(packed, tmp_path / "h200.wwp"))
+    curves = {series.curve: series.workload for series in node.series}
+    texts = {curve: texts_of(workload, node.machine) for curve, workload in curves.items()}
+    groups = set()
+    for curve, workload in curves.items():
+        group, name = group_of(workload, node.machine.traits), name_of(workload)
+        groups.add(group)
+        for label in {curve, with_units(curve), with_units(name), headline_label(group, name)}:
+            assert [each for each in curves if matches_any(texts[each], [label])] == [curve], label
+    assert {"H2D", "D2H", "bidirectional", "local copy", "host copy", "pageable D2H"} < groups
+
+
+def test_each_printed_size_selects_its_series_alone() -> None:
+    sizes = ("32", "2 MiB", "32 MiB")
+    workloads = [Workload.parse(f"{path} of {size}") for path in (H2D, SYNC) for size in sizes]
+    texts = [sized_texts_of(each) for each in workloads]
+    for workload in workloads:
+        for label in (str(workload), label_of(workload), with_units(str(workload))):
+            matching = (matches_any(known, [label]) for known in texts)
+            assert list(compress(workloads, matching)) == [workload]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (f"H2D {H2D}", [H2D]),
+        (f"h2d {SYNC}", [SYNC]),
+        (f"D2H {H2D}", []),
+        (f"bidirectional {H2D}", []),
+        (f"pageable H2D {H2D}", []),
+        ("h2d pinned@numa:0 -> device@gpu:0", [H2D, SYNC]),
+    ],
+)
+def test_a_group_before_a_path_is_part_of_its_label(pattern: str, expected: list[str]) -> None:
+    texts = {path: texts_of(Workload.parse(path)) for path in (H2D, D2H, SYNC)}
+    assert [path for path in texts if matches_any(texts[path], [pattern])] == expected
+
+
+def test_a_whole_path_matches_its_kinds_if_no_place_supports_them() -> None:
+    path = "pinned@numa:0 -> device@gpu:0 by cpu"
+    assert matches_any(texts_of_unsupported("pinned -> device by cpu"), [path])
+    assert not matches_any(texts_of_unsupported("device -> pinned by cpu"), [path])
+    assert not matches_any(texts_of(Workload.parse(path.replace("gpu:0", "gpu:1"))), [path])
+
+
+def test_a_word_with_a_place_is_whole_at_both_ends() -> None:
+    texts = ["launch@gpu:1", "graph-launch@gpu:1", "launch@gpu:10"]
+    assert [each for each in texts if matches_any([each], ["launch@gpu:1"])] == texts[:1]
+    assert [each for each in texts if matches_any([each], ["launch"])] == texts
 
 
 PEER = "device@gpu:0 -> device@gpu:1 by sm"
@@ -371,7 +431,7 @@ def test_a_whole_path_selects_itself_alone(pattern: str, selected: list[int]) ->
     assert [n for n, each in enumerate(texts) if matches_any(each, [pattern])] == selected
 
 
-PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
+PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 28672)]
 
 
 @pytest.mark.parametrize(
@@ -381,7 +441,7 @@ PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
             "list[piece=64KiB]",
             False,
             (
-                "matches no series (presets measure list[piece=4KiB], list[piece=128KiB]; ",
+                "matches no series (presets measure list[piece=28KiB], list[piece=128KiB]; ",
                 f"waywiser survey --workload '{H2D} as list[piece=64KiB]' measures another one; ",
                 "waywiser show FILE --only list --all interpolates these pieces)",
             ),
@@ -390,7 +450,7 @@ PIECES = [f"{H2D} as list[piece={piece}]" for piece in (131072, 4096)]
             "h2d list[piece=8192",
             True,
             (
-                "was not measured (measured are list[piece=4KiB], list[piece=128KiB]; ",
+                "was not measured (measured are list[piece=28KiB], list[piece=128KiB]; ",
                 f"waywiser survey --workload '{H2D} as list[piece=8KiB]' measures another one)",
             ),
         ),

@@ -54,10 +54,10 @@ def test_files_are_met_from_a_block_up_and_within_what_may_be_used() -> None:
     found = curves(plan())
     carted = found["shelf@file:scratch -> pageable@numa:0 by cart"]
     assert min(carted) >= 4096 and max(carted) <= 64 * MIB
-    asked = plan(sizes="8,1MiB,1GiB", only=("shelf@file:scratch -> pageable@numa:0 by cart",))
-    one_way = [p for p in asked.points if len(p.curve.transfers) == 1]
+    requested = plan(sizes="8,1MiB,1GiB", only=("shelf@file:scratch -> pageable@numa:0 by cart",))
+    one_way = [p for p in requested.points if len(p.curve.transfers) == 1]
     assert [p.size for p in one_way] == [MIB]
-    result = [(unsupported.path, unsupported.reason) for unsupported in asked.unsupported_paths]
+    result = [(unsupported.path, unsupported.reason) for unsupported in requested.unsupported_paths]
     path = "shelf@file:scratch -> pageable@numa:0 by cart"
     assert (f"{path} of 8 B", "a disk moves no less than 4 KiB at a time") in result
     no_room = "1 GiB needs 1 GiB of file:scratch, 64 MiB may be used there"

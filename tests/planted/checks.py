@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planted.machine import Planted
 from planted.model import LARGE, Model, between, down, up, workload
-from planted.score import Hypothesis, Judge
+from planted.score import Check, Hypothesis
 from waywiser.analysis import affinity, anisotropy
 from waywiser.analysis.curve_pairs import CurveGroup
 from waywiser.analysis.peer_groups import peer_groups
@@ -73,7 +73,7 @@ def anisotropies(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
 def peers(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Hypotheses that a path between two places equals its equivalents."""
     model = planted.model
-    sound = replace(model, truths=model.of("far sockets"))
+    without = replace(model, truths=model.of("far sockets"))
     slow = {
         peer.curve.text
         for peers in peer_groups(subject)
@@ -81,7 +81,7 @@ def peers(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
         if any(regime.verdict == "different" for regime in peer.regimes.values())
     }
     for path in links(model):
-        effect = longer_than(time_of(model, path), time_of(sound, path))
+        effect = longer_than(time_of(model, path), time_of(without, path))
         truth = "slow host link" if "numa" in path else "slow peer link"
         yield hypothesis("identical", path, effect, path in slow, truth)
 
@@ -153,4 +153,4 @@ def sockets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     yield hypothesis("hidden sockets", "sides", truths[0].effect, right, "hidden sockets")
 
 
-CHECKS: tuple[Judge, ...] = (anisotropies, peers, far, sets, dips, sockets)
+CHECKS: tuple[Check, ...] = (anisotropies, peers, far, sets, dips, sockets)

@@ -1,6 +1,6 @@
 """Synthetic surveys of synthetic machines: the truth of a model under the noise of real machines.
 
-Everything follows from a seed. What is measured is what tells about the planted truths at least
+Everything follows from a seed. What is measured shows the planted truths at least
 cost: every link both ways at a few sizes, three curves over many sizes, and all GPUs at once.
 """
 
@@ -33,7 +33,7 @@ EFFECTS = (0.05, 0.05, 0.08, 0.20)
 """Half of all truths are as small as is promised to be found."""
 OFTEN = 0.75
 """Share of machines that have a truth of a kind, of those that can."""
-SOUND = 0.2
+HEALTHY = 0.2
 """Share of machines without any truth."""
 COPY_SECONDS = (5.7e-6, 5.9e-6)
 """Limits of the latency of a copy of 8 bytes to a GPU that is local to the block."""
@@ -60,19 +60,19 @@ class Planted:
 def planted(seed: int, pool: Pool, blocks: int = BLOCKS, jump: float = 0.0) -> Planted:
     """One machine with its truths, and one survey of it; with a ``jump``, a machine without any,
     whose blocks jump by so much more than recorded ones (`surveyed`)."""
-    model = model_of(seed, sound=True if jump else None)
+    model = model_of(seed, healthy=True if jump else None)
     rng = np.random.default_rng((seed, 1))
     series = surveyed(model, workloads(model, long_curves(seed, model)), rng, pool, blocks, jump)
     return Planted(seed, model, series, tuple(located(model, rng, pool)))
 
 
-def model_of(seed: int, sound: bool | None = None) -> Model:
-    """The machine of a seed; ``sound`` says that it has no truths, or by default lot."""
+def model_of(seed: int, healthy: bool | None = None) -> Model:
+    """The machine of a seed; ``healthy`` says that it has no truths, or by default lot."""
     rng = np.random.default_rng((seed, 0))
     wiring: Wiring = "switch" if rng.random() < 0.5 else "mesh"
     sockets = rng.choice(["shown", "hidden", "one"], p=[0.3, 0.5, 0.2])
     bare = Model(wiring=wiring, sockets=sockets)
-    if sound if sound is not None else rng.random() < SOUND:
+    if healthy if healthy is not None else rng.random() < HEALTHY:
         return bare
     return Model(wiring=wiring, sockets=sockets, truths=tuple(_truths(rng, bare, seed)))
 
@@ -138,13 +138,13 @@ def workloads(model: Model, long: Sequence[str]) -> Iterator[Workload]:
     for one_way in (up, down):
         for some in (gpus, *(neighbours(gpu) for gpu in gpus[::2])):
             sizes[tuple(one_way(gpu, model.node_of(gpu)) for gpu in some)] = {LARGE}
-    for paths, wanted in sizes.items():
-        yield from (workload(paths, size) for size in sorted(wanted))
+    for paths, planned in sizes.items():
+        yield from (workload(paths, size) for size in sorted(planned))
 
 
 def surveyed(
     model: Model,
-    wanted: Iterable[Workload],
+    planned: Iterable[Workload],
     rng: np.random.Generator,
     pool: Pool,
     blocks: int,
@@ -154,7 +154,7 @@ def surveyed(
     deviation of ``jump``, beside what recorded blocks lend."""
     lots = [pool.block(rng) for _ in range(blocks)]
     curves: dict[str, list[Workload]] = {}
-    for each in wanted:
+    for each in planned:
         curves.setdefault(each.curve, []).append(each)
     found = []
     for members in curves.values():

@@ -1,9 +1,9 @@
 """Whether analyses find what was planted in synthetic machines, and nothing else.
 
 Each question is asked about everything that it can be asked about: one hypothesis each, that there
-is nothing to find. Where that is true of the model it ought to be kept, where something was planted
-it ought to be rejected. What follows from a truth for another question (a link that is slow in one
-direction is also no twin of its like) is planted for that question too.
+is nothing to find. If that is true of the model, it should be kept; if something was planted, it
+should be rejected. What follows from a truth for another question (a link that is slow in one
+direction also differs from its equivalent links) is planted for that question too.
 
 The promise: of what was planted at least 95 % is found, of what is null at most 1 % is rejected.
 It is broken beyond chance where an exact binomial test, one-sided at 1 %, says so: what would be
@@ -38,7 +38,7 @@ class Hypothesis:
     """What was planted."""
 
 
-Judge = Callable[[Planted, Subject], Iterator[Hypothesis]]
+Check = Callable[[Planted, Subject], Iterator[Hypothesis]]
 
 
 @dataclass

@@ -22,7 +22,7 @@ from waywiser.words import Workload
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlannedSeries:
     """What a survey of a model visits, with the true seconds of each."""
 
     model: Model
@@ -46,7 +46,7 @@ class Wanted:
         object.__setattr__(self, "series", tuple(SeriesSummary.of(each) for each in self.workloads))
 
 
-def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> Wanted:
+def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> PlannedSeries:
     """Visits as in ``--preset check``: every link alone at ``sizes``, and at the largest of them
     both ways and all at once."""
     gpus = range(model.count)
@@ -59,11 +59,11 @@ def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> Wanted:
     together += [tuple(way(gpu, model.node_of(gpu)) for gpu in gpus) for way in (up, down)]
     visited = [workload(each, size) for each in alone for size in sizes]
     visited += [workload(each, max(sizes)) for each in together]
-    return Wanted(model, tuple(visited))
+    return PlannedSeries(model, tuple(visited))
 
 
 def surveyed(
-    wanted: Wanted,
+    planned: PlannedSeries,
     rng: np.random.Generator,
     pool: Pool,
     blocks: int,
@@ -75,8 +75,8 @@ def surveyed(
     """A fresh survey. Each recorded series lends its blocks; further ones are of another series."""
     lot, first = pool.survey(rng), int(rng.integers(2))
     digests = []
-    for curve, members in wanted.curves:
-        together = len(wanted.workloads[members[0]].transfers) > 1
+    for curve, members in planned.curves:
+        together = len(planned.workloads[members[0]].transfers) > 1
         lenders = [lot.draw(rng, together, curve)]
         fewest = min(len(lenders[0].near(size)) for size in curve)
         lenders += [lot.draw(rng, together, curve) for _ in range(fewest, blocks, fewest)]
@@ -87,11 +87,11 @@ def surveyed(
                 for donor in _from(first, lender.near(size))[: min(fewest, blocks)]
             ]
             taken = tuple(
-                _block(block, wanted.seconds[number], donors[block % len(donors)])
+                _block(block, planned.seconds[number], donors[block % len(donors)])
                 for block in range(blocks)
             )
-            digests.append(msgspec.structs.replace(wanted.series[number], blocks=taken))
-    machine = msgspec.structs.replace(wanted.model.machine, hostname=host)
+            digests.append(msgspec.structs.replace(planned.series[number], blocks=taken))
+    machine = msgspec.structs.replace(planned.model.machine, hostname=host)
     seen = {gpu.index: LoadedLink(5, 16) for gpu in machine.gpus}
     return Node(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
                 links={**seen, **(links or {})})  # fmt: skip

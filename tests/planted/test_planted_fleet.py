@@ -51,14 +51,14 @@ def test_every_ill_host_of_a_fleet_is_found_and_its_device_named(
 
 
 def test_at_most_one_of_400_peers_is_flagged(pool: Pool, fleets: list[FleetTrial]) -> None:
-    for each in (*fleets, *(fleet(seed, pool, blocks=2, sound=True) for seed in FLEETS)):
+    for each in (*fleets, *(fleet(seed, pool, blocks=2, healthy=True) for seed in FLEETS)):
         assert len(each.wrongly_suspected) <= 1
         assert not each.wrongly_flagged
 
 
 def test_one_block_a_host_flags_nobody_wrongly_either(pool: Pool) -> None:
     """A result as of a nightly check: some suspicions more, which the second survey drops, and
-    of links that are 5 % slower not all in one night. Making and judging the fleet takes 3
+    of links that are 5 % slower not all in one night. Making and checking the fleet takes 3
     million calls: a second or two."""
     each, calls = result_and_calls(lambda: fleet(FLEETS[0], pool, blocks=1))
     assert calls < 10_000_000

@@ -35,7 +35,7 @@ USUAL = (
     "device@gpu:1 -> device@gpu:0 by copy-engine",
     "device@gpu:1 -> device@gpu:1 by copy-engine",
 )
-"""What is asked of a GPU first; two blocks of rarer settings may be too few to tell."""
+"""What is asked of a GPU first; two blocks of rarer settings may be too few for an answer."""
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Analyses find what was planted in synthetic machines, and hardly ever anything else.
 
 The promise and the rule by which it counts as broken are in `planted.score`. Seeds are fixed, so
-that a verdict is the same each time; docs/results/planted-truth.md tells of more machines.
+that a verdict is the same each time; docs/results/planted-truth.md has more machines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from planted.machine import Planted, planted
 from planted.noise import Pool, recorded
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together
-from planted.trial import asked_of, hypotheses
+from planted.trial import hypotheses, hypotheses_on
 from waywiser.analysis import identical
 
 MACHINES = range(20_000, 20_120)
@@ -36,7 +36,7 @@ def machines(pool: Pool) -> tuple[list[Hypothesis], Share]:
     for seed in MACHINES:
         machine = planted(seed, pool)
         subject = machine.subject
-        found += asked_of(machine, subject)
+        found += hypotheses_on(machine, subject)
         for finding in identical.answer(subject).findings:
             if finding.id == "slow-link":
                 gpus = {int(device.place.split(":")[1]) for device in finding.devices}
@@ -45,7 +45,7 @@ def machines(pool: Pool) -> tuple[list[Hypothesis], Share]:
 
 
 @pytest.fixture(scope="module")
-def asked(machines: tuple[list[Hypothesis], Share]) -> list[Hypothesis]:
+def every(machines: tuple[list[Hypothesis], Share]) -> list[Hypothesis]:
     return machines[0]
 
 
@@ -57,15 +57,15 @@ def ill_gpus(machine: Planted) -> set[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_what_was_planted_is_found_and_what_is_null_is_kept(
-    question: str, asked: list[Hypothesis]
+    question: str, every: list[Hypothesis]
 ) -> None:
-    score = scored(asked)[question]
+    score = scored(every)[question]
     assert score.found.of >= 30 and score.rejected.of >= 50
     assert not score.broken
 
 
-def test_so_it_is_over_all_questions(asked: list[Hypothesis]) -> None:
-    scores = scored(asked)
+def test_so_it_is_over_all_questions(every: list[Hypothesis]) -> None:
+    scores = scored(every)
     assert set(scores) == set(QUESTIONS)
     total = together(scores.values())
     assert not total.broken
@@ -82,8 +82,8 @@ def test_two_blocks_reject_no_more_of_what_is_null(pool: Pool) -> None:
 @pytest.mark.parametrize("blocks", [2, 6])
 def test_nor_do_blocks_that_jump_far_more_than_recorded_ones(pool: Pool, blocks: int) -> None:
     """All sizes of a curve at once, by a normal deviation of 5 %, in machines without a truth."""
-    asked = [each for seed in JUMPING for each in jumping(seed, pool, blocks)]
-    scores = scored(asked)
+    every = [each for seed in JUMPING for each in jumping(seed, pool, blocks)]
+    scores = scored(every)
     assert {"anisotropy", "identical", "affinity", "contention"} <= set(scores)
     assert together(scores.values()).found.of == 0
     assert not any(score.broken for score in scores.values())
@@ -91,7 +91,7 @@ def test_nor_do_blocks_that_jump_far_more_than_recorded_ones(pool: Pool, blocks:
 
 def jumping(seed: int, pool: Pool, blocks: int) -> Iterator[Hypothesis]:
     machine = planted(seed, pool, blocks, jump=0.05)
-    return asked_of(machine, machine.subject)
+    return hypotheses_on(machine, machine.subject)
 
 
 def test_slow_links_are_reported_of_the_gpus_that_have_them_and_of_no_others(

@@ -92,10 +92,10 @@ def test_sizes_jump_together_in_synthetic_blocks_as_they_do_in_recorded_ones(poo
     ]
     assert in_common(lent) > 0.4
     model = Model()
-    wanted = [workload((up(0),), size) for size in sizes]
+    planned = [workload((up(0),), size) for size in sizes]
     made: list[list[float]] = [[] for _ in range(600)]
     for seed in range(100):
-        for each in surveyed(model, wanted, np.random.default_rng(seed), pool, BLOCKS):
+        for each in surveyed(model, planned, np.random.default_rng(seed), pool, BLOCKS):
             truth = model.seconds(each.workload)[0]
             for row, visit in zip(made[seed * BLOCKS :], each.visits, strict=False):
                 row.append(math.log(np.median(visit.samples.span) / truth))
@@ -103,8 +103,8 @@ def test_sizes_jump_together_in_synthetic_blocks_as_they_do_in_recorded_ones(poo
 
 
 def test_blocks_are_made_to_jump_at_all_sizes_of_a_curve_at_once(pool: Pool) -> None:
-    wanted = [workload((up(0),), size) for size in (2**24, LARGE)]
-    small, large = surveyed(Model(), wanted, np.random.default_rng(4), pool, BLOCKS, jump=0.3)
+    planned = [workload((up(0),), size) for size in (2**24, LARGE)]
+    small, large = surveyed(Model(), planned, np.random.default_rng(4), pool, BLOCKS, jump=0.3)
     levels = np.array([
         [np.log(np.median(visit.samples.span)) for visit in each.visits] for each in (small, large)
     ])  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_survey_is_the_same_for_the_same_seed_and_another_for_another(pool: Po
 
 
 def test_a_model_without_truths_has_equal_links() -> None:
-    model = model_of(1, sound=True)
+    model = model_of(1, healthy=True)
     assert not model.truths
     for size in (8, LARGE):
         for way in (up, down):
@@ -160,12 +160,12 @@ def test_a_model_without_truths_has_equal_links() -> None:
 
 def test_planted_effects_are_as_large_as_said() -> None:
     effect = 0.05
-    sound = Model(sockets="shown")
+    healthy = Model(sockets="shown")
 
     def ratio(truth: Truth, *paths: str, size: int = LARGE) -> float:
         what = workload(paths, size)
         ill = Model(sockets="shown", truths=(truth,))
-        return max(ill.seconds(what)) / max(sound.seconds(what)) - 1
+        return max(ill.seconds(what)) / max(healthy.seconds(what)) - 1
 
     slow = Truth("slow host link", effect, (2,))
     assert ratio(slow, up(2)) == pytest.approx(effect)

@@ -13,7 +13,7 @@ from planted.machine import BLOCKS, Planted, planted
 from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
-from planted.synthetic_nodes import Wanted, checked, surveyed, without
+from planted.synthetic_nodes import PlannedSeries, checked, surveyed, without
 from waywiser.analysis.subject import Subject
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.fleet import Fleet, HostVerdict, assess_fleet
@@ -42,17 +42,17 @@ def hypotheses(seeds: Iterable[int], pool: Pool, blocks: int = BLOCKS) -> Iterat
     """Every question asked of one machine for each seed."""
     for seed in seeds:
         machine = planted(seed, pool, blocks)
-        yield from asked_of(machine, machine.subject)
+        yield from hypotheses_on(machine, machine.subject)
 
 
-def asked_of(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
+def hypotheses_on(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Every question asked of one machine."""
     for check in CHECKS:
         yield from check(machine, subject)
 
 
 @cache
-def visited(truth: Truth | None = None, sizes: tuple[int, ...] = (LARGE,)) -> Wanted:
+def visited(truth: Truth | None = None, sizes: tuple[int, ...] = (LARGE,)) -> PlannedSeries:
     """What is surveyed of a machine with one truth or none."""
     return checked(Model(sockets="one", truths=(truth,) if truth else ()), sizes)
 
@@ -67,7 +67,7 @@ def surveyed_twice(seed: int, pool: Pool, truth: Truth | None = None) -> Profile
 
 @dataclass
 class FleetTrial:
-    """A fleet judged after one survey of each host, and again when suspects were surveyed again."""
+    """A fleet checked after one survey of each host, and after suspects were surveyed again."""
 
     ill: dict[str, tuple[str, int]]
     """Host -> what it has, and at which GPU."""
@@ -93,13 +93,13 @@ class FleetTrial:
         return [host.host for host in self.second.of("bad") if host.host not in self.ill]
 
 
-def fleet(seed: int, pool: Pool, blocks: int = 1, *, sound: bool = False) -> FleetTrial:
-    """`HOSTS` hosts with what `ILL` says, or all of them ``sound``."""
+def fleet(seed: int, pool: Pool, blocks: int = 1, *, healthy: bool = False) -> FleetTrial:
+    """`HOSTS` hosts with what `ILL` says, or all of them ``healthy``."""
     rng = np.random.default_rng((seed, 4))
     names = [f"n{number:03}" for number in range(HOSTS)]
     order = iter(rng.permutation(names).tolist())
     ill = {}
-    for kind, count in () if sound else ILL:
+    for kind, count in () if healthy else ILL:
         ill.update({next(order): (kind, int(rng.integers(8))) for _ in range(count)})
     nodes = [_host(name, ill.get(name), rng, pool, blocks, FIRST) for name in names]
     first = assess_fleet(nodes)
@@ -127,6 +127,6 @@ def _host(
 def _names(host: HostVerdict, kind: str, gpu: int) -> bool:
     """Whether the device is named by its address, and no other as the reason for the same."""
     pci = f"0000:{gpu + 1:02x}:00.0"
-    wanted = {HALF: "link", SLOWER: "slow", GONE: "missing GPU"}[kind]
-    named = [device.pci for each in host.faults if each.kind == wanted for device in each.devices]
+    expected = {HALF: "link", SLOWER: "slow", GONE: "missing GPU"}[kind]
+    named = [device.pci for each in host.faults if each.kind == expected for device in each.devices]
     return named == [pci]

@@ -113,10 +113,10 @@ class Scripted:
             if script.get("when", "measure") == when:
                 DEEDS[script.get("do", "")]()
 
-    def locate(self, asked):
+    def locate(self, requested):
         DEEDS[said.locating]()
-        block = BlockLatencies("verified", ((6e-6,),), ((1e-7,) * len(asked.cpus),))
-        return Located(asked.id, (0,), asked.cpus, (0.1,), (block,), 0.2)
+        block = BlockLatencies("verified", ((6e-6,),), ((1e-7,) * len(requested.cpus),))
+        return Located(requested.id, (0,), requested.cpus, (0.1,), (block,), 0.2)
 
     def prepare(self, order):
         self.act(order, "prepare")

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of commits: what was acknowledged is there, and the file is sound."""
+"""kill -9 in the middle of commits: what was acknowledged is there, and the file is valid."""
 
 from __future__ import annotations
 

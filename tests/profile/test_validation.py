@@ -1,4 +1,4 @@
-"""What no survey can have stored is told from what one can."""
+"""What no survey can have stored is distinguished from what one can."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
 def answers() -> tuple[Answer, ...]:
-    """One of each that a report has to tell."""
+    """One of each that a report shows."""
     exhibits = (
         Exhibit(f"{CURVE} of 1048576", "rate", 55.4e9, "B/s", Interval(55.3e9, 55.5e9)),
         Exhibit(f"{CURVE} of 8", "latency", 5.5e-6, "s"),

@@ -44,7 +44,7 @@ def beside() -> Document:
 
 @pytest.fixture(scope="session")
 def assessed() -> Fleet:
-    """Twelve twins: one has a link at half its width, one a slower GPU, one no longer all GPUs."""
+    """Twelve equal hosts: one has a link at half its width, one a slower GPU, one lacks a GPU."""
     found = [nodes.node(1, f"n{host:02}") for host in range(12)]
     found[3] = nodes.node(1, "n03", slow=nodes.slow_host_link(2, 2.0), links={2: LoadedLink(5, 8)})
     found[7] = nodes.node(1, "n07", slow=nodes.slow_host_link(5, 1.1))

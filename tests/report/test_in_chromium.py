@@ -59,7 +59,7 @@ Look = Callable[..., Any]
 @pytest.fixture
 def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
     """Opens a page; afterwards nothing was said on the console and nothing was fetched."""
-    opened, said, asked = [], [], []
+    opened, said, requested = [], [], []
 
     def open_page(name: str = "alone", **options: Any) -> Any:
         context = chromium.new_context(**{"viewport": DESKTOP, **options})
@@ -69,7 +69,7 @@ def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: said.append(dialog.message))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: requested.append(request.url))
         page.goto(pages[name].as_uri())
         return page
 
@@ -77,7 +77,7 @@ def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
     for context in opened:
         context.close()
     assert said == []
-    fetched = [url for url in asked if not url.startswith("data:")]
+    fetched = [url for url in requested if not url.startswith("data:")]
     assert len(fetched) == len(opened), fetched
 
 
@@ -88,10 +88,10 @@ def test_every_machine_shows_pages_in_the_same_fonts(look: Look) -> None:
     session.send("DOM.enable")
     session.send("CSS.enable")
     root = session.send("DOM.getDocument")["root"]["nodeId"]
-    asked = {"nodeId": root, "selector": "h1, h2, p, td, th, pre, code, svg text"}
+    query = {"nodeId": root, "selector": "h1, h2, p, td, th, pre, code, svg text"}
     used = {
         font["familyName"]
-        for node in session.send("DOM.querySelectorAll", asked)["nodeIds"]
+        for node in session.send("DOM.querySelectorAll", query)["nodeIds"]
         for font in session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
     }
     assert used and used <= set(FAMILIES.values())

@@ -1,4 +1,4 @@
-"""Colours that can be told from what is behind them (WCAG 2.2, 1.4.3 and 1.4.11)."""
+"""Colours that can be distinguished from what is behind them (WCAG 2.2, 1.4.3 and 1.4.11)."""
 
 from __future__ import annotations
 

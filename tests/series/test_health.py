@@ -61,9 +61,9 @@ def test_xid_messages_are_reported_with_their_number() -> None:
 
 
 def test_what_could_not_be_read_is_grouped_by_reason_and_never_called_well() -> None:
-    lacking = {f"NVLink {link} replays": "Not Supported" for link in range(18)}
-    lacking["ECC corrected"] = "Not Supported"
-    one = GpuHealth(0, "GPU-0", {"PCIe replays": 0}, lacking)
+    unsupported = {f"NVLink {link} replays": "Not Supported" for link in range(18)}
+    unsupported["ECC corrected"] = "Not Supported"
+    one = GpuHealth(0, "GPU-0", {"PCIe replays": 0}, unsupported)
     other = GpuHealth(1, "GPU-1", {"PCIe replays": 0}, {"ECC corrected": "Not Supported"})
     both = health(one, other)
     text = str(health_report([RunHealth(1, both, both)]))

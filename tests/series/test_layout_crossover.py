@@ -35,14 +35,14 @@ def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
     found = [
         entry(some, method, piece, seconds)
         for method, times in {"sm": (1.0, 1.0, 1.0), "batch": (3.0, 1.005, 0.5)}.items()
-        for piece, seconds in zip((4096, 28672, 65536), times, strict=True)
+        for piece, seconds in zip((8192, 28672, 65536), times, strict=True)
     ]
     (result,) = layout_crossovers(found)
     assert [each.method for each in result.fastest] == ["sm", "sm", "batch"]
     assert [each.clear for each in result.fastest] == [True, False, True]
     assert result.fastest[2].margin == pytest.approx(1.0)
     assert str(result) == (
-        "fastest from call to completion, 64 MiB in pieces of: 4 KiB sm; "
+        "fastest from call to completion, 64 MiB in pieces of: 8 KiB sm; "
         "28 KiB batch or sm (about even); 64 KiB batch"
     )
 
@@ -85,7 +85,7 @@ def test_methods_are_ranked_from_call_to_completion(some: Estimate) -> None:
     assert found[0].fastest[0].margin == pytest.approx(2.0)
 
 
-def test_pieces_of_64_kib_are_interpolated_between_their_neighbours(some: Estimate) -> None:
+def test_between_sizes_that_are_far_apart_one_is_interpolated(some: Estimate) -> None:
     """From 28 to 128 KiB the methods go from 1 to 4 and from 4 to 1 on logarithmic scales, 64 KiB
     lies 0.54 of the way."""
     times = {"sm": {28672: 1.0, 131072: 4.0}, "batch": {28672: 4.0, 131072: 1.0}}
@@ -102,6 +102,20 @@ def test_pieces_of_64_kib_are_interpolated_between_their_neighbours(some: Estima
     assert result.ranges == ["28 KiB sm", "64 KiB batch or sm (interpolated)", "128 KiB batch"]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "between"), [(4096, 28672, 8192), (28672, 2**17, 2**16), (2**17, 2**20, 2**18)]
+)
+def test_the_interpolated_size_is_the_power_of_two_in_the_middle(
+    some: Estimate, low: int, high: int, between: int
+) -> None:
+    times = {"sm": {low: 1.0, high: 4.0}, "batch": {low: 4.0, high: 1.0}}
+    found = [
+        entry(some, method, piece, t) for method, at in times.items() for piece, t in at.items()
+    ]
+    (result,) = layout_crossovers(found)
+    assert [each.run for each in result.fastest if each.interpolated] == [between]
+
+
 def test_between_two_results_that_agree_the_interpolated_one_is_clear(some: Estimate) -> None:
     pieces, methods = (28672, 131072), {"sm": 1.0, "batch": 2.0}
     found = [entry(some, method, piece, t) for piece in pieces for method, t in methods.items()]
@@ -110,8 +124,8 @@ def test_between_two_results_that_agree_the_interpolated_one_is_clear(some: Esti
     assert result.ranges == ["28 KiB to 128 KiB sm"]
 
 
-def test_what_was_measured_or_has_no_near_neighbour_is_not_interpolated(some: Estimate) -> None:
-    for pieces in ((28672, 65536, 131072), (4096, 131072), (28672, 1048576), (131072, 1048576)):
+def test_near_sizes_and_sizes_too_far_apart_have_none_between_them(some: Estimate) -> None:
+    for pieces in ((28672, 65536, 131072), (4096, 16384), (4096, 131072), (28672, 1048576)):
         found = [
             entry(some, method, piece, t)
             for piece in pieces

@@ -29,8 +29,8 @@ def of(folder: Path, *visits: Visit) -> Overview:
 
 def test_each_series_is_counted_once(found: Overview) -> None:
     summary = found.summary
-    lacking = (summary.failed, summary.unsupported, summary.skipped)
-    parts = (summary.converged, summary.not_converged, *lacking)
+    absent = (summary.failed, summary.unsupported, summary.skipped)
+    parts = (summary.converged, summary.not_converged, *absent)
     assert sum(parts) == summary.series == len(found.series)
     assert summary.curves == len({line.curve for line in found.series})
     assert summary.blocks == 7

@@ -45,8 +45,8 @@ def test_without_degrees_of_freedom_nothing_is_decided_and_much_is_suspected() -
 
 @few
 @given(st.lists(effects, min_size=1, max_size=8))
-def test_a_difference_is_significant_and_exceeds_the_threshold(asked: list[Effect]) -> None:
-    for effect, found in zip(asked, decide(asked), strict=True):
+def test_a_difference_is_significant_and_exceeds_the_threshold(tested: list[Effect]) -> None:
+    for effect, found in zip(tested, decide(tested), strict=True):
         assert found.p is not None and found.p_corrected is not None
         assert found.p <= found.p_corrected * (1 + 1e-9)
         if found.verdict == "different":

@@ -41,8 +41,10 @@ def test_median_is_numpys(values: list[float]) -> None:
 
 
 @given(samples, st.lists(st.floats(0, 1), min_size=2, max_size=5))
-def test_quantiles_grow_with_the_probability(values: list[float], asked: list[float]) -> None:
-    found = quantiles(values, sorted(asked))
+def test_quantiles_grow_with_the_probability(
+    values: list[float], probabilities: list[float]
+) -> None:
+    found = quantiles(values, sorted(probabilities))
     assert all(before <= after for before, after in pairwise(found))
     assert min(values) <= found[0] and found[-1] <= max(values)
 

@@ -44,3 +44,4 @@ def test_what_describes_is_near_everywhere() -> None:
     assert describes([0.01, -0.02, 0.14, 0.0, 0.03])
     assert not describes([0.01, -0.02, 0.16, 0.0, 0.03])
     assert not describes([0.06, -0.06, 0.06, 0.0, 0.0])
+    assert describes([0.0, 0.0, 0.06, -0.06]), "the median of an even number is the mean of two"

@@ -856,8 +856,8 @@ atexit.register(gate.open)
             """.replace("source[::-1]", "np.ascontiguousarray(source[::-1])"),
             {**fake_transfer_environment, "WAYWISER_FAKE": "unavailable=no driver here"},
         )
-        refused, found = answer.stdout.splitlines()
-        assert "cannot be pinned without a GPU" in refused, answer.stderr
+        reason, found = answer.stdout.splitlines()
+        assert "cannot be pinned without a GPU" in reason, answer.stderr
         assert found == "[] no driver here"
 
     def test_plain_copies_by_the_environment(

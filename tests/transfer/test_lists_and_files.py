@@ -369,9 +369,9 @@ class TestFiles:
         assert caught.value.errno == errno.ENOENT
         assert isinstance(caught.value, transfer.TransferFileNotFound)
         for call in (transfer.read, transfer.write):
-            with pytest.raises(transfer.TransferFileError) as refused:
+            with pytest.raises(transfer.TransferFileError) as failed:
                 call(tmp_path, host)
-            assert refused.value.errno == errno.EISDIR
+            assert failed.value.errno == errno.EISDIR
             with pytest.raises(OSError) as bad:
                 call(9999, host)
             assert bad.value.errno == errno.EBADF

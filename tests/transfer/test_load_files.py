@@ -181,7 +181,7 @@ def test_small_neighbours_are_read_together_and_large_tensors_in_place(
     model = write_model(path, large=3, small=500)
     loaded = loading.load_file(path, "cpu")
     assert {name: bytes_of(tensor) for name, tensor in loaded.items()} == model
-    assert len(transfers.asked) == 6
+    assert len(transfers.requests) == 6
     assert transfers.batches == 3
 
 
@@ -218,11 +218,11 @@ def test_only_what_keys_name_is_read(
 ) -> None:
     path = tmp_path / "model.safetensors"
     model = write_model(path)
-    wanted = ["model.2.weight", "model.0.norm.3", "model.0.norm.1"]
-    loaded = loading.load_file(path, "cpu", keys=wanted)
+    selected = ["model.2.weight", "model.0.norm.3", "model.0.norm.1"]
+    loaded = loading.load_file(path, "cpu", keys=selected)
     assert list(loaded) == ["model.0.norm.1", "model.0.norm.3", "model.2.weight"]
     assert all(bytes_of(tensor) == model[name] for name, tensor in loaded.items())
-    assert sum(nbytes for _, nbytes in transfers.asked) < len(model["model.2.weight"]) + 1000
+    assert sum(nbytes for _, nbytes in transfers.requests) < len(model["model.2.weight"]) + 1000
     assert loading.load_file(path, "cpu", keys=[]) == {}
     with pytest.raises(loading.TensorNotFoundError, match=r"did you mean 'model\.2\.weight'"):
         loading.load_file(path, "cpu", keys=["model.2.wieght"])
@@ -372,7 +372,7 @@ def test_a_type_that_torch_does_not_have_is_an_error_before_any_read(
     write_bytes(path, {"a": ("U8", [2], b"ab"), "b": ("F4", [4], b"cd")})
     with pytest.raises(loading.SafetensorsError, match="tensor 'b' has type F4, for which torch"):
         loading.load_file(path, "cpu")
-    assert transfers.asked == []
+    assert transfers.requests == []
     assert list(loading.load_file(path, "cpu", keys=["a"])) == ["a"]
 
 
@@ -394,7 +394,7 @@ def test_a_device_that_cannot_be_loaded_to_is_an_error(
     write_model(path)
     with pytest.raises(TransferError, match=rf"^load_files: device is {device!r}, .*\(.+\)$"):
         loading.load_file(path, device)
-    assert transfers.asked == []
+    assert transfers.requests == []
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_a_device_that_is_not_there_is_named_with_what_to_do(
     assert isinstance(caught.value, TransferError)
     assert all(each in str(caught.value) for each in words), caught.value
     assert str(caught.value).isprintable()
-    assert transfers.asked == []
+    assert transfers.requests == []
 
 
 def test_without_torch_the_import_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

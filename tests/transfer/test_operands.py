@@ -1,4 +1,4 @@
-"""What can be copied, and what is refused with which error."""
+"""What can be copied, and what is rejected with which error."""
 
 from __future__ import annotations
 

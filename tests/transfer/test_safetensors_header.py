@@ -337,7 +337,7 @@ def test_any_json_is_accepted_or_an_error(value: object, data_bytes: int) -> Non
         assert str(error).isprintable()
 
 
-SOUND = json.dumps(
+VALID = json.dumps(
     {
         "__metadata__": {"format": "pt"},
         "model.embed.weight": {"dtype": "BF16", "shape": [4, 8], "data_offsets": [0, 64]},
@@ -347,7 +347,7 @@ SOUND = json.dumps(
     },
     separators=(",", ":"),
 ).encode()
-SOUND_DATA = 97
+VALID_DATA = 97
 TOKENS = [
     *(b'"', b"{", b"}", b"[", b"]", b",", b":", b"-", b"0", b"9", b".", b"e", b"\\", b"\x00"),
     *(b"\xff", b"\xc3", b"\\ud800", b"\\u0000", b"null", b"true", b"NaN", b"1e999", b" ", b"\n"),
@@ -401,24 +401,24 @@ def check_invariants(header: Header, header_bytes: int, data_bytes: int) -> None
 
 
 def fuzzed(count: int, seed: int) -> list[tuple[bytes, Header | None]]:
-    """Mutated headers, and what was read of each: None if it was refused."""
+    """Mutated headers, and what was read of each: None if it was rejected."""
     random_ = random.Random(seed)
     read: list[tuple[bytes, Header | None]] = []
     for _ in range(count):
-        raw = mutated(random_, SOUND)
+        raw = mutated(random_, VALID)
         try:
-            header = parse_header(raw, SOUND_DATA, "model.safetensors")
+            header = parse_header(raw, VALID_DATA, "model.safetensors")
         except SafetensorsError as error:
             assert str(error).isprintable()
             read.append((raw, None))
         else:
-            check_invariants(header, len(raw), SOUND_DATA)
+            check_invariants(header, len(raw), VALID_DATA)
             read.append((raw, header))
     return read
 
 
 def test_mutated_headers_are_errors_or_right() -> None:
-    check_invariants(parse_header(SOUND, SOUND_DATA, "x"), len(SOUND), SOUND_DATA)
+    check_invariants(parse_header(VALID, VALID_DATA, "x"), len(VALID), VALID_DATA)
     read = fuzzed(20_000, seed=10)
     accepted = sum(header is not None for _, header in read)
     assert 100 < accepted < 15_000, "mutations reach both sides"
@@ -430,7 +430,7 @@ def test_safetensors_accepts_what_is_accepted(tmp_path: Path) -> None:
     accepted = [(raw, header) for raw, header in fuzzed(4_000, seed=11) if header is not None]
     assert accepted
     for raw, header in accepted:
-        path.write_bytes(file_of(raw, bytes(SOUND_DATA), pad=1))
+        path.write_bytes(file_of(raw, bytes(VALID_DATA), pad=1))
         with safetensors.safe_open(os.fspath(path), "numpy") as theirs:
             assert set(theirs.keys()) == set(header.tensors)
             assert (theirs.metadata() or {}) == header.metadata

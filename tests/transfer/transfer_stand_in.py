@@ -27,7 +27,7 @@ class StandInTransfers:
     """Counts the reads that run and the bytes that were asked for."""
 
     def __init__(self, threads: int = 4) -> None:
-        self.asked: list[tuple[int, int]] = []
+        self.requests: list[tuple[int, int]] = []
         self.batches = 0
         self.running = 0
         self.most_running = 0
@@ -51,17 +51,17 @@ class StandInTransfers:
         nbytes: int | None = None,
         stream: Any = None,
     ) -> Handle:
-        number = len(self.asked)
+        number = len(self.requests)
         self.before_call(number)
-        wanted = dst.nbytes if nbytes is None else nbytes
-        assert wanted == dst.nbytes
-        self.asked.append((offset, wanted))
+        size = dst.nbytes if nbytes is None else nbytes
+        assert size == dst.nbytes
+        self.requests.append((offset, size))
         with self._lock:
             self.running += 1
             self.most_running = max(self.most_running, self.running)
         delay = self._random.choice([0, 0, 0.001])
         return Handle(
-            self._threads.submit(self._read, number, path_or_fd, dst, offset, wanted, delay), dst
+            self._threads.submit(self._read, number, path_or_fd, dst, offset, size, delay), dst
         )
 
     def _read(

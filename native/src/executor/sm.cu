@@ -179,8 +179,8 @@ private:
     // Limits the blocks to the amount of work.
     [[nodiscard]] gpu::Shape shape(std::size_t units, gpu::Shape most) const {
         if (grid_.paper) return kPaper;
-        const std::size_t wanted = (units + most.threads - 1) / most.threads;
-        return {.blocks = static_cast<unsigned>(std::clamp<std::size_t>(wanted, 1, most.blocks)),
+        const std::size_t needed = (units + most.threads - 1) / most.threads;
+        return {.blocks = static_cast<unsigned>(std::clamp<std::size_t>(needed, 1, most.blocks)),
                 .threads = most.threads};
     }
 
@@ -301,9 +301,10 @@ private:
         if (parameter(*this, transfer, machine, "grid") == "paper") return {.paper = true};
         Grid grid = tuned(transfer.path, static_cast<unsigned>(gpu::device(gpu).multiprocessors));
         if (by_whole_blocks(transfer)) {
-            const auto wanted = std::stoul(parameter(*this, transfer, machine, "blocks"));
-            grid.of_runs = {.blocks = static_cast<unsigned>(std::clamp(wanted, 1UL, kMostBlocks)),
-                            .threads = transfer::kThreadsMovingRuns};
+            const auto requested = std::stoul(parameter(*this, transfer, machine, "blocks"));
+            grid.of_runs = {
+                .blocks = static_cast<unsigned>(std::clamp(requested, 1UL, kMostBlocks)),
+                .threads = transfer::kThreadsMovingRuns};
         }
         return grid;
     }

@@ -21,7 +21,7 @@
 namespace waywiser::host {
 namespace {
 
-constexpr std::size_t kAskedPages = 512;  // enough to see one percent, few enough to be fast
+constexpr std::size_t kMostSamples = 512;  // enough to see one percent, few enough to be fast
 constexpr int kMostNodes = 1024;
 constexpr int kBindPolicy = 2;  // MPOL_BIND of the kernel's mempolicy.h
 
@@ -75,14 +75,14 @@ Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
     const std::size_t step = page_bytes();
     const auto base = reinterpret_cast<std::uintptr_t>(data) & ~(step - 1);
     const std::size_t pages = (bytes + step - 1) / step;
-    const std::size_t asked = std::min(pages, kAskedPages);
-    std::vector<void*> addresses(asked);
-    std::vector<int> where(asked, -1);
-    for (std::size_t i = 0; i < asked; ++i) {
-        addresses[i] = reinterpret_cast<void*>(base + i * pages / asked * step);
+    const std::size_t samples = std::min(pages, kMostSamples);
+    std::vector<void*> addresses(samples);
+    std::vector<int> where(samples, -1);
+    for (std::size_t i = 0; i < samples; ++i) {
+        addresses[i] = reinterpret_cast<void*>(base + i * pages / samples * step);
     }
     Placement placement;
-    if (syscall(SYS_move_pages, 0, asked, addresses.data(), nullptr, where.data(), 0) != 0) {
+    if (syscall(SYS_move_pages, 0, samples, addresses.data(), nullptr, where.data(), 0) != 0) {
         placement.detail = std::string("move_pages: ") + std::strerror(errno);
         return placement;
     }
@@ -93,7 +93,7 @@ Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
         if (at >= 0) known += count;
         if (at == node) continue;
         if (!placement.detail.empty()) placement.detail += ", ";
-        placement.detail += std::to_string(count) + " of " + std::to_string(asked) + " pages " +
+        placement.detail += std::to_string(count) + " of " + std::to_string(samples) + " pages " +
                             (at >= 0 ? "on node " + std::to_string(at)
                                      : std::string("unknown: ") + std::strerror(-at));
     }

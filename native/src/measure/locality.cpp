@@ -37,8 +37,10 @@ std::size_t piece(std::size_t bytes, std::size_t n, std::size_t pieces) {
 // Windows of a block, each with its cells linked into one cycle in random order.
 class Windows {
 public:
-    Windows(std::byte* data, std::size_t bytes, std::size_t wanted)
-        : data_(data), window_(std::min(bytes, kWindow)), count_(std::max<std::size_t>(wanted, 1)) {
+    Windows(std::byte* data, std::size_t bytes, std::size_t windows)
+        : data_(data),
+          window_(std::min(bytes, kWindow)),
+          count_(std::max<std::size_t>(windows, 1)) {
         count_ = std::clamp<std::size_t>(bytes / window_, 1, count_);
         stride_ = bytes / count_ / kPage * kPage;
         for (std::size_t n = 0; n < count_; ++n) link(at(n));

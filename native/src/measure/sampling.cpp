@@ -42,18 +42,18 @@ Sample take_sample(const Sampling& sampling) {
 
 std::size_t repetitions_for(Timer& timer, std::size_t most,
                             const std::function<void(std::size_t)>& condition) {
-    const double wanted = std::max(kShortestInterval, kResolution * timer.overhead());
+    const double shortest = std::max(kShortestInterval, kResolution * timer.overhead());
     std::size_t repetitions = std::min(most, timer.least_repetitions());
     for (;;) {
-        double interval = kLongBeyond * wanted;
-        for (int look = 0; look < kLooks && interval >= wanted; ++look) {
+        double interval = kLongBeyond * shortest;
+        for (int look = 0; look < kLooks && interval >= shortest; ++look) {
             condition(repetitions);
             const double one = timer.take(repetitions).span * static_cast<double>(repetitions);
-            if (one >= kLongBeyond * wanted) return repetitions;
+            if (one >= kLongBeyond * shortest) return repetitions;
             interval = std::min(interval, one);
         }
-        if (interval >= wanted || repetitions >= most) return repetitions;
-        const double factor = std::clamp(kGrowth * wanted / std::max(interval, 1e-9), 2.0, 64.0);
+        if (interval >= shortest || repetitions >= most) return repetitions;
+        const double factor = std::clamp(kGrowth * shortest / std::max(interval, 1e-9), 2.0, 64.0);
         repetitions = std::min(
             most, static_cast<std::size_t>(std::ceil(static_cast<double>(repetitions) * factor)));
     }

@@ -24,8 +24,8 @@ constexpr int kSpins = 1 << 14;  // spins before yielding the core
 class Turn {
 public:
     void pass(std::uint32_t to) { value_.store(to, std::memory_order_release); }
-    void await(std::uint32_t wanted) const {
-        for (int spins = 0; value_.load(std::memory_order_acquire) != wanted; ++spins) {
+    void await(std::uint32_t expected) const {
+        for (int spins = 0; value_.load(std::memory_order_acquire) != expected; ++spins) {
             host::relax();
             if (spins >= kSpins) std::this_thread::yield();
         }

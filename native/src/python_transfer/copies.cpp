@@ -72,12 +72,12 @@ Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, 
     prune();
     context->check_process();
     Submission submission;
-    const std::optional<void*> asked = stream_of(stream);
-    const Pair pair(context, to, from, asked, kCall, submission.kept);
+    const std::optional<void*> requested = stream_of(stream);
+    const Pair pair(context, to, from, requested, kCall, submission.kept);
     submission.to_host = pair.to_host();
     submission.from_host = pair.from_host();
-    submission.names_stream = asked.has_value();
-    submission.streams = choose_streams(asked, pair.to, pair.from);
+    submission.names_stream = requested.has_value();
+    submission.streams = choose_streams(requested, pair.to, pair.from);
     if (pair.to.contiguous && pair.from.contiguous) {
         const auto first = reinterpret_cast<std::uintptr_t>(pair.to.data);
         const auto second = reinterpret_cast<std::uintptr_t>(pair.from.data);
@@ -153,17 +153,17 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     submission.kept.to.reserve(count);
     submission.kept.from.reserve(count);
     submission.operands = count;
-    const std::optional<void*> asked = stream_of(stream);
-    submission.names_stream = asked.has_value();
+    const std::optional<void*> requested = stream_of(stream);
+    submission.names_stream = requested.has_value();
     PieceList pieces;
     std::optional<std::size_t> first;  // first pair with elements
     std::array<int, 2> places{};
     std::vector<std::size_t> written;  // destinations whose library counts writes
     for (std::size_t i = 0; i < count; ++i) {
-        Pair pair(context, destinations[i], sources[i], asked, kCall, submission.kept);
+        Pair pair(context, destinations[i], sources[i], requested, kCall, submission.kept);
         if (pair.to.bytes > 0) {  // an empty array has no place
             if (count > 1) pair.find_gpus();
-            const Streams streams = choose_streams(asked, pair.to, pair.from);
+            const Streams streams = choose_streams(requested, pair.to, pair.from);
             if (!first) {
                 first = i;
                 submission.to_host = pair.to_host();
@@ -189,18 +189,18 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     prune();
     context->check_process();
     Submission submission;
-    const std::optional<void*> asked = stream_of(stream);
+    const std::optional<void*> requested = stream_of(stream);
     Operand destination;
     Operand source;
-    read_operand(to, Role::destination, asked, destination, submission.kept.to);
-    read_operand(from, Role::source, asked, source, submission.kept.from);
+    read_operand(to, Role::destination, requested, destination, submission.kept.to);
+    read_operand(from, Role::source, requested, source, submission.kept.from);
     context->check_reaches(destination);
     context->check_reaches(source);
     BlockList blocks = blocks_of(destination, source, to_index, from_index);
     submission.to_host = destination.gpu == kHost;
     submission.from_host = source.gpu == kHost;
-    submission.names_stream = asked.has_value();
-    submission.streams = choose_streams(asked, destination, source);
+    submission.names_stream = requested.has_value();
+    submission.streams = choose_streams(requested, destination, source);
     set_blocks(std::move(blocks), kCall, submission);
     note_write(to, destination);
     return submission;

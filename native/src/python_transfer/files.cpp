@@ -178,9 +178,9 @@ FileCall prepare(const Context& context, Direction direction, nb::handle file, n
     prune();
     context->check_process();
     FileCall call{.direction = direction};
-    const std::optional<void*> asked = stream_of(stream);
+    const std::optional<void*> requested = stream_of(stream);
     Operand operand;
-    read_operand(array, direction == Direction::read ? Role::destination : Role::source, asked,
+    read_operand(array, direction == Direction::read ? Role::destination : Role::source, requested,
                  operand, call.held);
     if (!operand.contiguous) {
         raise(Failure::unsupported,
@@ -191,27 +191,27 @@ FileCall prepare(const Context& context, Direction direction, nb::handle file, n
                              : "make it contiguous first"});
     }
     call.offset = number_of(offset, "offset", direction, 0);
-    const std::uint64_t wanted = number_of(bytes, "nbytes", direction, operand.bytes);
-    if (wanted > operand.bytes) {
+    const std::uint64_t nbytes = number_of(bytes, "nbytes", direction, operand.bytes);
+    if (nbytes > operand.bytes) {
         raise(Failure::invalid_transfer,
-              {.what = "nbytes is " + std::to_string(wanted) + ", but the array has " +
+              {.what = "nbytes is " + std::to_string(nbytes) + ", but the array has " +
                        std::to_string(operand.bytes) + " bytes",
                .where = text(direction),
                .remedy = "pass a longer array, or leave nbytes out for all of it"});
     }
     constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (call.offset > kEnd - wanted) {
+    if (call.offset > kEnd - nbytes) {
         raise(Failure::invalid_transfer,
-              {.what = std::to_string(wanted) + " bytes from offset " +
+              {.what = std::to_string(nbytes) + " bytes from offset " +
                        std::to_string(call.offset) + " go past what a file can have (2^63 - 1)",
                .where = text(direction),
                .remedy = "pass a smaller offset"});
     }
     context->check_reaches(operand);
     call.data = operand.data;
-    call.bytes = static_cast<std::size_t>(wanted);
+    call.bytes = static_cast<std::size_t>(nbytes);
     call.host = operand.gpu == kHost;
-    call.streams = choose_streams(asked, operand, operand);
+    call.streams = choose_streams(requested, operand, operand);
     call.file = file_of(file, direction);
     if (direction == Direction::read) note_write(array, operand);
     return call;

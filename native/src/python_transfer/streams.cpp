@@ -102,13 +102,13 @@ int known_gpu(const Operand& operand) {
     return gpu == kHost && operand.gpu != kHost ? kSomeGpu : gpu;
 }
 
-Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
+Streams choose_streams(const std::optional<void*>& requested, const Operand& destination,
                        const Operand& source) {
     const Operand& operand = destination.gpu != kHost ? destination : source;
-    if (asked) {
-        if (!is_default(*asked)) return {*asked, std::nullopt, operand.gpu};
+    if (requested) {
+        if (!is_default(*requested)) return {*requested, std::nullopt, operand.gpu};
         const int gpu = gpu_of(operand);
-        return {with_gpu(*asked, gpu), std::nullopt, gpu};
+        return {with_gpu(*requested, gpu), std::nullopt, gpu};
     }
     std::optional<void*> to = own_stream(destination);
     std::optional<void*> from = own_stream(source);

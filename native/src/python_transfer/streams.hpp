@@ -33,7 +33,7 @@ struct Streams {
 
     bool operator==(const Streams&) const = default;
 };
-Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
+Streams choose_streams(const std::optional<void*>& requested, const Operand& destination,
                        const Operand& source);
 // A default stream with its GPU; any other stream, or with a negative GPU, is unchanged.
 void* with_gpu(void* stream, int gpu);

@@ -149,11 +149,11 @@ void move_part(Engine& engine, const ListPart& part, ListPath path, bool kernel_
 
 }  // namespace
 
-ListPart::ListPart(const CopyList& list, std::size_t first, std::size_t wanted,
+ListPart::ListPart(const CopyList& list, std::size_t first, std::size_t most,
                    std::vector<Piece>& buffer)
     : list_(list),
       first_(first),
-      last_(first + std::min(wanted, list.count() - first)),
+      last_(first + std::min(most, list.count() - first)),
       buffer_(buffer) {}
 
 std::span<const Piece> ListPart::pieces() const { return list_.part(first_, count(), buffer_); }

@@ -25,8 +25,7 @@ class ListPart {
 public:
     // The list, its index arrays and `buffer` must outlive this. pieces() writes into `buffer` if
     // it has to make pieces.
-    ListPart(const CopyList& list, std::size_t first, std::size_t wanted,
-             std::vector<Piece>& buffer);
+    ListPart(const CopyList& list, std::size_t first, std::size_t most, std::vector<Piece>& buffer);
 
     [[nodiscard]] std::size_t count() const { return last_ - first_; }
     [[nodiscard]] bool is_all() const { return count() == list_.count(); }

@@ -146,18 +146,18 @@ std::size_t available_memory(const fs::path& proc) {
     return free;
 }
 
-std::size_t pinned_limit(std::size_t wanted) {
+std::size_t pinned_limit(std::size_t requested) {
     constexpr std::size_t kHeadroomFraction = 2;
     if (const auto cgroup = own_cgroup()) {
         if (const auto headroom = memory_headroom(*cgroup))
-            wanted = std::min(wanted, *headroom / kHeadroomFraction);
+            requested = std::min(requested, *headroom / kHeadroomFraction);
     }
     rlimit limit{};
     if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
         limit.rlim_cur != RLIM_INFINITY) {
-        wanted = std::min<std::size_t>(wanted, limit.rlim_cur);
+        requested = std::min<std::size_t>(requested, limit.rlim_cur);
     }
-    return wanted;
+    return requested;
 }
 
 }  // namespace waywiser::transfer

@@ -39,8 +39,8 @@ std::size_t thread_limit();
 // available, limited by cgroups.
 std::size_t available_memory(const std::filesystem::path& proc = "/proc");
 
-// Maximum bytes of pinned memory out of `wanted`: half of what cgroups leave, and what
+// Maximum bytes of pinned memory out of `requested`: half of what cgroups leave, and what
 // RLIMIT_MEMLOCK allows.
-std::size_t pinned_limit(std::size_t wanted);
+std::size_t pinned_limit(std::size_t requested);
 
 }  // namespace waywiser::transfer

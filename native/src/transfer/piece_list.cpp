@@ -204,9 +204,9 @@ std::size_t CopyList::bytes() const {
     return block == 0 ? bytes_of(pieces) : block * to_blocks.index.size();
 }
 
-std::span<const Piece> CopyList::part(std::size_t first, std::size_t wanted,
+std::span<const Piece> CopyList::part(std::size_t first, std::size_t most,
                                       std::vector<Piece>& buffer) const {
-    const std::size_t last = first + std::min(wanted, count() - first);
+    const std::size_t last = first + std::min(most, count() - first);
     if (block == 0) return std::span(pieces).subspan(first, last - first);
     const auto at = [](const Blocks& side, std::size_t i) {
         return side.data + static_cast<std::size_t>(side.index[i]) * side.stride;

@@ -39,8 +39,8 @@ struct CopyList {
 
     [[nodiscard]] std::size_t count() const;
     [[nodiscard]] std::size_t bytes() const;
-    // Up to `wanted` pieces from `first` on, in `buffer` if they have to be made.
-    std::span<const Piece> part(std::size_t first, std::size_t wanted,
+    // Up to `most` pieces from `first` on, in `buffer` if they have to be made.
+    std::span<const Piece> part(std::size_t first, std::size_t most,
                                 std::vector<Piece>& buffer) const;
     // Converts all blocks to pieces.
     void make_pieces();

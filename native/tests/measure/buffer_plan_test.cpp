@@ -41,26 +41,26 @@ TEST_F(BufferPlans, TakesTheBytesOfContiguousTransfersAndNoMore) {
 }
 
 TEST_F(BufferPlans, TakesTheExtentOfWhatLiesApart) {
-    const Transfer asked =
+    const Transfer requested =
         transfer(at("pageable"), at("pageable"), 512UL * 100, "cpu", list("512"));
-    const BufferPlan plan = plan_buffers(request({asked}), kMachine);
-    EXPECT_EQ(plan.specs[0].bytes, arrange(asked, Side::source).extent);
-    EXPECT_EQ(plan.specs[1].bytes, arrange(asked, Side::destination).extent);
+    const BufferPlan plan = plan_buffers(request({requested}), kMachine);
+    EXPECT_EQ(plan.specs[0].bytes, arrange(requested, Side::source).extent);
+    EXPECT_EQ(plan.specs[1].bytes, arrange(requested, Side::destination).extent);
 }
 
 TEST_F(BufferPlans, CutsSlicesWhereTheCachesMatter) {
     for (const Cache cache : {Cache::dirtied, Cache::flushed}) {
-        Request asked = request({transfer(at("pageable"), at("pageable"), 5000)});
-        asked.cache = cache;
-        const BufferPlan plan = plan_buffers(asked, kMachine);
+        Request requested = request({transfer(at("pageable"), at("pageable"), 5000)});
+        requested.cache = cache;
+        const BufferPlan plan = plan_buffers(requested, kMachine);
         EXPECT_TRUE(plan.own_slices);
         EXPECT_EQ(plan.slices, 64u);
         EXPECT_EQ(plan.transfers[0].stride, 8192u);
         EXPECT_EQ(plan.specs[0].bytes, 64u * 8192);
-        asked.transfers[0].bytes = 4 * kMiB;
-        EXPECT_EQ(plan_buffers(asked, kMachine).slices, 4u);
-        asked.transfers[0].bytes = 64 * kMiB;
-        EXPECT_EQ(plan_buffers(asked, kMachine).slices, 1u);
+        requested.transfers[0].bytes = 4 * kMiB;
+        EXPECT_EQ(plan_buffers(requested, kMachine).slices, 4u);
+        requested.transfers[0].bytes = 64 * kMiB;
+        EXPECT_EQ(plan_buffers(requested, kMachine).slices, 1u);
     }
 }
 
@@ -79,9 +79,9 @@ TEST_F(BufferPlans, CutsSlicesWhereAnExecutionIsNotTheSameTwice) {
 }
 
 TEST_F(BufferPlans, KeepsTheSlicesOfManyTransfersWithinReason) {
-    Request asked =
+    Request requested =
         request(std::vector<Transfer>(16, transfer(at(test::kFading), at(test::kFading), 4096)));
-    const BufferPlan plan = plan_buffers(asked, kMachine);
+    const BufferPlan plan = plan_buffers(requested, kMachine);
     std::size_t together = 0;
     for (const auto& spec : plan.specs) together += spec.bytes;
     EXPECT_LE(together, 1024 * kMiB);
@@ -100,41 +100,41 @@ TEST_F(BufferPlans, TakesOneBufferForBytesThatStay) {
 TEST_F(BufferPlans, SharesTheBuffersOfOneMemoryOnOneSide) {
     const Memory here = at("pageable", 0);
     const Memory there = at("pageable", 1);
-    Request asked = request(
+    Request requested = request(
         {transfer(here, there, 4096), transfer(here, here, 9000), transfer(there, there, 100)});
-    EXPECT_EQ(plan_buffers(asked, kMachine).specs.size(), 6u) << "their own, unless asked";
-    asked.shared = true;
-    const BufferPlan plan = plan_buffers(asked, kMachine);
+    EXPECT_EQ(plan_buffers(requested, kMachine).specs.size(), 6u) << "their own, unless asked";
+    requested.shared = true;
+    const BufferPlan plan = plan_buffers(requested, kMachine);
     ASSERT_EQ(plan.specs.size(), 4u);
     EXPECT_EQ(plan.transfers[0].source_buffer, plan.transfers[1].source_buffer);
     EXPECT_EQ(plan.transfers[0].destination_buffer, plan.transfers[2].destination_buffer);
     EXPECT_NE(plan.transfers[1].destination_buffer, plan.transfers[1].source_buffer);
     EXPECT_EQ(plan.specs[plan.transfers[0].source_buffer].bytes, 9000u);
     EXPECT_EQ(plan.specs[plan.transfers[2].destination_buffer].bytes, 4096u);
-    asked.cache = Cache::flushed;
+    requested.cache = Cache::flushed;
     std::set<std::size_t> strides;
-    for (const PlannedTransfer& planned : plan_buffers(asked, kMachine).transfers)
+    for (const PlannedTransfer& planned : plan_buffers(requested, kMachine).transfers)
         strides.insert(planned.stride);
     EXPECT_EQ(strides, std::set<std::size_t>{12288}) << "slices of one buffer would overlap";
 }
 
 TEST_F(BufferPlans, RejectsToShareWhatLiesDifferently) {
     const Memory here = at("pageable", 0);
-    const auto rejectd = [&](std::vector<Transfer> transfers, bool shared = true) {
-        Request asked = request(std::move(transfers));
-        asked.shared = shared;
-        return sharing_unsupported_reason(asked, kMachine).has_value();
+    const auto rejects = [&](std::vector<Transfer> transfers, bool shared = true) {
+        Request requested = request(std::move(transfers));
+        requested.shared = shared;
+        return sharing_unsupported_reason(requested, kMachine).has_value();
     };
     const Transfer plain = transfer(here, here, 5120);
     const Transfer pieces = transfer(here, here, 5120, "cpu", list("512"));
     const Transfer fewer = transfer(here, here, 512, "cpu", list("512"));
     const Transfer in_place = transfer(here, at("pageable", 1), 5120, test::kTurner);
-    EXPECT_FALSE(rejectd({plain, plain}));
-    EXPECT_FALSE(rejectd({pieces, pieces}));
-    EXPECT_TRUE(rejectd({plain, pieces}));
-    EXPECT_TRUE(rejectd({pieces, fewer}));
-    EXPECT_TRUE(rejectd({in_place, in_place}));
-    EXPECT_FALSE(rejectd({plain, pieces, fewer, in_place}, false));
+    EXPECT_FALSE(rejects({plain, plain}));
+    EXPECT_FALSE(rejects({pieces, pieces}));
+    EXPECT_TRUE(rejects({plain, pieces}));
+    EXPECT_TRUE(rejects({pieces, fewer}));
+    EXPECT_TRUE(rejects({in_place, in_place}));
+    EXPECT_FALSE(rejects({plain, pieces, fewer, in_place}, false));
 }
 
 }  // namespace

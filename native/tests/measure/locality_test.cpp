@@ -49,11 +49,11 @@ TEST_F(Locality, TimesLoadsOfEachCpuInEachSweep) {
     Streams streams;
     for (const char* kind : {"pinned", "pageable"}) {
         SCOPED_TRACE(kind);
-        const LocalityRequest asked = request(machine, kind);
-        const LocalityOutcome found = locality(asked, machine, streams);
-        EXPECT_EQ(found.cpus, asked.cpus);
+        const LocalityRequest requested = request(machine, kind);
+        const LocalityOutcome found = locality(requested, machine, streams);
+        EXPECT_EQ(found.cpus, requested.cpus);
         ASSERT_EQ(found.sweeps.size(), 2u);
-        EXPECT_GE(found.sweeps[1] - found.sweeps[0], asked.pause);
+        EXPECT_GE(found.sweeps[1] - found.sweeps[0], requested.pause);
         for (const BlockLocality& block : found.blocks) {
             EXPECT_EQ(block.copies.empty(), std::string(kind) == "pageable");
             ASSERT_EQ(block.reads.size(), 2u);
@@ -69,11 +69,11 @@ TEST_F(Locality, TimesLoadsOfEachCpuInEachSweep) {
 TEST_F(Locality, OfMemoryThatIsNotThereIsRejected) {
     const Machine machine = test::this_machine();
     Streams streams;
-    LocalityRequest asked = request(machine, "pinned");
-    asked.memory.place.index = 99;
-    EXPECT_THROW((void)locality(asked, machine, streams), NotSupported);
-    asked.memory = {"butter", asked.memory.place, {}};
-    EXPECT_THROW((void)locality(asked, machine, streams), NotSupported);
+    LocalityRequest requested = request(machine, "pinned");
+    requested.memory.place.index = 99;
+    EXPECT_THROW((void)locality(requested, machine, streams), NotSupported);
+    requested.memory = {"butter", requested.memory.place, {}};
+    EXPECT_THROW((void)locality(requested, machine, streams), NotSupported);
 }
 
 TEST_F(Locality, OfABufferIsTakenOnce) {

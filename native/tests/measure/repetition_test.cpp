@@ -16,7 +16,7 @@ class Repetition : public test::OnFake {
 protected:
     Repetition() {
         test::register_kinds();
-        test::reset_asked();
+        test::reset_kind_calls();
     }
 
     static Request request(const char* source, const char* executor, std::size_t bytes) {
@@ -25,8 +25,8 @@ protected:
             .transfers = {{{{source, place, {}}, {"pageable", place, {}}, executor}, bytes, {}}},
             .rule = kRepetitionRule};
     }
-    static Outcome measure(const Request& asked) {
-        return Session(test::this_machine(), {}).measure(asked, nullptr);
+    static Outcome measure(const Request& requested) {
+        return Session(test::this_machine(), {}).measure(requested, nullptr);
     }
     static std::size_t most(const Outcome& outcome) {
         std::size_t repetitions = 0;
@@ -40,47 +40,48 @@ protected:
 // The executor throws if one start follows another without a restore: none may, on any path.
 TEST_F(Repetition, RestoresEveryPieceBeforeEachStart) {
     const Outcome outcome = measure(request("pageable", test::kTurner, 4096));
-    EXPECT_GE(test::asked().restores, test::asked().starts);
+    EXPECT_GE(test::kind_calls().restores, test::kind_calls().starts);
     EXPECT_GT(most(outcome), 1u) << "short executions are still batched";
     EXPECT_LE(most(outcome), 64u);
     ASSERT_EQ(outcome.buffers.size(), 2u) << "one buffer is both sides";
 }
 
 TEST_F(Repetition, IsNoneOfLargeTransfers) {
-    Request asked = request("pageable", test::kTurner, std::size_t{32} << 20);
-    EXPECT_EQ(most(measure(asked)), 1u);
+    Request requested = request("pageable", test::kTurner, std::size_t{32} << 20);
+    EXPECT_EQ(most(measure(requested)), 1u);
 }
 
 TEST_F(Repetition, ChecksBytesInPlace) {
-    test::asked().spoils = true;
+    test::kind_calls().spoils = true;
     EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
 }
 
 // All repetitions of a sample are checked, not only the first.
 TEST_F(Repetition, ChecksBytesOfLaterRepetitions) {
-    test::asked().spoils_others = true;
+    test::kind_calls().spoils_others = true;
     EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
 }
 
 TEST_F(Repetition, RestoresMemoryThatIsUsedUp) {
     const Outcome outcome = measure(request(test::kFading, "cpu", 4096));
     EXPECT_LE(most(outcome), 64u);
-    EXPECT_GE(test::asked().buffer_restores, outcome.samples.size());
-    EXPECT_EQ(test::asked().largest_restore, (most(outcome) - 1) * test::kFadingGranule + 4096);
+    EXPECT_GE(test::kind_calls().buffer_restores, outcome.samples.size());
+    EXPECT_EQ(test::kind_calls().largest_restore,
+              (most(outcome) - 1) * test::kFadingGranule + 4096);
 }
 
 TEST_F(Repetition, SharesOneBufferWhereAsked) {
-    Request asked = request("pageable", "cpu", 64 << 10);
-    asked.transfers.push_back(asked.transfers.front());
-    asked.transfers.back().path.destination.variant["pages"] = "standard";
-    asked.transfers.back().bytes = 4096;
-    const std::size_t own = measure(asked).buffer_bytes;
-    asked.shared = true;
-    EXPECT_EQ(measure(asked).buffer_bytes, own / 4 * 3) << "one of four buffers is not taken";
-    asked.cache = Cache::flushed;
-    EXPECT_GT(measure(asked).samples.size(), 0u);
-    asked.transfers.back().layout = {Layout::Kind::list, {{"piece", "512"}}};
-    EXPECT_THROW(measure(asked), NotSupported);
+    Request requested = request("pageable", "cpu", 64 << 10);
+    requested.transfers.push_back(requested.transfers.front());
+    requested.transfers.back().path.destination.variant["pages"] = "standard";
+    requested.transfers.back().bytes = 4096;
+    const std::size_t own = measure(requested).buffer_bytes;
+    requested.shared = true;
+    EXPECT_EQ(measure(requested).buffer_bytes, own / 4 * 3) << "one of four buffers is not taken";
+    requested.cache = Cache::flushed;
+    EXPECT_GT(measure(requested).samples.size(), 0u);
+    requested.transfers.back().layout = {Layout::Kind::list, {{"piece", "512"}}};
+    EXPECT_THROW(measure(requested), NotSupported);
 }
 
 }  // namespace

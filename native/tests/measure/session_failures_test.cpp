@@ -64,42 +64,43 @@ TEST_F(SessionTest, ReportsThatAPathBlocksBehindTheGate) {
 }
 
 // A minimum of samples on any machine, so that the call that is to fail is made.
-Request of_many_samples(Request asked) {
-    asked.rule.minimum = asked.rule.slow_minimum = 30;
-    return asked;
+Request of_many_samples(Request requested) {
+    requested.rule.minimum = requested.rule.slow_minimum = 30;
+    return requested;
 }
 
 TEST_F(SessionTest, AnErrorAtAnyCopyCostsOneWorkload) {
-    const Request asked = of_many_samples(to_gpu(64 << 10));
-    expect_valid(measure(asked), 1);
+    const Request requested = of_many_samples(to_gpu(64 << 10));
+    expect_valid(measure(requested), 1);
     for (const int n : {1, 2, 5, 30}) {
         SCOPED_TRACE(n);
         const std::string where = "copy@" + std::to_string(n) + ";only_bytes=65536";
         fake::configure("fail=" + where);
-        EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
-        expect_valid(measure(asked), 1);
+        EXPECT_EQ(failure([&] { measure(requested); }), gpu::Failure::other);
+        expect_valid(measure(requested), 1);
     }
 }
 
 // Copies in flight when a call fails must have ended before their buffers are reused.
 TEST_F(SessionTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
     fake::configure("fail=copy@12;delay=0.5@5+;only_bytes=32768");
-    const Request asked = of_many_samples(to_gpu(32 << 10));
-    EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
+    const Request requested = of_many_samples(to_gpu(32 << 10));
+    EXPECT_EQ(failure([&] { measure(requested); }), gpu::Failure::other);
     const double before = host::now();
     gpu::synchronize_device(0);
     EXPECT_LT(host::now() - before, 0.25) << "copies were still in flight";
 }
 
 TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {
-    const Request asked = of_many_samples(to_gpu(64 << 10));
+    const Request requested = of_many_samples(to_gpu(64 << 10));
     for (const char* kind : {"sticky=", "lost="}) {
         for (const char* point :
              {"copy@1", "copy@30", "launch@1", "launch@2", "event@1", "event@20", "fill@1"}) {
             SCOPED_TRACE(std::string(kind) + point);
             fake::configure(std::string(kind) + point);
-            EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::sticky);
-            EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::sticky) << "a second time";
+            EXPECT_EQ(failure([&] { measure(requested); }), gpu::Failure::sticky);
+            EXPECT_EQ(failure([&] { measure(requested); }), gpu::Failure::sticky)
+                << "a second time";
             session.reset();
             EXPECT_EQ(fake::live(), fake::Live{});
         }
@@ -107,17 +108,17 @@ TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {
 }
 
 TEST_F(SessionTest, OutOfMemoryAtAnyAllocationLeaksNothing) {
-    const Request asked = to_gpu(64 << 10);
-    measure(asked);
+    const Request requested = to_gpu(64 << 10);
+    measure(requested);
     const std::size_t allocations = fake::counts().allocations;
     ASSERT_GE(allocations, 3u);
     for (std::size_t n = 1; n <= allocations; ++n) {
         SCOPED_TRACE("allocation " + std::to_string(n));
         session.reset();
         fake::configure("oom_at=" + std::to_string(n) + "+");
-        EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::out_of_memory);
+        EXPECT_EQ(failure([&] { measure(requested); }), gpu::Failure::out_of_memory);
         fake::reset();
-        expect_valid(measure(asked), 1);
+        expect_valid(measure(requested), 1);
     }
     session.reset();
     EXPECT_EQ(fake::live(), fake::Live{});

@@ -14,8 +14,8 @@ namespace waywiser {
 namespace {
 
 TEST_F(SessionTest, TimesPageLockedCopiesByTheDevice) {
-    for (const Request& asked : {to_gpu(kMiB), from_gpu(kMiB)}) {
-        const Outcome outcome = measure(asked);
+    for (const Request& requested : {to_gpu(kMiB), from_gpu(kMiB)}) {
+        const Outcome outcome = measure(requested);
         expect_valid(outcome, 1);
         EXPECT_EQ(outcome.mode, TimingMode::device);
         EXPECT_EQ(outcome.gate, "stream-wait-value");
@@ -33,7 +33,7 @@ TEST_F(SessionTest, LeavesGpusAloneThatAreNotOfItsMachine) {
     const auto call = [](const char* name, const std::string& at) {
         return Request{.operation = OperationCall{name, Place::parse(at), {}}, .rule = kQuick};
     };
-    const std::vector<Request> asked{
+    const std::vector<Request> requested{
         request("pinned", node.c_str(), "device", "gpu:1", "copy-engine", 4096),
         request("write-combined", node.c_str(), "device", "gpu:1", "sm", 4096),
         request("pageable", node.c_str(), "device", "gpu:1", "copy-engine", 4096),
@@ -43,7 +43,7 @@ TEST_F(SessionTest, LeavesGpusAloneThatAreNotOfItsMachine) {
         call("managed-malloc", place),
         call("graph-launch", place),
         call("page-fault-latency", node)};
-    for (const Request& each : asked) {
+    for (const Request& each : requested) {
         fake::reset();
         options.sides = true;
         Session(machine, options).measure(each, nullptr);
@@ -85,15 +85,15 @@ TEST_F(SessionTest, BatchesSmallTransfersThoughTheFirstWasDelayed) {
 
 TEST_F(SessionTest, TimesTheHostsWorkByTheHost) {
     const std::string n = node;
-    for (const Request& asked :
+    for (const Request& requested :
          {request("pageable", n.c_str(), "pageable", n.c_str(), "cpu", 64 << 10),
           request("pageable", n.c_str(), "device", "gpu:0", "copy-engine", kMiB),
           request("device", "gpu:0", "pageable", n.c_str(), "copy-engine", kMiB),
           request("pinned", n.c_str(), "pinned", n.c_str(), "copy-engine", kMiB),
           request("pinned", n.c_str(), "device", "gpu:0", "copy-engine", kMiB,
                   {{"api", "sync"}})}) {
-        SCOPED_TRACE(asked.transfers.front().text());
-        const Outcome outcome = measure(asked);
+        SCOPED_TRACE(requested.transfers.front().text());
+        const Outcome outcome = measure(requested);
         expect_valid(outcome, 1);
         EXPECT_EQ(outcome.mode, TimingMode::host);
     }
@@ -151,11 +151,11 @@ TEST_F(SessionTest, MeasuresTheSideOfPageLockedBuffersOnRequest) {
 
 TEST_F(SessionTest, LetsExecutionsBeWatched) {
     options.memory_bytes = 512 * kMiB;
-    const Request asked = to_gpu(64 * kMiB);
+    const Request requested = to_gpu(64 * kMiB);
     fake::configure("h2d=1000;only_bytes=67108864");
     session = std::make_unique<Session>(test::this_machine(), options);
     std::vector<std::size_t> heard, copies;
-    session->measure(asked, nullptr, [&](std::size_t executions) {
+    session->measure(requested, nullptr, [&](std::size_t executions) {
         heard.push_back(executions);
         copies.push_back(fake::counts().copies);
     });
@@ -170,18 +170,19 @@ TEST_F(SessionTest, LetsSlowExecutionsBeWatchedOnce) {
     fake::configure("h2d=0.0005");
     session = std::make_unique<Session>(test::this_machine(), options);
     std::vector<std::size_t> heard;
-    Request asked = to_gpu(64 << 10);
-    asked.rule.hard_seconds = 0.01;
-    asked.rule.slow_minimum = 1;
-    asked.rule.minimum = 1;
-    session->measure(asked, nullptr, [&](std::size_t executions) { heard.push_back(executions); });
+    Request requested = to_gpu(64 << 10);
+    requested.rule.hard_seconds = 0.01;
+    requested.rule.slow_minimum = 1;
+    requested.rule.minimum = 1;
+    session->measure(requested, nullptr,
+                     [&](std::size_t executions) { heard.push_back(executions); });
     EXPECT_EQ(heard, (std::vector<std::size_t>{0, 1}));
 }
 
 TEST_F(SessionTest, MeasuresTheEmptyInterval) {
-    const Request asked{.operation = OperationCall{"empty-interval", Place::parse("gpu:1"), {}},
-                        .rule = kQuick};
-    const Outcome outcome = measure(asked);
+    const Request requested{.operation = OperationCall{"empty-interval", Place::parse("gpu:1"), {}},
+                            .rule = kQuick};
+    const Outcome outcome = measure(requested);
     EXPECT_EQ(outcome.mode, TimingMode::device);
     EXPECT_GE(outcome.samples.size(), 10u);
     for (const Sample& sample : outcome.samples) EXPECT_GT(sample.span, 0);
@@ -193,23 +194,23 @@ TEST_F(SessionTest, MeasuresTheEmptyInterval) {
 TEST_F(SessionTest, KnowsEveryCacheState) {
     for (const Cache cache : {Cache::warm, Cache::dirtied, Cache::flushed}) {
         for (const std::size_t bytes : {std::size_t{64}, kMiB}) {
-            Request asked = to_gpu(bytes);
-            asked.cache = cache;
-            expect_valid(measure(asked), 1);
-            asked = request("pageable", node.c_str(), "pageable", node.c_str(), "cpu", bytes);
-            asked.cache = cache;
-            expect_valid(measure(asked), 1);
+            Request requested = to_gpu(bytes);
+            requested.cache = cache;
+            expect_valid(measure(requested), 1);
+            requested = request("pageable", node.c_str(), "pageable", node.c_str(), "cpu", bytes);
+            requested.cache = cache;
+            expect_valid(measure(requested), 1);
         }
     }
 }
 
 TEST_F(SessionTest, ReportsItsProgress) {
     fake::configure("delay=0.03");
-    Request asked = to_gpu(64);
-    asked.rule.minimum = 12;
+    Request requested = to_gpu(64);
+    requested.rule.minimum = 12;
     std::size_t reports = 0;
     Session own(test::this_machine(), options);
-    const auto outcome = own.measure(asked, [&](const Progress& progress) {
+    const auto outcome = own.measure(requested, [&](const Progress& progress) {
         // The first sample reports that sampling has begun, even if it is short.
         if (reports == 0) {
             EXPECT_EQ(progress.samples, 1u);

@@ -52,9 +52,9 @@ protected:
                        {{"peer", access}});
     }
 
-    Outcome measure(const Request& asked) {
+    Outcome measure(const Request& requested) {
         if (!session) session = std::make_unique<Session>(test::this_machine(), options);
-        return session->measure(asked, nullptr);
+        return session->measure(requested, nullptr);
     }
 
     static const std::string node;

@@ -168,14 +168,14 @@ TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
         const rlimit none{.rlim_cur = 1, .rlim_max = 1};
         setrlimit(RLIMIT_NPROC, &none);
         Engine own(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
-        bool rejectd = false;
+        bool is_rejected = false;
         try {
             own.start(std::make_shared<Job>(0, 1, 1));
         } catch (const std::system_error&) {
-            rejectd = true;
+            is_rejected = true;
         }
         const sigset_t now = blocked_signals();
-        if (!rejectd) std::_Exit(3);
+        if (!is_rejected) std::_Exit(3);
         std::_Exit(sigismember(&now, SIGINT) == 0 ? 0 : 2);
     };
     EXPECT_EXIT(attempt(), ::testing::ExitedWithCode(0), "");

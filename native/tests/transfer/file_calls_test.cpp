@@ -61,7 +61,7 @@ TEST_F(FileCalls, RejectOffsetsThatNoFileHas) {
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     for (const std::uint64_t offset :
          {most, most - kMiB, most + 1, std::numeric_limits<std::uint64_t>::max() - kMiB}) {
-        const auto rejectd = [&](auto call) {
+        const auto expect_rejected = [&](auto call) {
             try {
                 call();
                 ADD_FAILURE() << offset;
@@ -70,9 +70,9 @@ TEST_F(FileCalls, RejectOffsetsThatNoFileHas) {
                 EXPECT_NE(std::string(error.what()).find("2^63"), std::string::npos);
             }
         };
-        rejectd([&] { context.write(file_, offset, data.data(), data.size()); });
-        rejectd([&] { context.read(file_, offset, data.data(), data.size()); });
-        rejectd([&] {
+        expect_rejected([&] { context.write(file_, offset, data.data(), data.size()); });
+        expect_rejected([&] { context.read(file_, offset, data.data(), data.size()); });
+        expect_rejected([&] {
             const auto transfer = context.write_async(file_, offset, data.data(), data.size());
             transfer.result();
         });

@@ -85,7 +85,7 @@ bool overlap_by_pairs(const std::vector<Piece>& pieces) {
 
 TEST(CopyLists, FindEveryOverlap) {
     std::minstd_rand random(3);
-    std::size_t rejectd = 0;
+    std::size_t rejected = 0;
     constexpr std::size_t kCases = 20000;
     for (std::size_t i = 0; i < kCases; ++i) {
         std::vector<Piece> pieces(1 + random() % 5);
@@ -99,10 +99,10 @@ TEST(CopyLists, FindEveryOverlap) {
             said = true;
         }
         ASSERT_EQ(said, overlap_by_pairs(pieces)) << "case " << i;
-        rejectd += said ? 1 : 0;
+        rejected += said ? 1 : 0;
     }
-    EXPECT_GT(rejectd, kCases / 10);
-    EXPECT_LT(rejectd, kCases * 9 / 10);
+    EXPECT_GT(rejected, kCases / 10);
+    EXPECT_LT(rejected, kCases * 9 / 10);
 }
 
 TEST(CopyLists, CheckBlocks) {

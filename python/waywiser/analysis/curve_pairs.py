@@ -202,9 +202,9 @@ class MeasuredPair(NamedTuple):
     def of(cls, a: MeasuredCurve, b: MeasuredCurve) -> MeasuredPair:
         """The sizes that both curves have."""
         found = cls(a, b, {}, {})
-        beside = {point.bytes: point for point in b.points}
+        by_size = {point.bytes: point for point in b.points}
         for point in a.points:
-            other = beside.get(point.bytes)
+            other = by_size.get(point.bytes)
             if other is not None and (ratios := ratios_of(point, other)):
                 found.add(point, other, ratios, within(point) + within(other))
         return found
@@ -276,7 +276,7 @@ def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
     if common:
         return {process: one[process] - other[process] for process in sorted(common)}
     pairs = zip(one.items(), other.values(), strict=False)
-    return {process: value - beside for (process, value), beside in pairs}
+    return {process: a_log - b_log for (process, a_log), b_log in pairs}
 
 
 def logs(point: MeasuredPoint) -> dict[int, float]:

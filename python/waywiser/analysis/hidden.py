@@ -18,13 +18,14 @@ from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import EQUIVALENT_WITHIN, hidden_loss
 from waywiser.hardware.machine import Machine
+from waywiser.hardware.system_files import format_list
 from waywiser.series.cores import CoreVerdict
 from waywiser.series.locality import Sides
 from waywiser.stats.decision import Decision, decide
 from waywiser.stats.division import P_LIMIT
 from waywiser.stats.order import Interval, median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
-from waywiser.words import Place, Value, ranges_of
+from waywiser.words import Place, Value
 
 
 class RemotePenalty(Value, frozen=True):
@@ -233,4 +234,4 @@ def _cores(found: CoreVerdict) -> str:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """``0-3, 6`` for 0, 1, 2, 3, 6."""
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges_of(numbers))
+    return format_list(tuple(numbers)).replace(",", ", ")

@@ -330,8 +330,15 @@ def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
         if peer.different is None:
             continue
         decision, at = peer.different.evidence
-        yield at.a.exhibit(RATE_BYTES)
-        yield at.b.exhibit(RATE_BYTES)
+        own = at.a.exhibit(RATE_BYTES)
+        yield own
+        longer_than_others = at.a.seconds / peer.medians[at.bytes]
+        yield Exhibit(
+            own.series,
+            f"median {own.what} of its equivalents",
+            own.value * longer_than_others if own.unit == "B/s" else own.value / longer_than_others,
+            own.unit,
+        )
         effect, interval = longer(decision)
         times = Interval(1 + interval.low, 1 + interval.high) if interval else None
         what = "time over that of its equivalents"

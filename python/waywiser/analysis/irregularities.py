@@ -176,8 +176,8 @@ def _remedy(found: CurveIrregularity) -> str:
     high = what.low if what.kind == "drop" else what.high
     around = f"--sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
     instead = (
-        f"move such sizes in pieces of {format_bytes(what.reference)}, or by another way (see the "
-        "crossovers)"
+        f"move such sizes in pieces of {format_bytes(what.reference)}, or use another "
+        "method (see the crossovers)"
         if what.kind == "drop"
         else f"avoid {_sizes(what)} on this path: {_instead(found)}"
     )

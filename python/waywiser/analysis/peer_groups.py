@@ -30,7 +30,9 @@ class PeerResult(Value, frozen=True):
     curve: MeasuredCurve
     others: int
     regimes: dict[Regime, PairResult]
-    """The second of each pair is the path in the middle of the others."""
+    """The second of each pair is one of the others in the middle."""
+    medians: dict[int, float]
+    """The median seconds of the others, by size."""
 
     @property
     def path(self) -> Path:
@@ -95,18 +97,19 @@ def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     return [found for found in first if len(found) > 1]
 
 
-_Members = list[tuple[Kind, MeasuredPair]]
+_Members = list[tuple[Kind, MeasuredPair, dict[int, float]]]
+"""Each path of a group, and the median seconds of the others by size."""
 
 
 def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
     compared = [
-        PairGroup([pair.ratios for _, pair in members], _family(members), deviations=True)
+        PairGroup([pair.ratios for _, pair, _ in members], _family(members), deviations=True)
         for members in made
     ]
     return [
         [
-            PeerResult(kind, pair.a, len(members) - 1, pair.results(own))
-            for (kind, pair), own in zip(members, found.pairs, strict=True)
+            PeerResult(kind, pair.a, len(members) - 1, pair.results(own), medians)
+            for (kind, pair, medians), own in zip(members, found.pairs, strict=True)
         ]
         for members, found in zip(made, decide_groups(compared), strict=True)
     ]
@@ -130,16 +133,17 @@ def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Me
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
         valid = [other for other in others if other.text not in slow] or others
-        pair = MeasuredPair(curve, valid[0], {}, {})
+        pair, medians = MeasuredPair(curve, valid[0], {}, {}), {}
         for point in curve.points:
             known = at_size[point.bytes]
             peers = [known[other.text] for other in valid if other.text in known]
             deviations = _deviations(known[curve.text][1], [own for _, own in peers])
             if deviations:
-                middle = sorted(peers, key=lambda each: each[0].seconds)[len(peers) // 2][0]
-                pair.add(point, middle, deviations, within(point))
+                ordered = sorted((peer for peer, _ in peers), key=lambda peer: peer.seconds)
+                medians[point.bytes] = median([peer.seconds for peer in ordered])
+                pair.add(point, ordered[len(ordered) // 2], deviations, within(point))
         if pair.points:
-            found.append((kind, pair))
+            found.append((kind, pair, medians))
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -66,10 +65,9 @@ def run_check(
 
         write_over(prometheus, exposition(found, node).encode())
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        document = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(document.decode() + "\n")
+        print_json(found)
     else:
         from waywiser.cli.picture import plain_console
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,9 +28,8 @@ TABLE_COLUMNS = 132
 """Width of a terminal that shows a table of paths without folding it."""
 
 LEGEND = (
-    "before, now: median over the processes at this size, as in show; change: of all sizes that "
-    "the verdict is about, mean over the processes, with its 95 % interval; all without processes "
-    "that are outliers"
+    "before, now: median over the processes at this size, without outliers, as in show; change: "
+    "from before to now, with its 95 % interval; of several sizes, the one with the median change"
 )
 """What the figures of a path are."""
 
@@ -97,10 +95,9 @@ def run_compare(
 
         write_over(junit, as_junit(found, failing))
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(found)
     else:
         from waywiser.cli.picture import plain_console
 

@@ -16,9 +16,10 @@ from waywiser.analysis.figure_range import range_of
 from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
+from waywiser.hardware.system_files import format_list
 from waywiser.plan.name import name_of
 from waywiser.series.line import Line
-from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload, ranges_of
+from waywiser.words import Memory, Operation, Path, Transfer, Workload
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,
@@ -250,7 +251,8 @@ def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iter
         others = [curve for curve in members if _operation(curve).parameters]
         if len(defaults) > 1 and len(defaults) > most.places:
             places = [_operation(curve).place for curve in defaults]
-            yield _span_row(f"{name}@{_together(places)}", defaults)
+            numbers = format_list(tuple(place.index for place in places))
+            yield _span_row(f"{name}@{places[0].kind}:{numbers}", defaults)
         else:
             for curve in defaults:
                 yield _row(curve.name, curve, marks)
@@ -266,13 +268,6 @@ def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iter
 def _operation(curve: Shown) -> Operation:
     assert curve.workload.operation is not None
     return curve.workload.operation
-
-
-def _together(places: Sequence[Place]) -> str:
-    """``gpu:0-3``."""
-    runs = ranges_of(sorted({place.index for place in places}))
-    numbers = ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-    return f"{places[0].kind}:{numbers}"
 
 
 def _row(name: str, curve: Shown, marks: Marks) -> Row:

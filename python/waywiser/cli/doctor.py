@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,13 +42,12 @@ def run_doctor(json: bool, severity: str = "warning", file: str | None = None) -
     findings, missing = diagnose(situation), unchecked(situation)
     hostname = situation.machine.hostname
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
         document: dict[str, object] = {"schema": 1, "hostname": hostname, "findings": findings}
         if file is not None:
             document |= {"profile": file, "created": created, "not_checked": missing}
-        text = msgspec.json.format(msgspec.json.encode(document), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(document)
         return 1 if at_least(findings, least) else 0
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console

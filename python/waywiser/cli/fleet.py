@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -28,10 +27,9 @@ def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: st
     require_one_output(json=json, page=page)
     found = read_fleet(files, limit)
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(found)
     else:
         from waywiser.cli.picture import plain_console
 
@@ -91,12 +89,13 @@ def print_fleet(found: Fleet, console: Console | None = None) -> None:
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
     from waywiser.comparison.outliers import FEWEST_HOSTS
+    from waywiser.words.number_format import count
 
     console = console or plain_console()
     say(console, _headline(found), "bold")
     for each in found.classes:
         too_few = "" if each.assessed else f" (not determined: fewer hosts than {FEWEST_HOSTS})"
-        say(console, f"class: {each.name}: {_hosts(each.hosts)}{too_few}")
+        say(console, f"class: {each.name}: {count(each.hosts, 'host')}{too_few}")
     for host in found.of("bad", "suspect"):
         _print_host(console, host)
     noted = [host for host in found.hosts if host.notes and host.status not in ("bad", "suspect")]
@@ -115,7 +114,7 @@ def _headline(found: Fleet) -> str:
     unread = f"; {count(len(found.unreadable), 'file')} not read" if found.unreadable else ""
     if not found.hosts:
         return f"no host{unread}"
-    return f"{summary} of {_hosts(len(found.hosts))}{unread}"
+    return f"{summary} of {count(len(found.hosts), 'host')}{unread}"
 
 
 def _print_host(console: Console, host: HostVerdict) -> None:
@@ -134,7 +133,3 @@ def _print_host(console: Console, host: HostVerdict) -> None:
             say(console, f"measure again: {fault.again}", indent=6)
     for note in host.notes:
         say(console, f"note: {note}", indent=4)
-
-
-def _hosts(number: int) -> str:
-    return "1 host" if number == 1 else f"{number} hosts"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +54,7 @@ def run_import(
 
 
 def _write_json(found: Imported, target: Path) -> None:
-    import msgspec
+    from waywiser.cli.streams import print_json
 
     document = {
         "schema": SCHEMA,
@@ -77,7 +76,7 @@ def _write_json(found: Imported, target: Path) -> None:
         "failed": found.failed,
         "unsupported_paths": found.unsupported_paths,
     }
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+    print_json(document)
 
 
 def _print(found: Imported, target: Path) -> None:

@@ -6,9 +6,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from waywiser import scope
+from waywiser.cli.streams import print_json
 from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
 from waywiser.plan.catalogue import (
     ExecutorKind,
@@ -37,7 +36,7 @@ def run_list(*, json: bool, everything: bool = False) -> None:
     if json:
         listed = {"schema": 1, "executors": executors, "memories": memories}
         listed |= {"operations": operations, "sets": SETS}
-        print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
+        print_json(listed)
     else:
         print("\n".join(_text(executors, memories, operations)))
         for line in _unsupported(everything):

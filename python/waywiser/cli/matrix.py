@@ -24,6 +24,7 @@ from waywiser.series.layout_crossover import layout_crossovers
 from waywiser.series.line import Line
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
+from waywiser.words.sizes import nearest_power_of_two
 from waywiser.words.sizes_in_text import bytes_of_each, with_units
 
 MOST_COLUMNS = 6
@@ -39,7 +40,7 @@ MOST_ROWS = 8
 Row = tuple[str, Sequence[Line]]
 
 
-def print_beside(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
+def print_other_settings(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
     """Other settings of a path under its own table."""
     print_rows(console, "", [(curve.difference, curve.measured) for curve in rows], marks)
 
@@ -66,10 +67,10 @@ def print_layouts(
     call to completion, by which the fastest methods are found."""
     known = by_text(all_)
     named: list[Row] = []
-    beside: dict[str, Sequence[Line]] = {}
+    contiguous_lines: dict[str, Sequence[Line]] = {}
     for executor in dict.fromkeys(t.path.executor for c in rows if (t := c.transfer)):
         if contiguous := known.get(f"{ends} by {executor}"):
-            beside[executor] = contiguous.measured
+            contiguous_lines[executor] = contiguous.measured
             named.append((f"contiguous by {executor}", contiguous.measured))
     laid_out = sorted(rows, key=_by_layout)
     for curve in laid_out:
@@ -85,7 +86,7 @@ def print_layouts(
 
     def cell(line: Line) -> str:
         executor = Workload.parse(line.curve).transfers[0].path.executor
-        return _seen(line, beside.get(executor, ()))
+        return _seen(line, contiguous_lines.get(executor, ()))
 
     print_rows(console, "", named, marks, only=sizes, cell=cell)
     for each in layout_crossovers(_estimates(rows)):
@@ -151,8 +152,7 @@ def _columns(rows: Sequence[Row], only: set[int] | None, many: int) -> list[int]
 def _nominal(line: Line) -> int:
     """The power of two next to the size of each transfer: layouts take whole numbers of their
     units."""
-    size = bytes_of_each(line.workload)
-    return int(2 ** round(math.log2(size))) if size else 0
+    return nearest_power_of_two(bytes_of_each(line.workload))
 
 
 def _letters(line: Line, marks: Marks) -> str:

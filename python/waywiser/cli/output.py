@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
+from waywiser.cli.overwrite import STANDARD_OUTPUT, is_stream
 from waywiser.profile.output_path import new_output
 
 
@@ -19,7 +20,8 @@ def text_output(output: str) -> Iterator[TextIO]:
 
     A file appears whole or not at all. Raises `ExistingFile`, `NotWritable`.
     """
-    if output == "-" and getattr(sys.stdout, "buffer", None) is None:  # someone captures text
+    is_captured = getattr(sys.stdout, "buffer", None) is None  # as text
+    if output == STANDARD_OUTPUT and is_captured:
         yield sys.stdout
         return
     with binary_output(output) as binary:
@@ -34,12 +36,12 @@ def text_output(output: str) -> Iterator[TextIO]:
 @contextmanager
 def binary_output(output: str) -> Iterator[BinaryIO]:
     """As `text_output`, of bytes."""
-    if output == "-":
+    if output == STANDARD_OUTPUT:
         sys.stdout.flush()
         yield sys.stdout.buffer
         return
     path = Path(output)
-    if path.is_char_device() or path.is_fifo():  # /dev/stdout, a named pipe: nothing to overwrite
+    if is_stream(path):
         with path.open("wb") as stream:
             yield cast(BinaryIO, stream)
         return

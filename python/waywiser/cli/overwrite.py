@@ -53,7 +53,7 @@ def require_writable(path: str) -> None:
     """
     target = Path(path)
     with explained(path):
-        if _is_stream(target):
+        if is_stream(target):
             return
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -79,7 +79,7 @@ def write_over(path: str, content: bytes) -> None:
     require_writable(path)
     target = Path(path)
     with explained(path):
-        if _is_stream(target):
+        if is_stream(target):
             target.write_bytes(content)
             return
         with replaced_file(target.resolve()) as part:
@@ -90,7 +90,7 @@ def require_former(path: str, mark: str, what: str) -> None:
     """Raises `ExistingFile` if there is a file with any content that lacks ``mark``: it is not a
     former ``what``, and not of this program."""
     target = Path(path)
-    if path in ("", STANDARD_OUTPUT) or _is_stream(target) or not target.exists():
+    if path in ("", STANDARD_OUTPUT) or is_stream(target) or not target.exists():
         return
     with explained(path):
         try:
@@ -105,7 +105,8 @@ def require_former(path: str, mark: str, what: str) -> None:
         )
 
 
-def _is_stream(target: Path) -> bool:
+def is_stream(target: Path) -> bool:
+    """Whether it is a device or a pipe (/dev/stdout), in which nothing is overwritten."""
     return target.is_char_device() or target.is_fifo()
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from waywiser.cli import streams
-from waywiser.cli.overwrite import STANDARD_OUTPUT, explained, require_former, write_over
+from waywiser.cli.overwrite import STANDARD_OUTPUT, explained, is_stream, require_former, write_over
 from waywiser.profile.output_path import new_output
 from waywiser.report.figures.render import MADE
 
@@ -19,7 +19,7 @@ def write_page(output: str, content: bytes) -> None:
         return
     path = Path(output)
     with explained(output):
-        if path.is_char_device() or path.is_fifo():  # /dev/stdout: nothing to overwrite
+        if is_stream(path):
             path.write_bytes(content)
             return
         if path.exists():

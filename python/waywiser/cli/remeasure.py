@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from waywiser.cli.program_name import as_called
+from waywiser.profile.planned import resume_command
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -167,8 +168,7 @@ def commands(
     if names and not hidden:
         return
     if node.unfinished and not hidden:
-        resume = shlex.join(["waywiser", "survey", "--resume", "-o", node.called])
-        yield "decide it", [resume, _verb(found, verb, options)]
+        yield "decide it", [resume_command(node.called), _verb(found, verb, options)]
         return
     sides = [found.noisy_sides(path) for path in hidden]
     if any(before for before, _ in sides) or (found.another_machine and not sides):

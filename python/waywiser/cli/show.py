@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from itertools import groupby
 from string import ascii_lowercase
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -23,20 +21,21 @@ from waywiser.cli.headline_table import print_headline
 from waywiser.cli.lines import say
 from waywiser.cli.matrix import (
     MOST_COLUMNS,
-    print_beside,
     print_class,
     print_layouts,
+    print_other_settings,
     print_pairs,
 )
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
+from waywiser.cli.streams import print_json
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.machine_line import machine_line
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
-from waywiser.profile.planned import planned
+from waywiser.profile.planned import planned, resume_command
 from waywiser.series.line import Line, outliers_text
 from waywiser.series.overview import Overview, Summary, overview
 from waywiser.series.quality_flags import OUTLIER_PROCESS, REMEDIES
@@ -69,8 +68,7 @@ def run_show(
     with Profile.open(file) as profile:
         found = overview(profile, only)
         if json:
-            text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-            sys.stdout.write(text.decode() + "\n")
+            print_json(found)
         else:
             print_profile(
                 profile, found, only=only, everything=everything, headline_last=headline_last
@@ -147,7 +145,7 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
-            f"go on with: waywiser survey --resume -o {shlex.quote(found.profile)}"
+            f"go on with: {resume_command(found.profile)}"
         )
         say(console, text, style="bold yellow")
     console.print()
@@ -249,7 +247,7 @@ def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
     if others:
         if len(others) == len(group):
             say(console, str(others[0].base), "bold")
-        print_beside(console, others, marks)
+        print_other_settings(console, others, marks)
 
 
 def _print_group(console: Console, title: str, group: ReasonGroup) -> None:

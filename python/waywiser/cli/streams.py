@@ -78,6 +78,14 @@ def say(text: str, stream: TextIO | None = None) -> None:
         give_up(stream)
 
 
+def print_json(document: object) -> None:
+    """Writes a document to standard output."""
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    sys.stdout.write(text.decode() + "\n")
+
+
 def give_up(stream: TextIO) -> None:
     """Lets what else is written, also what waits in the buffer, go to the null device."""
     null = os.open(os.devnull, os.O_WRONLY)

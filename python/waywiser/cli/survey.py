@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-import msgspec
-
 from waywiser.cli.progress import watcher
-from waywiser.cli.streams import say
+from waywiser.cli.streams import print_json, say
 from waywiser.cli.unsupported import reasons_of, unsupported_lines
 from waywiser.hardware.machine_line import machine_line
 from waywiser.plan.plan import Plan
@@ -177,7 +175,7 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
             ],
             "unsupported_paths": [*survey.scope.unsupported_paths, *plan.unsupported_paths],
         }
-        print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
+        print_json(said)
         return
     unsupported = reasons_of(plan.unsupported_paths).items()
     for line in (

@@ -54,13 +54,11 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
 
 def _show(machine: Machine, json: bool) -> int:
     if json:
-        import msgspec
-
+        from waywiser.cli.streams import print_json
         from waywiser.hardware.peaks import peaks
 
         document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine))}
-        text = msgspec.json.format(msgspec.json.encode(document), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(document)
         return 0
     from waywiser.cli.picture import print_machine
 

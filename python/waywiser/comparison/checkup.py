@@ -180,9 +180,8 @@ def _uncompared(
 def _drops(comparison: ProfileComparison) -> list[Drop]:
     paths = [path for path in comparison.measured if path.ratio < 1]
     paths.sort(key=lambda path: path.ratio)
-    return [Drop(label(path), path.ratio, _of_evidence(path)) for path in paths[:MOST_DROPS]]
-
-
-def _of_evidence(path: PathChange) -> float | None:
-    """The smallest loss that would have been found where the path lost most."""
-    return path.evidence.decision.detectable if path.evidence else None
+    return [
+        Drop(label(path), path.ratio, evidence.decision.detectable)
+        for path in paths[:MOST_DROPS]
+        if (evidence := path.evidence)
+    ]

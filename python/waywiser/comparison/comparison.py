@@ -39,9 +39,7 @@ from waywiser.comparison.path_change import (
     worst_first,
 )
 from waywiser.comparison.path_parts import (
-    Medians,
     Part,
-    PartNoise,
     Process,
     Summaries,
     noise_of,
@@ -56,8 +54,6 @@ from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide, detecta
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     SURVEYS_FOR_VARIANCE,
-    Noise,
-    Surveys,
     Variance,
     of_difference,
 )
@@ -196,8 +192,8 @@ def _slow_processes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Itera
         for part in parts:
             if part.regime != "bandwidth" or part.curve not in names:
                 continue
-            everything.update(part.medians[side])
-            for process, ratio in part.outliers(side).items():
+            everything.update(part.typical.medians[side])
+            for process, ratio in part.typical.outliers(side).items():
                 worst, _ = slow.get(process, (1 - SLOW, ""))
                 if ratio <= worst:
                     slow[process] = ratio, names[part.curve]
@@ -290,18 +286,19 @@ def _compared(
     effects: list[Effect] = []
     noises = noise_of(parts)
     for part, noise in zip(parts, noises, strict=True):
-        effects.append(_effect(part.sides, noise.whole, part.curve in groups))
-        if len(part.sizes) > 1:
-            effects += [_effect(size.sides, noise.size, False) for size in part.sizes]
+        for size in part.sizes:
+            is_headline = size is part.typical and part.curve in groups
+            before, now = size.sides
+            variance = of_difference(before, now, noise)
+            effects.append(Effect(size.log_ratio, variance, is_headline))
     decisions = iter(decide(effects, threshold))
     of_sides = zip(*(_side_noises(parts, side, threshold) for side in range(SIDES)), strict=True)
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
     for part, noise, alone in zip(parts, noises, of_sides, strict=True):
-        whole_part = next(decisions)
-        sizes = [next(decisions) for _ in part.sizes] if len(part.sizes) > 1 else [whole_part]
+        sizes = [next(decisions) for _ in part.sizes]
         workloads[part.curve] = part.sizes[-1].workload
-        change = _part_change(part, whole_part, sizes, noise, alone, threshold)
+        change = _part_change(part, sizes, noise.survey is not None, alone, threshold)
         curves.setdefault(part.curve, []).append(change)
     for curve, found in curves.items():
         found.sort(key=lambda part: part.sizes[-1].bytes)
@@ -313,17 +310,12 @@ def _compared(
         )
 
 
-def _effect(sides: Sequence[Surveys], noise: Noise, is_headline: bool) -> Effect:
-    before, after = sides
-    return Effect(after.mean - before.mean, of_difference(before, after, noise), is_headline)
-
-
 def _side_noises(parts: Sequence[Part], side: int, threshold: float) -> Iterator[SideNoise]:
     """The noise of before (0) or of now (1) alone, of each part."""
     alone = [part.on_side(side) for part in parts]
-    for part, noise in zip(alone, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
-        process, (own,) = noise.whole.process, part.sides
-        once = of_difference(own, own, noise.whole)
+    for part, noise in zip(parts, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
+        process, own = noise.process, part.typical.sides[side]
+        once = of_difference(own, own, noise)
         both = Variance(once.value, SIDES * once.freedom)
         yield SideNoise(
             process.deviation if process.freedom > 0 else None, detectable(both, threshold)
@@ -332,44 +324,38 @@ def _side_noises(parts: Sequence[Part], side: int, threshold: float) -> Iterator
 
 def _part_change(
     part: Part,
-    whole: Decision,
     decisions: Sequence[Decision],
-    noise: PartNoise,
+    is_variance_known: bool,
     alone: Noises,
     threshold: float,
 ) -> PartChange:
-    before, after = part.sides
-    known, known_of_size = (each.survey is not None for each in noise)
     sizes = []
     for size, decision in zip(part.sizes, decisions, strict=True):
-        old, new = size.sides
+        (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
         sizes.append(
             SizeChange(
                 size.text,
                 size.workload.bytes,
                 size.workload.rated_bytes,
-                *size.seconds,
-                _processes(size.medians),
-                (len(old.replicates), len(new.replicates)),
+                before.median,
+                now.median,
+                (processes, processes_now),
+                (len(before.medians), len(now.medians)),
                 decision,
-                verdict_of(decision, size.sides, threshold, is_variance_known=known_of_size),
+                verdict_of(decision, before, now, threshold, is_variance_known=is_variance_known),
             )
         )
+    typical = sizes[part.sizes.index(part.typical)]
     return PartChange(
         part.regime,
-        _processes(part.medians),
-        (len(before.replicates), len(after.replicates)),
+        typical.processes,
+        typical.surveys,
         alone,
-        whole,
-        part.ratio_with_outliers(),
-        verdict_of(whole, part.sides, threshold, is_variance_known=known),
+        typical.decision,
+        part.typical.ratio_with_outliers(),
+        typical.verdict,
         tuple(sizes),
     )
-
-
-def _processes(medians: Sequence[Medians]) -> tuple[int, int]:
-    before, now = map(len, medians)
-    return before, now
 
 
 def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from waywiser.comparison.path_change import Noises, PathChange, ProfileComparison
-from waywiser.plan.headline import in_order
+from waywiser.plan.headline import headline_label, in_order
 from waywiser.words.number_format import count
 
 GONE = "is gone"
@@ -23,9 +23,8 @@ REMEDIES: Mapping[tuple[bool, bool], str] = {
 
 
 def label(path: PathChange) -> str:
-    """The group of a headline path, if its name does not start with it, and the name."""
-    named = path.headline and not path.name.startswith(path.headline)
-    return f"{path.headline} {path.name}" if named else path.name
+    """The name of a path, of a headline path after its group. `--only` takes it."""
+    return headline_label(path.headline, path.name)
 
 
 def slower(path: PathChange) -> str:

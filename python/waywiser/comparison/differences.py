@@ -13,7 +13,7 @@ from waywiser.comparison.hardware import counted_models, gpus_of_class
 from waywiser.comparison.matching import Matched, is_copy
 from waywiser.comparison.node import Node, device_of
 from waywiser.hardware.machine import Gpu
-from waywiser.profile.planned import stored_request
+from waywiser.profile.planned import resume_command, stored_request
 from waywiser.words.number_format import count
 
 ENVIRONMENT = (
@@ -52,8 +52,7 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     yield from _changed("another plan: ", base, new, _plan)
     for node in (*base, *new):
         if node.unfinished:
-            command = f"waywiser survey --resume -o {node.called}"
-            yield f"{unfinished(node.called)}; continue it with {command}"
+            yield f"{unfinished(node.called)}; continue it with {resume_command(node.called)}"
     for node in new:
         for old in base:
             if is_copy(old, node):

@@ -48,8 +48,8 @@ def missing(
             if failure.kind in NOT_MEASURED:
                 return "skipped", failure.reason
             return "missing", f"{failure.kind}: {failure.reason}"
-        if unsupported_paths := _unsupported_paths(workload, reasons):
-            return "missing" if curve in headlines else "skipped", unsupported_paths
+        if reason := _unsupported_reason(workload, reasons):
+            return "missing" if curve in headlines else "skipped", reason
         if any(node.unfinished for node in new):
             return "skipped", "the new survey is unfinished"
         if replanned and _has_nodes(workload, new):
@@ -93,8 +93,8 @@ def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
         {node.environment.get("waywiser") for node in side if node.request} for side in (base, new)
     )
     known = all(isinstance(each, str) and each for each in before | now)
-    alike = len(requests) == 1 and all(requests) and known
-    return ", ".join(sorted(map(str, now))) if alike and not before & now else ""
+    is_same_request = len(requests) == 1 and all(requests) and known
+    return ", ".join(sorted(map(str, now))) if is_same_request and not before & now else ""
 
 
 def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
@@ -103,11 +103,10 @@ def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
     return all(named <= {node.index for node in each.machine.numa} for each in new)
 
 
-def _unsupported_paths(workload: Workload, reasons: Mapping[str, str]) -> str:
+def _unsupported_reason(workload: Workload, reasons: Mapping[str, str]) -> str:
     """Why it is not supported: by its own name, as one of its paths, or with all of its kinds."""
     paths = [transfer.path for transfer in workload.transfers]
-    kinds = [f"{p.source.kind} -> {p.destination.kind} by {p.executor}" for p in paths]
-    names = [workload.curve, *map(str, paths), *kinds]
+    names = [workload.curve, *map(str, paths), *(path.kinds for path in paths)]
     return next((reasons[name] for name in names if name in reasons), "")
 
 

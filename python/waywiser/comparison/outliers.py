@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from waywiser.stats.decision import Effect, decide
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.noise_model import Variance
+from waywiser.stats.order import NORMAL_SCALE
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -72,7 +73,7 @@ def columns_of(table: NDArray[float64]) -> list[ColumnScale]:
         deviation = np.nanmedian(np.abs(table - middle), axis=0)
     count = np.isfinite(table).sum(axis=0)
     wide = np.where(count >= 20, np.maximum((ninetieth - tenth) / 2.563, (high - low) / 3.290), 0)
-    scale = np.maximum(np.maximum(1.4826 * deviation, wide), LEAST_SCALE)
+    scale = np.maximum(np.maximum(NORMAL_SCALE * deviation, wide), LEAST_SCALE)
     rows = zip(middle.tolist(), scale.tolist(), count.tolist(), strict=True)
     return [ColumnScale(*row) for row in rows]
 

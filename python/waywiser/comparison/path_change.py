@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from waywiser.analysis.answer import Device
@@ -45,8 +44,8 @@ class SizeChange(Value, frozen=True):
     """The bytes that a bandwidth counts; 0 if it has none."""
     seconds_before: float
     seconds_now: float
-    """Medians over processes, as `waywiser.series.estimate` has them. The decision is about means
-    of logarithms, so that its ratio may differ from theirs within its interval."""
+    """Medians over processes, as `waywiser.series.estimate` has them, and over surveys. The
+    decision is about their ratio."""
     processes: tuple[int, int]
     """Processes that measured it, before and now."""
     surveys: tuple[int, int]
@@ -75,9 +74,9 @@ class PartChange(Value, frozen=True):
     surveys: tuple[int, int]
     noise: Noises
     decision: Decision
-    """Without processes that are outliers of their survey."""
+    """That of the size whose change is the median over sizes."""
     ratio_with_outliers: float
-    """The ratio of bandwidths if the outliers of now count."""
+    """The ratio of bandwidths if the outliers of now count, in the mean over processes."""
     verdict: PathVerdict
     sizes: tuple[SizeChange, ...]
 
@@ -268,7 +267,7 @@ def is_change(decision: Decision) -> bool:
 
 
 def verdict_of(
-    decision: Decision, sides: Sequence[Surveys], threshold: float, *, is_variance_known: bool
+    decision: Decision, before: Surveys, now: Surveys, threshold: float, *, is_variance_known: bool
 ) -> PathVerdict:
     """The verdict on a part or size of a path.
 
@@ -282,9 +281,8 @@ def verdict_of(
         if decision.suspected:
             return "suspected"
         return "regression" if decision.slower else "improvement"
-    before, after = sides
     direction = 1 if decision.slower else -1
-    changes = [direction * (survey - before.mean) for survey in after.means]
+    changes = [direction * math.log(survey / before.median) for survey in now.medians]
     if min(changes) <= math.log1p(threshold):
         return "no change"
     if not decision.slower:
@@ -299,11 +297,5 @@ def worst_first(path: PathChange) -> tuple[int, bool, float, str]:
 
 
 def _whole(part: PartChange) -> ChangeEvidence:
-    regime, typical = REGIMES[part.regime], _typical(part)
-    return ChangeEvidence(regime, part.decision, part.surveys, typical, part.noise)
-
-
-def _typical(part: PartChange) -> SizeChange:
-    """The size whose change is nearest to that of the part; of several, the largest."""
-    ratio = part.decision.ratio
-    return min(part.sizes, key=lambda size: (abs(size.decision.ratio - ratio), -size.bytes))
+    typical = next(size for size in part.sizes if size.decision == part.decision)
+    return ChangeEvidence(REGIMES[part.regime], part.decision, part.surveys, typical, part.noise)

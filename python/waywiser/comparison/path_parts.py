@@ -1,8 +1,8 @@
 """What a comparison compares: one curve's sizes of one regime, before and after.
 
-All sizes of a curve that one process measures share its memory. So each process is one replicate of
-a part: the median over sizes of the logarithms of its medians, so that a drop at one size is that
-size's own.
+All sizes of a curve that one process measures share its memory, and change together. So a part has
+changed as its typical size has: the one whose change is the median over sizes, so that a drop at
+one size is that size's own.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from waywiser.stats.noise_model import (
     process_variance,
     shared,
     survey_variance,
-    without_outliers,
 )
-from waywiser.stats.order import median
 from waywiser.words import Workload
 
 Key = tuple[str, Regime]
@@ -38,7 +36,7 @@ Process = tuple[int, int]
 """The file of a side, and the process in it."""
 
 Medians = Mapping[Process, float]
-"""Logarithms of the medians of one series on one side."""
+"""The median seconds of one series on one side."""
 
 Summaries = Mapping[str, Sequence[tuple[int, SeriesSummary]]]
 """What one side has measured, by identity: each file's number, and the series in it."""
@@ -64,16 +62,35 @@ class SizePair(NamedTuple):
         )
 
     @property
-    def within(self) -> float:
-        """The mean of `variances` over the processes of all sides."""
-        return fmean(chain.from_iterable(self.variances))
+    def process_variance(self) -> Variance:
+        """The variance between processes, at least that of a process by its samples."""
+        within = fmean(chain.from_iterable(self.variances))
+        return process_variance(chain(*(side.replicates for side in self.sides)), within)
 
     @property
-    def seconds(self) -> tuple[float, float]:
-        """The times before and now as every other view shows them: the median of the medians of
-        processes without outliers, and of several surveys the median of these."""
-        before, now = map(_median_seconds, self.sides)
-        return before, now
+    def log_ratio(self) -> float:
+        """The logarithm of the time now over that before."""
+        before, now = self.sides
+        return math.log(now.median / before.median)
+
+    def outliers(self, side: int) -> dict[Process, float]:
+        """The bandwidth of each process of a side that is an outlier, over that of the median
+        process of its survey."""
+        surveys = self.sides[side]
+        numbers = list(_by_survey(self.medians[side]))
+        kept = dict(zip(numbers, surveys.replicates, strict=True))
+        middle = dict(zip(numbers, surveys.medians, strict=True))
+        return {
+            process: middle[process[0]] / seconds
+            for process, seconds in self.medians[side].items()
+            if math.log(seconds) not in kept[process[0]]
+        }
+
+    def ratio_with_outliers(self) -> float:
+        """The mean bandwidth of all processes now, outliers too, over the bandwidth before."""
+        before, now = self.sides
+        mean = fmean(fmean(map(math.log, survey)) for survey in now.seconds)
+        return before.median / math.exp(mean)
 
 
 class Part:
@@ -96,9 +113,7 @@ class Part:
 
     @cached_property
     def replicated(self) -> tuple[SizePair, ...]:
-        """The sizes that most surveys have measured, and of these most processes of both sides;
-        the first of them alone if a survey has no process that measured all of them, so that both
-        sides are of the same sizes."""
+        """The sizes that most surveys have measured, and of these most processes of both sides."""
         counts = [
             (
                 sum(len(side.replicates) for side in size.sides),
@@ -106,62 +121,29 @@ class Part:
             )
             for size in self.sizes
         ]
-        found = tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
-        by_side = zip(*(size.medians for size in found), strict=True)
-        return found if all(map(_has_every_survey, by_side)) else found[:1]
+        return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
 
     @cached_property
-    def sides(self) -> tuple[Surveys, ...]:
-        """The surveys before and now; a replicate is the median over the sizes in `replicated`."""
-        return tuple(map(_surveys, self.medians))
-
-    @cached_property
-    def medians(self) -> tuple[Medians, ...]:
-        """The median over the sizes in `replicated` of each process before and now, of outliers
-        too."""
-        by_side = zip(*(size.medians for size in self.replicated), strict=True)
-        return tuple(map(_median_over_sizes, by_side))
-
-    def outliers(self, side: int) -> dict[Process, float]:
-        """The bandwidth of each process of a side that is an outlier, over that of the median
-        process of its survey."""
-        surveys = _by_survey(self.medians[side])
-        kept = dict(zip(surveys, self.sides[side].replicates, strict=True))
-        return {
-            process: math.exp(median(surveys[process[0]]) - value)
-            for process, value in self.medians[side].items()
-            if value not in kept[process[0]]
-        }
-
-    def ratio_with_outliers(self) -> float:
-        """The bandwidth now, outliers too, over that before, without outliers."""
-        surveys = _by_survey(self.medians[1]).values()
-        return math.exp(self.sides[0].mean - fmean(map(fmean, surveys)))
+    def typical(self) -> SizePair:
+        """The size in `replicated` whose change is the median; the smaller change of two."""
+        ordered = sorted(self.replicated, key=lambda size: size.log_ratio)
+        middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
+        return min(middle, key=lambda size: abs(size.log_ratio))
 
     def on_side(self, side: int) -> Part:
         """The part before (0) or now (1) alone."""
         return Part(self.curve, self.regime, [size.on_side(side) for size in self.sizes])
 
     @cached_property
-    def noise(self) -> PartNoise:
-        """The noise by the processes and surveys that measured this part."""
-        within = sum(size.within for size in self.replicated) / len(self.replicated) ** 2
-        whole = Noise(process_variance(self.sides, within), survey_variance(self.sides))
-        processes = [process_variance(size.sides, size.within) for size in self.replicated]
+    def noise(self) -> Noise:
+        """The noise of a size by the processes and surveys that measured this part."""
+        processes = [size.process_variance for size in self.replicated]
         surveys = [survey_variance(size.sides) for size in self.replicated]
         highest = Variance(max(each.value for each in processes), 0.0)
-        size = Noise(averaged(processes) or highest, averaged([each for each in surveys if each]))
-        return PartNoise(whole, size)
+        return Noise(averaged(processes) or highest, averaged([each for each in surveys if each]))
 
 
-class PartNoise(NamedTuple):
-    """The noise that a part is held against, the median over sizes, and each of its sizes."""
-
-    whole: Noise
-    size: Noise
-
-
-def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[PartNoise]:
+def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Noise]:
     """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
 
     - Equivalent paths share their noise, unless a path's own is too large to be theirs.
@@ -177,46 +159,29 @@ def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Part
     found = []
     for part in parts:
         known = equivalent[part.peers]
-        if known.whole.process.freedom > 0:
-            found.append(_at_least(_shared(part.noise, known), similar[part.similar], enough))
+        if known.process.freedom > 0:
+            process = shared(part.noise.process, known.process)
+            if process.freedom < enough:
+                process = max(process, similar[part.similar].process, key=lambda v: v.value)
+            found.append(Noise(process, known.survey))
             continue
         near = [equivalent[other.peers] for other in curves[part.curve]]
-        near = [each for each in near if each.whole.process.freedom > 0]
-        known = max(near, key=lambda each: each.size.process.value, default=known)
-        found.append(known._replace(whole=known.whole._replace(process=known.size.process)))
+        near = [each for each in near if each.process.freedom > 0]
+        found.append(max(near, key=lambda each: each.process.value, default=known))
     return found
 
 
-def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, PartNoise]:
-    groups: dict[Key, list[PartNoise]] = {}
+def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, Noise]:
+    groups: dict[Key, list[Noise]] = {}
     for key, part in zip(keys, parts, strict=True):
         groups.setdefault(key, []).append(part.noise)
-    return {
-        key: PartNoise(_pooled([each.whole for each in own]), _pooled([each.size for each in own]))
-        for key, own in groups.items()
-    }
+    return {key: _pooled(own) for key, own in groups.items()}
 
 
 def _pooled(noises: Sequence[Noise]) -> Noise:
     processes = pooled([each.process for each in noises])
     surveys = [each.survey for each in noises if each.survey]
     return Noise(processes or noises[0].process, pooled(surveys))
-
-
-def _shared(own: PartNoise, peers: PartNoise) -> PartNoise:
-    return PartNoise(*(
-        Noise(shared(mine.process, theirs.process), theirs.survey)
-        for mine, theirs in zip(own, peers, strict=True)
-    ))  # fmt: skip
-
-
-def _at_least(noise: PartNoise, least: PartNoise, enough: float) -> PartNoise:
-    if noise.whole.process.freedom >= enough:
-        return noise
-    return PartNoise(*(
-        each._replace(process=max(each.process, other.process, key=lambda v: v.value))
-        for each, other in zip(noise, least, strict=True)
-    ))  # fmt: skip
 
 
 def parts_of(before: Summaries, after: Summaries) -> list[Part]:
@@ -262,11 +227,7 @@ def _size_pair(
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
-    return {
-        (file, block.block): math.log(block.median)
-        for file, series in side
-        for block in series.blocks
-    }
+    return {(file, block.block): block.median for file, series in side for block in series.blocks}
 
 
 def _by_survey(medians: Medians) -> dict[int, list[float]]:
@@ -277,24 +238,4 @@ def _by_survey(medians: Medians) -> dict[int, list[float]]:
 
 
 def _surveys(medians: Medians) -> Surveys:
-    return Surveys(tuple(map(without_outliers, _by_survey(medians).values())))
-
-
-def _median_seconds(side: Surveys) -> float:
-    return median([median(list(map(math.exp, each))) for each in side.replicates])
-
-
-def _has_every_survey(sizes: Sequence[Medians]) -> bool:
-    """Whether each survey has a process that measured all of the sizes."""
-    surveys = {file for size in sizes for file, _ in size}
-    return surveys == {file for file, _ in set(sizes[0]).intersection(*sizes[1:])}
-
-
-def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
-    """The median over sizes of the processes that have measured all of them."""
-    common = set(sizes[0]).intersection(*sizes[1:])
-    return {
-        process: median([size[process] for size in sizes])
-        for process in sizes[0]
-        if process in common
-    }
+    return Surveys(list(_by_survey(medians).values()))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from waywiser import native
 from waywiser.records import VOID, Visit
-from waywiser.stats.noise_model import Surveys, process_variance
+from waywiser.stats.noise_model import process_variance
 from waywiser.words import Workload, format_bytes
 
 SATURATED = 0.01
@@ -101,7 +101,7 @@ class Findings:
         similar = self._similar.get(_similarity(workload), {})
         others = tuple(tuple(values) for (curve, _), values in similar.items()
                        if curve != workload.curve and len(values) > 1)  # fmt: skip
-        variance = process_variance([Surveys(others)], within=0.0)
+        variance = process_variance(others, within=0.0)
         return variance.deviation if variance.freedom >= ENOUGH_FREEDOM else None
 
     def expected_seconds(self, curve: str, size: int) -> float | None:

@@ -30,6 +30,12 @@ Group = Literal[
 GROUPS: tuple[Group, ...] = get_args(Group)
 """The groups in the order in which they are shown."""
 
+
+def headline_label(group: Group | None, name: str) -> str:
+    """The name of a path after its group of headline paths, unless it starts with that."""
+    return f"{group} {name}" if group and not name.startswith(group) else name
+
+
 FILE_READ = "file read"
 """The group of file reads, which tables show after the headline paths. No two files are
 equivalent, so that comparisons of paths leave them out."""

@@ -74,8 +74,7 @@ def layout_curves(
                 continue
             bare = Transfer(path, layout=layout)
             if reason := catalogue.unsupported_reason(bare):
-                pair = f"{path.source.kind} -> {path.destination.kind} by {path.executor}"
-                what = f"{pair} as {layout.kind}"
+                what = f"{path.kinds} as {layout.kind}"
                 unsupported_paths.setdefault(what, Unsupported(what, reason))
                 continue
             for settings in combinations(catalogue.parameters(bare), depth):

@@ -141,5 +141,4 @@ def _unsupported_paths(senseless: _Senseless, of_memories: set[str]) -> Iterator
     for path, reason in of_pair or senseless.paths:
         first.setdefault(_PLACE.sub("", reason), (path, reason))
     for path, reason in first.values():
-        pair = f"{path.source.kind} -> {path.destination.kind}"
-        yield Unsupported(f"{pair} by {path.executor}", reason)
+        yield Unsupported(path.kinds, reason)

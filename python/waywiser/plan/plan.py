@@ -15,14 +15,21 @@ from waywiser.plan.layouts import layout_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
 from waywiser.plan.points import Point, Points
 from waywiser.plan.preset import Depth, Preset, Request, find_preset
-from waywiser.plan.requested_workloads import WorkloadError, requested_curves
+from waywiser.plan.requested_workloads import (
+    WorkloadError,
+    parse_workload,
+    requested_curves,
+    unsupported_transfers,
+)
 from waywiser.plan.select import (
     NothingMatches,
     asks_for_latency,
+    is_whole_path,
     matches_any,
     require_match,
     texts_of,
     texts_of_unsupported,
+    without_group,
 )
 from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
@@ -192,7 +199,8 @@ def _chosen(
     requested = requested_curves(request.workloads, machine)
     if requested and not request.only:
         return requested, []
-    curves, unsupported_paths = _select(machine, *_curves(machine, catalogue, preset), request.only)
+    curves, unsupported_paths = _curves(machine, catalogue, preset)
+    curves, unsupported_paths = _select(machine, catalogue, curves, unsupported_paths, request.only)
     named = {curve.text for curve in requested}
     return [*requested, *(curve for curve in curves if curve.text not in named)], unsupported_paths
 
@@ -216,6 +224,7 @@ def _curves(
 
 def _select(
     machine: Machine,
+    catalogue: Catalogue,
     curves: list[Curve],
     unsupported_paths: list[Unsupported],
     only: tuple[str, ...],
@@ -227,8 +236,11 @@ def _select(
         (each, texts_of_unsupported(each.path, machine)) for each in unsupported_paths
     ]
     for pattern in only:
+        if any(matches_any(known, [pattern]) for known in texts):
+            continue
+        _require_support(pattern, catalogue, machine)
         unsupported = [each for each, known in of_unsupported if matches_any(known, [pattern])]
-        if unsupported and not any(matches_any(known, [pattern]) for known in texts):
+        if unsupported:
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
                 remedy=_reasons(unsupported),
@@ -243,6 +255,23 @@ def _select(
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
         [each for each, known in of_unsupported if matches_any(known, only)],
     )
+
+
+def _require_support(pattern: str, catalogue: Catalogue, machine: Machine) -> None:
+    """Raises `NothingMatches`, with the reason, for a whole path that the registry does not
+    support."""
+    if not is_whole_path(pattern):
+        return
+    try:
+        workload = parse_workload(without_group(pattern))
+    except WorkloadError:  # the name of a set
+        return
+    names = catalogue.executors.keys() | catalogue.memories.keys()
+    for path in (transfer.path for transfer in workload.transfers):
+        if not names >= {path.executor, path.source.kind, path.destination.kind}:
+            return  # misspelt: the error has a suggestion
+    for _, reason in unsupported_transfers(workload, catalogue, machine):
+        raise NothingMatches(f"--only {pattern!r} cannot be measured here", remedy=reason)
 
 
 def _reasons(unsupported_paths: list[Unsupported]) -> str:

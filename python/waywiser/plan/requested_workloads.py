@@ -8,13 +8,14 @@ note: the user named it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import Catalogue, Parameter
 from waywiser.plan.curves import Curve
+from waywiser.plan.paths import NO_GPU
 from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
 
 
@@ -41,12 +42,9 @@ def requested_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
 
 
 def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
-    workload = _parse(text)
-    for transfer in workload.transfers:
-        if reason := catalogue.unsupported_reason(transfer):
-            if not machine.gpus and _needs_gpu(transfer, catalogue):
-                reason = machine.gpu_reason or reason
-            raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=reason)
+    workload = parse_workload(text)
+    for transfer, reason in unsupported_transfers(workload, catalogue, machine):
+        raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=reason)
     transfers = tuple(_plain(transfer, catalogue) for transfer in workload.transfers)
     sides = zip(*(map(str, transfer.path.ends) for transfer in transfers), strict=True)
     if workload.shared and all(len(set(side)) == len(side) for side in sides):
@@ -73,7 +71,19 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
     )
 
 
-def _parse(text: str) -> Workload:
+def unsupported_transfers(
+    workload: Workload, catalogue: Catalogue, machine: Machine
+) -> Iterator[tuple[Transfer, str]]:
+    """The transfers that cannot be measured on the machine, and why."""
+    for transfer in workload.transfers:
+        reason = catalogue.unsupported_reason(transfer)
+        if not machine.gpus and _needs_gpu(transfer, catalogue):
+            reason = machine.gpu_reason or reason or NO_GPU
+        if reason:
+            yield transfer, reason
+
+
+def parse_workload(text: str) -> Workload:
     """The workload, with the opposite for ``A <-> B``. A size of 0, which words
     take for none, is an error."""
     try:

@@ -11,15 +11,17 @@ import shlex
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import pairwise
 
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED, declared_names
-from waywiser.plan.headline import FILE_READ, GROUPS, group_of, reads_file
+from waywiser.plan.headline import FILE_READ, GROUPS, group_of, headline_label, reads_file
 from waywiser.plan.name import SETS, label_of, name_of
 from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units, without_units
+from waywiser.words.transfer import piece_between
 
 HEADLINES = frozenset(
     group.casefold()
@@ -31,10 +33,6 @@ Names of the others are words and terms."""
 
 _NAMES = TERMS.keys() | SETS.keys()
 """Words of a pattern that have a meaning of their own."""
-
-INTERPOLATED_PIECE = 64 * 2**10
-"""Bytes of the pieces of lists that people ask for and presets do not measure: views interpolate
-them if they were not measured."""
 
 NEAREST = 5
 """How many texts are shown when a pattern matches none."""
@@ -50,17 +48,19 @@ class UnknownLinks(WaywiserError):
 
 def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """What a pattern may be meant for: the curve, its name, both together, the same with the terms
-    that apply to it, and the group of headline paths that it belongs to.
+    that apply to it, and of a headline path its label and its group.
 
     Without the ``machine`` whose workload it is, no link is known: ``pcie`` and ``nvlink`` apply to
     nothing.
     """
     traits = machine.traits if machine else DECLARED
     curve, name = workload.curve, name_of(workload)
-    group = FILE_READ if reads_file(workload, traits) else group_of(workload, traits)
+    headline = group_of(workload, traits)
+    group = FILE_READ if reads_file(workload, traits) else headline
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    return (*named, *with_terms(workload, named[-1], machine), *exact)
+    label = (f"{LABEL}{headline_label(headline, name)}",) if headline else ()
+    return (*named, *with_terms(workload, named[-1], machine), *exact, *label)
 
 
 def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
@@ -82,11 +82,13 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
     """Whether any pattern matches any of the texts of one thing; no patterns match everything.
 
     The name of a group of headline paths (`HEADLINES`) matches this name alone, as `texts_of` has
-    it, and a whole path, as tables print it, matches this path alone. A pattern with ``*`` or ``?``
-    is a glob over the whole text (brackets are ordinary letters, since settings are written in
-    them). Any other is words that must all occur; with an arrow (``pinned -> device``) also in that
-    order, since the opposite path has the same words. A word that is a term (`TERMS`) stands for
-    all to which the term applies; the other words may be a glob (``h2d pinned*``). Case is ignored.
+    it. A whole path, as tables print it, matches this path alone, also after its group
+    (``H2D A -> B by X``) or a term. A pattern with ``*`` or ``?`` is a glob over the whole text
+    (brackets are ordinary letters, since settings are written in them). Any other is words that
+    must all occur, one with a place (``launch@gpu:0``) from the start of a name; with an arrow
+    (``pinned -> device``) also in that order, since the opposite path has the same words. A word
+    that is a term (`TERMS`) stands for all to which the term applies; the other words may be a glob
+    (``h2d pinned*``). Case is ignored.
     """
     folded = [_folded(pattern) for pattern in patterns]
     return not folded or any(_matches_one(text.casefold(), p) for text in texts for p in folded)
@@ -102,19 +104,39 @@ _PLACES = re.compile(r"(?<=[a-z])(:\d+)[-,\d]+(?= )")
 """The places of a set, ``:0-7``: the first is kept."""
 
 
+_PREFIXES = sorted({*SETS, *map(str.casefold, GROUPS)}, key=len, reverse=True)
+"""Names of sets, and of groups of headline paths, the longest first."""
+
+
+def without_group(pattern: str) -> str:
+    """A pattern without the name of the set or of the group that it starts with."""
+    folded = _folded(pattern)
+    first = next((prefix for prefix in _PREFIXES if folded.startswith(f"{prefix} ")), "")
+    return without_units(pattern)[len(first) :].strip()
+
+
+def is_whole_path(pattern: str) -> bool:
+    """Whether a pattern stands for one path or set."""
+    return bool(_meant(_folded(pattern)))
+
+
 @cache
-def _is_whole_path(pattern: str) -> bool:
-    """Whether a folded pattern is the text or the name of a path or of a set, as tables print it:
-    ``A -> B by sm``, ``A <-> B by sm[blocks=2]``, ``host-to-all A -> device@gpu:0-7 by sm``."""
+def _meant(pattern: str) -> tuple[str, ...]:
+    """The texts that a folded pattern stands for if it is the text or the name of a path or of a
+    set, as tables print it: ``A -> B by sm``, ``A <-> B by sm[blocks=2]``, ``host-to-all A ->
+    device@gpu:0-7 by sm``, ``H2D A -> B by sm``. Empty for any other pattern.
+
+    A path also stands for its kinds of memory, as paths are listed that no places support.
+    """
     if "*" in pattern or "?" in pattern or " by " not in pattern:
-        return False
+        return ()
     try:
-        first, _, rest = pattern.partition(" ")
-        ends = _PLACES.sub(r"\1", rest if first in SETS else pattern)
-        Workload.parse(ends.replace("<->", "->"))
+        ends = _PLACES.sub(r"\1", without_group(pattern))
+        workload = Workload.parse(ends.replace("<->", "->"))
     except WordError:
-        return False
-    return True
+        return ()
+    kinds = [transfer.path.kinds for transfer in workload.transfers]
+    return (pattern, *(kinds if "<->" not in pattern and len(kinds) == 1 else ()))
 
 
 def asks_for_latency(pattern: str) -> bool:
@@ -123,7 +145,9 @@ def asks_for_latency(pattern: str) -> bool:
 
 
 def _matches_one(text: str, pattern: str) -> bool:
-    if pattern in HEADLINES or text in HEADLINES or _is_whole_path(pattern):
+    if text.startswith(LABEL):
+        return text.removeprefix(LABEL) == pattern
+    if pattern in HEADLINES or text in HEADLINES:
         return text == pattern
     words = pattern.split()
     if text.startswith(MARK):
@@ -133,17 +157,31 @@ def _matches_one(text: str, pattern: str) -> bool:
             return False
         words = [word for word in words if word not in terms]
         pattern = " ".join(words)
+    if meant := _meant(pattern):
+        return text in meant
     if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     if "->" in words:
         return re.search(".*".join(map(re.escape, words)), text) is not None
-    return all(word in text for word in words)
+    return all(_at_place(word).search(text) if "@" in word else word in text for word in words)
+
+
+@cache
+def _at_place(word: str) -> re.Pattern[str]:
+    """Finds a memory or an operation at a place: ``launch@gpu:1`` is neither in
+    ``graph-launch@gpu:1`` nor in ``launch@gpu:10``."""
+    start = r"(?<![\w-])" if word[0].isalnum() else ""
+    end = r"(?!\d)" if word[-1].isdigit() else ""
+    return re.compile(f"{start}{re.escape(word)}{end}")
 
 
 _ALL_TERMS = TERMS.keys() | {LINKS_UNKNOWN}
 
 MARK = "\N{INFORMATION SEPARATOR ONE}"
 """Around the terms that apply to a text, before it: no text that a person writes has it."""
+
+LABEL = MARK * 2
+"""Before a text that a pattern has to equal."""
 
 
 def with_terms(workload: Workload, text: str, machine: Machine | None = None) -> tuple[str, ...]:
@@ -156,6 +194,8 @@ def _plain(texts: Iterable[str]) -> dict[str, set[str]]:
     """The texts without terms before them, each with the terms that apply to it."""
     found: dict[str, set[str]] = {}
     for text in texts:
+        if text.startswith(LABEL):
+            continue
         applying, _, plain = text.removeprefix(MARK).rpartition(MARK)
         found.setdefault(plain, set()).update(applying.split())
     return found
@@ -279,22 +319,25 @@ def _other_layouts(pattern: str, texts: Iterable[str], *, measured: bool) -> str
     if named is None:
         return ""
     kind, settings = named[1], named[2]
-    beside = folded.replace(named[0], f"{kind}[")
+    any_settings = folded.replace(named[0], f"{kind}[")
     known = {
         found[0]: text.rpartition(MARK)[2].partition(" as ")[0]
         for text in texts
-        if matches_any([text], [beside]) and (found := _LAYOUT.search(text))
+        if matches_any([text], [any_settings]) and (found := _LAYOUT.search(text))
     }
     if not known:
         other = f"waywiser survey --only {kind} measures such layouts"
         return other if measured else "name another --preset, or the transfers with --workload"
-    ordered = sorted(known, key=lambda layout: [int(n) for n in re.findall(r"\d+", layout)])
+    numbers = {layout: [int(n) for n in re.findall(r"\d+", layout)] for layout in known}
+    ordered = sorted(known, key=lambda layout: numbers[layout])
     workload = f"{next(iter(known.values()))} as {with_units(f'{kind}[{settings}]')}"
     remedy = f"{'measured are' if measured else 'presets measure'} " + ", ".join(
         map(with_units, ordered)
     )
     remedy += f"; waywiser survey --workload {shlex.quote(workload)} measures another one"
-    if f"{kind}[{settings}]" == f"list[piece={INTERPOLATED_PIECE}]":
+    pieces = [numbers[layout][0] for layout in ordered if kind == "list"]
+    between = {piece_between(low, high) for low, high in pairwise(pieces)} - {None}
+    if settings in {f"piece={piece}" for piece in between}:
         remedy += "; waywiser show FILE --only list --all interpolates these pieces"
     return remedy
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import msgspec
 
 
@@ -42,6 +44,11 @@ def stored_request(text: str) -> StoredRequest | None:
         return msgspec.json.decode(text, type=StoredRequest)
     except msgspec.MsgspecError:
         return None
+
+
+def resume_command(file: str) -> str:
+    """The command that continues the survey in a profile."""
+    return shlex.join(["waywiser", "survey", "--resume", "-o", file])
 
 
 def planned(plan_json: str) -> Planned:

@@ -48,9 +48,9 @@ def without_copies(
         with Profile.open(name) as profile:
             surveys.setdefault((profile.machine.hostname, profile.created), []).append(name)
     dropped: list[tuple[str, str]] = []
-    for alike in surveys.values():
-        if len(alike) > 1:
-            dropped += copies_among([read_node(name) for name in alike])[1]
+    for same in surveys.values():
+        if len(same) > 1:
+            dropped += copies_among([read_node(name) for name in same])[1]
     for copy, _ in dropped:
         names.remove(copy)
     return names, dropped

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.analysis.headlines import rate_of
 from waywiser.analysis.shown import FAMILIES, Shown
 from waywiser.hardware.traits import Traits
 from waywiser.report.entry import Entry
@@ -189,12 +190,9 @@ def sustained(curve: Shown) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
     operation, and if that size is too small to show a bandwidth."""
     line = curve.measured[-1]
-    if line.bytes < SUSTAINED_BYTES or line.estimate is None or line.estimate.rate is None:
-        return 0.0
-    return line.estimate.rate.value
+    return rate_of(line) if line.bytes >= SUSTAINED_BYTES else 0.0
 
 
 def _bandwidth(curve: Shown) -> float:
     """Bytes per second at its largest size; 0 if it has none."""
-    found = curve.measured[-1].estimate
-    return found.rate.value if found and found.rate else 0.0
+    return rate_of(curve.measured[-1])

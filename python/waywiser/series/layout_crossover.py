@@ -1,24 +1,22 @@
 """The fastest method for bytes that lie apart, and the crossovers of methods as pieces grow.
 
 The fastest has the smallest median time from call to completion, which all methods have in common;
-it is *clear* where its interval lies below those of all the others. A result of one size holds for
-that size: crossovers move with it. Surveys do not measure lists of 64 KiB pieces, which people ask
-for: their times are interpolated between the neighbours, and are marked so.
+it is *clear* if its interval lies below those of all the others. A result of one size holds for
+that size: crossovers move with it. Between two measured sizes of pieces that are far apart the
+times of one more are interpolated, and are marked so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from waywiser.plan.select import INTERPOLATED_PIECE
 from waywiser.series.estimate import Estimate
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
-
-MOST_RANGE = 4.0
-"""The neighbours of an interpolated size are not more than this factor away."""
+from waywiser.words.sizes import nearest_power_of_two
+from waywiser.words.transfer import piece_between
 
 
 class Fastest(Value, frozen=True):
@@ -102,7 +100,7 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
             continue
         method = transfer.path.executor + format_settings(transfer.parameters)
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
-        same = by_size.setdefault((ends, layout.kind, _nominal(transfer.bytes)), {})
+        same = by_size.setdefault((ends, layout.kind, nearest_power_of_two(transfer.bytes)), {})
         timed = _Timed(layout, transfer.bytes, method, estimate)
         same.setdefault(f"{layout} {transfer.bytes}", []).append(timed)
     crossovers = []
@@ -114,7 +112,8 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
         if compared:
             fastest = [_fastest(methods) for methods in compared]
             if kind == "list":
-                fastest += _interpolated(compared, fastest)
+                pairs = pairwise(zip(compared, fastest, strict=True))
+                fastest += [each for below, above in pairs for each in _between(below, above)]
                 fastest.sort(key=lambda each: each.run)
             crossovers.append(LayoutCrossover(ends, kind, size, tuple(fastest)))
     return crossovers
@@ -132,32 +131,26 @@ def _fastest(methods: Sequence[_Timed]) -> Fastest:
     return Fastest(best.layout.run, best.method, others[0].method, margin, clear)
 
 
-def _interpolated(
-    compared: Sequence[Sequence[_Timed]], fastest: Sequence[Fastest]
-) -> list[Fastest]:
-    """The fastest method for pieces of `INTERPOLATED_PIECE`, if they were not measured and both
-    neighbours were: the time of each method on a line in the logarithms of both."""
-    runs = [each.run for each in fastest]
-    at = sum(run < INTERPOLATED_PIECE for run in runs)
-    if INTERPOLATED_PIECE in runs or not 0 < at < len(runs):
-        return []
-    below, above = runs[at - 1], runs[at]
-    if max(INTERPOLATED_PIECE / below, above / INTERPOLATED_PIECE) > MOST_RANGE:
-        return []
-    share = math.log(INTERPOLATED_PIECE / below) / math.log(above / below)
-    smaller, larger = ({m.method: m.per_byte for m in compared[n]} for n in (at - 1, at))
+_Compared = tuple[Sequence[_Timed], Fastest]
+"""All methods of one size of pieces, and the fastest."""
+
+
+def _between(below: _Compared, above: _Compared) -> Iterator[Fastest]:
+    """The fastest method for pieces between those of two sizes (`piece_between`): the time of each
+    method on a line in the logarithms of both."""
+    low, high = below[1].run, above[1].run
+    run = piece_between(low, high)
+    if run is None:
+        return
+    share = math.log(run / low) / math.log(high / low)
+    smaller, larger = ({m.method: m.per_byte for m in each} for each, _ in (below, above))
     seconds = {
         method: smaller[method] ** (1 - share) * larger[method] ** share
         for method in smaller
         if method in larger
     }
-    if len(seconds) < 2:
-        return []
-    best, second = sorted(seconds, key=lambda method: seconds[method])[:2]
-    clear = all(each.clear and each.method == best for each in (fastest[at - 1], fastest[at]))
-    margin = seconds[second] / seconds[best] - 1
-    return [Fastest(INTERPOLATED_PIECE, best, second, margin, clear, interpolated=True)]
-
-
-def _nominal(size: int) -> int:
-    return int(2 ** round(math.log2(size))) if size else 0
+    if len(seconds) > 1:
+        best, second = sorted(seconds, key=lambda method: seconds[method])[:2]
+        clear = all(each.clear and each.method == best for _, each in (below, above))
+        margin = seconds[second] / seconds[best] - 1
+        yield Fastest(run, best, second, margin, clear, interpolated=True)

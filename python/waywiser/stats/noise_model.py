@@ -4,12 +4,14 @@ The samples of one process share its memory, its pages and its moment. So a proc
 replicate, however many samples it took. Surveys differ too, and only several surveys show by how
 much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
 
+- A side of a comparison is the median over surveys of the median over processes (`Surveys`), as in
+  all views.
 - No view uses a process that differs very much from the others of its survey
   (`without_outliers`): other users of a shared machine halve the bandwidth of single processes at
   times, and that says nothing about the machine. Of fewer than five processes none is an outlier.
 - Variance between processes: squares around the mean of each survey, pooled over both sides, over
   the sizes of a curve and over equivalent paths.
-- Variance between surveys: from three surveys on a side, their means are the replicates. With
+- Variance between surveys: from three surveys on a side, their medians are the replicates. With
   fewer it is not known; a survey is taken to deviate by `SURVEY_SHARE` of what its processes do.
 - A series with one process on each side has no replicate. The scatter of its samples is a lower
   limit of its noise.
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
@@ -73,30 +76,32 @@ class Variance(Value, frozen=True):
         return math.sqrt(self.value)
 
 
-class Surveys(NamedTuple):
-    """One side of a comparison: the replicates of each survey (logarithms of medians)."""
+class Surveys:
+    """One side of a comparison: of each survey, the median seconds of its processes."""
 
-    replicates: tuple[tuple[float, ...], ...]
+    def __init__(self, seconds: Sequence[Sequence[float]]) -> None:
+        self.seconds = seconds
 
-    @property
-    def means(self) -> list[float]:
-        """The mean of each survey over its processes."""
-        return [fmean(each) for each in self.replicates]
+    @cached_property
+    def replicates(self) -> list[tuple[float, ...]]:
+        """The logarithms of each survey, without outliers."""
+        return [without_outliers([math.log(each) for each in survey]) for survey in self.seconds]
 
-    @property
-    def mean(self) -> float:
-        """The mean over surveys of the mean over processes."""
-        return fmean(self.means)
+    @cached_property
+    def medians(self) -> list[float]:
+        """The median seconds of each survey, without outliers."""
+        return [median(list(map(math.exp, each))) for each in self.replicates]
 
-    @property
-    def share(self) -> float:
-        """Variance of `mean` over the variance between processes."""
-        return sum(1 / len(each) for each in self.replicates) / len(self.replicates) ** 2
+    @cached_property
+    def median(self) -> float:
+        """The median of `medians`."""
+        return median(self.medians)
 
-    @property
-    def per_survey(self) -> float:
-        """The same of one survey alone, the mean over surveys."""
-        return fmean([1 / len(each) for each in self.replicates])
+    @cached_property
+    def share_of_survey(self) -> float:
+        """Variance of the median of one survey over that between processes, the mean over
+        surveys."""
+        return fmean([median_share(len(each)) for each in self.replicates])
 
 
 class Noise(NamedTuple):
@@ -104,7 +109,13 @@ class Noise(NamedTuple):
 
     process: Variance
     survey: Variance | None
-    """Variance of the mean of one survey; None if there are too few surveys."""
+    """Variance of the median of one survey; None if there are too few surveys."""
+
+
+def median_share(count: int) -> float:
+    """Variance of the median of ``count`` normal values over that of one value, within 3 %: exact
+    for one and two, and π / (2 count) for many."""
+    return math.pi / (2 * count + (math.pi - 2 if count % 2 else 2 * math.pi - 4))
 
 
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
@@ -135,29 +146,30 @@ def are_outliers(replicates: Sequence[float]) -> tuple[bool, ...]:
     return tuple([distance > limit for distance in distances])
 
 
-def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
-    """The variance between the processes of one series.
+def process_variance(surveys: Iterable[Sequence[float]], within: float) -> Variance:
+    """The variance between the processes of one series, each survey around its own mean.
 
     ``within`` is the variance of a process' median by its samples. It is a lower limit.
     """
     squares = freedom = 0.0
-    for side in sides:
-        for replicates in side.replicates:
-            mean = fmean(replicates)
-            squares += sum((value - mean) ** 2 for value in replicates)
-            freedom += len(replicates) - 1
+    for replicates in surveys:
+        mean = fmean(replicates)
+        squares += sum((value - mean) ** 2 for value in replicates)
+        freedom += len(replicates) - 1
     least = max(within, LEAST_VARIANCE)
     return Variance(max(squares / freedom, least) if freedom else least, freedom)
 
 
 def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
-    """The variance between the means of surveys, of the sides that have enough of them; None if
+    """The variance between the medians of surveys, of the sides that have enough of them; None if
     none has."""
     squares = freedom = 0.0
     for side in sides:
-        if len(side.replicates) >= SURVEYS_FOR_VARIANCE:
-            squares += sum((value - side.mean) ** 2 for value in side.means)
-            freedom += len(side.means) - 1
+        if len(side.medians) >= SURVEYS_FOR_VARIANCE:
+            logs = [math.log(each) for each in side.medians]
+            mean = fmean(logs)
+            squares += sum((value - mean) ** 2 for value in logs)
+            freedom += len(logs) - 1
     return Variance(max(squares / freedom, LEAST_VARIANCE), freedom) if freedom else None
 
 
@@ -200,17 +212,15 @@ def shared(own: Variance, peers: Variance | None) -> Variance:
 
 
 def of_difference(before: Surveys, after: Surveys, noise: Noise) -> Variance:
-    """Variance of the difference between the means of two sides."""
+    """Variance of the difference between the logarithms of the medians of two sides."""
+    sides = [(median_share(len(side.medians)), side.share_of_survey) for side in (before, after)]
+    surveys = sum(share for share, _ in sides)
     if noise.survey is None:
-        surveys = 1 / len(before.replicates) + 1 / len(after.replicates)
-        weight = before.share + after.share + SURVEY_SHARE**2 * surveys
+        weight = sum(share * of_survey for share, of_survey in sides) + SURVEY_SHARE**2 * surveys
         return combined([(weight, noise.process)])
-    # The variance of a survey's mean holds what its processes add. A side whose surveys have fewer
-    # processes than those that show it adds more.
-    known = [s for s in (before, after) if len(s.replicates) >= SURVEYS_FOR_VARIANCE]
-    typical = min(side.per_survey for side in known) if known else 0.0
-    extra = sum(
-        max(0.0, side.per_survey - typical) / len(side.replicates) for side in (before, after)
-    )
-    surveys = 1 / len(before.replicates) + 1 / len(after.replicates)
+    # The variance of a survey's median holds what its processes add. A side whose surveys have
+    # fewer processes than those that show it adds more.
+    known = [s for s in (before, after) if len(s.medians) >= SURVEYS_FOR_VARIANCE]
+    typical = min((side.share_of_survey for side in known), default=0.0)
+    extra = sum(share * max(0.0, of_survey - typical) for share, of_survey in sides)
     return combined([(surveys, noise.survey), (extra, noise.process)])

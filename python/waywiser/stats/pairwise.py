@@ -34,7 +34,6 @@ from waywiser.stats.decision import Decision, Effect, decide
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     LEAST_VARIANCE,
-    Surveys,
     Variance,
     averaged,
     combined,
@@ -383,4 +382,4 @@ def _scatter(values: Sequence[float], within: float) -> Variance:
     path."""
     if len(values) < 2:
         return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
-    return process_variance([Surveys((tuple(values),))], within)
+    return process_variance([values], within)

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
+from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval, median
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
 
@@ -243,8 +243,8 @@ class ProtocolRange(Value, frozen=True):
 
 def describes(deviations: Sequence[float]) -> bool:
     """Whether a model that deviates so, relatively, describes a curve."""
-    ordered = sorted(map(abs, deviations))
-    return ordered[len(ordered) // 2] <= DESCRIBES_TYPICAL and ordered[-1] <= DESCRIBES_WORST
+    sizes = [abs(each) for each in deviations]
+    return median(sizes) <= DESCRIBES_TYPICAL and max(sizes) <= DESCRIBES_WORST
 
 
 def protocol_ranges(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:

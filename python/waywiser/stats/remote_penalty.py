@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.stats.decision import Effect
-from waywiser.stats.noise_model import Surveys, Variance, combined, process_variance
+from waywiser.stats.noise_model import Variance, combined, process_variance
 from waywiser.stats.order import median
 
 
@@ -67,8 +67,7 @@ def _across(processes: Sequence[SidesOfProcess]) -> Effect | None:
 
 
 def _effect(difference: float, alike: Sequence[Sequence[float]], weight: float) -> Effect:
-    sides = [Surveys((tuple(values),)) for values in alike]
-    return Effect(difference, combined([(weight, process_variance(sides, 0.0))]))
+    return Effect(difference, combined([(weight, process_variance(alike, 0.0))]))
 
 
 def _level(curves: Mapping[str, float]) -> float:

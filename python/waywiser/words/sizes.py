@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -19,6 +20,11 @@ _MOST_BYTES = 2**62
 
 class DecimalUnit(WordError):
     """A size in units of a thousand bytes."""
+
+
+def nearest_power_of_two(size: float) -> int:
+    """The power of two nearest to a size, as a ratio; 0 for 0."""
+    return int(2 ** round(math.log2(size))) if size else 0
 
 
 def parse_bytes(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from waywiser.words.errors import WordError
 from waywiser.words.memory import Memory, Place
 from waywiser.words.settings import format_settings, parse_word
-from waywiser.words.sizes import parse_bytes
+from waywiser.words.sizes import nearest_power_of_two, parse_bytes
 from waywiser.words.value import Value
 
 
@@ -32,6 +33,11 @@ class Path(Value, frozen=True, omit_defaults=True):
     def places(self) -> tuple[Place, Place]:
         """Where the source is, and where the destination is."""
         return self.source.place, self.destination.place
+
+    @property
+    def kinds(self) -> str:
+        """``pinned -> device by sm``: the path without places and variants."""
+        return f"{self.source.kind} -> {self.destination.kind} by {self.executor}"
 
     @property
     def opposite(self) -> Path:
@@ -98,6 +104,19 @@ class Layout(Value, frozen=True, omit_defaults=True):
             for key, value in settings.items()
         }
         return cls(kind, sized)  # type: ignore[arg-type]
+
+
+MOST_BETWEEN = 4.0
+"""Factor between a size of pieces and its measured neighbours up to which views interpolate it."""
+
+
+def piece_between(low: int, high: int) -> int | None:
+    """The size of pieces that views interpolate between two measured ones: the power of two in the
+    middle; None if these are at most `MOST_BETWEEN` apart, or more than that from it."""
+    middle = nearest_power_of_two(math.sqrt(low * high))
+    if high / low <= MOST_BETWEEN or max(middle / low, high / middle) > MOST_BETWEEN:
+        return None
+    return middle
 
 
 class Transfer(Value, frozen=True, omit_defaults=True):

@@ -21,17 +21,17 @@ def assigned(figures: Iterable[Sequence[str]], first: Iterable[str] = ()) -> dic
     markers, if there are enough of them. Methods in ``first`` get the first styles; after them
     those in the most figures.
     """
-    beside: dict[str, set[str]] = {}
+    drawn_with: dict[str, set[str]] = {}
     drawn: dict[str, int] = {}
     for figure in figures:
         for method in figure:
-            beside.setdefault(method, set()).update(figure)
+            drawn_with.setdefault(method, set()).update(figure)
             drawn[method] = drawn.get(method, 0) + 1
     begin = [method for method in dict.fromkeys(first) if method in drawn]
     others = sorted((each for each in drawn if each not in begin), key=lambda each: -drawn[each])
     found: dict[str, Style] = {}
     for method in (*begin, *others):
-        known = [found[each] for each in beside[method] if each in found]
+        known = [found[each] for each in drawn_with[method] if each in found]
         colours, markers = ({part(each) for each in known} for part in (colour_of, marker_of))
         found[method] = min(
             (n for n in range(len(drawn) + STYLES) if n not in found.values()),
