@@ -6,7 +6,7 @@ whoever calls it watches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,11 +28,11 @@ from waywiser.plan.schedule import Outlook, Schedule, outlook
 from waywiser.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
-from waywiser.probe.supervisor import Progress, run_orders
+from waywiser.probe.supervisor import OnProgress, Progress, run_orders
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
-from waywiser.records import Visit
+from waywiser.records import Order, Visit
 from waywiser.scope import MachineSelection, Scope, live_machine, read_scope
 from waywiser.words import Value, WaywiserError
 
@@ -130,9 +130,15 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
     return Survey(scope, selection, plan)
 
 
+def host_lock() -> SurveyLock:
+    """Held while this host is measured. Raises `waywiser.probe.guest.GuestError` on entry if
+    another survey runs here now."""
+    return SurveyLock()
+
+
 def require_free_host() -> None:
     """Raises `waywiser.probe.guest.GuestError` if another survey runs here now."""
-    with SurveyLock():
+    with host_lock():
         pass
 
 
@@ -147,7 +153,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
         WritableProfile.create(
             file,
             survey.machine,
-            _environment(survey.scope),
+            run_environment(survey.scope),
             plan_json=msgspec.json.encode(commission),
             unsupported_paths=(*survey.scope.unsupported_paths, *survey.plan.unsupported_paths),
             command=command,
@@ -167,9 +173,9 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
     with SurveyLock():
         require_same(machine, live_machine(), file)
         scope = read_scope(commission.selection)
-        _require_usable(machine, scope, file)
+        require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
-        with WritableProfile.resume(file, _environment(scope), command=command) as profile:
+        with WritableProfile.resume(file, run_environment(scope), command=command) as profile:
             visits = list(profile.visits())
             finished = [visit for visit in visits if is_finished(visit)]
             last = max((visit.worker for visit in visits), default=0)
@@ -197,25 +203,15 @@ def _measure(
 
     schedule = Schedule(plan, finished=finished, on_skip=skip)
     watcher.begin(plan, finished)
-    located = [found.worker for found in profile.localities()]
-    first_worker = max((last_worker, *located)) + 1
     options = ProbeOptions(
         memory_bytes=plan.buffer_bytes,
-        first_worker=first_worker,
+        first_worker=next_worker(profile, last_worker),
         sides=len(machine.gpus) > 1,
         located=located_memories(machine),
         located_cpus=located_cpus(machine),
     )
     try:
-        with _health_read(profile, machine):
-            run_orders(
-                schedule,
-                machine,
-                options=options,
-                on_visit=store,
-                on_progress=watcher.progress,
-                on_locality=profile.commit_locality,
-            )
+        measure_orders(profile, machine, schedule, options, store, watcher.progress)
     except KeyboardInterrupt:
         profile.commit_waiting()
         done = len(profile.finished())
@@ -224,6 +220,32 @@ def _measure(
             where=str(profile.path),
             remedy=f"go on with: {resume_command(str(profile.path))}",
         ) from None
+
+
+def next_worker(profile: Profile, last_worker: int) -> int:
+    """The number of the next worker process; ``last_worker`` is the greatest of the visits."""
+    return max((last_worker, *(found.worker for found in profile.localities()))) + 1
+
+
+def measure_orders(
+    profile: WritableProfile,
+    machine: Machine,
+    orders: Iterable[Order],
+    options: ProbeOptions,
+    on_visit: Callable[[Visit], None],
+    on_progress: OnProgress,
+) -> None:
+    """Measures the orders with workers. ``on_visit`` stores the visits; what workers find out about
+    memory, and the error counters of the GPUs, are stored here."""
+    with _health_read(profile, machine):
+        run_orders(
+            orders,
+            machine,
+            options=options,
+            on_visit=on_visit,
+            on_progress=on_progress,
+            on_locality=profile.commit_locality,
+        )
 
 
 @contextmanager
@@ -240,7 +262,8 @@ def _health_read(profile: WritableProfile, machine: Machine) -> Iterator[None]:
             profile.commit_health(watch.read(), "end")
 
 
-def _environment(scope: Scope) -> dict[str, Any]:
+def run_environment(scope: Scope) -> dict[str, Any]:
+    """What could explain a number that is measured now."""
     library = native.load()
     return {
         **environment(),
@@ -257,13 +280,14 @@ def _environment(scope: Scope) -> dict[str, Any]:
 
 
 def commission_of(profile: Profile) -> Commission:
+    """Raises `SurveyError` for a profile that no survey of this version made."""
     try:
         return msgspec.json.decode(profile.plan_json, type=Commission)
     except msgspec.MsgspecError as error:
         raise SurveyError(
-            f"its plan cannot be read ({error})",
+            f"it has no plan of a survey ({error})",
             where=str(profile.path),
-            remedy="resume it with the version of Waywiser that made it, or survey again",
+            remedy="resume it with the command and the version of Waywiser that made it",
         ) from error
 
 
@@ -285,7 +309,7 @@ def require_same(measured: Machine, live: Machine, file: Path) -> None:
             )
 
 
-def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
+def require_usable(measured: Machine, scope: Scope, file: Path) -> None:
     """Raises if places of the profile may not be used now."""
     usable = {gpu.index for gpu in scope.machine.gpus}
     for gpu in measured.gpus:

@@ -19,7 +19,7 @@ from plan import scripted_native
 from plan.machines import machine
 from waywiser import cli, native, scope
 from waywiser.cli.document import document
-from waywiser.cli.survey import _stopped_by_signals
+from waywiser.cli.survey import stopped_by_signals
 from waywiser.words import WaywiserError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -290,7 +290,7 @@ def test_only_the_first_signal_stops_a_survey() -> None:
     former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stored = False
     try:
-        with pytest.raises(KeyboardInterrupt), _stopped_by_signals():
+        with pytest.raises(KeyboardInterrupt), stopped_by_signals():
             signal.raise_signal(signal.SIGHUP)  # ignored, as under nohup
             try:
                 signal.raise_signal(signal.SIGINT)

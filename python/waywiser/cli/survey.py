@@ -46,7 +46,7 @@ def run_survey(options: Options) -> None:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
     if options.resume and file is not None and os.path.lexists(file):
         options.require_agreement(file)
-        with _stopped_by_signals(), closing(watcher()) as watching:
+        with stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=options.json)
         return
@@ -61,7 +61,7 @@ def run_survey(options: Options) -> None:
     file = file or Path(default_name(survey.machine.hostname))
     require_free_host()  # if it is being surveyed, that is the only message
     _print_progress("\n".join(_before(survey)))
-    with _stopped_by_signals(), closing(watcher()) as watching:
+    with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
 
@@ -203,7 +203,7 @@ def _curves(plan: Plan) -> Iterator[str]:
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[None]:
+def stopped_by_signals() -> Iterator[None]:
     """A scheduler or a closed terminal stops a survey as Ctrl-C does: stored, resumable. Signals
     that follow the first do not disturb the end of the survey, and ignored ones stay ignored."""
     stopping = False
