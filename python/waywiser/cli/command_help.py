@@ -18,7 +18,7 @@ EXIT_CODES = {
     3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "
     "compared; check: also if a large loss could be hidden; fleet: too few nodes to compare.",
     130: "Interrupted by Ctrl-C or a signal. What a survey has finished is in its profile, and "
-    "--resume goes on.",
+    "--resume goes on; the same command of tune goes on.",
 }
 """The exit codes of all commands."""
 

@@ -96,8 +96,8 @@ def _values(verb: str, option: Any) -> Values:
     for key in (f"{verb} {name}", name):
         if key in _WORDS:
             return Values("words", _WORDS[key]())
-    if name in ("--only", "--workload"):
-        return Values("pattern", _path_words(with_terms=name == "--only"))
+    if name in ("--only", "--paths", "--workload"):
+        return Values("pattern", _path_words(with_terms=name != "--workload"))
     if name in _PROFILE_OPTIONS:
         return PROFILES
     if option.metavar == "FOLDER":

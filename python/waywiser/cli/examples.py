@@ -31,6 +31,16 @@ EXAMPLES = {
             "measure H2D bandwidth and latency of each GPU by copy engine",
         ),
     ),
+    "tune": (
+        Example(
+            "waywiser tune node.wwp --dry-run",
+            "show which settings would be searched, and how long it takes",
+        ),
+        Example(
+            "waywiser tune node.wwp --paths 'h2d staged' --sizes 64MiB --budget 30s",
+            "search the settings of staged H2D copies of 64 MiB",
+        ),
+    ),
     "list": (
         Example("waywiser list", "show all executors, memories, operations and sets"),
         Example("waywiser list --all", "also each path that this machine cannot measure"),

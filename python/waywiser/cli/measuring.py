@@ -147,6 +147,115 @@ def survey(
     run_survey(options)
 
 
+@app.command(cls=Verb, short_help="Search the fastest settings of copies on this machine.")
+def tune(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A profile of this machine, or a new one (.wwp)."),
+    ],
+    paths: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--paths",
+            metavar="PATTERN",
+            help="Tune the paths that have all these words, as for 'survey --only'; may be "
+            "repeated. By default one of each class of equivalent paths.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="SIZES",
+            help="Sizes to tune, as for a survey; by default those of 1MiB,16MiB,256MiB,1GiB "
+            "that fit into the budget.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Measure for at most this time: 60s, 2min. By default 60s.",
+        ),
+    ] = "60s",
+    grid: Annotated[
+        int,
+        typer.Option(
+            "--grid",
+            metavar="N",
+            min=0,
+            help="Do not search: measure every configuration in N processes.",
+        ),
+    ] = 0,
+    gpus: Annotated[
+        str | None,
+        typer.Option(
+            "--gpus", metavar="LIST", help="GPUs to measure: 0,1 or none; by default all."
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="BYTES",
+            help="Most memory for all buffers of a transfer together; by default 4GiB.",
+        ),
+    ] = None,
+    from_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="Also tune reads of this file, which is never written; may be repeated.",
+        ),
+    ] = None,
+    scratch: Annotated[
+        str | None,
+        typer.Option(
+            "--scratch",
+            metavar="FOLDER",
+            help="Also tune copies of scratch files in this folder; by default of none.",
+        ),
+    ] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Also measure GPUs that other processes use.")
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Seed of the order and of the bytes that are moved; by default 1.",
+        ),
+    ] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be searched and how long it takes.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Search the fastest settings of copies, per path and size; the same command goes on later."""
+    from waywiser.cli.tune import TuneOptions, run_tune
+
+    run_tune(
+        TuneOptions(
+            file=file,
+            paths=tuple(paths or ()),
+            sizes=sizes or "",
+            budget=budget,
+            grid=grid,
+            gpus=gpus,
+            memory=memory,
+            files=tuple(from_file or ()),
+            scratch=scratch,
+            share=share,
+            seed=seed,
+            dry_run=dry_run,
+            json=json,
+        )
+    )
+
+
 @app.command(
     "list", cls=Verb, short_help="List executors, memories, operations and sets of transfers."
 )

@@ -99,7 +99,11 @@ TABLES = (
         "What could explain a number, as it was at the start of each run.",
         (
             Column("run", "INTEGER PRIMARY KEY REFERENCES run(run)", "the run"),
-            Column("json", "TEXT NOT NULL", "driver, governor, huge pages, virtualisation; JSON"),
+            Column(
+                "json",
+                "TEXT NOT NULL",
+                "driver, governor, huge pages, virtualisation; what `tune` searched; JSON",
+            ),
         ),
     ),
     SchemaTable(

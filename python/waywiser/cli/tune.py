@@ -1,0 +1,289 @@
+"""``waywiser tune``: says what it will search and for how long, searches, and shows the winners."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from waywiser.cli.progress import LINE_SECONDS, REDRAW_SECONDS, describe, estimate_text, fitted
+from waywiser.cli.streams import say
+from waywiser.cli.survey import stopped_by_signals
+from waywiser.hardware.machine_line import machine_line
+from waywiser.probe.supervisor import Progress
+from waywiser.profile.output_path import require_new_output
+from waywiser.records import Visit
+from waywiser.survey_options import SurveyOptions
+from waywiser.survey_run import SurveyError, require_free_host
+from waywiser.tune.run import Tuning, prepare_tuning, tune
+from waywiser.tune.search import Ratio, SearchAxis
+from waywiser.tune.targets import Target, TuneRequest
+from waywiser.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
+from waywiser.words import format_bytes, format_settings
+from waywiser.words.number_format import count, format_rate, format_seconds
+from waywiser.words.sizes_in_text import with_units
+
+BUDGET = "60s"
+"""The default budget."""
+
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h)?")
+_UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """The command line as it was written."""
+
+    file: str
+    paths: tuple[str, ...] = ()
+    sizes: str = ""
+    budget: str = BUDGET
+    grid: int = 0
+    gpus: str | None = None
+    memory: str | None = None
+    files: tuple[str, ...] = ()
+    scratch: str | None = None
+    share: bool = False
+    seed: int = 1
+    dry_run: bool = False
+    json: bool = False
+
+
+def run_tune(options: TuneOptions) -> None:
+    """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
+    file = Path(options.file)
+    if not file.exists():
+        require_new_output(file)
+    tuning = prepare(options)
+    if options.dry_run:
+        if options.json:
+            _print_json({"schema": 1, **_plan(tuning)})
+        else:
+            print("\n".join([*_before(tuning), *_target_lines(tuning)]))
+        return
+    require_free_host()
+    say("\n".join(_before(tuning)) + "\n")
+    with stopped_by_signals(), closing(TuneProgress(tuning.budget_seconds)) as watching:
+        tuner = tune(tuning, file, watching, command=("waywiser", *sys.argv[1:]))
+    _show(tuning, tuner, json=options.json)
+    say(f"profile: {file}\n")
+
+
+def prepare(options: TuneOptions) -> Tuning:
+    """What the options ask for, on this machine."""
+    survey = SurveyOptions(
+        output=options.file,
+        gpus=options.gpus,
+        memory=options.memory,
+        share=options.share,
+        files=options.files,
+        scratch=options.scratch,
+        # A search of files writes and reads for long: only where somebody named a place.
+        no_scratch=options.scratch is None,
+    )
+    survey.require_sense()
+    selection = survey.selection
+    request = TuneRequest(
+        paths=options.paths,
+        sizes=options.sizes,
+        memory_bytes=selection.memory_bytes,
+        seed=options.seed,
+        grid=options.grid,
+    )
+    return prepare_tuning(Path(options.file), request, selection, parse_budget(options.budget))
+
+
+def parse_budget(text: str) -> float:
+    """Seconds: ``60``, ``60s``, ``2min``, ``1h``. Raises `SurveyError`."""
+    match = _BUDGET.fullmatch(text.strip())
+    seconds = float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
+    if not seconds:
+        raise SurveyError(f"--budget {text!r} is not a time", remedy="write --budget 60s or 2min")
+    return seconds
+
+
+def _before(tuning: Tuning) -> Iterator[str]:
+    """What is said before long work starts."""
+    yield machine_line(tuning.machine)
+    yield from tuning.scope.notes
+    for unsupported in tuning.scope.unsupported_paths:
+        yield f"{unsupported.path} is skipped: {unsupported.reason}"
+    targets, grid = tuning.targets, tuning.note.request.grid
+    paths = len({target.point.curve.text for target in targets})
+    names = dict.fromkeys(p.name for target in targets for p in target.parameters)
+    every = sum(target.configurations for target in targets)
+    processes = f"{grid} process{'es' if grid > 1 else ''}"
+    what = f"measures all of them in {processes}" if grid else "measures a part of them"
+    of_sizes = f"{len(targets)} size{'s' if len(targets) > 1 else ''} in all"
+    yield (
+        f"{count(paths, 'path')}, {of_sizes}; parameters: {', '.join(names)}; "
+        f"{count(every, 'configuration')}: {what}"
+    )
+    yield (
+        f"at most {format_seconds(tuning.budget_seconds)} (--budget), about "
+        f"{format_seconds(tuning.seconds)} expected"
+        + ("" if grid else f": {ROUNDS} processes search, {REPORTED} more measure the winners")
+    )
+    if tuning.cut:
+        sizes = Counter(target.point.size for target in tuning.cut)
+        listed = ", ".join(format_bytes(size) for size in sorted(sizes))
+        yield (
+            f"no time for {len(tuning.cut)} more ({listed}): "
+            f"--budget {max(tuning.all_seconds, 1):.0f}s is enough for all"
+        )
+
+
+def _target_lines(tuning: Tuning) -> Iterator[str]:
+    """One line for each path."""
+    for text, group in _by_path(tuning.targets):
+        sizes = ", ".join(format_bytes(target.point.size) for target in group)
+        axes = "; ".join(f"{axis.name} {', '.join(_values(axis))}" for axis in group[0].axes)
+        yield f"  {with_units(text)}: {sizes}; {axes} ({group[0].configurations} configurations)"
+    for text, group in _by_path(tuning.cut):
+        sizes = ", ".join(format_bytes(target.point.size) for target in group)
+        yield f"  no time for {with_units(text)}: {sizes}"
+
+
+def _values(axis: SearchAxis) -> list[str]:
+    """The values of a parameter, sizes with units, those that are ordered in their order."""
+    values = axis.ascending if axis.kind == "ordered" else axis.values
+    return [with_units(f"{axis.name}={value}").partition("=")[2] for value in values]
+
+
+def _by_path(targets: Sequence[Target]) -> list[tuple[str, list[Target]]]:
+    found: dict[str, list[Target]] = {}
+    for target in targets:
+        found.setdefault(target.point.curve.text, []).append(target)
+    return list(found.items())
+
+
+def _plan(tuning: Tuning) -> dict[str, object]:
+    return {
+        "budget_seconds": tuning.budget_seconds,
+        "expected_seconds": tuning.seconds,
+        "expected_seconds_of_all": tuning.all_seconds,
+        "targets": [
+            {
+                "workload": str(target.point.workload),
+                "bytes": target.point.size,
+                "parameters": {axis.name: axis.values for axis in target.axes},
+                "configurations": target.configurations,
+                "plain": str(target.plain.workload) if target.plain else None,
+            }
+            for target in tuning.targets
+        ],
+        "left_out": [str(target.point.workload) for target in tuning.cut],
+    }
+
+
+def _print_json(said: object) -> None:
+    print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
+
+
+def _show(tuning: Tuning, tuner: Tuner, *, json: bool) -> None:
+    """The winners, or what a grid has."""
+    request = tuning.note.request
+    results = [] if request.grid else tuner.results()
+    if json:
+        said: dict[str, object] = {"schema": 1, "complete": tuner.is_complete}
+        _print_json({**said, "grid": request.grid, "results": results})
+        return
+    if request.grid:
+        print("the grid is complete" if tuner.is_complete else "the grid is not complete")
+    last = ""
+    for tuned in sorted(results, key=lambda each: (each.default.way, each.default.bytes)):
+        if (path := with_units(tuned.default.way)) != last:
+            last = path
+            print(path)
+        print(f"  {result_line(tuned)}")
+    if not tuner.is_complete:
+        print("the budget is over: the same command goes on with what is missing")
+
+
+def result_line(tuned: Tuned) -> str:
+    """``16 MiB: staged[chunk=1MiB,threads=10]: 45.2 GB/s, 1.12x [1.09, 1.15] of the defaults``."""
+    size = format_bytes(tuned.default.bytes)
+    if tuned.winner is None:
+        return f"{size}: {tuned.reason}"
+    method = tuned.winner.path.executor + with_units(format_settings(tuned.winner.parameters))
+    parts = [f"{format_rate(tuned.bandwidth)} GB/s"] if tuned.bandwidth else []
+    if tuned.over_default is None:
+        parts.append("the defaults: no setting is faster")
+    else:
+        unclear = " (not shown to be faster)" if _is_unclear(tuned.over_default) else ""
+        parts.append(f"{_ratio(tuned.over_default)} of the defaults{unclear}")
+    if tuned.over_plain is not None:
+        parts.append(f"{_ratio(tuned.over_plain)} of {tuned.plain}")
+    tried = f"{tuned.measured} of {tuned.configurations} configurations measured"
+    return f"{size}: {method}: {', '.join(parts)} ({tried})"
+
+
+def _ratio(ratio: Ratio) -> str:
+    """``1.12x [1.09, 1.15]``."""
+    digits = 2 if ratio.value < 10 else 1
+    if ratio.interval is None:
+        return f"{ratio.value:.{digits}f}x"
+    low, high = ratio.interval.low, ratio.interval.high
+    return f"{ratio.value:.{digits}f}x [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _is_unclear(gain: Ratio) -> bool:
+    return gain.interval is None or gain.interval.low <= 1
+
+
+class TuneProgress:
+    """How a tuning goes: a live line in a terminal, plain lines in a pipe, on standard error."""
+
+    def __init__(
+        self,
+        budget_seconds: float,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._budget = budget_seconds
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._begun = clock()
+        self._shown = self._begun
+        self._visits = 0
+        self._live = self._stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+    def progress(self, progress: Progress) -> None:
+        """Shows the estimate of what is being measured."""
+        self._draw(describe(progress.order.workload), estimate_text(progress))
+
+    def visit(self, visit: Visit) -> None:
+        """Counts a visit that is finished."""
+        self._visits += 1
+        self._draw(describe(visit.workload), "")
+
+    def close(self) -> None:
+        """Takes the live line away."""
+        if self._live:
+            say("\r\x1b[K", self._stream)
+
+    def _draw(self, series: str, estimate: str) -> None:
+        now = self._clock()
+        if now - self._shown < (REDRAW_SECONDS if self._live else LINE_SECONDS):
+            return
+        self._shown = now
+        head = (
+            f"{format_seconds(now - self._begun)} of at most {format_seconds(self._budget)}, "
+            f"{count(self._visits, 'visit')}; "
+        )
+        if not self._live:
+            say(f"{head}last: {series}\n", self._stream)
+            return
+        tail = f"  {estimate}" if estimate else ""
+        width = shutil.get_terminal_size().columns - len(head) - len(tail) - 1
+        say(f"\r\x1b[K{head}{fitted(series, width)}{tail}", self._stream)

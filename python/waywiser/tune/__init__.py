@@ -1,0 +1,1 @@
+"""Search of an executor's settings on this machine, by measurement."""
