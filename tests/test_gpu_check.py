@@ -130,6 +130,16 @@ def test_the_sanitizer_sees_two_gpus_in_parts(machine: dict[str, str], tmp_path:
     assert [f"visible 0,7 shard {part}" in log for part in range(4)] == [True] * 4
 
 
+def test_grids_take_ten_minutes_at_most(machine: dict[str, str], tmp_path: Path) -> None:
+    code, text = check(machine, "--only", "^(grids|tune)", str(tmp_path / "out"))
+    assert code == 0
+    found = steps(text)
+    assert len([name for name in found if name.startswith("grids, ")]) == 6 and "tune" in found
+    log = (tmp_path / "out" / "log.txt").read_text()
+    budgets = re.findall(r"^python3 -m waywiser tune grid-\S+ .*--budget (\d+)s", log, re.MULTILINE)
+    assert len(budgets) == 6 and sum(map(int, budgets)) <= 600
+
+
 def test_it_lists_its_steps_and_fails_for_what_it_does_not_know(machine: dict[str, str]) -> None:
     code, text = check(machine, "--list")
     assert code == 0
