@@ -49,6 +49,9 @@ class Method(Value, frozen=True):
     def __str__(self) -> str:
         return f"{self.executor}{format_settings(self.settings)}"
 
+    def __hash__(self) -> int:
+        return hash((self.executor, *sorted(self.settings.items())))
+
 
 class MethodTime(Value, frozen=True):
     """The time of a method at one size, from call to completion."""

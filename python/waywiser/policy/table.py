@@ -51,7 +51,8 @@ class MethodCosts(_Tolerant, frozen=True):
 
     threads: int = 0
     """CPUs that move bytes."""
-    multiprocessors: int = 0
+    multiprocessors: int | None = 0
+    """None if a kernel uses as many as it gets: surveys do not store how many a GPU has."""
     pinned_bytes: int = 0
     """Pinned staging memory."""
     relays: int = 0
