@@ -29,17 +29,14 @@ from waywiser.policy.decision_table import (
     SizeDecision,
     Why,
 )
+from waywiser.policy.errors import PolicyError
 from waywiser.policy.table import Fingerprint, MethodCosts, NextBest, Policy, PolicyClass, PolicyRow
 from waywiser.stats.method_choice import Timed, choices, good
 from waywiser.stats.order import Interval
-from waywiser.words import Path, WaywiserError
+from waywiser.words import Path
 
 MOST_BEYOND = 16
 """The largest ratio of a size and the largest measured one to which a time is extrapolated."""
-
-
-class PolicyError(WaywiserError):
-    """No policy can be made, or a file that is none."""
 
 
 class _Time(NamedTuple):
@@ -58,11 +55,15 @@ class _Option(NamedTuple):
     key: tuple[float | bool | str, ...]
 
 
-def decision_tables(subjects: Sequence[Subject]) -> tuple[DecisionTable, ...]:
+def decision_tables(subjects: Sequence[Subject], places: str = "") -> tuple[DecisionTable, ...]:
     """The tables of all kinds of copies that were measured, of one machine or of several surveys
-    of it. Raises `PolicyError` if the profiles are of different machines."""
+    of it. Raises `PolicyError` if the profiles are of different machines.
+
+    A table is of the pair of places that was measured most, and of its equivalents; of ``places``
+    (``numa:1 -> gpu:0``) and its equivalents if these were measured.
+    """
     _require_one_machine(subjects)
-    return tuple(_tables(subjects))
+    return tuple(_tables(subjects, places))
 
 
 def build_policy(subjects: Sequence[Subject]) -> Policy:
@@ -129,8 +130,8 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
             )
 
 
-def _tables(subjects: Sequence[Subject]) -> Iterator[DecisionTable]:
-    for found in candidates(subjects):
+def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]:
+    for found in candidates(subjects, places):
         costs = Costs(found.machine, subjects)
         idle = [each for each in found.candidates if needs_idle_peers(each.method)]
         usual = [each for each in found.candidates if not needs_idle_peers(each.method)]

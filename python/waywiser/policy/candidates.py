@@ -109,8 +109,9 @@ def threads_of(machine: Machine) -> int:
     return sum(len(node.cpus) for node in machine.numa)
 
 
-def candidates(subjects: Sequence[Subject]) -> Iterator[Candidates]:
-    """Those of each kind of copy and each number of threads."""
+def candidates(subjects: Sequence[Subject], places: str = "") -> Iterator[Candidates]:
+    """Those of each kind of copy and each number of threads. ``places`` is the pair to decide of,
+    ``numa:1 -> gpu:0``; by default the pair that was measured most."""
     by_threads: dict[int, list[Subject]] = {}
     for subject in subjects:
         by_threads.setdefault(threads_of(subject.machine), []).append(subject)
@@ -121,7 +122,7 @@ def candidates(subjects: Sequence[Subject]) -> Iterator[Candidates]:
                 pairs = kinds.setdefault(kind, {})
                 pairs.setdefault(text, _Pair(text, [])).found.append(found)
         for kind in sorted(kinds, key=str):
-            yield _of_kind(kind, threads, list(kinds[kind].values()), same[0].machine)
+            yield _of_kind(kind, threads, list(kinds[kind].values()), same[0].machine, places)
 
 
 def kind_of(
@@ -189,7 +190,9 @@ def needs_idle_peers(method: Method) -> bool:
     return DECLARED.executor(method.executor).route == "over relays"
 
 
-def _of_kind(kind: CopyKind, threads: int, pairs: list[_Pair], machine: Machine) -> Candidates:
+def _of_kind(
+    kind: CopyKind, threads: int, pairs: list[_Pair], machine: Machine, places: str
+) -> Candidates:
     """Takes the pair of places that was measured most; of its equivalents a clearly slower one."""
     pairs.sort(key=lambda pair: -len(pair.found))
     groups: list[list[_Pair]] = []
@@ -200,6 +203,7 @@ def _of_kind(kind: CopyKind, threads: int, pairs: list[_Pair], machine: Machine)
             groups.append([pair])
         else:
             group.append(pair)
+    groups.sort(key=lambda group: all(pair.text != places for pair in group))
     base, *others = groups[0]
     times = {pair.text: _times(pair.found) for pair in groups[0]}
     notes: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from waywiser.policy.table import MethodCosts, PolicyClass, Relation
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_settings
@@ -130,7 +132,32 @@ class DecisionTable(Value, frozen=True):
     notes: tuple[str, ...] = ()
     """What a reader has to know: paths that differ, say."""
 
+    def times_at(self, size: int) -> tuple[MethodTime | None, ...] | None:
+        """The times of all methods at any size between the smallest and the largest one; None for
+        another size."""
+        exact = next((each for each in self.decisions if each.bytes == size), None)
+        if exact is not None:
+            return exact.times
+        below = [each for each in self.decisions if each.bytes < size]
+        above = [each for each in self.decisions if each.bytes > size]
+        if not below or not above:
+            return None
+        low, high = below[-1], above[0]
+        share = (size - low.bytes) / (high.bytes - low.bytes)
+        pairs = zip(low.times, high.times, strict=True)
+        return tuple(_between(a, b, share) if a and b else None for a, b in pairs)
+
     def at(self, size: int) -> SizeDecision | None:
         """The decision for a size; None below the first one."""
         found = [each for each in self.decisions if each.from_bytes <= size]
         return found[-1] if found else None
+
+
+def _between(one: MethodTime, other: MethodTime, share: float) -> MethodTime:
+    def at(name: str) -> float:
+        low, high = getattr(one, name), getattr(other, name)
+        return float(low + share * (high - low))
+
+    return msgspec.structs.replace(
+        other, seconds=at("seconds"), low=at("low"), high=at("high"), interpolated=True
+    )

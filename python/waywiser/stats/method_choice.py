@@ -158,8 +158,7 @@ def good(times: Sequence[Timed | None]) -> list[int]:
     return [
         n
         for n in known
-        if n == best
-        or not any(_is_slower(times[n], times[m]) for m in known if m < n or m == best)
+        if n == best or not any(_is_slower(times[n], times[m]) for m in known if m < n or m == best)
     ]
 
 
