@@ -14,7 +14,7 @@ from waywiser.policy.errors import NotAPolicy, PolicyError
 from waywiser.policy.file import encoded, is_policy, read_policy
 from waywiser.policy.table import FORMAT, Fingerprint, Policy, PolicyRow
 from waywiser.regular_file import open_regular
-from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
+from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 from waywiser.words.sizes_in_text import with_units
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def size_text(size: int) -> str:
     """``11.3 MiB``: a boundary that nobody chose needs few digits."""
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= factor:
-            return f"{format_number(size / factor, 0.005)} {unit}"
+            value = size / factor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
     return f"{size} B"
 
 

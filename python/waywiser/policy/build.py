@@ -2,8 +2,8 @@
 
 At each measured size the methods are compared by their times from call to completion; the rule is
 `waywiser.stats.method_choice`. A method that was not measured at a size has a time between those of
-its neighbours; its interval covers the line and the power law through them. Between two sizes with
-different methods the boundary is where their curves cross.
+its neighbours; its interval covers the line and the power law through them, if they are near.
+Between two sizes with different methods the boundary is where their curves cross.
 """
 
 from __future__ import annotations
@@ -31,9 +31,13 @@ from waywiser.policy.decision_table import (
 )
 from waywiser.policy.errors import PolicyError
 from waywiser.policy.table import Fingerprint, MethodCosts, NextBest, Policy, PolicyClass, PolicyRow
-from waywiser.stats.method_choice import Timed, choices, good
+from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
 from waywiser.stats.order import Interval
 from waywiser.words import Path
+
+NEAR = 4
+"""The largest ratio of two sizes between which the line and the power law hold a time between
+them. Over a wider gap the line is used, with the uncertainty `UNKNOWN`."""
 
 MOST_BEYOND = 16
 """The largest ratio of a size and the largest measured one to which a time is extrapolated."""
@@ -195,17 +199,20 @@ def _start(
     times: Sequence[Sequence[MethodTime | None]],
 ) -> int:
     """The smallest size of a decision: where its method's curve crosses that of the decision
-    before; if they do not cross, the middle of both sizes."""
+    before. If one of the two is faster at both sizes, it is used between them too: the other one
+    was chosen because it is simpler, by the noise of one size."""
     if n == 0:
         return sizes[0]
     low, high = sizes[n - 1], sizes[n]
-    share = 0.5
     before, after = chosen[n - 1], chosen[n]
     ends = [(times[before][at], times[after][at]) for at in (n - 1, n)]
-    if before != after and all(a is not None and b is not None for a, b in ends):
-        gains = [math.log(a.seconds / b.seconds) for a, b in ends if a and b]
-        if gains[0] < 0 < gains[1]:
-            share = -gains[0] / (gains[1] - gains[0])
+    gains = [math.log(a.seconds / b.seconds) for a, b in ends if a and b]
+    if before == after:
+        share = 0.5
+    elif len(gains) == 2:
+        share = -gains[0] / (gains[1] - gains[0]) if gains[0] < 0 < gains[1] else gains[1] <= 0
+    else:
+        share = 1.0 if ends[0][1] is None else 0.5
     start = math.ceil(math.exp(math.log(low) + share * math.log(high / low)))
     return min(max(start, low + 1), high)
 
@@ -278,15 +285,19 @@ def _at(candidate: Candidate, size: int, kind: CopyKind, costs: Costs) -> _Time 
     if above is not None:
         ends.append(known[above])
         line, other = _between(known[below].timed, known[above].timed, below, size, above)
+        span = (min(line, other), max(line, other))
+        if above > NEAR * below:
+            span = (line / math.sqrt(1 + UNKNOWN), line * math.sqrt(1 + UNKNOWN))
     elif size <= MOST_BEYOND * below:
         smaller = max((each for each in known if each < below), default=0)
         before = known[smaller].timed.seconds if smaller else 0.0
         line, other = _beyond(known[below].timed.seconds, before, smaller, below, size)
+        span = (min(line, other), max(line, other))
     else:
         return None
     intervals = [each.timed.interval for each in ends]
-    timed = Timed(line, _covering(line, other, [i for i in intervals if i], ends))
-    shown = _covering(line, other, [each.interval for each in ends], ends)
+    timed = Timed(line, _covering(span, [i for i in intervals if i], ends))
+    shown = _covering(span, [each.interval for each in ends], ends)
     return _Time(_shown(ends[0], line, shown, size, kind, costs, interpolated=True), timed)
 
 
@@ -306,13 +317,13 @@ def _beyond(
 
 
 def _covering(
-    line: float, other: float, intervals: Sequence[Interval], ends: Sequence[MeasuredTime]
+    span: tuple[float, float], intervals: Sequence[Interval], ends: Sequence[MeasuredTime]
 ) -> Interval:
-    """Covers both times, with the noise of the measured sizes beside it."""
+    """Covers the times from the first to the last, with the noise of the sizes beside."""
     sides = list(zip(intervals, ends, strict=True))
     above = max(each.high / end.timed.seconds for each, end in sides)
     below = min(each.low / end.timed.seconds for each, end in sides)
-    return Interval(min(line, other) * below, max(line, other) * above)
+    return Interval(span[0] * below, span[1] * above)
 
 
 def _shown(
