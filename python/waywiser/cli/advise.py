@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from waywiser.cli.lines import say
 from waywiser.cli.policy import costs_text, method_text, size_text
-from waywiser.policy.advice import Advice, AdvisedMethod, CopyRequest
+from waywiser.policy.advice import Advice, AdvisedMethod, CopyRequest, advise
 from waywiser.policy.decision_table import DecisionTable
-from waywiser.policy.errors import PolicyError
-from waywiser.words import Memory, format_bytes, parse_bytes
+from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 
 if TYPE_CHECKING:
@@ -32,10 +31,17 @@ def run_advise(
 ) -> int:
     """Returns 0. Raises `PolicyError`, `WordError`, and the `ProfileError` of a bad profile."""
     from waywiser.analysis.subject import Subject
-    from waywiser.policy.advice import advise
     from waywiser.profile import Profile
 
-    request = request_of(source, destination, size, count, peers_idle, max_threads, polite)
+    request = CopyRequest.of(
+        source,
+        destination,
+        size,
+        count=count,
+        peers_idle=peers_idle,
+        max_threads=max_threads,
+        polite=polite,
+    )
     with Profile.open(file) as profile:
         subject = Subject.of(profile)
     found = advise([subject], request)
@@ -49,30 +55,6 @@ def run_advise(
 
     print_advice(found, plain_console(), table=table)
     return 0
-
-
-def request_of(
-    source: str,
-    destination: str,
-    size: str | int,
-    count: int = 1,
-    peers_idle: bool = False,
-    max_threads: int | None = None,
-    polite: bool = False,
-) -> CopyRequest:
-    """Raises `WordError` and `PolicyError`."""
-    for value, name in ((count, "count"), (max_threads, "threads")):
-        if value is not None and value < 0 + (name == "count"):
-            raise PolicyError(f"{value} is no number of {name}", remedy="write 1 or more")
-    return CopyRequest(
-        Memory.parse(source),
-        Memory.parse(destination),
-        size if isinstance(size, int) else parse_bytes(size),
-        count,
-        peers_idle,
-        max_threads,
-        polite,
-    )
 
 
 def print_advice(found: Advice, console: Console, *, table: bool = False) -> None:

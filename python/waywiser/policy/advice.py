@@ -17,7 +17,7 @@ from waywiser.policy.decision_table import CopyKind, DecisionTable, Method, Meth
 from waywiser.policy.errors import NotMeasured, PolicyError
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.method_choice import Timed, good
-from waywiser.words import Memory, Path, Place, Transfer, Value, Workload, format_bytes
+from waywiser.words import Memory, Path, Place, Transfer, Value, Workload, format_bytes, parse_bytes
 
 
 class CopyRequest(Value, frozen=True):
@@ -33,6 +33,33 @@ class CopyRequest(Value, frozen=True):
     max_threads: int | None = None
     polite: bool = False
     """The method that takes least from others, whatever its time."""
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        destination: str,
+        bytes: int | str,
+        *,
+        count: int = 1,
+        peers_idle: bool = False,
+        max_threads: int | None = None,
+        polite: bool = False,
+    ) -> CopyRequest:
+        """From texts. Raises `WordError` for one that is none, `PolicyError` for a number that is
+        too small."""
+        size = parse_bytes(bytes) if isinstance(bytes, str) else bytes
+        for value, least, what in (
+            (size, 1, "bytes"),
+            (count, 1, "pieces"),
+            (max_threads, 0, "threads"),
+        ):
+            if value is not None and value < least:
+                raise PolicyError(
+                    f"{value} is no number of {what}", remedy=f"write {least} or more"
+                )
+        ends = Memory.parse(source), Memory.parse(destination)
+        return cls(*ends, size, count, peers_idle, max_threads, polite)
 
     @property
     def places(self) -> str:

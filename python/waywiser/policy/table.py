@@ -139,6 +139,12 @@ class Policy(_Tolerant, frozen=True):
         kind = source, destination, relation, peers_idle
         return next((each for each in self.classes if each.kind == kind), None)
 
+    def to_json(self) -> bytes:
+        """The content of a policy file."""
+        from waywiser.policy.file import encoded
+
+        return encoded(self)
+
     def __iter__(self) -> Iterator[tuple[PolicyClass, PolicyRow]]:
         return ((each, row) for each in self.classes for row in each.rows)
 

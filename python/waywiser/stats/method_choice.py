@@ -33,8 +33,9 @@ UNKNOWN = 0.25
 of the host, were seen to vary by so much."""
 TOLERANCE = 0.05
 """Share of a time or a rate that makes no difference, if no interval says how sure it is."""
-CHANGE = 2
-"""What a change of method costs: as much as two sizes at which a simpler method is good."""
+CHANGE = 1.5
+"""What a change of method costs: less than two sizes at which a simpler method is good, and more
+than one."""
 
 Winner = Literal["first", "second", "neither"]
 
