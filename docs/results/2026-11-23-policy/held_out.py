@@ -3,8 +3,8 @@
     python docs/results/2026-11-23-policy/held_out.py
 
 Of the sizes at which two methods or more of a kind of copy were measured, every second one is left
-out, the smallest and the largest kept; then the other half. A policy is made of the rest. At each size that was left out, its choice is compared
-with the fastest method that was measured there.
+out, the smallest and the largest kept; then the other half. A policy is made of the rest. At each
+size that was left out, its choice is compared with the fastest method that was measured there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import lzma
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,14 +70,20 @@ def subject_of(name: str) -> Subject:
             return Subject.of(profile)
 
 
+@cache
+def read(name: str) -> tuple[list[Choice], int]:
+    """The choices of a profile at sizes that were left out, and the bytes of its policy file."""
+    subject = subject_of(PROFILES[name])
+    return choices(subject), len(encoded(build_policy([subject])))
+
+
 def choices(subject: Subject) -> list[Choice]:
-    """All choices at sizes that were left out and at which two methods or more were measured."""
+    """All choices at sizes that were left out."""
     tables = decision_tables([subject])
     found: dict[tuple[str, int, int], Choice] = {}
     for offset in (1, 2):
         left_out = {
-            (str(each.kind), each.count > 1): sizes_of(each)[offset:-1:2]
-            for each in tables
+            (str(each.kind), each.count > 1): sizes_of(each)[offset:-1:2] for each in tables
         }
         reduced = decision_tables([_without(subject, left_out)])
         for table in tables:
@@ -164,10 +171,8 @@ def page() -> str:
     lines = [HEAD]
     everything: list[Choice] = []
     worst: list[tuple[str, Choice]] = []
-    for name, file in PROFILES.items():
-        subject = subject_of(file)
-        found = choices(subject)
-        size = len(encoded(build_policy([subject])))
+    for name in PROFILES:
+        found, size = read(name)
         worst += [(name, each) for each in found if each.regret > 0.05]
         everything += found
         lines.append(f"| {name} | {_row(found)} | {size / 1000:.0f} kB |")
@@ -194,18 +199,25 @@ def _row(found: Sequence[Choice]) -> str:
 
 HEAD = """# The policy at sizes that it was not made of
 
-Made by `held_out.py` in this folder. Of the sizes at which two methods or more of a kind of copy were measured,
-every second one is left out, the smallest and the largest kept; then the other half. A policy is made of the rest. At
-each size that was left out, its choice is compared with the fastest method that was measured there. The regret is how
-much longer the choice takes. The aim is a median of at most 1 %, a 95th percentile of at most 5 %, and no size whose
-interval lies wholly below 0.97 of the plain copy's bandwidth. The last column is the size of the whole policy file.
+Made by `held_out.py` in this folder. Of the sizes at which two methods or more
+of a kind of copy were measured, every second one is left out, the smallest and
+the largest kept; then the other half. A policy is made of the rest. At each
+size that was left out, its choice is compared with the fastest method that was
+measured there. The regret is how much longer the choice takes. Sizes at which
+the chosen method was not measured are not counted.
 
-| profile | sizes | median regret | 95th percentile | largest | above 5 % | below 0.97 of plain | file |
+The aim is a median of at most 1 %, a 95th percentile of at most 5 %, and no
+size whose interval lies wholly below 0.97 of the plain copy's bandwidth. The
+last column is the size of the whole policy file.
+
+| profile | sizes | median | 95th percentile | largest | above 5 % | below 0.97 of plain | file |
 |---|---|---|---|---|---|---|---|"""
 
 MIDDLE = """
-All sizes with a regret above 5 %. In the last column: whether the intervals of the two methods overlap, so that the
-profile does not show which one is faster.
+All profiles together meet the aim; single profiles with 8 to 28 sizes miss the
+95th percentile, which is one or two sizes there. These are all sizes with a
+regret above 5 %. In the last column: whether the intervals of the two methods
+overlap, so that the profile does not show which one is faster.
 
 | profile | copy | bytes | choice | fastest | regret | within the noise |
 |---|---|---|---|---|---|---|"""

@@ -88,6 +88,24 @@ EXAMPLES = {
         Example("waywiser fleet nodes", "find the nodes that differ from the others"),
         Example("waywiser fleet nodes --page fleet.html", "also write a page of figures"),
     ),
+    "policy": (
+        Example("waywiser policy node.wwp -o machine.json", "write the policy of this machine"),
+        Example(
+            "waywiser policy --compare before.wwp now.wwp",
+            "show where two machines need different methods",
+        ),
+    ),
+    "advise": (
+        Example(
+            "waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB",
+            "say how to copy 64 MiB to a GPU",
+        ),
+        Example(
+            "waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB "
+            "--peers-idle --table",
+            "the same with other GPUs idle, and the method of every size",
+        ),
+    ),
     "completion": (
         Example("source <(waywiser completion bash)", "complete words in this shell"),
         Example(
