@@ -101,9 +101,8 @@ EXAMPLES = {
             "say how to copy 64 MiB to a GPU",
         ),
         Example(
-            "waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB "
-            "--peers-idle --table",
-            "the same with other GPUs idle, and the method of every size",
+            "waywiser advise node.wwp --from device@gpu:0 --to pinned@numa:0 --bytes 64M",
+            "the same of a copy to the host",
         ),
     ),
     "completion": (
