@@ -181,7 +181,7 @@ def test_a_profile_without_methods_has_no_policy() -> None:
     st.sampled_from([0.001, 0.03, 0.3]),
 )
 @settings(max_examples=25, deadline=None)
-def test_any_profile_makes_a_sound_policy(
+def test_any_profile_makes_a_valid_policy(
     methods: list[tuple[float, float, int]], blocks: int, between: float
 ) -> None:
     texts = [PLAIN, STAGED, f"{STAGED}[threads=2]", f"{STAGED}[chunk=1048576,slots=4]"]
@@ -192,7 +192,7 @@ def test_any_profile_makes_a_sound_policy(
     ))  # fmt: skip
     policy = build_policy([made])
     assert decoded(policy.to_json()) == policy
-    _require_sound(policy)
+    _require_valid(policy)
     for table in decision_tables([made]):
         for each in table.decisions:
             plain = each.times[table.plain] if table.plain is not None else None
@@ -201,7 +201,7 @@ def test_any_profile_makes_a_sound_policy(
                 assert winner(first, second) != "first"
 
 
-def _require_sound(policy: Policy) -> None:
+def _require_valid(policy: Policy) -> None:
     kinds = [each.kind for each in policy.classes]
     assert len(set(kinds)) == len(kinds)
     for found in policy.classes:

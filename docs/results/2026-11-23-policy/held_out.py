@@ -2,9 +2,9 @@
 
     python docs/results/2026-11-23-policy/held_out.py
 
-Of the sizes at which two methods or more of a kind of copy were measured, every second one is left
+Of the sizes at which two methods or more of a kind of copy were measured, every second one is held
 out, the smallest and the largest kept; then the other half. A policy is made of the rest. At each
-size that was left out, its choice is compared with the fastest method that was measured there.
+size that was held out, its choice is compared with the fastest method that was measured there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LEAST = 0.97
 
 
 class Choice(NamedTuple):
-    """The policy's choice at one size that was left out. Its method was measured there."""
+    """The policy's choice at one size that was held out. Its method was measured there."""
 
     kind: CopyKind
     size: int
@@ -72,22 +72,22 @@ def subject_of(name: str) -> Subject:
 
 @cache
 def read(name: str) -> tuple[list[Choice], int]:
-    """The choices of a profile at sizes that were left out, and the bytes of its policy file."""
+    """The choices of a profile at sizes that were held out, and the bytes of its policy file."""
     subject = subject_of(PROFILES[name])
     return choices(subject), len(encoded(build_policy([subject])))
 
 
 def choices(subject: Subject) -> list[Choice]:
-    """All choices at sizes that were left out."""
+    """All choices at sizes that were held out."""
     tables = decision_tables([subject])
     found: dict[tuple[str, int, int], Choice] = {}
     for offset in (1, 2):
-        left_out = {
+        held_out = {
             (str(each.kind), each.count > 1): sizes_of(each)[offset:-1:2] for each in tables
         }
-        reduced = decision_tables([_without(subject, left_out)])
+        reduced = decision_tables([_without(subject, held_out)])
         for table in tables:
-            for choice in _choices(table, reduced, left_out[str(table.kind), table.count > 1]):
+            for choice in _choices(table, reduced, held_out[str(table.kind), table.count > 1]):
                 found.setdefault((str(choice.kind), choice.size, choice.pieces), choice)
     return list(found.values())
 
@@ -101,7 +101,7 @@ def sizes_of(table: DecisionTable) -> list[int]:
     return [size for size, methods in measured if methods > 1]
 
 
-def _without(subject: Subject, left_out: dict[tuple[str, bool], list[int]]) -> Subject:
+def _without(subject: Subject, held_out: dict[tuple[str, bool], list[int]]) -> Subject:
     curves = []
     for curve in subject.curves:
         transfer = curve.transfer
@@ -113,7 +113,7 @@ def _without(subject: Subject, left_out: dict[tuple[str, bool], list[int]]) -> S
         if transfer is None or kind is None:
             continue
         piece = transfer.layout.run if transfer.layout is not None else 0
-        sizes = set(left_out.get((str(kind), piece > 0), ()))
+        sizes = set(held_out.get((str(kind), piece > 0), ()))
         points = tuple(p for p in curve.points if (piece or p.bytes) not in sizes)
         if points:
             curves.append(msgspec.structs.replace(curve, points=points))
@@ -121,7 +121,7 @@ def _without(subject: Subject, left_out: dict[tuple[str, bool], list[int]]) -> S
 
 
 def _choices(
-    table: DecisionTable, reduced: Sequence[DecisionTable], left_out: Sequence[int]
+    table: DecisionTable, reduced: Sequence[DecisionTable], held_out: Sequence[int]
 ) -> Iterator[Choice]:
     same = [
         each
@@ -140,7 +140,7 @@ def _choices(
             if time is not None and not time.interpolated
         }
         at = policy.at(decision.bytes)
-        if decision.bytes not in left_out or len(known) < 2 or at is None:
+        if decision.bytes not in held_out or len(known) < 2 or at is None:
             continue
         chosen = policy.methods[at.chosen]
         if chosen not in known:
@@ -200,9 +200,9 @@ def _row(found: Sequence[Choice]) -> str:
 HEAD = """# The policy at sizes that it was not made of
 
 Made by `held_out.py` in this folder. Of the sizes at which two methods or more
-of a kind of copy were measured, every second one is left out, the smallest and
+of a kind of copy were measured, every second one is held out, the smallest and
 the largest kept; then the other half. A policy is made of the rest. At each
-size that was left out, its choice is compared with the fastest method that was
+size that was held out, its choice is compared with the fastest method that was
 measured there. The regret is how much longer the choice takes. Sizes at which
 the chosen method was not measured are not counted.
 

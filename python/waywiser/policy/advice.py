@@ -26,7 +26,7 @@ class CopyRequest(Value, frozen=True):
     source: Memory
     destination: Memory
     bytes: int
-    """Of the copy, or of each piece."""
+    """Bytes of the copy, or of each piece."""
     count: int = 1
     peers_idle: bool = False
     """Methods that use the links of other GPUs may be advised."""

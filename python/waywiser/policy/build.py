@@ -20,7 +20,7 @@ from waywiser.analysis.subject import Subject
 from waywiser.hardware.machine import Machine
 from waywiser.policy.candidates import Candidate, Candidates, MeasuredTime, candidates
 from waywiser.policy.candidates import needs_idle_peers as needs_idle_peers
-from waywiser.policy.costs import Costs, is_plain, simplicity
+from waywiser.policy.costs import CostsOfMethods, is_plain, simplicity
 from waywiser.policy.decision_table import (
     CopyKind,
     DecisionTable,
@@ -107,7 +107,8 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
 
 
 def fingerprint(machine: Machine) -> Fingerprint:
-    """Of a virtual machine whose hypervisor has no known name, nothing is said of it."""
+    """The machine of a policy. A hypervisor without a known name is unknown, as if there may be
+    none."""
     gpu = machine.gpus[0] if machine.gpus else None
     link = gpu.pcie if gpu is not None else None
     major = machine.driver.partition(".")[0]
@@ -136,7 +137,7 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
 
 def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]:
     for found in candidates(subjects, places):
-        costs = Costs(found.machine, subjects)
+        costs = CostsOfMethods(found.machine, subjects)
         idle = [each for each in found.candidates if needs_idle_peers(each.method)]
         usual = [each for each in found.candidates if not needs_idle_peers(each.method)]
         single = [each for each in usual if not each.piece]
@@ -217,7 +218,7 @@ def _start(
     return min(max(start, low + 1), high)
 
 
-def _single(found: Sequence[Candidate], kind: CopyKind, costs: Costs) -> Iterator[_Option]:
+def _single(found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods) -> Iterator[_Option]:
     sizes = sorted({size for each in found for size in each.times})
     for each in found:
         times = {size: time for size in sizes if (time := _at(each, size, kind, costs)) is not None}
@@ -225,7 +226,7 @@ def _single(found: Sequence[Candidate], kind: CopyKind, costs: Costs) -> Iterato
 
 
 def _lists(
-    found: Sequence[Candidate], kind: CopyKind, costs: Costs
+    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods
 ) -> Iterator[tuple[int, list[_Option]]]:
     """The options of lists for each range of counts: (the smallest count, options over pieces).
 
@@ -261,7 +262,7 @@ def _lists(
 
 
 def _option(
-    candidate: Candidate, times: Mapping[int, _Time], kind: CopyKind, costs: Costs
+    candidate: Candidate, times: Mapping[int, _Time], kind: CopyKind, costs: CostsOfMethods
 ) -> _Option:
     largest = candidate.times[max(candidate.times)].transfer
     method = costs.method(candidate.method.executor, largest)
@@ -271,7 +272,7 @@ def _option(
     return _Option(method, path, times, key)
 
 
-def _at(candidate: Candidate, size: int, kind: CopyKind, costs: Costs) -> _Time | None:
+def _at(candidate: Candidate, size: int, kind: CopyKind, costs: CostsOfMethods) -> _Time | None:
     """The time at a size: measured, between its neighbours, or a little beyond the largest size.
     None below the smallest size."""
     known = candidate.times
@@ -332,7 +333,7 @@ def _shown(
     interval: Interval,
     size: int,
     kind: CopyKind,
-    costs: Costs,
+    costs: CostsOfMethods,
     *,
     interpolated: bool = False,
 ) -> MethodTime:

@@ -33,7 +33,7 @@ _BLOCKS = "blocks"
 """The parameter of kernels that limits them to so many multiprocessors."""
 
 
-class Costs:
+class CostsOfMethods:
     """The costs of the methods of one machine, by its registry."""
 
     def __init__(self, machine: Machine, subjects: Sequence[Subject] = ()) -> None:

@@ -80,7 +80,7 @@ class SizeDecision(Value, frozen=True):
     """One size of a table."""
 
     bytes: int
-    """Of the copy, or of each piece."""
+    """Bytes of the copy, or of each piece."""
     from_bytes: int
     """The smallest size that the decision is for."""
     chosen: int

@@ -17,7 +17,8 @@ FORMAT = "waywiser-policy"
 VERSION = 1
 
 Relation = Literal["", "same", "peers", "no-peers"]
-"""Of two GPUs: one and the same, with peer access, without; empty if not both sides are GPUs."""
+"""The relation of two GPUs: one and the same, with peer access, without; empty if not both sides
+are GPUs."""
 
 
 class _Tolerant(Value, frozen=True, forbid_unknown_fields=False):
