@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from waywiser.policy.table import Policy
 from waywiser.records import Series
 from waywiser.stats.method_choice import Timed, choices, winner
 from waywiser.stats.order import Interval
+from waywiser.words import Workload
 
 PLAIN = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"
@@ -126,6 +129,20 @@ def test_lists_have_rows_by_count_and_piece() -> None:
     assert found.row(2048, 7, 64) == found.rows[0]
     assert found.row(4096, 5000, 64) == found.rows[1]
     assert found.row(4096, 1, 64) is None
+
+
+def test_the_slowdown_of_a_small_copy_is_a_cost() -> None:
+    small, large = 4096, 2**28
+    path = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+    rng = random.Random(1)
+    both = Workload.parse(f"{path} of {small}; {path} of {large}")
+    taken = profiles.samples(rng, 3e-3, transfers=2)
+    beside = Series(both, (profiles.visit(both, 0, taken),))
+    table = table_of(curve(path, postal(5e-6, 50e9), (small, large)), [beside])
+    factor = table.decisions[-1].time.costs.small_copy
+    assert factor is not None and factor > 10
+    alone = table_of(curve(path, postal(5e-6, 50e9), (small, large)))
+    assert alone.decisions[-1].time.costs.small_copy is None
 
 
 def test_profiles_of_one_machine_are_pooled_and_of_two_are_not() -> None:

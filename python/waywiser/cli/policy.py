@@ -50,7 +50,8 @@ def run_policy(
             )
         _compare(files, json=json)
         return 0
-    found = _read(files).policy
+    source = _read(files)
+    found = source.policy
     if output:
         write_over(output, encoded(found))
     if json:
@@ -62,7 +63,7 @@ def run_policy(
     elif not output:
         from waywiser.cli.picture import plain_console
 
-        print_policy(found, plain_console())
+        print_policy(found, plain_console(), source.tables)
         print(f"\nTo use it: waywiser policy {' '.join(files)} -o machine.json")
         print(_install("machine.json"))
     return 0
@@ -90,7 +91,7 @@ def _read(files: Sequence[str]) -> _Source:
     if policies:
         return _Source(read_policy(policies[0]))
     subjects = []
-    for file in files:
+    for file in dict.fromkeys(files):
         with Profile.open(file) as profile:
             subjects.append(Subject.of(profile))
     tables = decision_tables(subjects)
@@ -111,8 +112,10 @@ def _is_policy(file: str) -> bool:
         return Path(file).suffix == ".json"
 
 
-def print_policy(found: Policy, console: Console) -> None:
-    """The machine, and for each kind of copy a line per range of sizes with one method."""
+def print_policy(found: Policy, console: Console, tables: Sequence[DecisionTable] = ()) -> None:
+    """The machine, and for each kind of copy a line per range of sizes with one method. Counts of
+    pieces with the choices of the next smaller count are not repeated. ``tables`` have notes."""
+    from waywiser.cli.lines import say
     from waywiser.cli.text_table import TextColumn, print_table
 
     console.print(f"Policy of {machine_text(found.machine)}, measured {found.measured}",
@@ -126,12 +129,20 @@ def print_policy(found: Policy, console: Console) -> None:
     )
     for each in found.classes:
         kind = CopyKind(each.source, each.destination, each.relation, each.peers_idle)
+        before: list[tuple[str, ...]] = []
         for (pieces, threads), group in groupby(each.rows, key=lambda r: (r.count, r.threads)):
+            ranges = _ranges(list(group))
+            choices = [row[:2] for row in ranges]
+            if pieces > 1 and choices == before:
+                continue
+            before = choices
             title = str(kind)
             title += f", lists of {pieces} pieces and more" if pieces > 1 else ""
             console.print(f"\n[bold]{title}[/bold] (with {count(threads, 'CPU')})",
                           highlight=False, soft_wrap=True)  # fmt: skip
-            print_table(console, columns, _ranges(list(group)))
+            print_table(console, columns, ranges)
+        for note in dict.fromkeys(n for table in tables if table.kind == kind for n in table.notes):
+            say(console, f"Note: {note}.")
 
 
 def _ranges(rows: Sequence[PolicyRow]) -> list[tuple[str, ...]]:

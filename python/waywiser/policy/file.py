@@ -23,8 +23,8 @@ def is_policy(data: bytes) -> bool:
 
 
 def encoded(policy: Policy) -> bytes:
-    """The content of the file. Rows that say the same as the row before them are left out if it
-    would be too large for the library."""
+    """The content of the file. If it would be too large for the library, it has the rows that
+    change the method alone."""
     data = _lines(policy)
     return data if len(data) <= LIMIT_BYTES else _lines(_changes(policy))
 
