@@ -107,12 +107,10 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
 
 
 def fingerprint(machine: Machine) -> Fingerprint:
-    """The machine of a policy. A hypervisor without a known name is unknown, as if there may be
-    none."""
+    """The machine of a policy, as the library finds it where it runs."""
     gpu = machine.gpus[0] if machine.gpus else None
     link = gpu.pcie if gpu is not None else None
     major = machine.driver.partition(".")[0]
-    unnamed = machine.virtual.startswith("unknown")
     return Fingerprint(
         gpu=gpu.name if gpu is not None else "",
         gpu_link=f"PCIe {link.generation_max} x{link.width_max}"
@@ -120,7 +118,7 @@ def fingerprint(machine: Machine) -> Fingerprint:
         else "",
         cpu=machine.cpu_model,
         driver=int(major) if major.isascii() and major.isdigit() else 0,
-        hypervisor="" if unnamed else machine.virtual or "none",
+        hypervisor=machine.virtual or "none",
     )
 
 

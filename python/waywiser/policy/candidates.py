@@ -42,6 +42,12 @@ _PEER = "peer"
 RELAYS = "relays"
 """The parameter that names relays in a survey, and has their number in a policy."""
 
+_CHUNK, _NUMBER = (4096, 64 * 2**20, 4096), (1, 2**16, 1)
+_BOUNDS = {"chunk": _CHUNK, "block": _CHUNK, "slots": (1, 16, 1), "threads": _NUMBER,
+           "depth": _NUMBER, "blocks": _NUMBER}  # fmt: skip
+"""The least and the largest value of settings, and their step. A policy with another value is
+damage for the library."""
+
 _MOST_HALF = math.log1p(UNKNOWN) / 2
 """Half of the logarithm by which two times differ that are different whatever the noise is."""
 
@@ -105,8 +111,8 @@ class _Pair(NamedTuple):
 
 
 def threads_of(machine: Machine) -> int:
-    """CPUs of the machine that a survey could use."""
-    return sum(len(node.cpus) for node in machine.numa)
+    """CPUs of the machine that a survey could use; 1 if that is not known."""
+    return max(1, sum(len(node.cpus) for node in machine.numa))
 
 
 def candidates(subjects: Sequence[Subject], places: str = "") -> Iterator[Candidates]:
@@ -174,7 +180,10 @@ def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
     """Whether the transfer library of this version can do it in this way."""
     executor = DECLARED.executor(transfer.path.executor)
     library, layout = executor.library, transfer.layout
-    if not set(transfer.parameters) <= {*library.settings, _PEER}:
+    if not all(
+        name == _PEER or (name in library.settings and _is_bounded(name, value))
+        for name, value in transfer.parameters.items()
+    ):
         return False
     places = {place.kind for place in transfer.path.places}
     if executor.reference == "gpu" and "gpu" not in places:
@@ -183,6 +192,15 @@ def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
         return library.contiguous
     plain = layout.settings.keys() == {"piece"}
     return library.lists and layout.kind == "list" and plain and not kind.peers_idle
+
+
+def _is_bounded(name: str, value: str) -> bool:
+    """Whether the library takes the value of a setting (docs/policy.md)."""
+    least, most, step = _BOUNDS.get(name, (0, 0, 0))
+    if not step:
+        return True
+    number = int(value) if value.isascii() and value.isdigit() else -1
+    return least <= number <= most and number % step == 0
 
 
 def needs_idle_peers(method: Method) -> bool:
