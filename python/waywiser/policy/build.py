@@ -18,8 +18,13 @@ import msgspec
 from waywiser import __version__
 from waywiser.analysis.subject import Subject
 from waywiser.hardware.machine import Machine
-from waywiser.policy.candidates import Candidate, Candidates, MeasuredTime, candidates
-from waywiser.policy.candidates import needs_idle_peers as needs_idle_peers
+from waywiser.policy.candidates import (
+    Candidate,
+    Candidates,
+    MeasuredTime,
+    candidates,
+    needs_idle_peers,
+)
 from waywiser.policy.costs import CostsOfMethods, is_plain, simplicity
 from waywiser.policy.decision_table import (
     CopyKind,

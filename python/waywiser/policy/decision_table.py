@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.policy.table import MethodCosts, PolicyClass, Relation
+from waywiser.policy.table import MethodCosts, Relation
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_settings
 
@@ -29,9 +29,6 @@ class CopyKind(Value, frozen=True):
         words = _RELATIONS[self.relation]
         idle = "other GPUs idle" if self.peers_idle else ""
         return ", ".join(filter(None, (text, words, idle)))
-
-    def matches(self, found: PolicyClass) -> bool:
-        return found.kind == (self.source, self.destination, self.relation, self.peers_idle)
 
 
 _RELATIONS = {
