@@ -162,7 +162,7 @@ def test_profiles_of_one_machine_are_pooled_and_of_two_are_not() -> None:
     table = decision_tables(both)[0]
     assert table.decisions[0].time.processes == 4
     other = msgspec.structs.replace(profiles.machine(), cpu_model="Another CPU")
-    with pytest.raises(PolicyError, match="its cpu differ"):
+    with pytest.raises(PolicyError, match="another machine than node7, by cpu"):
         decision_tables([both[0], subject(curve(PLAIN, SLOW), machine=other)])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import size_span
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import declared_memories
 from waywiser.plan.classes import Classes
@@ -213,7 +214,7 @@ def _not_in_range(table: DecisionTable, request: CopyRequest) -> NotMeasured:
     nearest = table.decisions[0 if request.bytes < sizes[0] else -1]
     return NotMeasured(
         f"{format_bytes(request.bytes)} is not within the measured {what} "
-        f"({format_bytes(sizes[0])} to {format_bytes(sizes[-1])}); at "
+        f"({size_span(sizes[0], sizes[-1])}); at "
         f"{format_bytes(nearest.bytes)} the method is {table.methods[nearest.chosen]}",
         remedy=_measure(request) + size,
     )

@@ -18,6 +18,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.analysis.subject import Subject
 from waywiser.hardware.machine import Machine
+from waywiser.imports.machine import UNKNOWN as UNKNOWN_CPU
 from waywiser.policy.candidates import (
     Candidate,
     Candidates,
@@ -82,7 +83,7 @@ def build_policy(subjects: Sequence[Subject]) -> Policy:
     if not tables:
         raise PolicyError(
             "no method of the transfer library was measured",
-            where=subjects[0].name,
+            where=_file(subjects[0]),
             remedy="measure paths, as waywiser survey --preset standard does",
         )
     return policy_of(tables, subjects)
@@ -121,10 +122,14 @@ def fingerprint(machine: Machine) -> Fingerprint:
         gpu_link=f"PCIe {link.generation_max} x{link.width_max}"
         if link is not None and link.generation_max
         else "",
-        cpu=machine.cpu_model,
+        cpu="" if machine.cpu_model == UNKNOWN_CPU else machine.cpu_model,
         driver=int(major) if major.isascii() and major.isdigit() else 0,
         hypervisor=machine.virtual or "none",
     )
+
+
+def _file(subject: Subject) -> str:
+    return subject.overview.profile or subject.name
 
 
 def _require_one_machine(subjects: Sequence[Subject]) -> None:
@@ -132,8 +137,8 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
     for other, subject in zip(others, subjects[1:], strict=True):
         if names := first.differences(other):
             raise PolicyError(
-                f"{subjects[0].name} is another machine: its {', '.join(names)} differ",
-                where=subject.name,
+                f"is of another machine than {_file(subjects[0])}, by {' and '.join(names)}",
+                where=_file(subject),
                 remedy="give profiles of one machine, or compare with --compare",
             )
 
