@@ -23,6 +23,7 @@ from waywiser.stats.noise_model import (
     Surveys,
     Variance,
     averaged,
+    median_share,
     process_variance,
     shared,
     survey_variance,
@@ -299,7 +300,7 @@ class _Noise:
                 side = _surveys(points)
                 surveys.append(side)
                 within = max(_within(each.point.estimate) for each in points)
-                known = process_variance([side], within)
+                known = process_variance(side.replicates, within)
                 by_regime.setdefault(size >= LARGE, []).append(known)
             for regime, variances in by_regime.items():
                 if own := averaged(variances):
@@ -338,8 +339,7 @@ def _blocks(found: Estimate) -> list[float]:
 
 
 def _surveys(points: Sequence[_Found]) -> Surveys:
-    logs = [tuple(map(math.log, _blocks(each.point.estimate))) for each in points]
-    return Surveys(tuple(logs))
+    return Surveys([_blocks(each.point.estimate) for each in points])
 
 
 def _time(points: Sequence[_Found], noise: tuple[Variance | None, Variance | None]) -> MeasuredTime:
@@ -347,7 +347,7 @@ def _time(points: Sequence[_Found], noise: tuple[Variance | None, Variance | Non
     sides = _surveys(points)
     blocks = [math.exp(each) for survey in sides.replicates for each in survey]
     estimate = first.estimate
-    seconds = estimate.seen_median if len(points) == 1 else median(blocks)
+    seconds = estimate.seen_median if len(points) == 1 else sides.median
     half = min(_half(sides, noise), _MOST_HALF)
     own = Interval(seconds * math.exp(-half), seconds * math.exp(half))
     seen = estimate.seen_interval
@@ -374,8 +374,9 @@ def _half(sides: Surveys, noise: tuple[Variance | None, Variance | None]) -> flo
     process, survey = noise
     if process is None:
         return _MOST_HALF
-    count = len(sides.replicates)
-    value, freedom = process.value * (sides.share + SURVEY_SHARE**2 / count), process.freedom
+    of_surveys = median_share(len(sides.medians))
+    weight = of_surveys * (sides.share_of_survey + SURVEY_SHARE**2)
+    value, freedom = process.value * weight, process.freedom
     if survey is not None:
-        value, freedom = survey.value / count, survey.freedom
+        value, freedom = survey.value * of_surveys, survey.freedom
     return student_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(value)
