@@ -213,6 +213,9 @@ COMPARISON = "waywiser.notebook.comparison_view"
 MACHINE = "waywiser.notebook.machine_view"
 TABLE = "waywiser.notebook.data_table"
 SURVEY = "waywiser.notebook.survey_call"
+POLICY = "waywiser.policy.table"
+ADVICE = "waywiser.policy.advice"
+DECISIONS = "waywiser.policy.decision_table"
 FIELDS = "waywiser.hardware.machine"
 
 ALIASES = ((COMPARISON, "Side"), (SURVEY, "OnSurveyProgress"))
@@ -223,6 +226,12 @@ CLASSES = (
     (MACHINE, "MachineView"),
     (TABLE, "DataTable"),
     (SURVEY, "SurveyProgress"),
+    *((POLICY, name) for name in ("Policy", "PolicyClass", "PolicyRow", "NextBest", "MethodCosts")),
+    (POLICY, "Fingerprint"),
+    *((ADVICE, name) for name in ("Advice", "AdvisedMethod", "CopyRequest")),
+    *((DECISIONS, name) for name in ("Method", "MethodTime", "CopyKind")),
+    *((DECISIONS, name) for name in ("DecisionTable", "SizeDecision")),
+    ("waywiser.policy.code_lines", "CodeLine"),
     *((FIELDS, name) for name in ("Machine", "Package", "NumaNode", "Cache", "Gpu", "PcieLink")),
     *((FIELDS, name) for name in ("NvLink", "FilePlace")),
 )
@@ -249,6 +258,7 @@ ERRORS = (
     TABLE,
     "waywiser.notebook.optional_package",
     COMPARISON,
+    "waywiser.policy.errors",
     "waywiser.profile.errors",
     "waywiser.survey_run",
     "waywiser.hardware.capture",

@@ -26,6 +26,8 @@ OTHER_WORDS = {
     "device": {
         "plan/curves.py": "who times",
         "probe/share.py": "who times",
+        "cli/deciding.py": "an example in the help",
+        "cli/examples.py": "an example",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
         "hardware/filesystem.py": "a field of mountinfo",
@@ -40,7 +42,9 @@ OTHER_WORDS = {
         "hardware/system.py": "a field of cpuinfo",
     },
     "copy-engine": {"words/transfer.py": "an example in a message"},
+    "pageable": {"cli/deciding.py": "an example in the help"},
     "pinned": {
+        "cli/examples.py": "an example",
         "words/memory.py": "an example in a message",
         "words/transfer.py": "an example in a message",
     },

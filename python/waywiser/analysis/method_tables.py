@@ -30,8 +30,9 @@ def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ..
         "Which method to use",
         ("places", "sizes", "method", "bandwidth or time", "second fastest", "takes longer by"),
         (row for group in found for row in _rows_of_group(group, traits)),
-        "The fewest changes of method with which no size takes more than "
-        f"{TOLERANCE:.0%} longer than with the fastest measured method. {FROM_CALL} Skipped "
+        "At each size the first method, those with default settings before others, that is not "
+        "known to be slower than the fastest one. A method stays for a neighbouring size if it "
+        f"loses no more than {TOLERANCE:.0%} there. {FROM_CALL} Skipped "
         "sizes are interpolated. Write-combined memory, which CPUs read slowly, is "
         "not shown if pinned memory was measured too. The second fastest is another method at "
         "the same sizes, with its smallest and its largest difference.",

@@ -98,6 +98,23 @@ EXAMPLES = {
         Example("waywiser fleet nodes", "find the nodes that differ from the others"),
         Example("waywiser fleet nodes --page fleet.html", "also write a page of figures"),
     ),
+    "policy": (
+        Example("waywiser policy node.wwp -o machine.json", "write the policy of this machine"),
+        Example(
+            "waywiser policy --compare before.wwp now.wwp",
+            "show where two machines need different methods",
+        ),
+    ),
+    "advise": (
+        Example(
+            "waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB",
+            "say how to copy 64 MiB to a GPU",
+        ),
+        Example(
+            "waywiser advise node.wwp --from device@gpu:0 --to pinned@numa:0 --bytes 64M",
+            "the same of a copy to the host",
+        ),
+    ),
     "completion": (
         Example("source <(waywiser completion bash)", "complete words in this shell"),
         Example(

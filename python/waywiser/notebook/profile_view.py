@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.headlines import HeadlineRow, headline_path_rows, rate_of
 from waywiser.analysis.shown import curves as shown_curves
-from waywiser.analysis.subject import MeasuredCurve, curves_of
+from waywiser.analysis.subject import MeasuredCurve, Subject, curves_of
 from waywiser.comparison.node import Node, node_of
 from waywiser.hardware.machine import Machine
 from waywiser.notebook.data_table import DataTable, html_table
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from waywiser.notebook.curve_figure import CurveQuantity
+    from waywiser.policy.advice import Advice
+    from waywiser.policy.table import Policy
 
 MOST_CURVES = 8
 """Most curves in one figure: more cannot be distinguished."""
@@ -204,6 +206,49 @@ class ProfileView:
             group.reason for group in self._overview.unsupported_paths if path in group.members
         )
         return next(unsupported_paths, "")
+
+    def policy(self) -> Policy:
+        """Which method is fastest for each kind of copy, by its size: what ``waywiser policy``
+        writes; ``to_json()`` is the content of the file. Raises `PolicyError` if no method of the
+        transfer library was measured."""
+        from waywiser.policy.build import build_policy
+
+        return build_policy([self._subject])
+
+    def advise(
+        self,
+        source: str,
+        destination: str,
+        bytes: int | str,
+        *,
+        count: int = 1,
+        peers_idle: bool = False,
+        max_threads: int | None = None,
+        polite: bool = False,
+    ) -> Advice:
+        """The method to use for one copy, as ``waywiser advise`` shows it.
+
+        ``source`` and ``destination`` are memories, ``pageable@numa:0``. ``bytes`` is a number or
+        a text like ``1GiB``; with ``count`` it is the size of each piece. Raises `PolicyError`,
+        `NotMeasured` if the profile has no time of such a copy.
+        """
+        from waywiser.policy.advice import CopyRequest, advise
+
+        request = CopyRequest.of(
+            source,
+            destination,
+            bytes,
+            count=count,
+            peers_idle=peers_idle,
+            max_threads=max_threads,
+            polite=polite,
+        )
+        return advise([self._subject], request)
+
+    @cached_property
+    def _subject(self) -> Subject:
+        machine, name = self._machine, self._node.name
+        return Subject(name, machine, self._curves, self._overview, self._environment)
 
     @cached_property
     def _curves(self) -> tuple[MeasuredCurve, ...]:

@@ -37,6 +37,8 @@ CHECKED_BYTES = 32 * 2**20
 
 _MAGIC = b"SQLite format 3\0"
 _XZ = b"\xfd7zXZ\0"
+_POLICY = b'"waywiser-policy"'
+"""In the first line of a policy file (docs/policy.md)."""
 _HEADER_BYTES = 100
 
 
@@ -84,6 +86,8 @@ def read_header(path: Path) -> FileHeader:
     if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
         if data.startswith(_XZ):
             raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
+        if _POLICY in data:
+            raise NotAProfile("is a policy, and no profile", where=where, remedy=remedy)
         raise NotAProfile("is not a profile", where=where, remedy=remedy)
     page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
     header = FileHeader(application_id, version, (65536 if page_size == 1 else page_size) * pages)

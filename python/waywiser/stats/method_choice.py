@@ -8,11 +8,13 @@ say something else is won only by more than `UNKNOWN`: intervals within processe
 what differs from process to process. The decision of all pairs (`waywiser.stats.decision`) would
 decide next to nothing here: most sizes are measured in one process.
 
-**A policy** is the shortest table that says which method to use at which size, and loses little at
-any. At each size some methods are within `TOLERANCE` of the fastest, or not known to be slower, as
-if blocks disagree and the loss is below `UNKNOWN`. Of all assignments of one such method to each
-size, the table has the one with the fewest changes, and among these the one that loses least:
-dynamic programming over sizes.
+**A policy** is a table that says which method to use at which size; methods are given in order, the
+simplest first. A method is good at a size if it is not known to be slower than the fastest one, nor
+than a simpler one; so the noise decides whether a method replaces a simpler one. At each size the
+simplest good method is used, unless the table gets shorter with another good one that loses no more
+than `TOLERANCE`: `policy` takes the assignment of methods to sizes that costs least, where a change
+of method costs `CHANGE`, and a size at which a simpler method is good costs 1; of these the
+one that loses least (dynamic programming over sizes).
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ UNKNOWN = 0.25
 """Times without an interval that differ by less are equal: means of other tools, and paths
 of the host, were seen to vary by so much."""
 TOLERANCE = 0.05
-"""Share of the fastest time: a table that loses no more is worth being short."""
-CHANGE = 1e3
-"""What a change costs: more than all losses together, so that there are as few as can be."""
+"""Share of a time or a rate that makes no difference, if no interval says how sure it is."""
+CHANGE = 1.5
+"""What a change of method costs: less than two sizes at which a simpler method is good, and more
+than one."""
 
 Winner = Literal["first", "second", "neither"]
 
@@ -116,46 +119,76 @@ class MethodRange(Value, frozen=True):
 
 
 def policy(times: Sequence[Sequence[Timed | None]]) -> list[MethodRange]:
-    """``times[method][size]``, None if a method has no time, the preferred method first. Sizes that
+    """``times[method][size]``, None if a method has no time, the simplest method first. Sizes that
     no method has are skipped."""
-    methods = range(len(times))
     known = [n for n, at in enumerate(zip(*times, strict=True)) if any(at)]
-    if not known:
-        return []
-    costs = [0.0] * len(times)
-    before: list[list[int]] = []
-    for n in known:
-        losses = _losses([row[n] for row in times])
-        cheapest = min(methods, key=costs.__getitem__)
-        changed = costs[cheapest] + CHANGE
-        before.append([cheapest if changed < costs[own] else own for own in methods])
-        costs = [min(changed, costs[own]) + losses[own] for own in methods]
-    chosen = [min(methods, key=costs.__getitem__)]
-    for previous in reversed(before[1:]):
-        chosen.append(previous[chosen[-1]])
+    chosen = choices([[row[n] for n in known] for row in times])
     found = []
-    for method, group in groupby(zip(reversed(chosen), known, strict=True), key=lambda at: at[0]):
+    for method, group in groupby(zip(chosen, known, strict=True), key=lambda at: at[0]):
         sizes = [n for _, n in group]
         found.append(MethodRange(method, sizes[0], sizes[-1]))
     return found
 
 
-def _losses(times: Sequence[Timed | None]) -> list[float]:
-    best = min((each for each in times if each is not None), key=lambda each: each.seconds)
-    return [_loss(each, best) for each in times]
+def choices(times: Sequence[Sequence[Timed | None]]) -> list[int]:
+    """The method of each size: `policy` size by size. Each size has a method."""
+    methods = range(len(times))
+    costs = [(0.0, 0.0)] * len(times)
+    before: list[list[int]] = []
+    for at in zip(*times, strict=True):
+        own = _costs(at)
+        cheapest = min(methods, key=costs.__getitem__)
+        changed = costs[cheapest][0] + CHANGE, costs[cheapest][1]
+        before.append([cheapest if changed < costs[each] else each for each in methods])
+        costs = [
+            (min(changed, costs[each])[0] + cost, min(changed, costs[each])[1] + loss)
+            for each, (cost, loss) in zip(methods, own, strict=True)
+        ]
+    if not before:
+        return []
+    chosen = [min(methods, key=costs.__getitem__)]
+    for previous in reversed(before[1:]):
+        chosen.append(previous[chosen[-1]])
+    return chosen[::-1]
 
 
-def _loss(mine: Timed | None, best: Timed) -> float:
-    """The loss over the fastest time; 0 if it is not known to be any, infinite if it is too
-    much."""
-    if mine is None:
-        return math.inf
-    loss = mine.seconds / best.seconds - 1
-    overlap = mine.interval and best.interval and mine.interval.overlaps(best.interval)
-    if loss <= THRESHOLD or overlap:
-        return 0.0
-    uncertain = loss <= UNKNOWN and _disagree(mine, best)
-    return loss if loss <= TOLERANCE or uncertain else math.inf
+def good(times: Sequence[Timed | None]) -> list[int]:
+    """The methods at one size that are good, the simplest first."""
+    known = [n for n, each in enumerate(times) if each is not None]
+    best = min(known, key=lambda n: _seconds(times[n]))
+    return [
+        n
+        for n in known
+        if n == best or not any(_is_slower(times[n], times[m]) for m in known if m < n or m == best)
+    ]
+
+
+def _costs(times: Sequence[Timed | None]) -> list[tuple[float, float]]:
+    """(cost, loss) of each method at one size; infinite if it is not used there. Beside the
+    simplest good method only those are that lose no more than `TOLERANCE`."""
+    found = good(times)
+    least = min(_seconds(times[n]) for n in found)
+    losses = {n: _seconds(times[n]) / least - 1 for n in found}
+    used = {n for n, loss in losses.items() if n == found[0] or loss <= TOLERANCE}
+    return [
+        (float(n != found[0]), losses[n]) if n in used else (math.inf, 0.0)
+        for n in range(len(times))
+    ]
+
+
+def _seconds(timed: Timed | None) -> float:
+    return timed.seconds if timed is not None else math.inf
+
+
+def _is_slower(mine: Timed | None, other: Timed | None) -> bool:
+    """Whether it is known to be slower than the other one. Without intervals any loss beyond
+    `TOLERANCE` is one: a table has to say something."""
+    if mine is None or other is None:
+        return False
+    loss = mine.seconds / other.seconds - 1
+    known = mine.interval is not None and other.interval is not None
+    apart = winner(other, mine) == "first" if known else loss > TOLERANCE
+    return apart and (loss > UNKNOWN or not _disagree(mine, other))
 
 
 def _disagree(one: Timed, other: Timed) -> bool:

@@ -1,0 +1,399 @@
+"""Makes decision tables and policies from the series of profiles.
+
+At each measured size the methods are compared by their times from call to completion; the rule is
+`waywiser.stats.method_choice`. A method that was not measured at a size has a time between those of
+its neighbours; its interval covers the line and the power law through them, if they are near.
+Between two sizes with different methods the boundary is where their curves cross.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser import __version__
+from waywiser.analysis.subject import Subject
+from waywiser.hardware.machine import Machine
+from waywiser.imports.machine import UNKNOWN as UNKNOWN_CPU
+from waywiser.policy.candidates import (
+    Candidate,
+    Candidates,
+    MeasuredTime,
+    candidates,
+    needs_idle_peers,
+)
+from waywiser.policy.costs import CostsOfMethods, is_plain, simplicity
+from waywiser.policy.decision_table import (
+    CopyKind,
+    DecisionTable,
+    Method,
+    MethodTime,
+    SizeDecision,
+    Why,
+)
+from waywiser.policy.errors import PolicyError
+from waywiser.policy.table import Fingerprint, MethodCosts, NextBest, Policy, PolicyClass, PolicyRow
+from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
+from waywiser.stats.order import Interval
+from waywiser.words import Path
+
+NEAR = 4
+"""The largest ratio of two sizes between which the line and the power law hold a time between
+them. Over a wider gap the line is used, with the uncertainty `UNKNOWN`."""
+
+MOST_BEYOND = 16
+"""The largest ratio of a size and the largest measured one to which a time is extrapolated."""
+
+
+class _Time(NamedTuple):
+    """A time as it is shown, and as methods are compared by."""
+
+    shown: MethodTime
+    timed: Timed
+
+
+class _Option(NamedTuple):
+    """A method of a table with its times over the sizes of the table."""
+
+    method: Method
+    path: Path
+    times: Mapping[int, _Time]
+    key: tuple[float | bool | str, ...]
+
+
+def decision_tables(subjects: Sequence[Subject], places: str = "") -> tuple[DecisionTable, ...]:
+    """The tables of all kinds of copies that were measured, of one machine or of several surveys
+    of it. Raises `PolicyError` if the profiles are of different machines.
+
+    A table is of the pair of places that was measured most, and of its equivalents; of ``places``
+    (``numa:1 -> gpu:0``) and its equivalents if these were measured.
+    """
+    _require_one_machine(subjects)
+    return tuple(_tables(subjects, places))
+
+
+def build_policy(subjects: Sequence[Subject]) -> Policy:
+    """The policy of the machine that was measured. Raises `PolicyError` if the profiles are of
+    different machines, or if nothing that the library does was measured."""
+    tables = decision_tables(subjects)
+    if not tables:
+        raise PolicyError(
+            "no method of the transfer library was measured",
+            where=_file(subjects[0]),
+            remedy="measure paths, as waywiser survey --preset standard does",
+        )
+    return policy_of(tables, subjects)
+
+
+def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> Policy:
+    """The tables as a policy."""
+    rows: dict[CopyKind, list[PolicyRow]] = {}
+    for table in tables:
+        rows.setdefault(table.kind, []).extend(_rows(table))
+    classes = (
+        PolicyClass(
+            kind.source,
+            kind.destination,
+            kind.relation,
+            kind.peers_idle,
+            tuple(sorted(found, key=lambda row: (row.count, row.threads, row.from_bytes))),
+        )
+        for kind, found in rows.items()
+    )
+    return Policy(
+        machine=fingerprint(subjects[0].machine),
+        classes=tuple(classes),
+        measured=max((subject.overview.created[:10] for subject in subjects), default=""),
+        program=__version__,
+    )
+
+
+def fingerprint(machine: Machine) -> Fingerprint:
+    """The machine of a policy, as the library finds it where it runs."""
+    gpu = machine.gpus[0] if machine.gpus else None
+    link = gpu.pcie if gpu is not None else None
+    major = machine.driver.partition(".")[0]
+    return Fingerprint(
+        gpu=gpu.name if gpu is not None else "",
+        gpu_link=f"PCIe {link.generation_max} x{link.width_max}"
+        if link is not None and link.generation_max
+        else "",
+        cpu="" if machine.cpu_model == UNKNOWN_CPU else machine.cpu_model,
+        driver=int(major) if major.isascii() and major.isdigit() else 0,
+        hypervisor=machine.virtual or "none",
+    )
+
+
+def _file(subject: Subject) -> str:
+    return subject.overview.profile or subject.name
+
+
+def _require_one_machine(subjects: Sequence[Subject]) -> None:
+    first, *others = (fingerprint(subject.machine) for subject in subjects)
+    for other, subject in zip(others, subjects[1:], strict=True):
+        if names := first.differences(other):
+            raise PolicyError(
+                f"is of another machine than {_file(subjects[0])}, by {' and '.join(names)}",
+                where=_file(subject),
+                remedy="give profiles of one machine, or compare with --compare",
+            )
+
+
+def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]:
+    for found in candidates(subjects, places):
+        costs = CostsOfMethods(found.machine, subjects)
+        idle = [each for each in found.candidates if needs_idle_peers(each.method)]
+        usual = [each for each in found.candidates if not needs_idle_peers(each.method)]
+        single = [each for each in usual if not each.piece]
+        if single:
+            yield _table(found, found.kind, 1, list(_single(single, found.kind, costs)))
+        for count, options in _lists([each for each in usual if each.piece], found.kind, costs):
+            yield _table(found, found.kind, count, options)
+        if idle:
+            kind = msgspec.structs.replace(found.kind, peers_idle=True)
+            yield _table(found, kind, 1, list(_single([*single, *idle], found.kind, costs)))
+
+
+def _table(
+    found: Candidates, kind: CopyKind, count: int, options: Sequence[_Option]
+) -> DecisionTable:
+    options = sorted(options, key=lambda option: option.key)
+    sizes = sorted({size for option in options for size in option.times})
+    known = [[option.times.get(size) for size in sizes] for option in options]
+    times = [[each.shown if each else None for each in row] for row in known]
+    timed = [[each.timed if each else None for each in row] for row in known]
+    chosen = choices(timed)
+    decisions = []
+    for n, (size, method) in enumerate(zip(sizes, chosen, strict=True)):
+        at = tuple(row[n] for row in times)
+        start = _start(n, sizes, chosen, times)
+        if n == 0 and count > 1:
+            start = 1
+        why = _why([row[n] for row in timed], method)
+        decisions.append(SizeDecision(size, start, method, at, why))
+    plain = (
+        n for n, each in enumerate(options)
+        if is_plain(each.method, *(place.kind for place in each.path.places))
+    )  # fmt: skip
+    return DecisionTable(
+        kind=kind,
+        threads=found.threads,
+        count=count,
+        methods=tuple(option.method for option in options),
+        plain=next(plain, None),
+        decisions=tuple(decisions),
+        paths=found.paths,
+        notes=found.notes,
+    )
+
+
+def _why(times: Sequence[Timed | None], chosen: int) -> Why:
+    known = [n for n, each in enumerate(times) if each is not None]
+    if len(known) == 1:
+        return "only"
+    if chosen != good(times)[0]:
+        return "shorter"
+    fastest = min(known, key=lambda n: each.seconds if (each := times[n]) else math.inf)
+    return "faster" if chosen == fastest else "simpler"
+
+
+def _start(
+    n: int,
+    sizes: Sequence[int],
+    chosen: Sequence[int],
+    times: Sequence[Sequence[MethodTime | None]],
+) -> int:
+    """The smallest size of a decision: where its method's curve crosses that of the decision
+    before. If one of the two is faster at both sizes, it is used between them too: the other one
+    was chosen because it is simpler, by the noise of one size."""
+    if n == 0:
+        return sizes[0]
+    low, high = sizes[n - 1], sizes[n]
+    before, after = chosen[n - 1], chosen[n]
+    ends = [(times[before][at], times[after][at]) for at in (n - 1, n)]
+    gains = [math.log(a.seconds / b.seconds) for a, b in ends if a and b]
+    if before == after:
+        share = 0.5
+    elif len(gains) == 2:
+        share = -gains[0] / (gains[1] - gains[0]) if gains[0] < 0 < gains[1] else gains[1] <= 0
+    else:
+        share = 1.0 if ends[0][1] is None else 0.5
+    start = math.ceil(math.exp(math.log(low) + share * math.log(high / low)))
+    return min(max(start, low + 1), high)
+
+
+def _single(found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods) -> Iterator[_Option]:
+    sizes = sorted({size for each in found for size in each.times})
+    for each in found:
+        times = {size: time for size in sizes if (time := _at(each, size, kind, costs)) is not None}
+        yield _option(each, times, kind, costs)
+
+
+def _lists(
+    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods
+) -> Iterator[tuple[int, list[_Option]]]:
+    """The options of lists for each range of counts: (the smallest count, options over pieces).
+
+    Lists of one piece size were measured with several counts. Of these the nearest is used, so a
+    range ends in the middle between two measured counts.
+    """
+    counts: dict[int, set[int]] = {}
+    for each in found:
+        for size in each.times:
+            counts.setdefault(each.piece, set()).add(size // each.piece)
+    middles = {
+        math.ceil(math.sqrt(few * many))
+        for known in map(sorted, counts.values())
+        for few, many in pairwise(known)
+    }
+    before = None
+    for least in sorted({2, *middles}) if found else ():
+        nearest = {
+            piece: min(known, key=lambda n: (abs(math.log(n / least)), -n))
+            for piece, known in counts.items()
+        }
+        if nearest == before:
+            continue
+        before = nearest
+        by_method: dict[Method, dict[int, _Time]] = {}
+        first: dict[Method, Candidate] = {}
+        for each in found:
+            time = _at(each, nearest[each.piece] * each.piece, kind, costs)
+            if time is not None:
+                by_method.setdefault(each.method, {})[each.piece] = time
+                first[each.method] = each
+        yield least, [_option(first[m], times, kind, costs) for m, times in by_method.items()]
+
+
+def _option(
+    candidate: Candidate, times: Mapping[int, _Time], kind: CopyKind, costs: CostsOfMethods
+) -> _Option:
+    largest = candidate.times[max(candidate.times)].transfer
+    method = costs.method(candidate.method.executor, largest)
+    path = largest.path
+    plain = is_plain(method, *(place.kind for place in path.places))
+    key = simplicity(costs.of(largest, kind), method, kind, plain)
+    return _Option(method, path, times, key)
+
+
+def _at(candidate: Candidate, size: int, kind: CopyKind, costs: CostsOfMethods) -> _Time | None:
+    """The time at a size: measured, between its neighbours, or a little beyond the largest size.
+    None below the smallest size."""
+    known = candidate.times
+    if (own := known.get(size)) is not None:
+        return _Time(_shown(own, own.timed.seconds, own.interval, size, kind, costs), own.timed)
+    below = max((each for each in known if each < size), default=None)
+    above = min((each for each in known if each > size), default=None)
+    if below is None:
+        return None
+    ends = [known[below]]
+    if above is not None:
+        ends.append(known[above])
+        line, other = _between(known[below].timed, known[above].timed, below, size, above)
+        span = (min(line, other), max(line, other))
+        if above > NEAR * below:
+            span = (line / math.sqrt(1 + UNKNOWN), line * math.sqrt(1 + UNKNOWN))
+    elif size <= MOST_BEYOND * below:
+        smaller = max((each for each in known if each < below), default=0)
+        before = known[smaller].timed.seconds if smaller else 0.0
+        line, other = _beyond(known[below].timed.seconds, before, smaller, below, size)
+        span = (min(line, other), max(line, other))
+    else:
+        return None
+    intervals = [each.timed.interval for each in ends]
+    timed = Timed(line, _covering(span, [i for i in intervals if i], ends))
+    shown = _covering(span, [each.interval for each in ends], ends)
+    return _Time(_shown(ends[0], line, shown, size, kind, costs, interpolated=True), timed)
+
+
+def _between(one: Timed, other: Timed, below: int, size: int, above: int) -> tuple[float, float]:
+    """(by the line, by the power law) through two sizes."""
+    line = one.seconds + (other.seconds - one.seconds) * (size - below) / (above - below)
+    share = math.log(size / below) / math.log(above / below)
+    return line, one.seconds ** (1 - share) * other.seconds**share
+
+
+def _beyond(
+    last: float, before: float, smaller: int, largest: int, size: int
+) -> tuple[float, float]:
+    """(by the line through the last two sizes, in proportion to the bytes)."""
+    slope = max(0.0, (last - before) / (largest - smaller))
+    return last + slope * (size - largest), last * size / largest
+
+
+def _covering(
+    span: tuple[float, float], intervals: Sequence[Interval], ends: Sequence[MeasuredTime]
+) -> Interval:
+    """Covers the times from the first to the last, with the noise of the sizes beside."""
+    sides = list(zip(intervals, ends, strict=True))
+    above = max(each.high / end.timed.seconds for each, end in sides)
+    below = min(each.low / end.timed.seconds for each, end in sides)
+    return Interval(span[0] * below, span[1] * above)
+
+
+def _shown(
+    known: MeasuredTime,
+    seconds: float,
+    interval: Interval,
+    size: int,
+    kind: CopyKind,
+    costs: CostsOfMethods,
+    *,
+    interpolated: bool = False,
+) -> MethodTime:
+    transfer = msgspec.structs.replace(known.transfer, bytes=size)
+    layout = transfer.layout
+    return MethodTime(
+        seconds=seconds,
+        low=interval.low,
+        high=interval.high,
+        costs=costs.of(transfer, kind),
+        interpolated=interpolated,
+        series=known.transfer.way if interpolated else known.series,
+        pieces=size // layout.run if layout is not None else 1,
+        processes=known.processes,
+    )
+
+
+def _rows(table: DecisionTable) -> Iterator[PolicyRow]:
+    for decision in table.decisions:
+        time, method = decision.time, table.methods[decision.chosen]
+        other = decision.next
+        yield PolicyRow(
+            from_bytes=decision.from_bytes,
+            bytes=decision.bytes,
+            count=table.count,
+            threads=table.threads,
+            executor=method.executor,
+            settings=dict(sorted(method.settings.items())),
+            seconds=_rounded(time.seconds),
+            low=_rounded(time.low),
+            high=_rounded(time.high),
+            next=_next(table, decision, other) if other is not None else None,
+            costs=_rounded_costs(time),
+            pieces=time.pieces,
+        )
+
+
+def _next(table: DecisionTable, decision: SizeDecision, other: int) -> NextBest:
+    method, time = table.methods[other], decision.times[other]
+    assert time is not None
+    margin = time.seconds / decision.time.seconds - 1
+    settings = dict(sorted(method.settings.items()))
+    return NextBest(method.executor, settings, _rounded(time.seconds), _rounded(margin))
+
+
+def _rounded_costs(time: MethodTime) -> MethodCosts:
+    small = time.costs.small_copy
+    return msgspec.structs.replace(
+        time.costs, small_copy=_rounded(small) if small is not None else None
+    )
+
+
+def _rounded(value: float) -> float:
+    """With five digits: noise is larger than what is cut off."""
+    return float(f"{value:.5g}")

@@ -1,0 +1,254 @@
+"""Policies of planted curves: which method, from which size, and what the noise decides."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import profiles
+from tests.analysis.subjects import FEW, Seconds, curve, postal, subject
+
+from waywiser.hardware.machine import Machine
+from waywiser.policy.build import build_policy, decision_tables, fingerprint
+from waywiser.policy.decision_table import DecisionTable, Method
+from waywiser.policy.errors import PolicyError
+from waywiser.policy.file import decoded
+from waywiser.policy.table import Policy
+from waywiser.records import Series
+from waywiser.stats.method_choice import Timed, choices, winner
+from waywiser.stats.order import Interval
+from waywiser.words import Workload
+
+PLAIN = "pageable@numa:0 -> device@gpu:0 by copy-engine"
+STAGED = "pageable@numa:0 -> device@gpu:0 by staged"
+RELAY = "pageable@numa:0 -> device@gpu:0 by relay[relays=1]"
+SLOW, FAST = postal(5e-6, 8e9), postal(60e-6, 25e9)
+CROSSING = 647_000
+"""Bytes at which the two take the same time."""
+
+
+def table_of(*curves: list[Series], machine: Machine | None = None) -> DecisionTable:
+    found = decision_tables([subject(*curves, machine=machine)])
+    return next(each for each in found if each.count == 1 and not each.kind.peers_idle)
+
+
+def names(table: DecisionTable) -> list[str]:
+    return [str(table.methods[each.chosen]) for each in table.decisions]
+
+
+def test_the_boundary_is_where_the_curves_cross() -> None:
+    policy = build_policy([subject(curve(PLAIN, SLOW), curve(STAGED, FAST))])
+    (found,) = policy.classes
+    assert (found.source, found.destination, found.relation) == ("pageable", "device", "")
+    methods = [row.executor for row in found.rows]
+    first = next(row for row in found.rows if row.executor == "staged")
+    assert methods == sorted(methods)
+    assert CROSSING * 0.9 < first.from_bytes < CROSSING * 1.1
+    assert first.next is not None and first.next.executor == "copy-engine"
+    assert first.next.margin > 0.1
+    assert first.costs.threads > 0 and first.costs.pinned_bytes > 0
+
+
+def test_a_method_that_is_faster_by_the_noise_does_not_replace_the_simpler_one() -> None:
+    table = table_of(curve(PLAIN, SLOW), curve(STAGED, lambda size: 0.98 * SLOW(size)))
+    assert set(names(table)) == {"copy-engine"}
+    assert {each.why for each in table.decisions} <= {"simpler", "faster"}
+
+
+def test_much_noise_needs_much_difference() -> None:
+    faster: Seconds = lambda size: SLOW(size) / 1.08  # noqa: E731
+    quiet = table_of(curve(PLAIN, SLOW, blocks=4), curve(STAGED, faster, blocks=4))
+    noisy = table_of(
+        curve(PLAIN, SLOW, blocks=4, between=0.12), curve(STAGED, faster, blocks=4, between=0.12)
+    )
+    assert set(names(quiet)) == {"staged"}
+    assert names(noisy).count("copy-engine") > 0.9 * len(names(noisy))
+
+
+def test_what_is_measured_at_few_sizes_is_compared_between_them() -> None:
+    table = table_of(curve(PLAIN, SLOW, FEW), curve(STAGED, FAST, (2**22, 2**26)))
+    at = next(each for each in table.decisions if each.bytes == 2**22)
+    plain = at.times[0]
+    assert plain is not None and plain.interpolated
+    assert abs(plain.seconds / SLOW(2**22) - 1) < 0.05
+    assert str(table.methods[at.chosen]) == "staged"
+
+
+def test_methods_that_need_idle_peers_are_in_a_class_of_their_own() -> None:
+    curves = curve(PLAIN, SLOW), curve(STAGED, FAST), curve(RELAY, postal(60e-6, 50e9))
+    policy = build_policy([subject(*curves)])
+    usual = policy.class_of("pageable", "device")
+    idle = policy.class_of("pageable", "device", peers_idle=True)
+    assert usual is not None and idle is not None
+    assert {row.executor for row in usual.rows} == {"copy-engine", "staged"}
+    used = idle.rows[-1]
+    assert (used.executor, used.settings, used.costs.relays) == ("relay", {"relays": "1"}, 1)
+
+
+def test_settings_that_the_library_has_not_are_no_methods() -> None:
+    table = table_of(
+        curve(PLAIN, SLOW),
+        curve(f"{PLAIN}[api=sync]", postal(1e-6, 90e9)),
+        curve("pageable[pages=huge]@numa:0 -> device@gpu:0 by copy-engine", postal(1e-6, 90e9)),
+    )
+    assert table.methods == (Method("copy-engine", {}),)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["chunk=1000", "chunk=4100", "chunk=134217728", "slots=17", "slots=0", "threads=0",
+     "threads=all"],
+)  # fmt: skip
+def test_settings_beyond_the_bounds_of_the_library_are_no_methods(setting: str) -> None:
+    table = table_of(curve(PLAIN, SLOW), curve(f"{STAGED}[{setting}]", FAST))
+    assert table.methods == (Method("copy-engine", {}),)
+
+
+def test_a_slower_gpu_decides_and_is_named() -> None:
+    def both(gpu: int, times: float) -> list[list[Series]]:
+        return [
+            curve(text.replace("gpu:0", f"gpu:{gpu}"), lambda n, f=f: times * f(n))  # type: ignore[misc]
+            for text, f in ((PLAIN, SLOW), (STAGED, FAST))
+        ]
+
+    equal = table_of(*both(0, 1.0), *both(1, 1.0))
+    assert equal.paths == ("numa:0 -> gpu:0", "numa:0 -> gpu:1")
+    assert not equal.notes
+    table = table_of(*both(0, 1.0), *both(1, 1.2))
+    assert table.paths[0] == "numa:0 -> gpu:1"
+    assert "numa:0 -> gpu:1 is 19% slower" in table.notes[0]
+
+
+def test_lists_have_rows_by_count_and_piece() -> None:
+    loop = "pinned@numa:0 -> device@gpu:0 by copy-engine as list[piece=4096]"
+    kernel = "pinned@numa:0 -> device@gpu:0 by sm as list[piece=4096]"
+    sizes = (2**20, 2**24)
+    policy = build_policy([
+        subject(
+            curve(loop, postal(1e-3, 8e9), sizes), curve(kernel, postal(5e-6, 40e9), sizes)
+        )
+    ])  # fmt: skip
+    found = policy.class_of("pinned", "device")
+    assert found is not None
+    assert {(row.count, row.bytes, row.executor) for row in found.rows} == {
+        (2, 4096, "sm"), (1024, 4096, "sm")
+    }  # fmt: skip
+    assert found.row(2048, 7, 64) == found.rows[0]
+    assert found.row(4096, 5000, 64) == found.rows[1]
+    assert found.row(4096, 1, 64) is None
+
+
+def test_the_slowdown_of_a_small_copy_is_a_cost() -> None:
+    small, large = 4096, 2**28
+    path = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+    rng = random.Random(1)
+    both = Workload.parse(f"{path} of {small}; {path} of {large}")
+    taken = profiles.samples(rng, 3e-3, transfers=2)
+    beside = Series(both, (profiles.visit(both, 0, taken),))
+    table = table_of(curve(path, postal(5e-6, 50e9), (small, large)), [beside])
+    factor = table.decisions[-1].time.costs.small_copy
+    assert factor is not None and factor > 10
+    alone = table_of(curve(path, postal(5e-6, 50e9), (small, large)))
+    assert alone.decisions[-1].time.costs.small_copy is None
+
+
+def test_profiles_of_one_machine_are_pooled_and_of_two_are_not() -> None:
+    both = [
+        subject(curve(PLAIN, SLOW, seed=n), curve(STAGED, FAST, seed=n)) for n in (1, 2)
+    ]  # fmt: skip
+    table = decision_tables(both)[0]
+    assert table.decisions[0].time.processes == 4
+    other = msgspec.structs.replace(profiles.machine(), cpu_model="Another CPU")
+    with pytest.raises(PolicyError, match="another machine than node7, by cpu"):
+        decision_tables([both[0], subject(curve(PLAIN, SLOW), machine=other)])
+
+
+def test_profiles_with_other_cpus_make_other_rows() -> None:
+    few = profiles.machine()
+    node = msgspec.structs.replace(few.numa[0], cpus=(0, 1))
+    less = msgspec.structs.replace(few, numa=(node,))
+    policy = build_policy([
+        subject(curve(PLAIN, SLOW), curve(STAGED, FAST)),
+        subject(curve(PLAIN, SLOW), machine=less),
+    ])  # fmt: skip
+    (found,) = policy.classes
+    assert {row.threads for row in found.rows} == {2, 4}
+    assert [found.row(2**26, 1, n).executor for n in (2, 3, 4, 9)] == [  # type: ignore[union-attr]
+        "copy-engine", "copy-engine", "staged", "staged"
+    ]  # fmt: skip
+    assert found.row(2**26, 1, 1) is None
+
+
+def test_the_fingerprint_names_no_host() -> None:
+    found = fingerprint(profiles.machine())
+    assert found == fingerprint(msgspec.structs.replace(profiles.machine(), hostname="other"))
+    assert (found.gpu, found.gpu_link, found.driver) == ("Test GPU", "PCIe 5 x16", 580)
+    assert found.hypervisor == "none"
+    named = msgspec.structs.replace(profiles.machine(), virtual="KVM")
+    assert fingerprint(named).differences(found) == ("hypervisor",)
+
+
+def test_a_profile_without_methods_has_no_policy() -> None:
+    with pytest.raises(PolicyError, match="no method of the transfer library was measured"):
+        build_policy([subject(curve("managed@numa:0 -> managed@gpu:0 by prefetch", SLOW))])
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-6, 1e-3), st.floats(1e9, 1e11), st.integers(0, 20)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([1, 2, 4]),
+    st.sampled_from([0.001, 0.03, 0.3]),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_profile_makes_a_valid_policy(
+    methods: list[tuple[float, float, int]], blocks: int, between: float
+) -> None:
+    texts = [PLAIN, STAGED, f"{STAGED}[threads=2]", f"{STAGED}[chunk=1048576,slots=4]"]
+    made = subject(*(
+        curve(text, postal(latency, rate), FEW[: 10 - seed % 7], blocks=blocks, between=between,
+              seed=seed)
+        for text, (latency, rate, seed) in zip(texts, methods, strict=False)
+    ))  # fmt: skip
+    policy = build_policy([made])
+    assert decoded(policy.to_json()) == policy
+    _require_valid(policy)
+    for table in decision_tables([made]):
+        for each in table.decisions:
+            plain = each.times[table.plain] if table.plain is not None else None
+            if plain is not None:
+                first, second = (Timed(t.seconds, t.interval) for t in (plain, each.time))
+                assert winner(first, second) != "first"
+
+
+def _require_valid(policy: Policy) -> None:
+    kinds = [each.kind for each in policy.classes]
+    assert len(set(kinds)) == len(kinds)
+    for found in policy.classes:
+        keys = [(row.count, row.threads, row.from_bytes) for row in found.rows]
+        assert keys == sorted(set(keys))
+        for row in found.rows:
+            assert row.low <= row.seconds <= row.high
+            assert row.from_bytes <= row.bytes
+            assert found.row(row.bytes, row.count, row.threads) == row
+            assert found.row(row.from_bytes, row.count, row.threads) == row
+
+
+def test_of_equally_good_methods_the_simplest_is_used() -> None:
+    def timed(seconds: float) -> Timed:
+        return Timed(seconds, Interval(seconds * 0.99, seconds * 1.01))
+
+    def row(*seconds: float) -> list[Timed]:
+        return [timed(each) for each in seconds]
+
+    assert choices([row(1, 1, 1, 1), row(1, 1, 0.5, 0.5)]) == [0, 0, 1, 1]
+    assert choices([row(1, 1, 1.02, 1), row(1, 1, 1, 1)]) == [0, 0, 0, 0]
+    # a single size at which the simpler one would do is no reason to change twice
+    assert choices([row(2, 2, 1, 2, 2), row(1, 1, 1, 1, 1)]) == [1, 1, 1, 1, 1]
+    # nor is it to lose more than a little
+    assert choices([row(1, 1, 1), row(2, 0.5, 2)]) == [0, 1, 0]
