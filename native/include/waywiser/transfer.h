@@ -7,8 +7,8 @@
  * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
  * default stream of the calling thread. The C++ header maps NULL to the second of them when the
  * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM. These belong to the GPU that is
- * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host
- * memory alone are ordered in the stream too.
+ * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host memory
+ * alone are ordered in the stream too.
  *
  * A function that fails sets its outputs to NULL or 0. A transfer that is NULL has ended.
  */
@@ -40,15 +40,15 @@ extern "C" {
 
 typedef enum waywiser_status {
     WAYWISER_OK = 0,
-    WAYWISER_INVALID = 1,       /* an argument is invalid: ranges overlap, a null pointer */
-    WAYWISER_UNSUPPORTED = 2,   /* this machine or this build cannot do it */
-    WAYWISER_OUT_OF_MEMORY = 3, /* of the host, of a GPU, or of memory that can be pinned */
-    WAYWISER_GPU = 4,           /* a call of the GPU runtime failed; the GPU can still be used */
-    WAYWISER_GPU_LOST = 5,      /* the same, and only a new process can use the GPU again */
-    WAYWISER_IO = 6,            /* a file: errno is in the message */
-    WAYWISER_TIMEOUT = 7,       /* the transfer still runs */
-    WAYWISER_CANCELLED = 8,     /* its context was released before the transfer started */
-    WAYWISER_FORKED = 9,        /* a child process uses a context of its parent */
+    WAYWISER_INVALID = 1,        /* an argument is invalid: ranges overlap, a null pointer */
+    WAYWISER_UNSUPPORTED = 2,    /* this machine or this build cannot do it */
+    WAYWISER_OUT_OF_MEMORY = 3,  /* of the host, of a GPU, or of memory that can be pinned */
+    WAYWISER_GPU = 4,            /* a call of the GPU runtime failed; the GPU can still be used */
+    WAYWISER_GPU_LOST = 5,       /* the same, and only a new process can use the GPU again */
+    WAYWISER_IO = 6,             /* a file: errno is in the message */
+    WAYWISER_TIMEOUT = 7,        /* the transfer still runs */
+    WAYWISER_CANCELLED = 8,      /* its context was released before the transfer started */
+    WAYWISER_FORKED = 9,         /* a child process uses a context of its parent */
     WAYWISER_INTERNAL = 10
 } waywiser_status;
 
@@ -127,9 +127,9 @@ typedef enum waywiser_memory_kind {
 typedef struct waywiser_description {
     size_t size; /* set to sizeof(waywiser_description) */
     waywiser_memory_kind kind;
-    int gpu;          /* the GPU of device memory, else -1 */
-    int numa;         /* node of the first page of host memory, -1 if unknown */
-    void* allocation; /* start of the allocation or registration, NULL if unknown */
+    int gpu;              /* the GPU of device memory, else -1 */
+    int numa;             /* node of the first page of host memory, -1 if unknown */
+    void* allocation;     /* start of the allocation or registration, NULL if unknown */
     size_t allocation_bytes;
     size_t registrations; /* number of registrations that the range touches */
 } waywiser_description;
@@ -179,10 +179,13 @@ WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void
  * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the
  * two arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in
  * `to_index`. `transfer` is as in waywiser_copy_batch(). */
-WAYWISER_API waywiser_status waywiser_copy_blocks(
-    waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
-    size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
-    const int64_t* from_index, size_t count, void* stream, waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to,
+                                                  size_t to_stride, size_t to_blocks,
+                                                  const void* from, size_t from_stride,
+                                                  size_t from_blocks, size_t block,
+                                                  const int64_t* to_index,
+                                                  const int64_t* from_index, size_t count,
+                                                  void* stream, waywiser_transfer** transfer);
 
 /* Reads up to `bytes` of an open file into any memory; fewer only at the end of the file. If
  * `transfer` is NULL, it returns when all bytes are read and their copies are in the stream, and
