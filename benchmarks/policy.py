@@ -3,9 +3,9 @@ is:
 
     python benchmarks/policy.py [--json FILE] [POLICY.json ...]
 
-Without a policy it makes two: one of 14 kinds of copies with 20 sizes, lists of three lengths and two
-numbers of CPUs, and the largest one of contiguous copies that fits into 1 MiB. Needs g++ and the library
-(`make survey`), no GPU.
+Without a policy it makes two: one of 14 kinds of copies with 20 sizes, lists of three lengths and
+two numbers of CPUs, and the largest one of contiguous copies that fits into 1 MiB. Needs g++ and
+the library (`make survey`), no GPU.
 """
 
 from __future__ import annotations

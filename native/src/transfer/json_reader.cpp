@@ -82,19 +82,19 @@ char JsonReader::next() {
     return at_ < all_.size() ? all_[at_] : '\0';
 }
 
-bool JsonReader::take(char wanted) {
-    if (next() != wanted || at_ == all_.size()) return false;
+bool JsonReader::take(char expected) {
+    if (next() != expected || at_ == all_.size()) return false;
     ++at_;
     return true;
 }
 
-void JsonReader::expect(char wanted, const char* what) {
-    if (!take(wanted)) fail(std::string(what) + " is missing");
+void JsonReader::expect(char expected, const char* what) {
+    if (!take(expected)) fail(std::string(what) + " is missing");
 }
 
-void JsonReader::word(std::string_view wanted) {
-    if (all_.substr(at_, wanted.size()) != wanted) fail("an unknown word");
-    at_ += wanted.size();
+void JsonReader::word(std::string_view expected) {
+    if (all_.substr(at_, expected.size()) != expected) fail("an unknown word");
+    at_ += expected.size();
 }
 
 void JsonReader::enter() {

@@ -53,9 +53,9 @@ public:
 private:
     void skip_space();
     char next();
-    bool take(char wanted);
-    void expect(char wanted, const char* what);
-    void word(std::string_view wanted);
+    bool take(char expected);
+    void expect(char expected, const char* what);
+    void word(std::string_view expected);
     std::string_view number_text();
     std::string quoted();
     void escape(std::string& into);
