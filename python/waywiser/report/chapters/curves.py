@@ -112,7 +112,7 @@ def _pictures(entry: Entry) -> dict[str, list[Picture]]:
 
 
 def _figure(family: str, group: DrawnGroup, traits: Traits) -> _Figure:
-    several = [Drawn("", tuple(curve.measured), 0) for curve in group.curves]
+    several = [Drawn.of("", curve.measured, 0) for curve in group.curves]
     as_bars = not any(has_quantity(several, what) for what in QUANTITIES)
     if as_bars:
         kept = fastest_first(group.curves[:MOST_BARS])
@@ -134,7 +134,7 @@ def _one_each(curves: Sequence[Shown], names: Sequence[str]) -> Iterator[str]:
 
 def _curves(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Iterator[Picture]:
     drawn = [
-        Drawn(_label(curve, figure, traits), tuple(curve.measured), styles[name])
+        Drawn.of(_label(curve, figure, traits), curve.measured, styles[name])
         for curve, name in zip(figure.curves, figure.methods, strict=True)
     ]
     for what in QUANTITIES:
@@ -215,7 +215,7 @@ def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
         shared = [text for text, many in having.most_common() if many > 1][:MOST_SHARED]
         for text in shared:
             drawn = [
-                Drawn(entry.name, tuple(curve.measured), number)
+                Drawn.of(entry.name, curve.measured, number)
                 for number, entry in enumerate(entries)
                 for curve in entry.curves
                 if curve.text == text
