@@ -232,7 +232,7 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
     if equal:
         limit = max(each for _, each in equal)
         yield (
-            f"{CHOICE[question]} makes no difference of more than {percent(_up(limit))} for "
+            f"{CHOICE[question]} makes no difference of more than {percent(rounded_up(limit))} for "
             f"{REGIME_TEXT['bandwidth']}: {named([kind for kind, _ in equal])}."
         )
 
@@ -241,7 +241,7 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _up(share: float) -> float:
+def rounded_up(share: float) -> float:
     """The share, rounded up to a tenth of a percent."""
     return math.ceil(share * 1000 - 1e-9) / 1000
 
@@ -383,7 +383,7 @@ def _cost_cell(rank: PlacementRank) -> Cell:
         return Cell(f"+{cost_text(cost)}", mark, rank.worst.series)
     if cost.limit is None:
         return Cell("not replicated", mark, rank.worst.series)
-    return Cell(f"< {percent(_up(cost.limit))}", mark, rank.worst.series)
+    return Cell(f"< {percent(rounded_up(cost.limit))}", mark, rank.worst.series)
 
 
 def _use_row(use: ConcurrentUse) -> tuple[Cell, ...]:
