@@ -12,6 +12,8 @@ from waywiser.analysis.shown import Shown, curves
 from waywiser.analysis.subject import Subject
 from waywiser.comparison.matching import without_copies as copies_among
 from waywiser.comparison.node import read_node
+from waywiser.policy.build import decision_tables
+from waywiser.policy.decision_table import DecisionTable
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.report.links import Links
@@ -30,6 +32,8 @@ class Entry(Value, frozen=True):
     preset: str
     """The preset of its survey; empty if the profile does not say."""
     links: Links
+    decisions: tuple[DecisionTable, ...] = ()
+    """Which method to use for each kind of copy."""
 
     @property
     def key(self) -> str:
@@ -81,6 +85,7 @@ def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> 
         curves=shown,
         preset=request.preset if request else "",
         links=Links(key, frozenset(curve.text for curve in shown)),
+        decisions=decision_tables([subject]),
     )
 
 
