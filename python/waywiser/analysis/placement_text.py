@@ -50,8 +50,8 @@ CHOICE: dict[PlacementQuestion, str] = {
 }
 
 MOVES = (
-    "Virtual CPUs may move between sockets: a thread that is pinned to a CPU can run on another "
-    "socket later, and no setting of this machine prevents it."
+    "Virtual CPUs may move between sockets: a thread that is pinned to one can run on another "
+    "socket later. Only the hypervisor can prevent that."
 )
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from waywiser.analysis.texts import span
 from waywiser.policy.decision_table import CopyKind, DecisionTable, SizeDecision
-from waywiser.policy.table import MethodCosts
+from waywiser.policy.texts import costs_text, method_text, size_text
 from waywiser.report.chapters.curves import styles_of
 from waywiser.report.decision_figures import (
     LEAST_BYTES,
@@ -34,9 +34,7 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.stats.order import Interval, relative
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_number
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words.number_format import count
 
 TITLE = "Which method when"
 
@@ -56,9 +54,11 @@ def methods(entries: Sequence[Entry]) -> Section:
     blocks: list[Block] = []
     below: list[Section] = []
     for entry in entries:
+        whose = f" of {entry.name}" if len(entries) > 1 else ""
+        if entry.undecided:
+            blocks.append(Words(f"Not determined{whose}: {entry.undecided}.", "note"))
         if not entry.decisions:
             continue
-        whose = f" of {entry.name}" if len(entries) > 1 else ""
         rows = tuple(_rows(entry))
         if rows:
             blocks.append(Sheet(f"Method by size{whose}", COLUMNS, rows, CAPTION))
@@ -131,15 +131,12 @@ def _sizes(first: int, last: int, pieces: bool) -> str:
 
 
 def about(size: int) -> str:
-    """``11 MiB`` of a boundary between two sizes, which is no exact number."""
-    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if size >= 2**power:
-            return f"{format_number(size / 2**power)}{NO_BREAK}{unit}"
-    return f"{size}{NO_BREAK}B"
+    """``11.3 MiB``, which does not fold."""
+    return size_text(size).replace(" ", NO_BREAK)
 
 
 def _method(table: DecisionTable, method: int) -> str:
-    return with_units(str(table.methods[method]))
+    return method_text(table.methods[method])
 
 
 def _margin(table: DecisionTable, found: Sequence[SizeDecision]) -> str:
@@ -151,28 +148,6 @@ def _margin(table: DecisionTable, found: Sequence[SizeDecision]) -> str:
     known = [margin for each in found if (margin := each.margin(table.plain)) is not None]
     ends = (f"×{1 + margin:.3g}" for margin in (min(known), max(known))) if known else ()
     return span(*ends) if known else "not measured"
-
-
-def costs_text(costs: MethodCosts) -> str:
-    """``12 threads, 16 MiB pinned``; a dash for nothing that is known."""
-    parts = []
-    if costs.threads:
-        parts.append(count(costs.threads, "CPU thread"))
-    if costs.pinned_bytes:
-        parts.append(f"{format_bytes(costs.pinned_bytes)} pinned")
-    if costs.multiprocessors is None:
-        parts.append("multiprocessors")
-    elif costs.multiprocessors:
-        parts.append(count(costs.multiprocessors, "multiprocessor"))
-    if costs.relays:
-        parts.append(f"links of {count(costs.relays, 'GPU')}")
-    for what, slowdown in (
-        ("small copies", costs.small_copy),
-        ("matrix products", costs.matrix_product),
-    ):
-        if slowdown is not None:
-            parts.append(f"{what} take ×{slowdown:.2g}")
-    return ", ".join(parts) or "—"
 
 
 # A section for each kind of copy.
