@@ -184,7 +184,8 @@ def peers() -> Iterator[str]:
     (rank,) = [r for r in ranks(four, "pair") if r.is_headline]
     limit = rank.cost.limit
     if limit is not None:
-        yield f"the {len(rank.choices)} pairs of GPUs differ by no more than {percent(rounded_up(limit))}"
+        most = percent(rounded_up(limit))
+        yield f"the {len(rank.choices)} pairs of GPUs differ by no more than {most}"
 
 
 def ranks(subject: Subject, question: str) -> list[PlacementRank]:
