@@ -66,7 +66,7 @@ def test_the_nearest_gpus_of_each_node_follow() -> None:
     assert [(each.node, each.gpus, each.basis) for each in found.nodes] == [
         (0, (0, 1), "measured"), (1, (2, 3), "measured"),
     ]  # fmt: skip
-    assert "Nearest to numa:1: GPUs 2-3. The farthest, gpu:" in str(found)
+    assert "Nearest to numa:1: GPUs 2-3. The slowest, gpu:" in str(found)
 
 
 def test_what_was_measured_decides_against_what_the_system_shows() -> None:

@@ -406,9 +406,9 @@ def _decided(questions: Iterable[_Question]) -> Iterator[PlacementRank]:
     Comparisons between the same two traits are one group: memory of a remote node against memory of
     the local one. So pairs of which nothing differs are not pooled with pairs of which much does.
     """
-    asked = [each for each in questions if len(each.options) > 1]
+    several = [each for each in questions if len(each.options) > 1]
     pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
-    for each in asked:
+    for each in several:
         for one, other in combinations(each.options, 2):
             one, other = sorted((one, other), key=lambda option: option.trait)
             label = f"{each.question}: {each.transfer}: {one.trait}, {other.trait}"
@@ -418,7 +418,7 @@ def _decided(questions: Iterable[_Question]) -> Iterator[PlacementRank]:
         for regime, result in group.regimes.items():
             for pair in result.pairs:
                 known.setdefault((pair.a.text, pair.b.text), {})[regime] = pair
-    for each in asked:
+    for each in several:
         regimes: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
         for regime in regimes:
             if rank := _rank(each, regime, known):
@@ -426,13 +426,13 @@ def _decided(questions: Iterable[_Question]) -> Iterator[PlacementRank]:
 
 
 def _rank(
-    asked: _Question,
+    question: _Question,
     regime: Regime,
     known: Mapping[tuple[str, str], Mapping[Regime, PairResult]],
 ) -> PlacementRank | None:
     """The options by the mean of their ratios to all others; None if few can be compared."""
     found: dict[tuple[str, str], PairResult] = {}
-    for one, other in combinations(asked.options, 2):
+    for one, other in combinations(question.options, 2):
         for a, b in ((one, other), (other, one)):
             if pair := known.get((a.curve.text, b.curve.text), {}).get(regime):
                 found[a.name, b.name] = pair
@@ -441,7 +441,7 @@ def _rank(
         change = math.log(pair.evidence[0].ratio)
         level[first] += change
         level[second] -= change
-    options = {option.name: option for option in asked.options}
+    options = {option.name: option for option in question.options}
     order = sorted(level, key=lambda name: -level[name])
     costs = {name: _cost(found, order[0], name) for name in order[1:]}
     compared = {name: cost for name, cost in costs.items() if cost is not None}
@@ -456,7 +456,12 @@ def _rank(
         rate = point.rate if point is not None else 0.0
         choices.append(PlacementChoice(name, rate, curve.text, compared.get(name)))
     return PlacementRank(
-        asked.question, asked.subject, asked.transfer, asked.is_headline, regime, tuple(choices)
+        question.question,
+        question.subject,
+        question.transfer,
+        question.is_headline,
+        regime,
+        tuple(choices),
     )
 
 

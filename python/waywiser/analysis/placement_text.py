@@ -34,7 +34,7 @@ REGIME_TEXT: dict[Regime, str] = {
 WORST: dict[PlacementQuestion, str] = {
     "buffer": "the worst NUMA node for buffer and thread",
     "side": "memory of the other side",
-    "gpu": "the farthest GPU of a node",
+    "gpu": "the slowest GPU of a node",
     "thread": "the worst NUMA node for the thread that submits",
     "pair": "the worst pair of GPUs",
     "set": "the worst set of GPUs",
@@ -193,7 +193,7 @@ def _nearest(found: Placement) -> Iterator[str]:
         rank = each.rank
         if each.basis == "measured" and rank is not None:
             yield (
-                f"Nearest to numa:{each.node}: {_gpus(each.gpus)}. The farthest, "
+                f"Nearest to numa:{each.node}: {_gpus(each.gpus)}. The slowest, "
                 f"{rank.worst.name}, takes {cost_text(rank.cost)} longer ({rank.transfer}, at "
                 f"{format_bytes(rank.cost.bytes)})."
             )

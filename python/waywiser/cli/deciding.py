@@ -91,10 +91,8 @@ def advise(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say which method to use for one copy, how fast it is, why, and what it takes from others.
-
-    With --placement say where to put buffers and threads, and which GPUs to use together.
-    """
+    """Say which method to use for one copy, how fast it is and why, or, with --placement, where to
+    put buffers and threads and which GPUs to use together."""
     from waywiser.cli.advise import run_advise
     from waywiser.cli.placement import require_options, run_placement
 

@@ -1,4 +1,4 @@
-"""``waywiser advise --placement``: where to put buffers and threads, and which GPUs to use together."""
+"""``waywiser advise --placement``: where to put buffers and threads, which GPUs to use together."""
 
 from __future__ import annotations
 

@@ -181,12 +181,6 @@ class ProfileView:
 
         return placement(self._subject)
 
-    @cached_property
-    def _subject(self) -> Subject:
-        return Subject(
-            self._node.name, self._machine, self._curves, self._overview, self._environment
-        )
-
     def measured_curve(self, path: str) -> MeasuredCurve:
         """The measured series of a path. Raises `NoSuchPath`."""
         if not isinstance(path, str):
