@@ -231,7 +231,13 @@ def pageable() -> Iterator[str]:
             yield (
                 f"{NAMES[name]}, {what} at {format_bytes(staged.bytes)}: staged "
                 f"{staged.rate_text} GB/s, pageable copy {plain.rate_text} GB/s, ×{ratio:.2f}"
+                f"{overlap(staged, plain)}"
             )
+
+
+def overlap(one: MeasuredPoint, other: MeasuredPoint) -> str:
+    first, second = one.estimate.interval, other.estimate.interval
+    return ", the intervals overlap" if first and second and first.overlaps(second) else ""
 
 
 class Setting(NamedTuple):
@@ -450,7 +456,7 @@ def made_of_dgx(folder: Path) -> str:
     dgx_1 = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = dgx_1
     spec.loader.exec_module(dgx_1)
-    found = placement(dgx_1.asked(folder).subject)
+    found = placement(dgx_1.imported(folder).subject)
     lines = ["| transfer | worst NUMA node, 16 MiB and more | below 64 KiB |", "|---|---|---|"]
     kinds = dict.fromkeys(rank.transfer for rank in found.of("buffer") if rank.is_headline)
     for kind in kinds:
