@@ -362,7 +362,7 @@ def figures(imported: Imported) -> dict[str, str]:
     found = {}
     for name, (title, drawn) in result.items():
         lines = [
-            Drawn(label, tuple(point.line for point in of(imported, text).points), number)
+            Drawn.of(label, (point.line for point in of(imported, text).points), number)
             for number, (label, text) in enumerate(drawn.items())
         ]
         found[name] = svg_file(curves_picture(name, title, lines, "bandwidth"))

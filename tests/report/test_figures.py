@@ -17,10 +17,13 @@ from waywiser.analysis.shown import curves
 from waywiser.report.figures.axes import Axis, bandwidth_axis, size_axis
 from waywiser.report.figures.bars import Bar, bars_picture
 from waywiser.report.figures.curves import (
+    BAND,
+    LEFT,
     MOST_NAME,
     NAME_SIZE,
     Drawn,
     Quantity,
+    UsedRange,
     _within,
     curves_picture,
     has_quantity,
@@ -37,9 +40,11 @@ from waywiser.report.figures.render import (
     png_file,
     svg_file,
 )
+from waywiser.report.figures.styles import colour_of
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SERIES
 from waywiser.report.parts import Picture
+from waywiser.series.line import Line
 from waywiser.words import format_bytes
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -80,7 +85,7 @@ def test_markers_surround_their_point_and_are_closed(outline: tuple) -> None:
 
 def a_picture() -> Picture:
     (shown,) = curves(subject(curve(COPY, postal(2e-6, 5e10))).overview.series)
-    return curves_picture("a", "A & B", [Drawn("<one>", tuple(shown.measured), 0)], "bandwidth")
+    return curves_picture("a", "A & B", [Drawn.of("<one>", shown.measured, 0)], "bandwidth")
 
 
 def test_a_curve_has_a_point_for_each_size_at_its_rate() -> None:
@@ -141,9 +146,13 @@ def test_without_matplotlib_the_error_says_what_is_missing(
 SIZES = tuple(2**n for n in range(3, 28, 4))
 
 
-def drawn(label: str, seconds: Seconds, style: int = 0, sizes: Sequence[int] = SIZES) -> Drawn:
+def measured(seconds: Seconds, sizes: Sequence[int] = SIZES) -> list[Line]:
     (shown,) = curves(subject(curve(COPY, seconds, sizes, noise=0, between=0)).overview.series)
-    return Drawn(label, tuple(shown.measured), style)
+    return shown.measured
+
+
+def drawn(label: str, seconds: Seconds, style: int = 0, sizes: Sequence[int] = SIZES) -> Drawn:
+    return Drawn.of(label, measured(seconds, sizes), style)
 
 
 def texts(picture: Picture) -> list[Text]:
@@ -225,8 +234,22 @@ def test_latency_is_drawn_of_small_sizes_and_bandwidth_of_large_ones() -> None:
     assert [row.cells[0].text for row in both.data.rows] == ["8 B", "64 B", "4 KiB"]
 
 
+def test_a_band_shows_which_curve_to_use() -> None:
+    curves = [drawn("plain", postal(5e-6, 1e10), 0), drawn("staged", postal(2e-5, 5e10), 1)]
+    used = (UsedRange(SIZES[0], SIZES[3], 0), UsedRange(SIZES[4], SIZES[-1], 1))
+    picture = curves_picture("a", "A", curves, "bandwidth", used=used)
+    bands = [m for m in picture.draw().marks if isinstance(m, Shape) and m.width == BAND]
+    assert [band.stroke for band in bands] == [colour_of(0), colour_of(1)]
+    ends = [(band.steps[0][1][0][0], band.steps[1][1][0][0]) for band in bands]
+    assert ends[0][0] == LEFT and ends[0][1] == ends[1][0] < ends[1][1]
+    assert picture.data is not None and picture.data.columns[-1] == "use"
+    assert [row.cells[-1].text for row in picture.data.rows] == ["plain"] * 4 + ["staged"] * 3
+    without = curves_picture("a", "A", curves, "bandwidth").draw()
+    assert not any(isinstance(m, Shape) and m.width == BAND for m in without.marks)
+
+
 def test_bars_are_as_long_as_their_bandwidth() -> None:
-    lines = [drawn("", postal(1e-6, rate)).lines[-1] for rate in (4e10, 2e10)]
+    lines = [measured(postal(1e-6, rate))[-1] for rate in (4e10, 2e10)]
     bars = [Bar(f"set {n}", "method", line, n) for n, line in enumerate(lines)]
     picture = bars_picture("a", "A", bars, "2 of 5")
     boxes = [mark for mark in picture.draw().marks if isinstance(mark, Shape) and mark.fill]

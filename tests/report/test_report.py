@@ -29,7 +29,7 @@ def made(file: Path) -> Document:
     return document(read([file]))
 
 
-ORDER = ["status", "headlines", "findings", "links", "curves", "questions"]
+ORDER = ["status", "headlines", "findings", "links", "methods", "curves", "questions"]
 FOLDED = ["quality", "missing", "method", "glossary"]
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.method_choice import CHANGE, TOLERANCE, MethodRange, Timed, good, policy
+from waywiser.stats.method_choice import CHANGE, TOLERANCE, Timed, choices, good
 from waywiser.stats.order import Interval
 
 
@@ -18,28 +18,27 @@ def exact(*rows: list[float | None]) -> list[list[Timed | None]]:
 
 
 def test_each_method_is_used_where_it_is_faster() -> None:
-    assert policy(exact([1, 1, 4, 4], [2, 2, 2, 2])) == [MethodRange(0, 0, 1), MethodRange(1, 2, 3)]
+    assert choices(exact([1, 1, 4, 4], [2, 2, 2, 2])) == [0, 0, 1, 1]
 
 
 def test_a_little_loss_is_no_reason_to_change() -> None:
-    assert policy(exact([1, 1.04, 1, 1], [2, 1, 2, 2])) == [MethodRange(0, 0, 3)]
+    assert choices(exact([1, 1.04, 1, 1], [2, 1, 2, 2])) == [0] * 4
 
 
 def test_of_methods_as_fast_the_first_is_used() -> None:
-    assert policy(exact([1, 1.01, 1], [0.99, 1, 0.99])) == [MethodRange(0, 0, 2)]
+    assert choices(exact([1, 1.01, 1], [0.99, 1, 0.99])) == [0] * 3
 
 
 def test_what_is_not_known_to_be_slower_may_be_used() -> None:
     wide = Timed(1.3, Interval(0.9, 1.6))
     rows = [[Timed(1.0, None), wide, Timed(1.0, None)], [Timed(2.0, Interval(2, 2))] * 3]
     rows[1][1] = Timed(1.0, Interval(0.95, 1.05))
-    assert policy(rows) == [MethodRange(0, 0, 2)]
+    assert choices(rows) == [0] * 3
 
 
-def test_sizes_that_a_method_lacks_are_left_to_others_or_out() -> None:
-    found = policy(exact([1, None, 1, None], [None, 5, 5, None]))
-    assert found == [MethodRange(0, 0, 0), MethodRange(1, 1, 1), MethodRange(0, 2, 2)]
-    assert policy([]) == [] and policy(exact([None, None])) == []
+def test_sizes_that_a_method_lacks_are_for_others() -> None:
+    assert choices(exact([1, None, 1], [None, 5, 5])) == [0, 1, 0]
+    assert choices([]) == []
 
 
 @given(
@@ -51,16 +50,12 @@ def test_sizes_that_a_method_lacks_are_left_to_others_or_out() -> None:
 )
 def test_no_size_loses_more_than_is_tolerated(columns: list[list[float]]) -> None:
     rows = [list(row) for row in zip(*columns, strict=True)]
-    found = policy(exact(*rows))
-    assert [n for each in found for n in range(each.first, each.last + 1)] == list(
-        range(len(columns))
-    )
-    for each in found:
-        for n in range(each.first, each.last + 1):
-            assert rows[each.method][n] <= min(columns[n]) * (1 + TOLERANCE) + 1e-12
-    cost = _cost([each.method for each in found for _ in range(each.first, each.last + 1)], rows)
+    found = choices(exact(*rows))
+    assert len(found) == len(columns)
+    for n, method in enumerate(found):
+        assert rows[method][n] <= min(columns[n]) * (1 + TOLERANCE) + 1e-12
     every = product(range(len(rows)), repeat=len(columns))
-    assert cost <= min(_cost(assignment, rows) for assignment in every) + 1e-9
+    assert _cost(found, rows) <= min(_cost(assignment, rows) for assignment in every) + 1e-9
 
 
 def _cost(assignment: Sequence[int], rows: list[list[float]]) -> float:
@@ -81,16 +76,8 @@ def test_blocks_that_disagree_change_no_way() -> None:
 
     steady = row((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
     blip = row((2.0, 2.0), (0.7, 0.95), (2.0, 2.0))
-    assert policy([steady, blip]) == [MethodRange(0, 0, 2)]
+    assert choices([steady, blip]) == [0] * 3
     sure = row((2.0, 2.0), (0.84, 0.85), (2.0, 2.0))
-    assert policy([steady, sure]) == [
-        MethodRange(0, 0, 0),
-        MethodRange(1, 1, 1),
-        MethodRange(0, 2, 2),
-    ]
+    assert choices([steady, sure]) == [0, 1, 0]
     single = [each._replace(blocks=each.blocks[:1]) for each in blip]
-    assert policy([steady, single]) == [
-        MethodRange(0, 0, 0),
-        MethodRange(1, 1, 1),
-        MethodRange(0, 2, 2),
-    ]
+    assert choices([steady, single]) == [0, 1, 0]

@@ -1,10 +1,9 @@
-"""Which method is best where: by memory and executor over size, and over the size of pieces.
+"""Which method is best where: by memory and executor over size, and over the size of rows.
 
-Two answers. *Which method to use* is the shortest table by which a program loses no more than a
-few percent at any size (`waywiser.stats.method_choice`). *Duels* are pairs of methods that differ
-in one thing, pageable or pinned memory say, with the sizes at which each wins and by how much
-(`waywiser.analysis.duels`). Lists and boxes are compared over the size of their pieces
-(`waywiser.series.layout_crossover`).
+*Duels* are pairs of methods that differ in one thing, pageable or pinned memory say, with the sizes
+at which each wins and by how much (`waywiser.analysis.duels`). Boxes are compared over the size of
+their rows (`waywiser.series.layout_crossover`). Which method to use for a copy or a list is the
+answer of a policy (`waywiser.policy`).
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
 from waywiser.analysis.answer import MOST_FINDINGS, Answer, Exhibit, Finding
+from waywiser.analysis.box_tables import box_table, fastest_by_row
 from waywiser.analysis.duels import MATTERS, Duel, duel_table, duels, is_explicit, sizes_text, timed
-from waywiser.analysis.method_tables import fastest_by_piece, layout_table, policy_table
 from waywiser.analysis.methods import method_text, place_groups
 from waywiser.analysis.subject import Subject
 from waywiser.hardware.traits import Traits
@@ -24,7 +23,7 @@ from waywiser.stats.method_choice import TOLERANCE, WinnerRange
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import count
 
-MOST_OF_LAYOUTS = 2
+MOST_OF_BOXES = 2
 LEAST_DECIDED = 2
 """Sizes at which one method is faster: a single one is in the table, and no finding."""
 MOST_PLACES = 3
@@ -40,20 +39,20 @@ def answer(subject: Subject) -> Answer:
     traits = subject.machine.traits
     fought = [each for group in found for each in duels(group, traits)]
     fought.sort(key=lambda each: (_importance(each, traits), not each.crosses, -each.most))
-    lists = fastest_by_piece(subject)
+    boxes = fastest_by_row(subject)
     return Answer(
         question="crossovers",
         title="Crossovers: which method is fastest at which size?",
-        summary=_summary(fought, lists),
+        summary=_summary(fought, boxes),
         findings=(
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
-            *(_of_layout(subject, each) for each in _worth(lists)),
+            *(_of_box(subject, each) for each in _worth(boxes)),
         ),
-        tables=(*policy_table(found, traits), *duel_table(fought), *layout_table(lists)),
+        tables=(*duel_table(fought), *box_table(boxes)),
         unanswered=()
-        if fought or lists
+        if fought or boxes
         else ("which method is fastest: there are no two methods to compare",),
-        answered=bool(fought or lists),
+        answered=bool(fought or boxes),
     )
 
 
@@ -226,16 +225,15 @@ def _exhibits(found: Duel) -> Iterator[Exhibit]:
         yield Exhibit(point.line.workload, "time", seen.seconds, "s", seen.interval)
 
 
-def _worth(lists: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
-    """The lists of the largest amounts of bytes whose methods differ most: one for each two
+def _worth(boxes: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
+    """The boxes of the largest amounts of bytes whose methods differ most: one for each two
     memories."""
-    largest: dict[tuple[str, str], LayoutCrossover] = {}
-    for each in lists:
-        key = (each.ends, each.kind)
-        if key not in largest or each.bytes > largest[key].bytes:
-            largest[key] = each
+    largest: dict[str, LayoutCrossover] = {}
+    for each in boxes:
+        if each.ends not in largest or each.bytes > largest[each.ends].bytes:
+            largest[each.ends] = each
     clear = [each for each in largest.values() if _margin(each) >= MATTERS]
-    return sorted(clear, key=_margin, reverse=True)[:MOST_OF_LAYOUTS]
+    return sorted(clear, key=_margin, reverse=True)[:MOST_OF_BOXES]
 
 
 def _margin(found: LayoutCrossover) -> float:
@@ -243,26 +241,25 @@ def _margin(found: LayoutCrossover) -> float:
     return max((each.margin for each in known), default=0.0)
 
 
-def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:
+def _of_box(subject: Subject, found: LayoutCrossover) -> Finding:
     methods = list(dict.fromkeys(each.method for each in found.fastest if each.clear))
-    what = "boxes" if found.kind == "box" else "lists"
     changes = len(methods) > 1
     return Finding(
         id="layout-crossover" if changes else "layout-faster",
         severity="info",
-        statement=f"the fastest method for {what} {found.ends} of {format_bytes(found.bytes)}"
-        f"{' depends on their pieces' if changes else ''}: "
+        statement=f"the fastest method for boxes {found.ends} of {format_bytes(found.bytes)}"
+        f"{' depends on their rows' if changes else ''}: "
         f"{', '.join(found.ranges)}; up to {_ratio(1 + _margin(found))} times as fast as the next",
         effect=_margin(found),
         devices=subject.gpus(
             Place.parse(end.partition("@")[2]) for end in found.ends.split(" -> ")
         ),
-        remedy="choose by the size of pieces" if changes else f"move such {what} by {methods[0]}",
+        remedy="choose by the size of rows" if changes else f"move such boxes by {methods[0]}",
     )
 
 
-def _summary(fought: Sequence[Duel], lists: Sequence[LayoutCrossover]) -> str:
-    if not fought and not lists:
+def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover]) -> str:
+    if not fought and not boxes:
         return "No two methods between the same places differ in exactly one parameter."
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
@@ -274,6 +271,6 @@ def _summary(fought: Sequence[Duel], lists: Sequence[LayoutCrossover]) -> str:
             f"{crossing} "
             f"the faster one depends on the size, {winners} have one winner and {even} are even"
         )
-    if lists:
-        parts.append(f"{count(len(lists), 'comparison')} over the size of pieces")
+    if boxes:
+        parts.append(f"{count(len(boxes), 'comparison')} over the size of rows")
     return f"{'; '.join(parts)}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.stats.method_choice import TOLERANCE
@@ -62,21 +62,17 @@ def rate_at(curve: MeasuredCurve, size: int) -> float | None:
     return size / seconds if seconds else None
 
 
-def seconds_at(
-    curve: MeasuredCurve,
-    size: int,
-    seconds: Callable[[MeasuredPoint], float] = lambda point: point.seconds,
-) -> float | None:
+def seconds_at(curve: MeasuredCurve, size: int) -> float | None:
     """Measured, or between the times of the sizes on either side if these are `NEAR`; else
-    None. ``seconds`` says which time of a point."""
+    None."""
     below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
     above = next((point for point in curve.points if point.bytes >= size), None)
     if below is None or above is None or above.bytes > NEAR * below.bytes:
         return None
     if below.bytes == above.bytes:
-        return seconds(below)
+        return below.seconds
     share = (size - below.bytes) / (above.bytes - below.bytes)
-    return seconds(below) + share * (seconds(above) - seconds(below))
+    return below.seconds + share * (above.seconds - below.seconds)
 
 
 def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:

@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from waywiser.cli.lines import say
-from waywiser.cli.policy import costs_text, method_text, size_text
 from waywiser.policy.advice import Advice, AdvisedMethod, CopyRequest, advise
 from waywiser.policy.decision_table import DecisionTable
+from waywiser.policy.texts import costs_text, method_text, size_text
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 
@@ -73,7 +73,7 @@ def print_advice(found: Advice, console: Console, *, table: bool = False) -> Non
         excluded = f" ({other.excluded})" if other.excluded else ""
         say(console, f"{method_text(other.method)}: {_expected(other)}, "
                      f"{_takes(other.margin)}{excluded}", indent=2)  # fmt: skip
-    say(console, f"It takes from others: {costs_text(best.time)}.")
+    say(console, f"It takes from others: {costs_text(best.time.costs)}.")
     for line in found.code:
         say(console, f"{line.library}: {line.code}")
     for note in found.notes:

@@ -51,14 +51,14 @@ def advise(
     source: Annotated[
         str,
         typer.Option("--from", metavar="MEMORY", help="Where the bytes are: pageable@numa:0."),
-    ],
+    ] = "",
     destination: Annotated[
         str, typer.Option("--to", metavar="MEMORY", help="Where they go: device@gpu:0.")
-    ],
+    ] = "",
     size: Annotated[
         str,
         typer.Option("--bytes", metavar="SIZE", help="Bytes of the copy, or of each of --count."),
-    ],
+    ] = "",
     count: Annotated[
         int, typer.Option("--count", metavar="N", help="Pieces of a list; 1 is one copy.")
     ] = 1,
@@ -75,12 +75,39 @@ def advise(
         typer.Option("--polite", help="The method that takes least from other work."),
     ] = False,
     table: Annotated[
-        bool, typer.Option("--table", help="Also show the method of every measured size.")
+        bool,
+        typer.Option(
+            "--table",
+            help="Also show the method of every measured size; with --placement all costs.",
+        ),
+    ] = False,
+    placement: Annotated[
+        bool,
+        typer.Option(
+            "--placement",
+            help="Instead of a copy: where to put buffers and threads, which GPUs to use together, "
+            "and what the worst choice costs.",
+        ),
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say which method to use for one copy, how fast it is, why, and what it takes from others."""
+    """Say which method to use for one copy, how fast it is and why, or, with --placement, where to
+    put buffers and threads and which GPUs to use together."""
     from waywiser.cli.advise import run_advise
+    from waywiser.cli.placement import require_options, run_placement
+
+    of_copies = {
+        "--from": source,
+        "--to": destination,
+        "--bytes": size,
+        "--count": count > 1,
+        "--peers-idle": peers_idle,
+        "--max-threads": max_threads is not None,
+        "--polite": polite,
+    }
+    require_options(of_copies, placement=placement)
+    if placement:
+        return run_placement(file, tables=table, json=json)
 
     return run_advise(
         file,

@@ -111,8 +111,8 @@ EXAMPLES = {
             "say how to copy 64 MiB to a GPU",
         ),
         Example(
-            "waywiser advise node.wwp --from device@gpu:0 --to pinned@numa:0 --bytes 64M",
-            "the same of a copy to the host",
+            "waywiser advise node.wwp --placement",
+            "where to put buffers and threads, and which GPUs to use together",
         ),
     ),
     "completion": (

@@ -8,14 +8,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from waywiser.policy.decision_table import CopyKind, DecisionTable, Method, MethodTime
+from waywiser.policy.decision_table import CopyKind, DecisionTable, Method
 from waywiser.policy.difference import PolicyComparison, PolicyDifference, compare_policies
 from waywiser.policy.errors import NotAPolicy, PolicyError
 from waywiser.policy.file import encoded, is_policy, read_policy
 from waywiser.policy.table import FORMAT, Fingerprint, Policy, PolicyRow
+from waywiser.policy.texts import costs_text, method_text, size_text
 from waywiser.regular_file import open_regular
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
-from waywiser.words.sizes_in_text import with_units
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -158,38 +158,9 @@ def _ranges(rows: Sequence[PolicyRow]) -> list[tuple[str, ...]]:
             _span(_does(first), _does(last)),
             f"{method_text(Method(other.executor, other.settings))}: {_margins(margins)}"
             if other is not None else "none was measured",
-            costs_text(last),
+            costs_text(last.costs),
         ))  # fmt: skip
     return lines
-
-
-def method_text(method: Method) -> str:
-    """``staged[chunk=1 MiB, threads=10]``."""
-    return with_units(str(method))
-
-
-def size_text(size: int) -> str:
-    """``11.3 MiB``: a boundary that nobody chose needs few digits."""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= factor:
-            value = size / factor
-            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-    return f"{size} B"
-
-
-def costs_text(row: PolicyRow | MethodTime) -> str:
-    """``10 CPUs, 48 MiB pinned``; ``nothing``."""
-    costs = row.costs
-    parts = [count(costs.threads, "CPU")] if costs.threads else []
-    if costs.multiprocessors is None:
-        parts.append("multiprocessors")
-    elif costs.multiprocessors:
-        parts.append(count(costs.multiprocessors, "multiprocessor"))
-    parts += [f"{size_text(costs.pinned_bytes)} pinned"] if costs.pinned_bytes else []
-    parts += [f"links of {count(costs.relays, 'GPU')}"] if costs.relays else []
-    if costs.small_copy is not None:
-        parts.append(f"small copies take {costs.small_copy:.3g} × the time")
-    return ", ".join(parts) or "nothing"
 
 
 def _does(row: PolicyRow) -> str:

@@ -40,6 +40,7 @@ from waywiser.words.number_format import count, format_rate, format_relative, fo
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from waywiser.analysis.placement import Placement
     from waywiser.notebook.curve_figure import CurveQuantity
     from waywiser.policy.advice import Advice
     from waywiser.policy.table import Policy
@@ -172,6 +173,13 @@ class ProfileView:
         else:
             curves = [self._by_text[row.first.text] for row in self._headlines[:MOST_CURVES]]
         return curve_figure(curves, quantity, title or self._node.name, named=bool(paths))
+
+    def placement(self) -> Placement:
+        """Where to put buffers and threads, and which GPUs to use together, each with the cost of
+        the worst choice. ``print(profile.placement())`` shows the sentences."""
+        from waywiser.analysis.placement import placement
+
+        return placement(self._subject)
 
     def measured_curve(self, path: str) -> MeasuredCurve:
         """The measured series of a path. Raises `NoSuchPath`."""

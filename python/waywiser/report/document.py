@@ -14,6 +14,7 @@ from waywiser.report.chapters.glossary import glossary
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import method
+from waywiser.report.chapters.methods import methods
 from waywiser.report.chapters.quality import missing, quality
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
@@ -34,6 +35,7 @@ def document(entries: Sequence[Entry]) -> Document:
         findings(entries),
         links(entries),
         side_by_side(entries),
+        methods(entries),
         _curves(entries),
         questions(entries),
         *map(folded, (quality(entries), missing(entries), method(entries), glossary())),

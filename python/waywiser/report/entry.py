@@ -12,6 +12,9 @@ from waywiser.analysis.shown import Shown, curves
 from waywiser.analysis.subject import Subject
 from waywiser.comparison.matching import without_copies as copies_among
 from waywiser.comparison.node import read_node
+from waywiser.native import NativeError
+from waywiser.policy.build import decision_tables
+from waywiser.policy.decision_table import DecisionTable
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.report.links import Links
@@ -30,6 +33,10 @@ class Entry(Value, frozen=True):
     preset: str
     """The preset of its survey; empty if the profile does not say."""
     links: Links
+    decisions: tuple[DecisionTable, ...] = ()
+    """Which method to use for each kind of copy."""
+    undecided: str = ""
+    """Why nobody knows which method to use; empty if it is known."""
 
     @property
     def key(self) -> str:
@@ -74,6 +81,7 @@ def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> 
     """``key`` begins its anchors."""
     request = planned(plan).request
     shown = tuple(curves(subject.overview.series))
+    decisions, undecided = _decisions(subject)
     return Entry(
         name=name or subject.name,
         subject=subject,
@@ -81,7 +89,17 @@ def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> 
         curves=shown,
         preset=request.preset if request else "",
         links=Links(key, frozenset(curve.text for curve in shown)),
+        decisions=decisions,
+        undecided=undecided,
     )
+
+
+def _decisions(subject: Subject) -> tuple[tuple[DecisionTable, ...], str]:
+    """The decisions, and why there are none: only the native library knows what methods take."""
+    try:
+        return decision_tables([subject]), ""
+    except NativeError as error:
+        return (), str(error)
 
 
 def _letter(number: int) -> str:

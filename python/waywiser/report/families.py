@@ -135,10 +135,11 @@ def is_reference(curve: Shown, traits: Traits) -> bool:
 def method(curve: Shown, traits: Traits) -> str:
     """The executor with its settings and the kinds of memory, the same in both directions:
     ``copy-engine, pinned``. The plain memory of GPUs is not named."""
-    return " + ".join(dict.fromkeys(_method(each, traits) for each in curve.workload.transfers))
+    return " + ".join(dict.fromkeys(method_of(each, traits) for each in curve.workload.transfers))
 
 
-def _method(transfer: Transfer, traits: Traits) -> str:
+def method_of(transfer: Transfer, traits: Traits) -> str:
+    """`method` of one transfer."""
     path = transfer.path
     plain = traits.reference_memory("gpu", "gpu")
     named = [

@@ -12,8 +12,8 @@ decide next to nothing here: most sizes are measured in one process.
 simplest first. A method is good at a size if it is not known to be slower than the fastest one, nor
 than a simpler one; so the noise decides whether a method replaces a simpler one. At each size the
 simplest good method is used, unless the table gets shorter with another good one that loses no more
-than `TOLERANCE`: `policy` takes the assignment of methods to sizes that costs least, where a change
-of method costs `CHANGE`, and a size at which a simpler method is good costs 1; of these the
+than `TOLERANCE`: `choices` takes the assignment of methods to sizes that costs least, where a
+change of method costs `CHANGE`, and a size at which a simpler method is good costs 1; of these the
 one that loses least (dynamic programming over sizes).
 """
 
@@ -110,28 +110,9 @@ def _winner_range(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) ->
     return WinnerRange(who, sizes[0], sizes[-1], min(margins), max(margins))
 
 
-class MethodRange(Value, frozen=True):
-    """Sizes at which one method is used, as positions, both included."""
-
-    method: int
-    first: int
-    last: int
-
-
-def policy(times: Sequence[Sequence[Timed | None]]) -> list[MethodRange]:
-    """``times[method][size]``, None if a method has no time, the simplest method first. Sizes that
-    no method has are skipped."""
-    known = [n for n, at in enumerate(zip(*times, strict=True)) if any(at)]
-    chosen = choices([[row[n] for n in known] for row in times])
-    found = []
-    for method, group in groupby(zip(chosen, known, strict=True), key=lambda at: at[0]):
-        sizes = [n for _, n in group]
-        found.append(MethodRange(method, sizes[0], sizes[-1]))
-    return found
-
-
 def choices(times: Sequence[Sequence[Timed | None]]) -> list[int]:
-    """The method of each size: `policy` size by size. Each size has a method."""
+    """The method of each size. ``times[method][size]`` is None if a method has no time. The
+    simplest method is first, and each size has one."""
     methods = range(len(times))
     costs = [(0.0, 0.0)] * len(times)
     before: list[list[int]] = []

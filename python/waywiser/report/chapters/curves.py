@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from waywiser.analysis.shown import Shown
 from waywiser.hardware.traits import Traits
+from waywiser.report.decision_figures import decision_figures
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
     MOST_BARS,
@@ -90,29 +91,39 @@ class _Figure(NamedTuple):
 
 def _pictures(entry: Entry) -> dict[str, list[Picture]]:
     """The figures of each family. A method has the same colour and marker in all of them."""
-    traits = entry.subject.machine.traits
-    figures = [
-        _figure(family, group, traits)
-        for family in families([entry])
-        if family != UNDRAWN
-        for group in curve_groups(of_family(entry, family), traits)
-    ]
+    traits, styles = entry.subject.machine.traits, styles_of(entry)
+    found: dict[str, list[Picture]] = {}
+    for each in _figures(entry):
+        draw = _bars if each.as_bars else _curves
+        found.setdefault(each.family, []).extend(draw(each, traits, styles))
+    return found
+
+
+def styles_of(entry: Entry) -> dict[str, Style]:
+    """The colour and marker of each method in all figures of a report."""
+    traits, figures = entry.subject.machine.traits, _figures(entry)
     begin = [
         name
         for each in figures
         for curve, name in zip(each.curves, each.methods, strict=True)
         if is_reference(curve, traits)
     ]
-    styles = assigned([each.methods for each in figures], begin)
-    found: dict[str, list[Picture]] = {}
-    for each in figures:
-        draw = _bars if each.as_bars else _curves
-        found.setdefault(each.family, []).extend(draw(each, traits, styles))
-    return found
+    drawn = (*(each.methods for each in figures), *(d.names for d in decision_figures(entry)))
+    return assigned(drawn, begin)
+
+
+def _figures(entry: Entry) -> list[_Figure]:
+    traits = entry.subject.machine.traits
+    return [
+        _figure(family, group, traits)
+        for family in families([entry])
+        if family != UNDRAWN
+        for group in curve_groups(of_family(entry, family), traits)
+    ]
 
 
 def _figure(family: str, group: DrawnGroup, traits: Traits) -> _Figure:
-    several = [Drawn("", tuple(curve.measured), 0) for curve in group.curves]
+    several = [Drawn.of("", curve.measured, 0) for curve in group.curves]
     as_bars = not any(has_quantity(several, what) for what in QUANTITIES)
     if as_bars:
         kept = fastest_first(group.curves[:MOST_BARS])
@@ -134,7 +145,7 @@ def _one_each(curves: Sequence[Shown], names: Sequence[str]) -> Iterator[str]:
 
 def _curves(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Iterator[Picture]:
     drawn = [
-        Drawn(_label(curve, figure, traits), tuple(curve.measured), styles[name])
+        Drawn.of(_label(curve, figure, traits), curve.measured, styles[name])
         for curve, name in zip(figure.curves, figure.methods, strict=True)
     ]
     for what in QUANTITIES:
@@ -215,7 +226,7 @@ def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
         shared = [text for text, many in having.most_common() if many > 1][:MOST_SHARED]
         for text in shared:
             drawn = [
-                Drawn(entry.name, tuple(curve.measured), number)
+                Drawn.of(entry.name, curve.measured, number)
                 for number, entry in enumerate(entries)
                 for curve in entry.curves
                 if curve.text == text

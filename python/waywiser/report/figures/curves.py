@@ -6,7 +6,7 @@ Names of curves stand at the ends of their lines if there is room for all of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -59,12 +59,59 @@ LATENCY_TO = 2**20
 Quantity = Literal["bandwidth", "latency"]
 
 
+class DrawnPoint(Value, frozen=True):
+    """One size of a curve."""
+
+    bytes: int
+    seconds: float
+    seconds_interval: Interval | None = None
+    rate: float = 0.0
+    """GB/s; 0 without a bandwidth."""
+    rate_interval: Interval | None = None
+    relative: float | None = None
+    """What is written after ±; None if it is not known."""
+    bound: float = 0.0
+    """GB/s; 0 without a bound."""
+    is_concurrent: bool = False
+
+    @classmethod
+    def of(cls, line: Line) -> DrawnPoint:
+        """A series; of one without an estimate nothing is drawn."""
+        found, rate = line.estimate, line.estimate.rate if line.estimate else None
+        known = rate.interval if rate else None
+        return cls(
+            bytes=line.bytes,
+            seconds=found.median if found else 0.0,
+            seconds_interval=found.interval if found else None,
+            rate=rate.value / 1e9 if rate else 0.0,
+            rate_interval=Interval(known.low / 1e9, known.high / 1e9) if known else None,
+            relative=found.relative if found else None,
+            bound=line.bound.bytes_per_second / 1e9 if line.bound else 0.0,
+            is_concurrent="; " in line.workload,
+        )
+
+
 class Drawn(Value, frozen=True):
     """One curve of a figure."""
 
     label: str
-    lines: tuple[Line, ...]
+    points: tuple[DrawnPoint, ...]
     style: Style
+
+    @classmethod
+    def of(cls, label: str, lines: Iterable[Line], style: Style) -> Drawn:
+        """The series of a curve."""
+        return cls(label, tuple(map(DrawnPoint.of, lines)), style)
+
+
+class UsedRange(Value, frozen=True):
+    """Sizes at which a program should use one of the curves."""
+
+    low: int
+    high: int
+    """Both included."""
+    curve: int
+    """The position of the curve."""
 
 
 class _Plotted(NamedTuple):
@@ -76,48 +123,58 @@ class _Plotted(NamedTuple):
 
 
 def curves_picture(
-    name: str, title: str, drawn: Sequence[Drawn], what: Quantity, note: str = ""
+    name: str,
+    title: str,
+    drawn: Sequence[Drawn],
+    what: Quantity,
+    note: str = "",
+    used: Sequence[UsedRange] = (),
 ) -> Picture:
-    """Draws curves that share a size axis. The ``note`` stands below them."""
-    drawn = with_quantity(drawn, what)
+    """Draws curves that share a size axis. The ``note`` stands below them. With ``used`` all curves
+    are drawn at all sizes, and a band along the size axis shows which one to use."""
+    drawn = list(drawn) if used else with_quantity(drawn, what)
     return Picture(
         name=name,
         title=f"{title}: {what} over size",
         description=_description(drawn, what),
-        draw=partial(_draw, tuple(drawn), what, note),
-        data=_data(f"{title}: {what}", drawn, what),
+        draw=partial(_draw, tuple(drawn), what, note, tuple(used)),
+        data=_data(f"{title}: {what}", drawn, what, used),
     )
 
 
 def with_quantity(drawn: Sequence[Drawn], what: Quantity) -> list[Drawn]:
     """The curves at sizes where the quantity says more than the other one; those that have two such
     sizes, and if there are none, all at all sizes."""
-    known = [(each, [line for line in each.lines if _value(line, what)]) for each in drawn]
-    kept = [(each, [line for line in lines if _is_meant(line, what)]) for each, lines in known]
-    found = [(each, lines) for each, lines in kept if len(lines) > 1]
-    return [Drawn(each.label, tuple(lines), each.style) for each, lines in found or known if lines]
+    known = [(each, [point for point in each.points if _value(point, what)]) for each in drawn]
+    kept = [(each, [point for point in points if _is_meant(point, what)]) for each, points in known]
+    found = [(each, points) for each, points in kept if len(points) > 1]
+    return [
+        Drawn(each.label, tuple(points), each.style) for each, points in found or known if points
+    ]
 
 
 def has_quantity(drawn: Sequence[Drawn], what: Quantity) -> bool:
     """Whether any curve has so many sizes at which the quantity is meant to be shown that a line
     joins them."""
     return any(
-        sum(bool(_value(line, what)) and _is_meant(line, what) for line in each.lines) >= JOINED
+        sum(bool(_value(point, what)) and _is_meant(point, what) for point in each.points) >= JOINED
         for each in drawn
     )
 
 
-def _is_meant(line: Line, what: Quantity) -> bool:
-    return line.bytes >= BANDWIDTH_FROM if what == "bandwidth" else line.bytes <= LATENCY_TO
+def _is_meant(point: DrawnPoint, what: Quantity) -> bool:
+    return point.bytes >= BANDWIDTH_FROM if what == "bandwidth" else point.bytes <= LATENCY_TO
 
 
-def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
+def _draw(
+    drawn: tuple[Drawn, ...], what: Quantity, note: str, used: tuple[UsedRange, ...] = ()
+) -> Drawing:
     widest = max(text_width(each.label, NAME_SIZE) for each in drawn)
     at_lines = widest <= MOST_NAME and len(drawn) * NAME_LINE <= BOTTOM - TOP
     right = WIDTH - (MARKER_ROOM + widest + 6 if at_lines else RIGHT)
     bounds = _bounds(drawn) if what == "bandwidth" else []
-    values = [v for each in drawn for line in each.lines if (v := _value(line, what))]
-    sizes = [line.bytes for each in drawn for line in each.lines]
+    values = [v for each in drawn for point in each.points if (v := _value(point, what))]
+    sizes = [point.bytes for each in drawn for point in each.points]
     x = size_axis(LEFT, right, sizes)
     value_axis = bandwidth_axis if what == "bandwidth" else time_axis
     y = value_axis(BOTTOM, TOP, min(values), max([*values, *bounds]))
@@ -133,6 +190,8 @@ def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
         found.line([(x.start, at), (x.end, at)], SOFT, 1.2, dashes=(6, 3.6))
         found.text(x.end, at - 3, f"bound {bound:.4g} GB/s", SOFT, size=NAME_SIZE, anchor="end",
                    on_baseline=True)  # fmt: skip
+    if used:
+        _band(found, drawn, used, x, y)
     shown = [each for n, each in enumerate(plotted) if n not in same]
     for each in shown:
         _intervals(found, each, what, x, y)
@@ -151,13 +210,13 @@ def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
 def _axis_title(drawn: Sequence[Drawn], what: Quantity) -> str:
     if what == "bandwidth":
         return "bandwidth, GB/s"
-    several = any("; " in line.workload for each in drawn for line in each.lines)
+    several = any(point.is_concurrent for each in drawn for point in each.points)
     return "time until all transfers are complete" if several else "time per transfer"
 
 
 def _plot(each: Drawn, what: Quantity, x: Axis, y: Axis) -> _Plotted:
-    points = tuple((x.at(line.bytes), y.at(_value(line, what))) for line in each.lines)
-    return _Plotted(each, tuple(line.bytes for line in each.lines), points)
+    points = tuple((x.at(point.bytes), y.at(_value(point, what))) for point in each.points)
+    return _Plotted(each, tuple(point.bytes for point in each.points), points)
 
 
 def _curve(found: Drawing, each: _Plotted) -> None:
@@ -233,9 +292,9 @@ def _longest(each: _Plotted, other: _Plotted) -> tuple[int, int] | None:
 
 
 def _difference(each: _Plotted, other: _Plotted, what: Quantity) -> float:
-    values = {line.bytes: _value(line, what) for line in other.drawn.lines}
-    common = [(line, values[line.bytes]) for line in each.drawn.lines if line.bytes in values]
-    return max(abs(_value(line, what) / value - 1) for line, value in common)
+    values = {point.bytes: _value(point, what) for point in other.drawn.points}
+    common = [(point, values[point.bytes]) for point in each.drawn.points if point.bytes in values]
+    return max(abs(_value(point, what) / value - 1) for point, value in common)
 
 
 # Names.
@@ -311,11 +370,11 @@ def _legend(found: Drawing, plotted: Sequence[_Plotted], same: dict[int, int]) -
 def _intervals(found: Drawing, each: _Plotted, what: Quantity, x: Axis, y: Axis) -> None:
     """A bar for each interval, and an area that joins them along a line."""
     low, high = [], []
-    for line in each.drawn.lines:
-        value = _value(line, what)
-        interval = _interval(line, what) or Interval(value, value)
-        low.append((x.at(line.bytes), y.at(interval.low)))
-        high.append((x.at(line.bytes), y.at(interval.high)))
+    for point in each.drawn.points:
+        value = _value(point, what)
+        interval = _interval(point, what) or Interval(value, value)
+        low.append((x.at(point.bytes), y.at(interval.low)))
+        high.append((x.at(point.bytes), y.at(interval.high)))
     colour = colour_of(each.drawn.style)
     if len(each.points) >= JOINED:
         found.area(_within(low, y) + _within(high, y)[::-1], colour, 0.2)
@@ -346,30 +405,19 @@ def _cut(point: Point, y: Axis) -> Point:
 # Values.
 
 
-def _value(line: Line, what: Quantity) -> float:
-    found = line.estimate
-    if found is None or not line.bytes:
+def _value(point: DrawnPoint, what: Quantity) -> float:
+    if not point.bytes:
         return 0.0
-    if what == "latency":
-        return found.median
-    return found.rate.value / 1e9 if found.rate else 0.0
+    return point.seconds if what == "latency" else point.rate
 
 
-def _interval(line: Line, what: Quantity) -> Interval | None:
-    found = line.estimate
-    if found is None:
-        return None
-    if what == "latency":
-        return found.interval
-    known = found.rate.interval if found.rate else None
-    return Interval(known.low / 1e9, known.high / 1e9) if known else None
+def _interval(point: DrawnPoint, what: Quantity) -> Interval | None:
+    return point.seconds_interval if what == "latency" else point.rate_interval
 
 
 def _bounds(drawn: Sequence[Drawn]) -> list[float]:
     """The bounds in GB/s, those that differ by enough to be two lines, from the highest on."""
-    rates = {
-        line.bound.bytes_per_second / 1e9 for each in drawn for line in each.lines if line.bound
-    }
+    rates = {point.bound for each in drawn for point in each.points if point.bound}
     kept: list[float] = []
     for rate in sorted(rates, reverse=True):
         if not kept or math.log10(kept[-1] / rate) > 0.12:
@@ -377,40 +425,79 @@ def _bounds(drawn: Sequence[Drawn]) -> list[float]:
     return kept
 
 
+def _text(point: DrawnPoint, what: Quantity) -> str:
+    value = _value(point, what)
+    if what == "latency":
+        return format_time(value, point.relative)
+    return format_number(value, point.relative)
+
+
 def _description(drawn: Sequence[Drawn], what: Quantity) -> str:
     parts = []
     for each in drawn:
-        values = [(_value(line, what), line) for line in each.lines]
-        value, line = max(values, key=lambda pair: pair[0]) if what == "bandwidth" else values[0]
-        sure = line.estimate.relative if line.estimate else None
-        text = (
-            format_time(value, sure) if what == "latency" else f"{format_number(value, sure)} GB/s"
-        )
-        parts.append(f"{each.label}: {text} at {format_bytes(line.bytes)}")
+        first = each.points[0]
+        if what == "bandwidth":
+            first = max(each.points, key=lambda point: point.rate)
+        unit = " GB/s" if what == "bandwidth" else ""
+        parts.append(f"{each.label}: {_text(first, what)}{unit} at {format_bytes(first.bytes)}")
     extreme = "The highest" if what == "bandwidth" else "At the smallest size"
     noun = what[0].upper() + what[1:]
     return f"{noun} over size on logarithmic axes. {extreme}: {'; '.join(parts)}."
 
 
-def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
+def _data(
+    title: str, drawn: Sequence[Drawn], what: Quantity, used: Sequence[UsedRange] = ()
+) -> Sheet:
     """The same values as are drawn: a row for each size, a column for each curve."""
-    at = [{line.bytes: line for line in each.lines} for each in drawn]
-    sizes = sorted({size for lines in at for size in lines})
-    rows = (SheetRow((SheetCell(format_bytes(size)), *_cells(at, size, what))) for size in sizes)
-    columns = ("size", *(each.label for each in drawn))
+    at = [{point.bytes: point for point in each.points} for each in drawn]
+    sizes = sorted({size for points in at for size in points})
+    rows = (
+        SheetRow(
+            (
+                SheetCell(format_bytes(size)),
+                *_cells(at, size, what),
+                *([SheetCell(_used_at(size, drawn, used))] if used else []),
+            )
+        )
+        for size in sizes
+    )
+    columns = ("size", *(each.label for each in drawn), *(["use"] if used else []))
     caption = "GB/s; ± as in the method." if what == "bandwidth" else "± as in the method."
     return Sheet(title, columns, tuple(rows), caption)
 
 
-def _cells(at: Sequence[dict[int, Line]], size: int, what: Quantity) -> Iterator[SheetCell]:
-    for lines in at:
-        yield _cell(lines.get(size), what)
+def _cells(at: Sequence[dict[int, DrawnPoint]], size: int, what: Quantity) -> Iterator[SheetCell]:
+    for points in at:
+        point = points.get(size)
+        if point is None or not _value(point, what):
+            yield SheetCell("", number=True)
+        else:
+            yield SheetCell(_text(point, what), note=spread(point.relative), number=True)
 
 
-def _cell(line: Line | None, what: Quantity) -> SheetCell:
-    if line is None or line.estimate is None:
-        return SheetCell("", number=True)
-    relative = line.estimate.relative
-    value = _value(line, what)
-    text = format_time(value, relative) if what == "latency" else format_number(value, relative)
-    return SheetCell(text, note=spread(relative), number=True)
+# The curve to use.
+
+
+def _used_at(size: int, drawn: Sequence[Drawn], used: Sequence[UsedRange]) -> str:
+    return next((drawn[each.curve].label for each in used if each.low <= size <= each.high), "")
+
+
+BAND = 7.0
+"""Height of the band that shows which curve to use."""
+
+
+def _band(
+    found: Drawing, drawn: Sequence[Drawn], used: Sequence[UsedRange], x: Axis, y: Axis
+) -> None:
+    """A band along the size axis in the colour of the curve to use, with its marker; a line through
+    the axes where the curve changes."""
+    starts = [max(x.start, x.at(each.low)) for each in used]
+    starts[0] = x.start
+    ends = [*starts[1:], x.end]
+    for n, (each, start, end) in enumerate(zip(used, starts, ends, strict=True)):
+        style = drawn[each.curve].style
+        middle = y.start - BAND / 2
+        found.line([(start, middle), (end, middle)], colour_of(style), BAND)
+        found.markers([((start + end) / 2, middle)], marker_of(style), INK, MARKER)
+        if n:
+            found.line([(start, y.start), (start, y.end)], SOFT, 1.0, dashes=(2, 3))

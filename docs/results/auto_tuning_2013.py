@@ -1,0 +1,501 @@
+"""Writes docs/results/auto-tuning-2013.md: the figures of a paper of 2013 on today's machines.
+
+    python docs/results/auto_tuning_2013.py [FOLDER]
+
+The paper is "Auto-tuning of data communication on heterogeneous systems". The part between the
+first marks, and the figures, are made from the profiles beside the page. The part about a DGX-1 is
+made from the imported files of FOLDER (see dgx_1.py), and stays as it is without them.
+
+Numbers of buffers and sizes of buffers are drawn as soon as a profile in a folder ``*-grids`` has
+such series; until then the page says that they are not measured. Tests compare the page with what
+the script makes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import lzma
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from waywiser.analysis.placement import PlacementRank, placement
+from waywiser.analysis.placement_text import rounded_up
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.analysis.texts import percent
+from waywiser.analysis.together import found_together
+from waywiser.profile import Profile
+from waywiser.report.figures.curves import Drawn, curves_picture
+from waywiser.report.figures.render import svg_file
+from waywiser.words import format_bytes
+from waywiser.words.number_format import format_rate
+
+HERE = Path(__file__).parent
+PAGE = HERE / "auto-tuning-2013.md"
+BEGIN, END = "<!-- made -->\n", "<!-- end -->\n"
+BEGIN_DGX, END_DGX = "<!-- made from a DGX-1 -->\n", "<!-- end of a DGX-1 -->\n"
+
+H200 = "2026-11-23-surveys/h200-standard-3"
+H100 = "2026-11-23-surveys/h100-standard-1"
+FOUR = "2026-11-20-h200-catalogue/four-gpus/standard"
+NAMES = {H200: "one H200", H100: "one H100", FOUR: "four H200"}
+GRIDS = "*-grids/*.wwp.xz"
+
+MIB = 2**20
+SHOWN = tuple(2**n for n in range(12, 31, 2))
+"""Sizes in the tables of percentages."""
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
+TO_GPU = "pageable@numa:0 -> device@gpu:0 by "
+FROM_GPU = "device@gpu:0 -> pageable@numa:0 by "
+P2P = "device@gpu:0 -> device@gpu:1 by copy-engine"
+READ = "file@file:scratch -> {} by {}"
+WRITE = "{} -> file@file:scratch by {}"
+
+
+class Comparison(NamedTuple):
+    """Curves of one profile that a figure of the paper compares."""
+
+    file: str
+    """The name of the figure."""
+    title: str
+    profile: str
+    curves: Mapping[str, str]
+    """The text of each curve by its name."""
+
+
+COMPARISONS = (
+    Comparison(
+        "auto-tuning-peer-access.svg",
+        "GPU 0 to GPU 1, four H200",
+        FOUR,
+        {"peer access (NVSwitch)": P2P, "through the host": f"{P2P}[peer=off]"},
+    ),
+    Comparison(
+        "auto-tuning-to-gpu.svg",
+        "Pageable memory to the GPU, one H200",
+        H200,
+        {
+            "pinned memory": H2D,
+            "pageable copy": f"{TO_GPU}copy-engine",
+            "staged (double buffering)": f"{TO_GPU}staged",
+        },
+    ),
+    Comparison(
+        "auto-tuning-from-gpu.svg",
+        "GPU to pageable memory, one H200",
+        H200,
+        {
+            "pinned memory": D2H,
+            "pageable copy": f"{FROM_GPU}copy-engine",
+            "staged (double buffering)": f"{FROM_GPU}staged",
+        },
+    ),
+)
+
+
+@cache
+def kept(name: str) -> Subject:
+    """A profile beside the page."""
+    return read(HERE / f"{name}.wwp.xz")
+
+
+def read(packed: Path) -> Subject:
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "profile.wwp"
+        file.write_bytes(lzma.decompress(packed.read_bytes()))
+        with Profile.open(file) as profile:
+            return Subject.of(profile)
+
+
+@cache
+def grids() -> tuple[Subject, ...]:
+    """Profiles with series over the settings of staged copies."""
+    return tuple(read(file) for file in sorted(HERE.glob(GRIDS)))
+
+
+def of(subject: Subject, text: str) -> MeasuredCurve:
+    found = subject.curve(text)
+    assert found is not None, text
+    return found
+
+
+def at(subject: Subject, text: str, size: int) -> MeasuredPoint:
+    found = of(subject, text).at(size)
+    assert found is not None, (text, size)
+    return found
+
+
+def largest(one: MeasuredCurve, other: MeasuredCurve) -> tuple[MeasuredPoint, MeasuredPoint]:
+    """The points at the largest size that both have."""
+    size = max({p.bytes for p in one.points} & {p.bytes for p in other.points})
+    first, second = one.at(size), other.at(size)
+    assert first is not None and second is not None
+    return first, second
+
+
+# The figures of the paper, one by one.
+
+Found = Callable[[], Iterable[str]]
+
+
+class Figure(NamedTuple):
+    """What a figure of the paper shows, and what is measured today."""
+
+    where: str
+    then: str
+    """The statement of the paper."""
+    today: Found
+    """Sentences with what was measured; none if nothing is measured yet."""
+    missing: str = ""
+    """What would have to be measured."""
+
+
+def both_directions() -> Iterator[str]:
+    for name in (H200, H100):
+        subject = kept(name)
+        for each in found_together(subject)[0]:
+            if each.is_duplex and each.transfers[0].way in (H2D, D2H):
+                yield (
+                    f"{NAMES[name]}: both directions together {format_rate(each.rate, 0.01)} GB/s, "
+                    f"{each.share:.0%} of the sum at {format_bytes(each.transfers[0].bytes)}"
+                )
+
+
+def hidden_nodes() -> Iterator[str]:
+    for spread in placement(kept(FOUR)).spreads:
+        yield (
+            f"four H200, {spread.transfer}: the slowest process takes {percent(spread.spread)} "
+            "longer than the fastest"
+        )
+
+
+def peers() -> Iterator[str]:
+    four = kept(FOUR)
+    on, off = largest(of(four, P2P), of(four, f"{P2P}[peer=off]"))
+    yield (
+        f"four H200 at {format_bytes(on.bytes)}: {on.rate_text} GB/s with peer access, "
+        f"{off.rate_text} GB/s through the host, {off.rate / on.rate:.0%}"
+    )
+    (rank,) = [r for r in ranks(four, "pair") if r.is_headline]
+    limit = rank.cost.limit
+    if limit is not None:
+        most = percent(rounded_up(limit))
+        yield f"the {len(rank.choices)} pairs of GPUs differ by no more than {most}"
+
+
+def ranks(subject: Subject, question: str) -> list[PlacementRank]:
+    return [
+        rank
+        for rank in placement(subject).ranks
+        if rank.question == question and rank.regime == "bandwidth"
+    ]
+
+
+def disk() -> Iterator[str]:
+    """A staged copy against one that reads all of the file before it copies to the GPU."""
+    for name in (H200, H100):
+        subject, size = kept(name), 16 * MIB
+        for what, staged, file, copy in (
+            ("read", READ.format("device@gpu:0", "staged"),
+             READ.format("pinned@numa:0", "direct-io"), H2D),
+            ("write", WRITE.format("device@gpu:0", "staged"),
+             WRITE.format("pinned@numa:0", "direct-io"), D2H),
+        ):  # fmt: skip
+            own = at(subject, staged, size)
+            simple = sum(near(subject, text, size) for text in (file, copy))
+            yield (
+                f"{NAMES[name]}, {what} of {format_bytes(size)}: staged {own.rate_text} GB/s, "
+                f"one step after the other {format_rate(size / simple)} GB/s, "
+                f"×{simple / own.seconds:.2f}"
+            )
+
+
+def near(subject: Subject, text: str, size: int) -> float:
+    """Seconds of a size; of one that was skipped, those of the next larger one in proportion."""
+    points = of(subject, text).points
+    point = next((each for each in points if each.bytes >= size), points[-1])
+    return point.seconds * size / point.bytes
+
+
+def pageable() -> Iterator[str]:
+    for name in (H200, H100):
+        subject = kept(name)
+        for what, path in (("to the GPU", TO_GPU), ("from the GPU", FROM_GPU)):
+            staged, plain = largest(of(subject, f"{path}staged"), of(subject, f"{path}copy-engine"))
+            ratio = staged.rate / plain.rate
+            yield (
+                f"{NAMES[name]}, {what} at {format_bytes(staged.bytes)}: staged "
+                f"{staged.rate_text} GB/s, pageable copy {plain.rate_text} GB/s, ×{ratio:.2f}"
+                f"{overlap(staged, plain)}"
+            )
+
+
+def overlap(one: MeasuredPoint, other: MeasuredPoint) -> str:
+    first, second = one.estimate.interval, other.estimate.interval
+    return ", the intervals overlap" if first and second and first.overlaps(second) else ""
+
+
+class Setting(NamedTuple):
+    """A setting of staged copies over which a figure is drawn."""
+
+    name: str
+    parameter: str
+    file: str
+
+
+SLOTS = Setting("buffers", "slots", "auto-tuning-slots.svg")
+CHUNK = Setting("size of a buffer", "chunk", "auto-tuning-chunk.svg")
+
+
+def series_of(setting: Setting, subjects: Iterable[Subject]) -> dict[str, list[MeasuredCurve]]:
+    """The curves that differ in one setting alone, by what they have in common: those with three
+    values and more."""
+    found: dict[str, list[MeasuredCurve]] = {}
+    for subject in subjects:
+        for curve in subject.curves:
+            transfer = curve.transfer
+            if transfer is None or setting.parameter not in transfer.parameters:
+                continue
+            others = {n: v for n, v in transfer.parameters.items() if n != setting.parameter}
+            rest = ", ".join(f"{name}={value}" for name, value in sorted(others.items()))
+            key = f"{subject.name}: {transfer.path}{f' ({rest})' if rest else ''}"
+            found.setdefault(key, []).append(curve)
+    return {key: ordered(setting, curves) for key, curves in found.items() if len(curves) > 2}
+
+
+def ordered(setting: Setting, curves: Iterable[MeasuredCurve]) -> list[MeasuredCurve]:
+    return sorted(curves, key=lambda curve: value_of(setting, curve))
+
+
+def value_of(setting: Setting, curve: MeasuredCurve) -> int:
+    assert curve.transfer is not None
+    return int(curve.transfer.parameters[setting.parameter])
+
+
+def value_text(setting: Setting, curve: MeasuredCurve) -> str:
+    value = value_of(setting, curve)
+    return f"{setting.parameter}={format_bytes(value) if setting is CHUNK else value}"
+
+
+def over_setting(setting: Setting, subjects: Sequence[Subject]) -> Iterator[str]:
+    """The best value at each size, and what the smallest value reaches of it."""
+    for what, curves in series_of(setting, subjects).items():
+        first, sizes = curves[0], [p.bytes for p in curves[0].points]
+        for size in sizes:
+            rates = {value_text(setting, c): p.rate for c in curves if (p := c.at(size))}
+            best = max(rates, key=lambda each: rates[each])
+            share = rates[value_text(setting, first)] / rates[best]
+            yield (
+                f"{what} at {format_bytes(size)}: best with {best}, {format_rate(rates[best])} "
+                f"GB/s; {value_text(setting, first)} reaches {share:.0%} of it"
+            )
+
+
+def slots() -> Iterator[str]:
+    yield from over_setting(SLOTS, grids())
+
+
+def chunks() -> Iterator[str]:
+    yield from over_setting(CHUNK, grids())
+
+
+def nothing() -> Iterator[str]:
+    yield from ()
+
+
+FIGURES = (
+    Figure(
+        "figure 2",
+        "two-way copies reach up to 70 % of the best bandwidth",
+        both_directions,
+    ),
+    Figure(
+        "figure 2",
+        "remote copies reach 70 to 80 % of local ones from 8 MB on",
+        hidden_nodes,
+        "these machines show one NUMA node; for a machine with two see the DGX-1 below",
+    ),
+    Figure(
+        "figure 3",
+        "without peer access GPUs reach 65 % of the best bandwidth; those with peer access differ "
+        "by up to 15 %",
+        peers,
+    ),
+    Figure(
+        "figures 3 and 5",
+        "for remote GPUs, CUDA's own copy reaches 85 to 95 % of tuned double buffering from 512 KB "
+        "on",
+        nothing,
+        "a staged copy between two GPUs: `waywiser survey --preset full --only 'device -> device "
+        "by staged'`",
+    ),
+    Figure(
+        "section V.B",
+        "from 512 KB on, double buffering between disk and GPU is 10 to 20 % faster than one step "
+        "after the other",
+        disk,
+    ),
+    Figure(
+        "section II.B",
+        "copies of pageable memory are copied through pinned buffers by the runtime",
+        pageable,
+    ),
+    Figure(
+        "section V",
+        "double against single buffering",
+        slots,
+        "numbers of buffers: `waywiser survey --only 'pageable device by staged[slots='`",
+    ),
+    Figure(
+        "section V.B",
+        "bandwidth grows from 20 % of the best with the size of the buffer, then stays; the best "
+        "size depends on the size of the transfer (128 KB for a hard disk and 4 MB for an SSD, at "
+        "128 MB)",
+        chunks,
+        "sizes of buffers over sizes of transfers: `waywiser survey --preset full --only 'pageable "
+        "device by staged[chunk='`",
+    ),
+    Figure(
+        "section IV.B",
+        "the place of disk and GPU changes the bandwidth of reads and writes by less than 20 %",
+        nothing,
+        "a machine that shows two NUMA nodes and has a disk",
+    ),
+    Figure(
+        "figures 4 and 6",
+        "MPI between GPUs of one node and of two nodes",
+        nothing,
+        "Waywiser has no executor that copies by MPI",
+    ),
+)
+
+# The page.
+
+
+def made() -> str:
+    """Writes the part between the first marks."""
+    return "\n".join([overview(), *map(percentages, COMPARISONS), *settings()])
+
+
+def overview() -> str:
+    lines = ["| paper | 2013 | today |", "|---|---|---|"]
+    for figure in FIGURES:
+        found = list(figure.today())
+        missing = f"not measured yet: {figure.missing}" if not found else figure.missing
+        cells = [*found, *([missing] if missing else [])]
+        lines.append(f"| {figure.where} | {figure.then} | {'<br>'.join(cells)} |")
+    return "\n".join(["## Figure by figure\n", *lines, ""])
+
+
+def percentages(comparison: Comparison) -> str:
+    """Writes the figure and, as the paper does, the percentages of the best at each size."""
+    subject = kept(comparison.profile)
+    curves = {name: of(subject, text) for name, text in comparison.curves.items()}
+    sizes = [n for n in SHOWN if sum(c.at(n) is not None for c in curves.values()) > 1]
+    head = f"| percent of the best at | {' | '.join(map(format_bytes, sizes))} |"
+    lines = [f"## {comparison.title}\n", f"![{comparison.title}]({comparison.file})\n"]
+    lines += [head, "|---" * (len(sizes) + 1) + "|"]
+    for name, curve in curves.items():
+        cells = [share_text(curve, curves.values(), size) for size in sizes]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*lines, f"\nProfile: `{comparison.profile}.wwp.xz`.\n"])
+
+
+def share_text(curve: MeasuredCurve, among: Iterable[MeasuredCurve], size: int) -> str:
+    best = max(point.rate for each in among if (point := each.at(size)) is not None)
+    own = curve.at(size)
+    if own is None:
+        return ""
+    share = own.rate / best
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
+
+
+def settings() -> Iterator[str]:
+    for setting in (SLOTS, CHUNK):
+        if series_of(setting, grids()):
+            yield f"## {setting.name.capitalize()}\n\n![{setting.name}]({setting.file})\n"
+
+
+def figures() -> dict[str, str]:
+    """Draws the comparisons, and the settings that were measured, by file name."""
+    found = {}
+    for comparison in COMPARISONS:
+        subject = kept(comparison.profile)
+        lines = [
+            Drawn.of(name, (point.line for point in of(subject, text).points), number)
+            for number, (name, text) in enumerate(comparison.curves.items())
+        ]
+        found[comparison.file] = svg_file(
+            curves_picture(comparison.file, comparison.title, lines, "bandwidth")
+        )
+    return found | setting_figures(grids())
+
+
+def setting_figures(subjects: Sequence[Subject]) -> dict[str, str]:
+    found = {}
+    for setting in (SLOTS, CHUNK):
+        for title, curves in list(series_of(setting, subjects).items())[:1]:
+            lines = [
+                Drawn.of(value_text(setting, curve), (p.line for p in curve.points), number)
+                for number, curve in enumerate(curves)
+            ]
+            picture = curves_picture(setting.file, title, lines, "bandwidth")
+            found[setting.file] = svg_file(picture)
+    return found
+
+
+def made_of_dgx(folder: Path) -> str:
+    """Writes the part about a DGX-1: what the worst NUMA node costs."""
+    spec = importlib.util.spec_from_file_location("dgx_1", HERE / "dgx_1.py")
+    assert spec is not None and spec.loader is not None
+    dgx_1 = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = dgx_1
+    spec.loader.exec_module(dgx_1)
+    found = placement(dgx_1.imported(folder).subject)
+    lines = ["| transfer | worst NUMA node, 16 MiB and more | below 64 KiB |", "|---|---|---|"]
+    kinds = dict.fromkeys(rank.transfer for rank in found.of("buffer") if rank.is_headline)
+    for kind in kinds:
+        cells = []
+        for regime in ("bandwidth", "latency"):
+            own = [r for r in found.of("buffer") if (r.transfer, r.regime) == (kind, regime)]
+            cells.append(worst(own))
+        lines.append(f"| {kind} | {' | '.join(cells)} |")
+    text = [f"- {each}" for each in found.sentences if "Nearest" in each or "pair" in each]
+    return "\n".join([*lines, "", *text, ""])
+
+
+def worst(ranks: Sequence[PlacementRank]) -> str:
+    """The largest cost that was found, or the largest difference that is excluded."""
+    differ = [rank.cost for rank in ranks if rank.cost.verdict == "different"]
+    if differ:
+        cost = max(differ, key=lambda each: each.longer)
+        of_all = f", {len(differ)} of {len(ranks)} GPUs"
+        return f"takes {percent(cost.longer, cost.interval)} longer{of_all}"
+    limits = [rank.cost.limit for rank in ranks if rank.cost.limit is not None]
+    return (
+        f"no difference of more than {percent(rounded_up(max(limits)))}"
+        if limits
+        else "not determined"
+    )
+
+
+def current(page: str, begin: str = BEGIN, end: str = END, part: Callable[[], str] = made) -> str:
+    """Returns the page with a new part between two marks."""
+    head, _, rest = page.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}{part()}{end}{tail}"
+
+
+if __name__ == "__main__":
+    page = current(PAGE.read_text())
+    if len(sys.argv) > 1:
+        folder = Path(sys.argv[1])
+        page = current(page, BEGIN_DGX, END_DGX, lambda: made_of_dgx(folder))
+    PAGE.write_text(page)
+    for file, drawing in figures().items():
+        (HERE / file).write_text(drawing)

@@ -1,0 +1,38 @@
+"""Methods, sizes and costs as the command line and reports write them."""
+
+from __future__ import annotations
+
+from waywiser.policy.decision_table import Method
+from waywiser.policy.table import MethodCosts
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import with_units
+
+
+def method_text(method: Method) -> str:
+    """``staged[chunk=1 MiB, threads=10]``."""
+    return with_units(str(method))
+
+
+def size_text(size: int) -> str:
+    """``11.3 MiB``: a boundary that nobody chose needs few digits."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor:
+            value = size / factor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{size} B"
+
+
+def costs_text(costs: MethodCosts) -> str:
+    """``10 CPUs, 48 MiB pinned``; ``nothing``."""
+    parts = [count(costs.threads, "CPU")] if costs.threads else []
+    if costs.multiprocessors is None:
+        parts.append("multiprocessors")
+    elif costs.multiprocessors:
+        parts.append(count(costs.multiprocessors, "multiprocessor"))
+    parts += [f"{size_text(costs.pinned_bytes)} pinned"] if costs.pinned_bytes else []
+    parts += [f"links of {count(costs.relays, 'GPU')}"] if costs.relays else []
+    if costs.small_copy is not None:
+        parts.append(f"small copies take {costs.small_copy:.3g} × the time")
+    if costs.matrix_product is not None:
+        parts.append(f"matrix products take {costs.matrix_product:.3g} × the time")
+    return ", ".join(parts) or "nothing"

@@ -1,0 +1,232 @@
+"""Which method to use for each kind of copy: the decisions of a policy, with their figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from waywiser.analysis.texts import span
+from waywiser.policy.decision_table import CopyKind, DecisionTable, SizeDecision
+from waywiser.policy.texts import costs_text, method_text, size_text
+from waywiser.report.chapters.curves import styles_of
+from waywiser.report.decision_figures import (
+    LEAST_BYTES,
+    DecisionFigure,
+    by_kind,
+    decision_figures,
+    measured,
+    of_one_and_of_lists,
+)
+from waywiser.report.entry import Entry
+from waywiser.report.figures.curves import Drawn, DrawnPoint, UsedRange, curves_picture
+from waywiser.report.figures.styles import Style
+from waywiser.report.parts import (
+    Block,
+    Fold,
+    Listing,
+    Picture,
+    Pictures,
+    Section,
+    Sheet,
+    SheetCell,
+    SheetRow,
+    Words,
+)
+from waywiser.stats.order import Interval, relative
+from waywiser.words.number_format import count
+
+TITLE = "Which method when"
+
+COLUMNS = ("copies", "sizes", "method", "time of the plain copy", "takes from others")
+
+CAPTION = (
+    "A faster method replaces a simpler one only if it is faster by more than the noise. Times are "
+    "from call to completion; ×2: the plain copy takes twice as long."
+)
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def methods(entries: Sequence[Entry]) -> Section:
+    """A table of all decisions between several methods, and a folded section for each kind of copy
+    with its figures."""
+    blocks: list[Block] = []
+    below: list[Section] = []
+    for entry in entries:
+        whose = f" of {entry.name}" if len(entries) > 1 else ""
+        if entry.undecided:
+            blocks.append(Words(f"Not determined{whose}: {entry.undecided}.", "note"))
+        if not entry.decisions:
+            continue
+        rows = tuple(_rows(entry))
+        if rows:
+            blocks.append(Sheet(f"Method by size{whose}", COLUMNS, rows, CAPTION))
+        if alone := _without_choice(entry):
+            blocks.append(
+                Words(f"Only one method was measured{whose}: {', '.join(alone)}.", "note")
+            )
+        below += _kinds(entry, len(entries) > 1)
+    return Section("methods", TITLE, tuple(blocks), tuple(below))
+
+
+def _without_choice(entry: Entry) -> list[str]:
+    """The kinds of copies with one method alone."""
+    return [
+        kind_text(kind)
+        for kind, tables in by_kind(entry).items()
+        if all(len(table.methods) == 1 for table in tables)
+    ]
+
+
+def kind_text(kind: CopyKind) -> str:
+    """``pageable → device``."""
+    return str(kind).replace("->", "→")
+
+
+def table_text(table: DecisionTable) -> str:
+    """``pinned → device, lists of 256 pieces and more``."""
+    text = kind_text(table.kind)
+    return text if table.count == 1 else f"{text}, lists of {table.count} pieces and more"
+
+
+# The tables.
+
+
+def _rows(entry: Entry) -> Iterator[SheetRow]:
+    for tables in by_kind(entry).values():
+        for table in of_one_and_of_lists(tables):
+            yield from _rows_of(entry, table)
+
+
+def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[SheetRow]:
+    """A row for each range of sizes with one method."""
+    ranges = _ranges(table)
+    for n, found in enumerate(ranges):
+        name = SheetCell(table_text(table), link=_anchor(entry, table.kind)) if n == 0 else None
+        last = ranges[n + 1][0].from_bytes if n + 1 < len(ranges) else 0
+        yield SheetRow(
+            (
+                name or SheetCell(""),
+                SheetCell(_sizes(found[0].from_bytes if n else 0, last, table.count > 1)),
+                SheetCell(_method(table, found[0].chosen)),
+                SheetCell(_margin(table, found)),
+                SheetCell(costs_text(found[-1].time.costs)),
+            )
+        )
+
+
+def _ranges(table: DecisionTable) -> list[list[SizeDecision]]:
+    """Decisions that follow one another with the same method."""
+    return [list(group) for _, group in groupby(table.decisions, key=lambda each: each.chosen)]
+
+
+def _sizes(first: int, last: int, pieces: bool) -> str:
+    what = "pieces " if pieces else ""
+    if not first and not last:
+        return "all pieces" if pieces else "all"
+    if not first:
+        return f"{what}below {about(last)}"
+    return f"{what}from {about(first)}" + (f" to {about(last)}" if last else "")
+
+
+def about(size: int) -> str:
+    """``11.3 MiB``, which does not fold."""
+    return size_text(size).replace(" ", NO_BREAK)
+
+
+def _method(table: DecisionTable, method: int) -> str:
+    return method_text(table.methods[method])
+
+
+def _margin(table: DecisionTable, found: Sequence[SizeDecision]) -> str:
+    """How many times as long the plain copy takes, over the sizes of a range."""
+    if found[0].chosen == table.plain:
+        return "is the plain copy"
+    if table.plain is None:
+        return "not measured"
+    known = [margin for each in found if (margin := each.margin(table.plain)) is not None]
+    ends = (f"×{1 + margin:.3g}" for margin in (min(known), max(known))) if known else ()
+    return span(*ends) if known else "not measured"
+
+
+# A section for each kind of copy.
+
+
+def _kinds(entry: Entry, several: bool) -> Iterator[Section]:
+    styles = styles_of(entry)
+    figures: dict[CopyKind, list[DecisionFigure]] = {}
+    for each in decision_figures(entry):
+        figures.setdefault(each.table.kind, []).append(each)
+    for kind, tables in by_kind(entry).items():
+        if all(len(table.methods) == 1 for table in tables):
+            continue
+        blocks: list[Block] = []
+        if kind in figures:
+            drawn = tuple(_picture(each, styles) for each in figures[kind])
+            blocks.append(Pictures(drawn))
+        lists = [table for table in tables if table.count > 1 and len(table.methods) > 1]
+        if len(lists) > 1:
+            rows = tuple(row for table in lists for row in _rows_of(entry, table))
+            sheet = Sheet(f"Lists, {kind_text(kind)}", COLUMNS, rows, CAPTION)
+            blocks.append(Fold(f"Lists of other counts: {count(len(lists), 'count')}", (sheet,)))
+        if notes := tuple(dict.fromkeys(note for table in tables for note in table.notes)):
+            blocks.append(Listing(notes))
+        title = f"{entry.name}, {kind_text(kind)}" if several else kind_text(kind)
+        yield Section(_anchor(entry, kind), title, tuple(blocks), folded=True)
+
+
+def _anchor(entry: Entry, kind: CopyKind) -> str:
+    return f"{entry.key}method-{_slug(str(kind))}"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _picture(figure: DecisionFigure, styles: Mapping[str, Style]) -> Picture:
+    table = figure.table
+    curves = [
+        Drawn(
+            _method(table, method),
+            tuple(
+                DrawnPoint(
+                    bytes=size,
+                    seconds=time.seconds,
+                    rate=size * time.pieces / time.seconds / 1e9,
+                    rate_interval=Interval(
+                        size * time.pieces / time.high / 1e9, size * time.pieces / time.low / 1e9
+                    ),
+                    relative=relative(time.seconds, time.interval),
+                )
+                for size, time in measured(table, method)
+            ),
+            styles[name],
+        )
+        for method, name in zip(figure.methods, figure.names, strict=True)
+    ]
+    lists = "-lists" if table.count > 1 else ""
+    return curves_picture(
+        f"method-{_slug(str(table.kind))}{lists}",
+        table_text(table),
+        curves,
+        "bandwidth",
+        _note(figure),
+        tuple(_used(figure)),
+    )
+
+
+def _note(figure: DecisionFigure) -> str:
+    pieces = "Sizes are those of each piece. " if figure.table.count > 1 else ""
+    left = len(figure.table.methods) - len(figure.methods)
+    more = f" {count(left, 'further method')} not shown." if left else ""
+    return f"{pieces}The band along the size axis is the method to use.{more}"
+
+
+def _used(figure: DecisionFigure) -> Iterator[UsedRange]:
+    """The ranges of sizes that are drawn, each with the position of its curve."""
+    ranges = [found for found in _ranges(figure.table) if found[-1].bytes >= LEAST_BYTES]
+    for n, found in enumerate(ranges):
+        last = ranges[n + 1][0].from_bytes - 1 if n + 1 < len(ranges) else found[-1].bytes
+        if found[0].chosen in figure.methods:
+            yield UsedRange(found[0].from_bytes, last, figure.methods.index(found[0].chosen))
