@@ -3,12 +3,40 @@
 #include <algorithm>
 
 #include "executor/reach.hpp"
+#include "transfer/copy.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kUsualThreads = 12;  // more do not help one PCIe 5.0 link
+constexpr std::size_t kLargeCopy = std::size_t{1} << 30;
+
+Parameter ordered(std::string name, std::string description, std::size_t usual,
+                  const std::vector<std::size_t>& others) {
+    Parameter made{.name = std::move(name),
+                   .description = std::move(description),
+                   .kind = ParameterKind::ordered,
+                   .choices = {std::to_string(usual)}};
+    for (const std::size_t other : others) {
+        const std::string choice = std::to_string(other);
+        if (std::ranges::find(made.choices, choice) == made.choices.end()) {
+            made.choices.push_back(choice);
+        }
+    }
+    return made;
+}
+
+std::size_t count_cpus(const Machine& machine) {
+    std::size_t cpus = 0;
+    for (const NumaNode& node : machine.numa) cpus += node.cpus.size();
+    return std::max<std::size_t>(cpus, 1);
+}
+
+transfer::End end_of(const Memory& memory) {
+    if (memory.on_gpu()) return transfer::End::device(nullptr, memory.place.index);
+    if (memory.in_file()) return transfer::End::of_file(-1, 0);
+    return transfer::End::host(nullptr, known_to_gpus(memory));
+}
 
 }  // namespace
 
@@ -41,45 +69,40 @@ std::optional<std::string> staging_unsupported_reason(const Memory& memory) {
     return std::nullopt;
 }
 
-Parameter copying_threads(const Machine& machine) {
-    std::size_t cpus = 0;
-    for (const NumaNode& node : machine.numa) cpus += node.cpus.size();
-    cpus = std::max<std::size_t>(cpus, 1);
-    std::vector<std::string> choices{std::to_string(std::min(cpus, kUsualThreads))};
-    for (std::size_t n = 1; n < cpus; n *= 2) choices.push_back(std::to_string(n));
-    choices.push_back(std::to_string(cpus));
-    std::vector<std::string> different;
-    for (std::string& choice : choices) {
-        if (std::ranges::find(different, choice) == different.end()) {
-            different.push_back(std::move(choice));
-        }
-    }
-    return {.name = "threads",
-            .description = "how many threads fill and drain the slots, on any CPU",
-            .kind = ParameterKind::ordered,
-            .choices = std::move(different)};
+transfer::CopyShape shipped_shape(const Path& path, const Machine& machine,
+                                  const std::vector<int>& relays) {
+    return transfer::default_shape(end_of(path.destination), end_of(path.source), kLargeCopy,
+                                   count_cpus(machine), relays);
 }
 
-Parameter chunk_parameter(std::vector<std::string> choices) {
-    return {.name = "chunk",
-            .description = "bytes of a chunk, and of a slot",
-            .kind = ParameterKind::ordered,
-            .choices = std::move(choices)};
+Parameter threads_parameter(std::size_t usual, const Machine& machine) {
+    const std::size_t cpus = count_cpus(machine);
+    std::vector<std::size_t> others;
+    for (std::size_t n = 1; n < cpus; n *= 2) others.push_back(n);
+    others.push_back(cpus);
+    return ordered("threads", "how many threads fill and drain the slots, on any CPU",
+                   std::min(usual, cpus), others);
 }
 
-Parameter slots_parameter(std::vector<std::string> choices) {
-    return {.name = "slots",
-            .description = "chunks on their way at once, for each thread or link",
-            .kind = ParameterKind::ordered,
-            .choices = std::move(choices)};
+Parameter chunk_parameter(std::size_t usual) {
+    constexpr std::size_t kMiB = std::size_t{1} << 20;
+    return ordered("chunk", "bytes of a chunk, and of a slot", usual,
+                   {kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB});
 }
 
-Parameter stores_parameter() {
-    return {.name = "stores",
-            .description =
-                "how CPUs store to the destination: streaming (non-temporal, around the caches) or "
-                "ordinary",
-            .choices = {"streaming", "ordinary"}};
+Parameter slots_parameter(std::size_t usual) {
+    return ordered("slots", "chunks on their way at once, for each thread or link", usual,
+                   {1, 2, 3, 4});
+}
+
+Parameter stores_parameter(bool streaming) {
+    Parameter made{.name = "stores",
+                   .description =
+                       "how CPUs store to the destination: streaming (non-temporal, around the "
+                       "caches) or ordinary",
+                   .choices = {"streaming", "ordinary"}};
+    if (!streaming) std::ranges::reverse(made.choices);
+    return made;
 }
 
 transfer::CopyShape shape_of(const Executor& executor, const Transfer& transfer,
@@ -95,6 +118,7 @@ transfer::CopyShape shape_of(const Executor& executor, const Transfer& transfer,
     shape.threads = number("threads");
     shape.slots = number("slots");
     shape.streaming = parameter(executor, transfer, machine, "stores") == "streaming";
+    shape.least = shipped_shape(transfer.path, machine).least;
     return shape;
 }
 

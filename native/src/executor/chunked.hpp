@@ -32,11 +32,16 @@ int gpu_of(const Path& path);
 // access needs no slots.
 std::optional<std::string> staging_unsupported_reason(const Memory& memory);
 
-// The parameter `threads`: useful numbers for one link on the machine, the usual one first.
-Parameter copying_threads(const Machine& machine);
-Parameter chunk_parameter(std::vector<std::string> choices);
-Parameter slots_parameter(std::vector<std::string> choices);
-Parameter stores_parameter();
+// What the library does with a large copy of the transfer's path, without a policy: the defaults of
+// the parameters. `relays`: other GPUs whose links help.
+transfer::CopyShape shipped_shape(const Path& path, const Machine& machine,
+                                  const std::vector<int>& relays = {});
+
+// Ordered parameters: the default first, then other useful numbers.
+Parameter threads_parameter(std::size_t usual, const Machine& machine);
+Parameter chunk_parameter(std::size_t usual);
+Parameter slots_parameter(std::size_t usual);
+Parameter stores_parameter(bool streaming);
 
 // The shape from the transfer's parameters.
 transfer::CopyShape shape_of(const Executor& executor, const Transfer& transfer,

@@ -33,8 +33,9 @@ public:
             .name = "relay",
             .description =
                 "chunks to or from one GPU over its own link and the links of other GPUs at once",
-            .parameters = {relays({kAll}), chunk(), slots(), copying_threads({}),
-                           stores_parameter()},
+            .parameters = {relays({kAll}), chunk_parameter(example().chunk),
+                           slots_parameter(example().slots),
+                           threads_parameter(example().threads, {}), stores_parameter(true)},
             .source = "none known: docs/transfer.md describes it"};
         return info;
     }
@@ -79,12 +80,13 @@ public:
             choices.push_back(std::to_string(relay));
         }
         const Memory& host = path.source.on_gpu() ? path.destination : path.source;
-        if (known_to_gpus(host)) return {relays(std::move(choices)), chunk(), slots()};
-        // Slots that CPUs fill and drain stay in their caches only if they are few and small.
-        std::vector<Parameter> known{relays(std::move(choices)),
-                                     chunk_parameter({"2097152", "1048576", "4194304", "8388608"}),
-                                     slots_parameter({"2", "1", "3", "4"}), all_threads(machine)};
-        if (path.destination.on_host()) known.push_back(stores_parameter());
+        const transfer::CopyShape shape =
+            shipped_shape(path, machine, possible_relays(path, machine));
+        std::vector<Parameter> known{relays(std::move(choices)), chunk_parameter(shape.chunk),
+                                     slots_parameter(shape.slots)};
+        if (known_to_gpus(host)) return known;  // no CPU moves bytes
+        known.push_back(threads_parameter(shape.threads, machine));
+        if (path.destination.on_host()) known.push_back(stores_parameter(true));
         return known;
     }
 
@@ -105,7 +107,7 @@ public:
         const int own = gpu_of(transfer.path);
         const Memory& host =
             transfer.path.source.on_gpu() ? transfer.path.destination : transfer.path.source;
-        needs.threads = shape.threads;
+        if (!known_to_gpus(host)) needs.threads = shape.threads;
         needs.host_links.push_back(own);
         const std::size_t whole = (transfer.bytes + shape.chunk - 1) / shape.chunk * shape.chunk;
         const std::size_t in_flight = known_to_gpus(host)
@@ -133,19 +135,16 @@ private:
         const std::string chosen = parameter(*this, transfer, machine, "relays");
         if (chosen == kAll) {
             shape.relays = possible_relays(transfer.path, machine);
-            return shape;
+        } else {
+            std::istringstream stream(chosen);
+            for (std::string relay; std::getline(stream, relay, '+');) {
+                shape.relays.push_back(std::stoi(relay));
+            }
         }
-        std::istringstream stream(chosen);
-        for (std::string relay; std::getline(stream, relay, '+');) {
-            shape.relays.push_back(std::stoi(relay));
-        }
+        const Memory& host =
+            transfer.path.source.on_gpu() ? transfer.path.destination : transfer.path.source;
+        if (known_to_gpus(host)) shape.threads = 1 + shape.relays.size();  // no CPU moves bytes
         return shape;
-    }
-    // Each link can use a dozen threads.
-    static Parameter all_threads(const Machine& machine) {
-        Parameter threads = copying_threads(machine);
-        std::ranges::rotate(threads.choices, threads.choices.end() - 1);
-        return threads;
     }
     static Parameter relays(std::vector<std::string> choices) {
         return {.name = "relays",
@@ -153,10 +152,13 @@ private:
                 .kind = ParameterKind::subset,
                 .choices = std::move(choices)};
     }
-    static Parameter chunk() {
-        return chunk_parameter({"8388608", "1048576", "2097152", "4194304"});
+    // Of pageable memory to a GPU with one relay.
+    static transfer::CopyShape example() {
+        return shipped_shape({{"pageable", {Place::Kind::numa, 0, {}}, {}},
+                              {"device", {Place::Kind::gpu, 0, {}}, {}},
+                              "relay"},
+                             {}, {1});
     }
-    static Parameter slots() { return slots_parameter({"3", "1", "2", "4"}); }
 };
 
 const Registered<Executor, Relay> registered;

@@ -16,7 +16,7 @@ public:
             .name = "staged",
             .description =
                 "threads and copy engines pass chunks through pinned slots, several at once",
-            .parameters = {chunk(), slots(), copying_threads({}), stores_parameter()},
+            .parameters = parameters_of(host_to_gpu(), {}, true),
             .source =
                 "Auto-tuning of Data Communication on Heterogeneous Systems, sec. IV and V (double "
                 "buffering, buffer sizes)"};
@@ -52,9 +52,7 @@ public:
 
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
                                                     const Machine& machine) const override {
-        std::vector<Parameter> known{chunk(), slots(), copying_threads(machine)};
-        if (transfer.path.destination.on_host()) known.push_back(stores_parameter());
-        return known;
+        return parameters_of(transfer.path, machine, transfer.path.destination.on_host());
     }
 
     [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
@@ -85,10 +83,19 @@ public:
     }
 
 private:
-    static Parameter chunk() {
-        return chunk_parameter({"4194304", "1048576", "2097152", "8388608"});
+    static Path host_to_gpu() {
+        return {{"pageable", {Place::Kind::numa, 0, {}}, {}},
+                {"device", {Place::Kind::gpu, 0, {}}, {}},
+                "staged"};
     }
-    static Parameter slots() { return slots_parameter({"3", "1", "2", "4"}); }
+    static std::vector<Parameter> parameters_of(const Path& path, const Machine& machine,
+                                                bool stores) {
+        const transfer::CopyShape shape = shipped_shape(path, machine);
+        std::vector<Parameter> known{chunk_parameter(shape.chunk), slots_parameter(shape.slots),
+                                     threads_parameter(shape.threads, machine)};
+        if (stores) known.push_back(stores_parameter(true));
+        return known;
+    }
 };
 
 const Registered<Executor, Staged> registered;

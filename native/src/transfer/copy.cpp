@@ -215,9 +215,9 @@ CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory, bool
         decision(engine, reads ? memory : file, reads ? file : memory, bytes);
     if (made != nullptr && made->method == PolicyMethod::chunked)
         return made->shape_for(memory.end.gpu);
-    CopyShape shape =
-        default_shape(bytes, engine.options().threads, memory.end.kind == End::Kind::device);
-    shape.threads = std::clamp<std::size_t>(engine.options().threads, 1, kThreadsPerFile);
+    const End& to = reads ? memory.end : file.end;
+    const End& from = reads ? file.end : memory.end;
+    CopyShape shape = default_shape(to, from, bytes, engine.options().threads);
     if (engine.options().plain) {
         shape.threads = 1;
         shape.direct_io = false;
@@ -447,7 +447,10 @@ Side side_of(void* data, std::size_t bytes) {
     return side;
 }
 
-CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
+namespace {
+
+// Through pinned slots that CPUs fill or drain.
+CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
     threads = std::clamp<std::size_t>(threads, 1, kThreadsPerLink);
     shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
@@ -457,6 +460,50 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     // Non-temporal stores save the CPUs a third of the memory traffic. But the GPU reads the last
     // stores faster from a cache.
     shape.streaming = from_gpu;
+    return shape;
+}
+
+// Copy engines do all the work: the threads only keep them busy.
+CopyShape shape_between_gpus(std::size_t bytes) {
+    CopyShape shape;
+    shape.threads = kThreadsBetweenGpus;
+    shape.slots = kSlotsBetweenGpus;
+    shape.chunk =
+        std::clamp(std::bit_floor(bytes / kChunksBetweenGpus), kSmallestBetweenGpus, kLargestChunk);
+    shape.least = kSmallestBetweenGpus;
+    return shape;
+}
+
+}  // namespace
+
+CopyShape default_shape(const End& to, const End& from, std::size_t bytes, std::size_t threads,
+                        const std::vector<int>& relays) {
+    const bool to_gpu = to.kind == End::Kind::device;
+    const bool from_gpu = from.kind == End::Kind::device;
+    if (to_gpu && from_gpu) return shape_between_gpus(bytes);
+    const bool in_file = to.kind == End::Kind::file || from.kind == End::Kind::file;
+    CopyShape shape = slot_shape(bytes, threads, from_gpu || (in_file && to_gpu));
+    if (in_file) {
+        shape.threads = std::clamp<std::size_t>(threads, 1, kThreadsPerFile);
+        return shape;
+    }
+    if (!to_gpu && !from_gpu) {
+        shape.chunk = kLargestChunk;  // nothing is staged
+        return shape;
+    }
+    if (relays.empty()) return shape;
+    shape.relays = relays;
+    if ((to_gpu ? from : to).pinned) {
+        shape.threads = 1 + relays.size();  // no CPU moves bytes
+        shape.slots = kSlotsOfRelays;
+        shape.chunk =
+            std::clamp(std::bit_floor(bytes / kChunksOfRelays), kSmallestChunk, kRelayChunk);
+    } else {
+        // With many threads, small slots stay in the CPUs' caches.
+        shape.threads = kThreadsPerLink * (1 + relays.size());
+        shape.least = std::min(shape.chunk, kSmallestPageableRelay);
+        shape.slots = kPageableRelaySlots;
+    }
     return shape;
 }
 
@@ -471,7 +518,9 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     const bool to_gpu = to.end.kind == End::Kind::device;
     const bool from_gpu = from.end.kind == End::Kind::device;
     if (to.managed || from.managed) return plain("the runtime moves managed memory");
-    choice.shape = default_shape(bytes, options.threads, from_gpu);
+    const bool relayed = !options.relays.empty() && bytes >= kRelayFrom;
+    choice.shape = default_shape(to.end, from.end, bytes, options.threads,
+                                 relayed ? options.relays : std::vector<int>{});
     choice.policy = decision(engine, to, from, bytes);
     if (choice.policy != nullptr) {
         if (choice.policy->method == PolicyMethod::plain) return plain("by the policy");
@@ -482,7 +531,6 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     }
     if (!to_gpu && !from_gpu) {
         if (bytes < kPlainBelow) return plain("too small for several threads");
-        choice.shape.chunk = kLargestChunk;  // nothing is staged
         choice.method = Choice::Method::chunked;
         choice.why = "threads copy between host memories";
         return choice;
@@ -492,12 +540,6 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         if (engine.are_peers(to.end.gpu, from.end.gpu)) return plain("over the peer link");
         if (bytes < kPlainBelow) return plain("too small for staging");
         choice.method = Choice::Method::chunked;
-        // Copy engines do all the work: the threads only keep them busy.
-        choice.shape.threads = kThreadsBetweenGpus;
-        choice.shape.slots = kSlotsBetweenGpus;
-        choice.shape.chunk = std::clamp(std::bit_floor(bytes / kChunksBetweenGpus),
-                                        kSmallestBetweenGpus, kLargestChunk);
-        choice.shape.least = kSmallestBetweenGpus;
         choice.why = "staged through pinned memory: the GPUs have no peer access";
         return choice;
     }
@@ -505,25 +547,11 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     if (!host.pinned && bytes < kPlainBelow) return plain("too small for staging");
     // Creating pages is work for CPUs: all of them help, each with its own huge pages.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
-        choice.shape.threads = 0;
+        if (!relayed) choice.shape.threads = 0;
         choice.shape.least = host::kHugePage;
         choice.shape.chunk = host::kHugePage;
     }
-    if (!options.relays.empty() && bytes >= kRelayFrom) {
-        choice.shape.relays = options.relays;
-        if (host.pinned) {
-            choice.shape.threads = 1 + options.relays.size();  // no CPU moves bytes
-            choice.shape.slots = kSlotsOfRelays;
-            choice.shape.chunk =
-                std::clamp(std::bit_floor(bytes / kChunksOfRelays), kSmallestChunk, kRelayChunk);
-        } else {
-            // With many threads, small slots stay in the CPUs' caches.
-            choice.shape.threads = kThreadsPerLink * (1 + options.relays.size());
-            if (choice.shape.least < host::kHugePage) {
-                choice.shape.least = std::min(choice.shape.chunk, kSmallestPageableRelay);
-            }
-            choice.shape.slots = kPageableRelaySlots;
-        }
+    if (relayed) {
         choice.method = Choice::Method::chunked;
         choice.why = "over the links of the relays too";
         return choice;

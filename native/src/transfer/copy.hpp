@@ -122,8 +122,10 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
 // After a failure: waits until the stream does not use the caller's memory any more. Returns at
 // once if the stream cannot be queried.
 void drain(const Engine& engine, const CallerStream& stream) noexcept;
-// The shape of a copy through pinned slots.
-CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
+// The shape of a chunked copy without a policy: the default settings of executors are those of
+// large copies. `threads`: maximum number of threads; `relays`: other GPUs whose links help.
+CopyShape default_shape(const End& to, const End& from, std::size_t bytes, std::size_t threads,
+                        const std::vector<int>& relays = {});
 
 // Copies like cudaMemcpyAsync. On return, a pageable destination is filled and a pageable source
 // can be reused. Throws InvalidCopy, NotSupported, gpu::Error, Cancelled, ForkedProcess.

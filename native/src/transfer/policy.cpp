@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "transfer/copy.hpp"
 #include "transfer/json_reader.hpp"
 #include "waywiser/executor.hpp"
 
@@ -155,6 +156,10 @@ private:
         const bool two_gpus = on_device(key_.from) && on_device(key_.to);
         const bool pinned = key_.from == PolicyMemory::pinned || key_.to == PolicyMemory::pinned;
         shape(row, settings);
+        if (two_gpus) {
+            const End gpu = End::device(nullptr, 0);
+            row.shape.least = default_shape(gpu, gpu, row.bytes, row.threads).least;
+        }
         if (row.count > 1) {
             if (!gpus || files) return;
             if (row.executor == "sm") row.method = PolicyMethod::kernel;

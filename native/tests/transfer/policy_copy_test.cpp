@@ -126,6 +126,34 @@ TEST_F(PolicyCopies, RelationsOfGpusAreClasses) {
     EXPECT_NE(choose(without, device(0), device(1), kLarge).policy, nullptr);
 }
 
+// What is measured with default settings is what the library does without a policy.
+TEST_F(PolicyCopies, UseTheSameShapeForLargeCopiesWithDefaultSettingsAndWithoutAPolicy) {
+    constexpr std::size_t kGiB = std::size_t{1} << 30;
+    const auto staged = [](const char* from, const char* to, const char* relation) {
+        return ClassText{.from = from,
+                         .to = to,
+                         .rows = {{.executor = "staged", .threads = 1}},
+                         .relation = relation};
+    };
+    const EngineOptions options{.threads = 1, .pinned_bytes = 256 * kMiB, .peer_access = false};
+    const Engine with = engine({staged("pageable", "device", ""), staged("device", "pageable", ""),
+                                staged("device", "device", "no-peers")},
+                               options);
+    const Engine without = engine({}, options);
+    for (const auto& [to, from] :
+         {std::pair{device(0), pageable()}, {pageable(), device(0)}, {device(1), device(0)}}) {
+        const Choice own = choose(with, to, from, kGiB);
+        const Choice usual = choose(without, to, from, kGiB);
+        ASSERT_NE(own.policy, nullptr);
+        EXPECT_EQ(usual.policy, nullptr);
+        EXPECT_EQ(own.shape.chunk, usual.shape.chunk);
+        EXPECT_EQ(own.shape.least, usual.shape.least);
+        EXPECT_EQ(own.shape.slots, usual.shape.slots);
+        EXPECT_EQ(own.shape.threads, usual.shape.threads);
+        EXPECT_EQ(own.shape.streaming, usual.shape.streaming);
+    }
+}
+
 TEST_F(PolicyCopies, ClassesOfIdlePeersNeedRelays) {
     std::vector<ClassText> classes = {
         staged("pageable", "device", 4096),
