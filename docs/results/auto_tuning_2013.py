@@ -6,8 +6,9 @@ The paper is "Auto-tuning of data communication on heterogeneous systems". The p
 first marks, and the figures, are made from the profiles beside the page. The part about a DGX-1 is
 made from the imported files of FOLDER (see dgx_1.py), and stays as it is without them.
 
-Numbers of buffers and sizes of buffers are drawn as soon as a profile in a folder ``*-grids`` has
-such series; until then the page says that they are not measured. Tests compare the page with what
+Numbers of buffers and sizes of buffers are used as soon as a folder has a grid of a GPU with such
+series, ``grid-staged-*.wwp.xz`` as ``scripts/gpu-check`` names it; until then the page says that
+they are not measured. Tests compare the page with what
 the script makes.
 """
 
@@ -42,7 +43,7 @@ H200 = "2026-11-23-surveys/h200-standard-3"
 H100 = "2026-11-23-surveys/h100-standard-1"
 FOUR = "2026-11-20-h200-catalogue/four-gpus/standard"
 NAMES = {H200: "one H200", H100: "one H100", FOUR: "four H200"}
-GRIDS = "*-grids/*.wwp.xz"
+GRIDS = "grid-staged-*.wwp.xz"
 
 MIB = 2**20
 SHOWN = tuple(2**n for n in range(12, 31, 2))
@@ -115,7 +116,7 @@ def read(packed: Path) -> Subject:
 @cache
 def grids() -> tuple[Subject, ...]:
     """Profiles with series over the settings of staged copies."""
-    return tuple(read(file) for file in sorted(HERE.glob(GRIDS)))
+    return tuple(read(file) for file in sorted(HERE.rglob(GRIDS)))
 
 
 def of(subject: Subject, text: str) -> MeasuredCurve:
@@ -253,9 +254,9 @@ CHUNK = Setting("size of a buffer", "chunk", "auto-tuning-chunk.svg")
 
 
 def series_of(setting: Setting, subjects: Iterable[Subject]) -> dict[str, list[MeasuredCurve]]:
-    """The curves that differ in one setting alone, by what they have in common: those with three
-    values and more."""
-    found: dict[str, list[MeasuredCurve]] = {}
+    """The curves of each path that differ in one setting alone, if it has three values and more:
+    with the other settings of the fastest curve."""
+    found: dict[str, dict[str, list[MeasuredCurve]]] = {}
     for subject in subjects:
         for curve in subject.curves:
             transfer = curve.transfer
@@ -263,9 +264,14 @@ def series_of(setting: Setting, subjects: Iterable[Subject]) -> dict[str, list[M
                 continue
             others = {n: v for n, v in transfer.parameters.items() if n != setting.parameter}
             rest = ", ".join(f"{name}={value}" for name, value in sorted(others.items()))
-            key = f"{subject.name}: {transfer.path}{f' ({rest})' if rest else ''}"
-            found.setdefault(key, []).append(curve)
-    return {key: ordered(setting, curves) for key, curves in found.items() if len(curves) > 2}
+            path = f"{subject.name}: {transfer.path}"
+            found.setdefault(path, {}).setdefault(rest, []).append(curve)
+    result = {}
+    for path, by_rest in found.items():
+        rest = max(by_rest, key=lambda each: max(c.points[-1].rate for c in by_rest[each]))
+        if len(by_rest[rest]) > 2:
+            result[path + (f" ({rest})" if rest else "")] = ordered(setting, by_rest[rest])
+    return result
 
 
 def ordered(setting: Setting, curves: Iterable[MeasuredCurve]) -> list[MeasuredCurve]:
