@@ -425,16 +425,14 @@ std::string difference(const Fingerprint& policy, const Fingerprint& here,
 // --- look-up ---------------------------------------------------------------------------------
 
 const PolicyDecision* PolicyTable::Curve::at(std::size_t bytes) const {
-    static constexpr PolicyDecision kSmall{.method = PolicyMethod::plain};
-    if (from.empty()) return nullptr;
     const auto next = std::ranges::upper_bound(from, bytes);
-    if (next == from.begin()) return &kSmall;
+    if (next == from.begin()) return nullptr;
     return &decisions[static_cast<std::size_t>(next - from.begin()) - 1];
 }
 
 CopyShape PolicyDecision::shape_for(int gpu) const {
     CopyShape used = shape;
-    if (row == nullptr || used.relays.empty()) return used;
+    if (used.relays.empty()) return used;
     std::erase(used.relays, gpu);
     if (used.relays.size() > row->relays) used.relays.resize(row->relays);
     return used;
@@ -500,8 +498,7 @@ const PolicyDecision* PolicyTable::list(const PolicyKey& key, std::size_t count,
     if (all.empty() || count < 2) return nullptr;
     auto next = std::ranges::upper_bound(all, count, {}, &Curve::count);
     if (next != all.begin()) --next;
-    const PolicyDecision* found = next->at(bytes);
-    return found->row == nullptr ? nullptr : found;
+    return next->at(bytes);
 }
 
 std::size_t PolicyTable::Curve::plain_below(std::size_t standard) const {

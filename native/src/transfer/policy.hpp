@@ -110,7 +110,7 @@ struct PolicyDecision {
     PolicyMethod method = PolicyMethod::standard;
     CopyShape shape;  // with all relays of the context
     unsigned blocks = 1;
-    const PolicyRow* row = nullptr;  // nullptr: the copy is smaller than all rows
+    const PolicyRow* row = nullptr;  // never nullptr in a table
 
     // For a copy to or from a GPU, which is no relay of its own; -1 for none.
     [[nodiscard]] CopyShape shape_for(int gpu) const;
