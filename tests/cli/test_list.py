@@ -90,7 +90,7 @@ def test_with_gpus_nothing_is_counted(
 
 
 def test_settings_in_bytes_have_units(text: str) -> None:
-    assert "(4MiB, 1MiB, 2MiB, 8MiB)" in entry(text, "staged")
+    assert "(1MiB, 2MiB, 4MiB, 8MiB)" in entry(text, "staged")
     assert not re.search(r"\b(1048576|4096|65536)\b", text)
 
 

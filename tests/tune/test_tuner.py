@@ -31,12 +31,12 @@ def captured(name: str) -> Machine:
 
 
 def seconds(transfer: Transfer) -> float:
-    """32 threads and chunks of 1 MiB are best; the defaults are 12 and 4 MiB."""
-    chunk = int(transfer.parameters.get("chunk", 4 << 20))
-    threads = int(transfer.parameters.get("threads", 12))
+    """32 threads and chunks of 4 MiB are best; the defaults are 10 and 1 MiB."""
+    chunk = int(transfer.parameters.get("chunk", 1 << 20))
+    threads = int(transfer.parameters.get("threads", 10))
     if transfer.path.executor == "copy-engine":
         return transfer.bytes / 5e9
-    far = 0.3 * abs(math.log2(chunk / 2**20)) + 0.4 * abs(math.log2(threads / 32))
+    far = 0.3 * abs(math.log2(chunk / 2**22)) + 0.4 * abs(math.log2(threads / 32))
     return transfer.bytes / 40e9 * (1 + far)
 
 
@@ -107,7 +107,7 @@ def test_the_winner_is_measured_again_and_compared(machine: Machine) -> None:
     world.run(tuner)
     (tuned,) = tuner.results()
     assert tuned.winner is not None and tuner.is_complete
-    assert tuned.winner.parameters == {"chunk": str(2**20), "threads": "32"}
+    assert tuned.winner.parameters == {"chunk": str(2**22), "threads": "32"}
     default = tuned.default
     assert tuned.over_default is not None and tuned.over_plain is not None
     assert tuned.over_default.value == pytest.approx(seconds(default) / seconds(tuned.winner))
