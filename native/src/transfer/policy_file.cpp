@@ -142,7 +142,7 @@ std::string read_trusted(const fs::path& file) {
     std::string text(kMostPolicyBytes + 1, '\0');
     std::size_t size = 0;
     while (size < text.size()) {
-        const ssize_t got = read(open_file.get(), text.data() + size, text.size() - size);
+        const ssize_t got = ::read(open_file.get(), text.data() + size, text.size() - size);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) throw system_damage("it cannot be read", errno);
         if (got == 0) break;
