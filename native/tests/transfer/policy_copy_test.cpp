@@ -44,8 +44,9 @@ FoundPolicy policy_of(const std::vector<ClassText>& classes) {
 }
 
 constexpr std::size_t kLarge = 32 * kMiB;
-// Never read: choose() only looks at addresses and kinds.
-std::byte* const kNowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 44);
+// Never read: choose() only looks at addresses and kinds. No memory is there, which sanitizers map
+// at many higher addresses.
+std::byte* const kNowhere = reinterpret_cast<std::byte*>(std::uintptr_t{4096});
 
 Side pageable() { return {.end = End::host(kNowhere, false)}; }
 Side pinned() { return {.end = End::host(kNowhere, true)}; }
