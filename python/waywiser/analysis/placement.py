@@ -366,7 +366,7 @@ def _is_without_peer(curve: MeasuredCurve) -> bool:
 
 
 def _set_questions(subject: Subject) -> Iterator[_Question]:
-    """As many GPUs, which all exchange data with the host."""
+    """The questions about sets of as many GPUs, which all exchange data with the host."""
     found: dict[tuple[str, str], list[_Option]] = {}
     for curve in subject.curves:
         gpus = _host_gpus(curve)

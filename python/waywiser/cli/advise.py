@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from waywiser.cli.lines import say
@@ -46,10 +45,9 @@ def run_advise(
         subject = Subject.of(profile)
     found = advise([subject], request)
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(found)
         return 0
     from waywiser.cli.picture import plain_console
 

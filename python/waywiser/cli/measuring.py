@@ -12,6 +12,12 @@ import typer
 from waywiser.cli.app import Json, Only, app
 from waywiser.cli.command_help import Verb
 
+Gpus = Annotated[
+    str | None,
+    typer.Option("--gpus", metavar="LIST", help="GPUs to measure: 0,1 or none; by default all."),
+]
+Share = Annotated[bool, typer.Option("--share", help="Also measure GPUs that other processes use.")]
+
 
 @app.command(cls=Verb)
 def survey(
@@ -60,12 +66,7 @@ def survey(
             help="End after this time: measure less if it is short, repeat more if time is left.",
         ),
     ] = None,
-    gpus: Annotated[
-        str | None,
-        typer.Option(
-            "--gpus", metavar="LIST", help="GPUs to measure: 0,1 or none; by default all."
-        ),
-    ] = None,
+    gpus: Gpus = None,
     expect_gpus: Annotated[
         int,
         typer.Option(
@@ -100,9 +101,7 @@ def survey(
     no_scratch: Annotated[
         bool, typer.Option("--no-scratch", help="Make no scratch files, and measure no disk.")
     ] = False,
-    share: Annotated[
-        bool, typer.Option("--share", help="Also measure GPUs that other processes use.")
-    ] = False,
+    share: Share = False,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -188,12 +187,7 @@ def tune(
             help="Do not search: measure every configuration in N processes.",
         ),
     ] = 0,
-    gpus: Annotated[
-        str | None,
-        typer.Option(
-            "--gpus", metavar="LIST", help="GPUs to measure: 0,1 or none; by default all."
-        ),
-    ] = None,
+    gpus: Gpus = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -218,9 +212,7 @@ def tune(
             help="Also tune copies of scratch files in this folder; by default of none.",
         ),
     ] = None,
-    share: Annotated[
-        bool, typer.Option("--share", help="Also measure GPUs that other processes use.")
-    ] = False,
+    share: Share = False,
     seed: Annotated[
         int,
         typer.Option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,10 +40,9 @@ def run_placement(file: str, *, tables: bool = False, json: bool = False) -> int
     with Profile.open(file) as profile:
         found = placement(Subject.of(profile))
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(found)
         return 0
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console

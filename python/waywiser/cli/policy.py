@@ -190,10 +190,9 @@ def _compare(files: Sequence[str], *, json: bool) -> None:
     first, second = (_read([file]) for file in files)
     found = compare_policies(first.policy, second.policy, first.tables, second.tables)
     if json:
-        import msgspec
+        from waywiser.cli.streams import print_json
 
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        print_json(found)
         return
     from waywiser.cli.picture import plain_console
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
-
 from waywiser.cli.progress import LINE_SECONDS, REDRAW_SECONDS, describe, estimate_text, fitted
-from waywiser.cli.streams import say
+from waywiser.cli.streams import print_json, say
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.hardware.machine_line import machine_line
 from waywiser.probe.supervisor import Progress
@@ -67,7 +65,7 @@ def run_tune(options: TuneOptions) -> None:
     tuning = prepare(options)
     if options.dry_run:
         if options.json:
-            _print_json({"schema": 1, **_plan(tuning)})
+            print_json({"schema": 1, **_plan(tuning)})
         else:
             print("\n".join([*_before(tuning), *_target_lines(tuning)]))
         return
@@ -186,17 +184,13 @@ def _plan(tuning: Tuning) -> dict[str, object]:
     }
 
 
-def _print_json(said: object) -> None:
-    print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
-
-
 def _show(tuning: Tuning, tuner: Tuner, *, json: bool) -> None:
     """The winners, or what a grid has."""
     request = tuning.note.request
     results = [] if request.grid else tuner.results()
     if json:
         said: dict[str, object] = {"schema": 1, "complete": tuner.is_complete}
-        _print_json({**said, "grid": request.grid, "results": results})
+        print_json({**said, "grid": request.grid, "results": results})
         return
     if request.grid:
         print("the grid is complete" if tuner.is_complete else "the grid is not complete")
@@ -220,8 +214,8 @@ def result_line(tuned: Tuned) -> str:
     if tuned.over_default is None:
         parts.append("the defaults: no setting is faster")
     else:
-        unclear = " (not shown to be faster)" if _is_unclear(tuned.over_default) else ""
-        parts.append(f"{_ratio(tuned.over_default)} of the defaults{unclear}")
+        note = " (not shown to be faster)" if _may_gain_nothing(tuned.over_default) else ""
+        parts.append(f"{_ratio(tuned.over_default)} of the defaults{note}")
     if tuned.over_plain is not None:
         parts.append(f"{_ratio(tuned.over_plain)} of {tuned.plain}")
     tried = f"{tuned.measured} of {tuned.configurations} configurations measured"
@@ -237,7 +231,7 @@ def _ratio(ratio: Ratio) -> str:
     return f"{ratio.value:.{digits}f}x [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def _is_unclear(gain: Ratio) -> bool:
+def _may_gain_nothing(gain: Ratio) -> bool:
     return gain.interval is None or gain.interval.low <= 1
 
 

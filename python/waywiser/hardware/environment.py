@@ -123,9 +123,9 @@ def gpu_environment(library: Any | None = None) -> dict[str, Any]:
         }
 
 
-def _confidential(door: Nvml) -> str:
+def _confidential(library: Nvml) -> str:
     """Whether GPUs encrypt what they exchange with the host: ``on``, ``off`` or ``unknown``."""
-    state = door.ask("SystemGetConfComputeState")
+    state = library.ask("SystemGetConfComputeState")
     feature = getattr(state, "ccFeature", None)
     return "unknown" if feature is None else "on" if feature else "off"
 

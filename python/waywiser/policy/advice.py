@@ -47,8 +47,8 @@ class CopyRequest(Value, frozen=True):
         max_threads: int | None = None,
         polite: bool = False,
     ) -> CopyRequest:
-        """From texts. Raises `WordError` for one that is none, `PolicyError` for a number that is
-        too small."""
+        """Makes a request from texts. Raises `WordError` for a text that is no memory or size,
+        `PolicyError` for a number that is too small."""
         size = parse_bytes(bytes) if isinstance(bytes, str) else bytes
         for value, least, what in (
             (size, 1, "bytes"),

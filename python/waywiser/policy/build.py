@@ -395,5 +395,5 @@ def _rounded_costs(time: MethodTime) -> MethodCosts:
 
 
 def _rounded(value: float) -> float:
-    """With five digits: noise is larger than what is cut off."""
+    """Rounds to five digits: noise is larger than what is cut off."""
     return float(f"{value:.5g}")

@@ -57,7 +57,7 @@ class MeasuredTime(NamedTuple):
     """One size of a candidate."""
 
     timed: Timed
-    """With the interval that methods are compared by."""
+    """The time with the interval that methods are compared by."""
     interval: Interval
     """The 95 % interval of what was measured, which one odd process widens."""
     series: str
@@ -72,7 +72,7 @@ class Candidate(NamedTuple):
     piece: int
     """Bytes of a piece; 0 for one copy."""
     times: Mapping[int, MeasuredTime]
-    """By all bytes, ascending."""
+    """The times by all bytes, ascending."""
 
 
 class Candidates(NamedTuple):
@@ -216,8 +216,8 @@ def _of_kind(
     pairs.sort(key=lambda pair: -len(pair.found))
     groups: list[list[_Pair]] = []
     for pair in pairs:
-        alike = (g for g in groups if any(pair.representatives & e.representatives for e in g))
-        group = next(alike, None)
+        matching = (g for g in groups if any(pair.representatives & e.representatives for e in g))
+        group = next(matching, None)
         if group is None:
             groups.append([pair])
         else:
@@ -249,8 +249,8 @@ def _of_kind(
 
 
 def _slower_by(base: Sequence[Candidate], other: Sequence[Candidate]) -> float | None:
-    """By how much the other pair of places takes longer, in the middle of all that both have; None
-    if it is not clearly slower at most sizes."""
+    """Returns by how much the other pair of places takes longer, the median of all that both have;
+    None if it is not clearly slower at most sizes."""
     known = {(each.method, each.piece): each.times for each in base}
     ratios, slower = [], 0
     for each in other:

@@ -114,8 +114,8 @@ def _plain_method(transfer: Transfer) -> Method:
 
 
 def _small_copies(subjects: Sequence[Subject]) -> dict[tuple[CopyKind, str], float]:
-    """By kind and method of the large copy, of the largest one: how many times as long a small copy
-    takes beside it."""
+    """Returns, by kind and method of a large copy, how many times as long a small copy takes
+    meanwhile. The largest copy counts."""
     found: dict[tuple[CopyKind, str], tuple[int, float]] = {}
     for subject in subjects:
         alone = {

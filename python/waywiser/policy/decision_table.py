@@ -66,7 +66,7 @@ class MethodTime(Value, frozen=True):
     """The text of the measured series; of an interpolated time that of its curve."""
     pieces: int = 1
     processes: int = 1
-    """In which it was measured."""
+    """The number of processes in which it was measured."""
 
     @property
     def interval(self) -> Interval:
@@ -83,7 +83,7 @@ class SizeDecision(Value, frozen=True):
     chosen: int
     """The position of the method."""
     times: tuple[MethodTime | None, ...]
-    """By position of the method; None if it is not known at this size."""
+    """The time of each method, in their order; None if it is not known at this size."""
     why: Why
 
     @property

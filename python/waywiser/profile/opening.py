@@ -38,7 +38,7 @@ CHECKED_BYTES = 32 * 2**20
 _MAGIC = b"SQLite format 3\0"
 _XZ = b"\xfd7zXZ\0"
 _POLICY = b'"waywiser-policy"'
-"""In the first line of a policy file (docs/policy.md)."""
+"""A text in the first line of a policy file (docs/policy.md)."""
 _HEADER_BYTES = 100
 
 

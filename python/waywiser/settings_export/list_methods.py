@@ -163,7 +163,7 @@ class KernelAndEngine(Value, frozen=True):
     engine: ListMethod
 
     def loss(self, kernel: bool) -> float:
-        """By how much longer the chosen method takes than the faster of the two, as a share."""
+        """Returns how much longer the chosen method takes than the faster one, as a share."""
         mine, other = self.kernel, self.engine
         if not kernel:
             mine, other = other, mine

@@ -66,8 +66,8 @@ def _across(processes: Sequence[SidesOfProcess]) -> Effect | None:
     return _effect(fmean(remote) - fmean(local), [local, remote], 1 / len(local) + 1 / len(remote))
 
 
-def _effect(difference: float, alike: Sequence[Sequence[float]], weight: float) -> Effect:
-    return Effect(difference, combined([(weight, process_variance(alike, 0.0))]))
+def _effect(difference: float, groups: Sequence[Sequence[float]], weight: float) -> Effect:
+    return Effect(difference, combined([(weight, process_variance(groups, 0.0))]))
 
 
 def _level(curves: Mapping[str, float]) -> float:

@@ -52,7 +52,7 @@ class Target:
     """One path at one size."""
 
     point: Point
-    """With default settings."""
+    """The path and size with default settings."""
     parameters: tuple[Parameter, ...]
     """Those that are searched."""
     plain: Point | None

@@ -55,7 +55,7 @@ class Tuned(Value, frozen=True):
     """What a tuning found for one path at one size."""
 
     default: Transfer
-    """With default settings."""
+    """The transfer with default settings."""
     winner: Transfer | None = None
     """None if the defaults were not measured."""
     seconds: float | None = None
@@ -273,14 +273,14 @@ class Tuner:
 
     @property
     def _search_deadline(self) -> float:
-        """When the search has to end, so that the reported measurements have time."""
+        """The time at which the search has to end, so that the reported measurements have time."""
         measured = [t for t in self.targets if self._search(t).measured]
         share = self.processes_seconds * REPORTED / (ROUNDS + REPORTED)
         return self._deadline - share - self._reserved_seconds(measured)
 
     def _end_of_search(self, position: int) -> float:
-        """When the first round of the target at this position has to end: its share of the time
-        that is left, by what it is expected to take."""
+        """The time at which the first round of the target at this position has to end: its share
+        of the time that is left, by what it is expected to take."""
         left = self.targets[position:]
         now = self._clock()
         reserved = self._reserved_seconds(self.targets)
@@ -303,7 +303,7 @@ class Tuner:
         return {number: t for number, t in self._timings(point).items() if number >= ROUNDS}
 
     def _gains_nothing(self, winner: Point, default: Point) -> bool:
-        """By the median of all processes that measured both."""
+        """Whether the winner is not faster, by the median of all processes that measured both."""
         own, usual = self._timings(winner), self._timings(default)
         gains = [usual[number].seconds / own[number].seconds for number in own.keys() & usual]
         return bool(gains) and median(gains) <= 1 + NO_GAIN
