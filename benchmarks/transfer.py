@@ -1,13 +1,17 @@
 """Compares `waywiser.transfer` with the copies that programs make today.
 
     python benchmarks/transfer.py [--processes 6] [--only PATTERN] [--json FILE] [--gib 4]
-                                   [--within SECONDS]
+                                   [--within SECONDS] [--policy FILE]
 
 Every process measures all rows in turn, with memory that was touched before. A row is a time, and
 its ratio to the base of its group in the same process: the bandwidth as a part of the base's. The
 figure is the median over the processes. The interval is their smallest and largest ratio: with six
 processes it holds the median of all processes with 97 % probability (order statistics, no
 normality assumed). Needs torch and a GPU; libraries that are not installed are listed as such.
+
+With `--policy` there are two rows for each copy of the library: with its defaults, and with the
+policy. Both take turns in one process, and the base of the second row is the first one. Without it
+the library uses the policy that it finds, as every program does (docs/policy.md).
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +37,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB)
 BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
 BASE = "base"
+WITH_POLICY = ", with the policy"
 # Threads of OpenMP, which torch copies between host memories with, would spin on all CPUs for some
 # milliseconds after that, while the next method is timed.
 QUIET = {**os.environ, "OMP_WAIT_POLICY": "passive"}
@@ -49,6 +55,10 @@ def main() -> int:
         "--within", type=float, default=float("inf"), metavar="SECONDS",
         help="start no further process that would end later",
     )  # fmt: skip
+    parser.add_argument(
+        "--policy", type=Path, metavar="FILE",
+        help="also measure the library with this policy, beside its defaults",
+    )  # fmt: skip
     parser.add_argument("--replicate", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--feed", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -56,7 +66,7 @@ def main() -> int:
         json.dump(feed(asked.feed), sys.stdout)
         return 0
     if asked.replicate:
-        json.dump(replicate(asked.only, asked.gib), sys.stdout)
+        json.dump(replicate(asked.only, asked.gib, asked.policy), sys.stdout)
         return 0
     if re.search(asked.only, PAIR):
         two_processes()
@@ -69,12 +79,16 @@ def main() -> int:
             print(f"{number} of {asked.processes} processes fit into {asked.within:.0f} s")
             break
         command = [sys.executable, __file__, "--replicate", "--only", asked.only]
+        environment = QUIET
+        if asked.policy is not None:
+            command += ["--policy", str(asked.policy)]
+            environment = {**QUIET, "WAYWISER_POLICY": "off"}  # other contexts have the defaults
         done = subprocess.run(
             [*command, "--gib", str(asked.gib)],
             stdout=subprocess.PIPE,
             text=True,
             check=False,
-            env=QUIET,
+            env=environment,
         )
         if done.returncode != 0:
             print(f"process {number} failed with {done.returncode}", file=sys.stderr)
@@ -82,7 +96,8 @@ def main() -> int:
             continue
         runs.append(json.loads(done.stdout))
         if asked.json:
-            asked.json.write_text(json.dumps(runs, indent=1) + "\n")
+            found = {"ratios": ratios_to_bases(runs), "runs": runs}
+            asked.json.write_text(json.dumps(found, indent=1) + "\n")
     if runs:
         show(runs)
     return 0 if runs and not failed else 1
@@ -136,9 +151,10 @@ def two_processes() -> None:
 def show(runs: list[dict[str, Any]]) -> None:
     """Prints a Markdown table of each group."""
     print(f"{runs[0]['machine']}, n = {len(runs)} processes\n")
+    ratios = ratios_to_bases(runs)
     for group, rows in runs[0]["groups"].items():
         print(f"| {group} | time | GB/s | of the base | interval |\n|---|---|---|---|---|")
-        for name in rows:
+        for name, row in rows.items():
             times = [run["groups"][group][name] for run in runs if name in run["groups"][group]]
             if isinstance(times[0]["seconds"], str):
                 print(f"| {name} | {times[0]['seconds']} | | | |")
@@ -146,22 +162,50 @@ def show(runs: list[dict[str, Any]]) -> None:
             seconds = statistics.median(each["seconds"] for each in times)
             moved = times[0]["bytes"]
             rate = f"{moved / seconds / 1e9:.2f}" if moved > 1 else ""
-            ratios = [ratio_to_base(run["groups"][group], name) for run in runs]
-            known = [ratio for ratio in ratios if ratio is not None]
+            known = ratios.get(group, {}).get(name)
             ratio, interval = "", ""
-            if known:
-                ratio = f"{statistics.median(known):.3f}"
-                interval = f"{min(known):.3f} to {max(known):.3f}"
+            if known is not None:
+                own_base = f" of {row[BASE]}" if BASE in row else ""
+                ratio = f"{known['ratio']:.3f}{own_base}"
+                interval = f"{known['low']:.3f} to {known['high']:.3f}"
             print(f"| {name} | {format_seconds(seconds)} | {rate} | {ratio} | {interval} |")
+        print()
+        for name, row in rows.items():
+            if "method" in row:
+                print(f"- {name}: {row['method']}")
         print()
     for note in sorted({note for run in runs for note in run["notes"]}):
         print(f"- {note}")
 
 
+def ratios_to_bases(runs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The ratio of each row to its base, by group and name: the median of the processes with the
+    smallest and the largest ratio. Rows without a time have none."""
+    found: dict[str, dict[str, Any]] = {}
+    for group, rows in runs[0]["groups"].items():
+        for name in rows:
+            in_runs = [run["groups"].get(group, {}) for run in runs]
+            ratios = [ratio_to_base(each, name) for each in in_runs if name in each]
+            known = [ratio for ratio in ratios if ratio is not None]
+            if known:
+                found.setdefault(group, {})[name] = {
+                    BASE: base_of(rows, name),
+                    "ratio": statistics.median(known),
+                    "low": min(known),
+                    "high": max(known),
+                    "processes": len(known),
+                }
+    return found
+
+
+def base_of(rows: dict[str, Any], name: str) -> str:
+    """The name of a row's base: the one that it names, or the first of its group."""
+    return rows[name].get(BASE) or next(iter(rows))
+
+
 def ratio_to_base(rows: dict[str, Any], name: str) -> float | None:
-    """The bandwidth of a row over that of its base, which is named or the group's first row."""
-    row = rows[name]
-    base = rows.get(row.get(BASE) or next(iter(rows)))
+    """The bandwidth of a row over that of its base."""
+    row, base = rows[name], rows.get(base_of(rows, name))
     if base is None or isinstance(base["seconds"], str) or not row["bytes"]:
         return None
     return (row["bytes"] / row["seconds"]) / (base["bytes"] / base["seconds"])
@@ -175,15 +219,52 @@ def format_seconds(seconds: float) -> str:
 
 
 class Rows:
-    """The rows of one process, by group."""
+    """The rows of one process, by group. ``policy``: the file of a policy to compare with."""
 
-    def __init__(self, only: str) -> None:
+    def __init__(self, only: str, policy: Path | None = None) -> None:
+        import waywiser.transfer as ww
+
         self.only = re.compile(only)
+        self._policies: dict[str, str | Path | None] = {"": None}
+        self.libraries: dict[str, Any] = {"": ww}
+        if policy is not None:
+            self._policies = {"": "off", WITH_POLICY: policy}
+            self.libraries = {
+                ending: ww.Context(policy=file) for ending, file in self._policies.items()
+            }
+            if unused := self.libraries[WITH_POLICY].warnings():
+                raise SystemExit(f"{policy}: the policy is not used: {'; '.join(unused)}")
         self.groups: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
 
     def wants(self, group: str) -> bool:
         return self.only.search(group) is not None
+
+    def ours(
+        self, name: str, make: Callable[[Any], Callable[[], object]], libraries: Any = None
+    ) -> dict[str, Callable[[], object]]:
+        """Methods of the library by name: with its defaults, and with the policy if there is one.
+        ``make`` takes the package or a context."""
+        libraries = libraries or self.libraries
+        return {f"{name}{ending}": make(library) for ending, library in libraries.items()}
+
+    @contextmanager
+    def contexts(self, **limits: Any) -> Iterator[dict[str, Any]]:
+        """Contexts with limits, as `ours` takes them."""
+        import waywiser.transfer as ww
+
+        with ExitStack() as stack:
+            yield {
+                ending: stack.enter_context(ww.Context(**limits, policy=file))
+                for ending, file in self._policies.items()
+            }
+
+    def explain(self, group: str, name: str, dst: Any, src: Any) -> None:
+        """Keeps how the library makes a copy that was measured, if there is a policy."""
+        for ending, library in self.libraries.items() if WITH_POLICY in self.libraries else ():
+            row = self.groups.get(group, {}).get(f"{name}{ending}")
+            if row is not None:
+                row["method"] = library.explain(dst, src)
 
     def measure(self, group: str, size: int, methods: dict[str, Callable[[], object]]) -> None:
         """Times all methods of a group in rotation; each returns when its copy has ended."""
@@ -204,17 +285,20 @@ class Rows:
                 times[name].append(time.perf_counter() - start)
         for name, seconds in times.items():
             rows[name] = {"seconds": statistics.median(seconds), "bytes": size}
+            defaults = name.removesuffix(WITH_POLICY)
+            if defaults != name:
+                rows[name][BASE] = defaults
 
     def missing(self, group: str, name: str, why: str) -> None:
         if self.wants(group):
             self.groups.setdefault(group, {})[name] = {"seconds": why, "bytes": 0}
 
 
-def replicate(only: str, gib: int) -> dict[str, Any]:
+def replicate(only: str, gib: int, policy: Path | None = None) -> dict[str, Any]:
     import torch
 
-    rows = Rows(only)
     torch.cuda.init()
+    rows = Rows(only, policy)
     parts = (opening, contiguous, few_threads, both_ways, small, several_gpus, polite, blocks)
     for part in (*parts, beside_a_product):
         part(rows)
@@ -280,31 +364,35 @@ def contiguous(rows: Rows) -> None:
 def contiguous_of(rows: Rows, size: int, into: str, out: str) -> None:
     import torch
 
-    import waywiser.transfer as ww
-
     device = torch.empty(size, dtype=torch.uint8, device="cuda")
     pinned, pageable = host_tensor(size, True), host_tensor(size)
     methods: dict[str, Callable[[], object]] = {
         "torch, pinned": waited(lambda: device.copy_(pinned, non_blocking=True)),
-        "waywiser, pinned": waited(lambda: ww.copy(device, pinned)),
+        **rows.ours("waywiser, pinned", lambda ww: waited(lambda: ww.copy(device, pinned))),
         "torch, pageable": waited(lambda: device.copy_(pageable)),
         "torch pin_memory(), then copy": waited(
             lambda: device.copy_(pageable.pin_memory(), non_blocking=True)
         ),
-        "waywiser, pageable": waited(lambda: ww.copy(device, pageable)),
+        **rows.ours("waywiser, pageable", lambda ww: waited(lambda: ww.copy(device, pageable))),
     }
     methods |= others(device, pageable, size, into=True)
     rows.measure(into, size, methods)
+    rows.explain(into, "waywiser, pinned", device, pinned)
+    rows.explain(into, "waywiser, pageable", device, pageable)
     methods = {
         "torch, pinned": waited(lambda: pinned.copy_(device, non_blocking=True)),
-        "waywiser, pinned": waited(lambda: ww.copy(pinned, device)),
+        **rows.ours("waywiser, pinned", lambda ww: waited(lambda: ww.copy(pinned, device))),
         "torch, pageable": waited(lambda: pageable.copy_(device)),
-        "waywiser, pageable": waited(lambda: ww.copy(pageable, device)),
+        **rows.ours("waywiser, pageable", lambda ww: waited(lambda: ww.copy(pageable, device))),
         "torch .cpu(), fresh memory": waited(lambda: device.cpu()),
-        "waywiser to_host(), fresh memory": waited(lambda: ww.to_host(device)),
+        **rows.ours(
+            "waywiser to_host(), fresh memory", lambda ww: waited(lambda: ww.to_host(device))
+        ),
     }
     methods |= others(device, pageable, size, into=False)
     rows.measure(out, size, methods)
+    rows.explain(out, "waywiser, pinned", pinned, device)
+    rows.explain(out, "waywiser, pageable", pageable, device)
 
 
 def others(device: Any, pageable: Any, size: int, *, into: bool) -> dict[str, Callable[[], object]]:
@@ -333,30 +421,25 @@ def others(device: Any, pageable: Any, size: int, *, into: bool) -> dict[str, Ca
 def few_threads(rows: Rows) -> None:
     import torch
 
-    import waywiser.transfer as ww
-
     group = "D2H 1 GiB, 4 threads"
     if not rows.wants(group):
         return
     device = torch.empty(GIB, dtype=torch.uint8, device="cuda")
     pinned, pageable = host_tensor(GIB, True), host_tensor(GIB)
-    with ww.Context(threads=4) as four:
 
-        def plain() -> None:
-            pinned.copy_(device, non_blocking=True)
-            torch.cuda.synchronize()
+    def plain() -> None:
+        pinned.copy_(device, non_blocking=True)
+        torch.cuda.synchronize()
 
-        rows.measure(
-            group,
-            GIB,
-            {"torch, pinned": plain, "waywiser, pageable": lambda: four.copy(pageable, device)},
+    with rows.contexts(threads=4) as contexts:
+        ours = rows.ours(
+            "waywiser, pageable", lambda four: lambda: four.copy(pageable, device), contexts
         )
+        rows.measure(group, GIB, {"torch, pinned": plain, **ours})
 
 
 def both_ways(rows: Rows) -> None:
     import torch
-
-    import waywiser.transfer as ww
 
     group = "H2D and D2H at once, 1 GiB each"
     if not rows.wants(group):
@@ -373,22 +456,24 @@ def both_ways(rows: Rows) -> None:
             pins[1].copy_(b, non_blocking=True)
         torch.cuda.synchronize()
 
-    def staged() -> None:
-        handles = [
-            ww.copy_async(a, pages[0], stream=streams[0]),
-            ww.copy_async(pages[1], b, stream=streams[1]),
-        ]
-        for handle in handles:
-            handle.result()
+    def staged(ww: Any) -> Callable[[], None]:
+        def run() -> None:
+            handles = [
+                ww.copy_async(a, pages[0], stream=streams[0]),
+                ww.copy_async(pages[1], b, stream=streams[1]),
+            ]
+            for handle in handles:
+                handle.result()
 
-    rows.measure(group, 2 * GIB, {"torch, pinned": pinned, "waywiser, pageable": staged})
+        return run
+
+    ours = rows.ours("waywiser, pageable", staged)
+    rows.measure(group, 2 * GIB, {"torch, pinned": pinned, **ours})
 
 
 def small(rows: Rows) -> None:
     """The time of the call alone, of 4 KiB: what a program pays besides the copy."""
     import torch
-
-    import waywiser.transfer as ww
 
     group = "Python call, pinned 4 KiB, H2D"
     if not rows.wants(group):
@@ -400,17 +485,19 @@ def small(rows: Rows) -> None:
         for _ in range(20):
             device.copy_(pinned)
 
-    def ours() -> None:
-        for _ in range(20):
-            ww.copy(device, pinned)
+    def calls(ww: Any) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(20):
+                ww.copy(device, pinned)
 
-    rows.measure(group, 20 * 4 * KIB, {"torch copy_": theirs, "waywiser copy": ours})
+        return run
+
+    ours = rows.ours("waywiser copy", calls)
+    rows.measure(group, 20 * 4 * KIB, {"torch copy_": theirs, **ours})
 
 
 def several_gpus(rows: Rows) -> None:
     import torch
-
-    import waywiser.transfer as ww
 
     if torch.cuda.device_count() < 2:
         if rows.wants("relay") or rows.wants("peer access off"):
@@ -419,14 +506,20 @@ def several_gpus(rows: Rows) -> None:
     peers_off(rows)
     device = torch.empty(GIB, dtype=torch.uint8, device="cuda:0")
     pinned, pageable = host_tensor(GIB, True), host_tensor(GIB)
-    with ww.Context(relays=list(range(1, torch.cuda.device_count()))) as relayed:
+    with rows.contexts(relays=list(range(1, torch.cuda.device_count()))) as relayed:
         rows.measure(
             "relay H2D 1 GiB",
             GIB,
             {
                 "torch, pinned": waited(lambda: device.copy_(pinned, non_blocking=True)),
-                "waywiser, pinned": waited(lambda: relayed.copy(device, pinned)),
-                "waywiser, pageable": waited(lambda: relayed.copy(device, pageable)),
+                **rows.ours(
+                    "waywiser, pinned", lambda ww: waited(lambda: ww.copy(device, pinned)), relayed
+                ),
+                **rows.ours(
+                    "waywiser, pageable",
+                    lambda ww: waited(lambda: ww.copy(device, pageable)),
+                    relayed,
+                ),
             },
         )
         rows.measure(
@@ -434,8 +527,14 @@ def several_gpus(rows: Rows) -> None:
             GIB,
             {
                 "torch, pinned": waited(lambda: pinned.copy_(device, non_blocking=True)),
-                "waywiser, pinned": waited(lambda: relayed.copy(pinned, device)),
-                "waywiser, pageable": waited(lambda: relayed.copy(pageable, device)),
+                **rows.ours(
+                    "waywiser, pinned", lambda ww: waited(lambda: ww.copy(pinned, device)), relayed
+                ),
+                **rows.ours(
+                    "waywiser, pageable",
+                    lambda ww: waited(lambda: ww.copy(pageable, device)),
+                    relayed,
+                ),
             },
         )
 
@@ -443,8 +542,6 @@ def several_gpus(rows: Rows) -> None:
 def peers_off(rows: Rows) -> None:
     """GPU to GPU without peer access: cudaMemcpyPeer of the runtime beside the staged copy."""
     import torch
-
-    import waywiser.transfer as ww
 
     runtime = cuda_runtime()
     if runtime is None:
@@ -455,7 +552,7 @@ def peers_off(rows: Rows) -> None:
         torch.cuda.synchronize(0)
         torch.cuda.synchronize(1)
 
-    with ww.Context(peer_access=False) as apart:
+    with rows.contexts(peer_access=False) as apart:
         for size in (16 * MIB, 64 * MIB, 256 * MIB, GIB):
             group = f"peer access off, {label(size)}"
             if not rows.wants(group):
@@ -470,11 +567,15 @@ def peers_off(rows: Rows) -> None:
                 )  # fmt: skip
                 synchronize_both()
 
-            def ours(one: Any = one, two: Any = two) -> None:
-                apart.copy(two, one)
-                synchronize_both()
+            def copies(ww: Any, one: Any = one, two: Any = two) -> Callable[[], None]:
+                def run() -> None:
+                    ww.copy(two, one)
+                    synchronize_both()
 
-            rows.measure(group, size, {"cudaMemcpyPeer": theirs, "waywiser": ours})
+                return run
+
+            ours = rows.ours("waywiser", copies, apart)
+            rows.measure(group, size, {"cudaMemcpyPeer": theirs, **ours})
 
 
 def cuda_runtime() -> Any:
@@ -566,21 +667,29 @@ def blocks_of(rows: Rows, size: int, group: str) -> None:
         for to, of in zip(targets, sources, strict=True):
             there[to].copy_(here[of], non_blocking=True)
 
-    methods = {
+    methods: dict[str, Callable[[], object]] = {
         "one contiguous pinned copy": waited(lambda: there.copy_(here, non_blocking=True)),
-        "waywiser copy_blocks, H2D": waited(lambda: ww.copy_blocks(there, here, order, back)),
-        "waywiser copy_blocks, D2H": waited(lambda: ww.copy_blocks(here, there, back, order)),
+        **rows.ours(
+            "waywiser copy_blocks, H2D",
+            lambda ww: waited(lambda: ww.copy_blocks(there, here, order, back)),
+        ),
+        **rows.ours(
+            "waywiser copy_blocks, D2H",
+            lambda ww: waited(lambda: ww.copy_blocks(here, there, back, order)),
+        ),
         "waywiser copy_blocks, two multiprocessors, H2D": waited(
             lambda: two.copy_blocks(there, here, order, back)
         ),
         "waywiser copy_blocks, two multiprocessors, D2H": waited(
             lambda: two.copy_blocks(here, there, back, order)
         ),
-        "waywiser copy_blocks, runs of 16, H2D": waited(
-            lambda: ww.copy_blocks(there, here, runs, runs)
+        **rows.ours(
+            "waywiser copy_blocks, runs of 16, H2D",
+            lambda ww: waited(lambda: ww.copy_blocks(there, here, runs, runs)),
         ),
-        "waywiser copy_blocks, runs of 16, D2H": waited(
-            lambda: ww.copy_blocks(here, there, runs, runs)
+        **rows.ours(
+            "waywiser copy_blocks, runs of 16, D2H",
+            lambda ww: waited(lambda: ww.copy_blocks(here, there, runs, runs)),
         ),
         "torch index_select on the CPU, then copy": waited(
             lambda: there.copy_(here.index_select(0, back))
@@ -720,15 +829,14 @@ def files(rows: Rows, gib: int) -> None:
                 device[: pinned.numel()].copy_(pinned, non_blocking=True)
                 torch.cuda.synchronize()
 
-            def read(device: Any = device, path: Path = path) -> None:
-                ww.read(path, device)
-                torch.cuda.synchronize()
+            def reads(ww: Any, device: Any = device, path: Path = path) -> Callable[[], None]:
+                return waited(lambda: ww.read(path, device))
 
             if group == "file, cold":
-                cold(rows, group, path, size, read)
+                cold(rows, group, path, size, reads(ww))
                 continue
             rows.measure(group, pinned.numel(), {"torch, pinned copy of 1 GiB": plain})
-            rows.measure(group, size, {"waywiser read": read})
+            rows.measure(group, size, rows.ours("waywiser read", reads))
             del device
             torch.cuda.empty_cache()
             for name, load in loaders(path):

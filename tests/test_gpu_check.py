@@ -16,6 +16,8 @@ GPUS = 8
 
 PYTHON = """#!/bin/sh
 case "$*" in *"-o "*.wwp) for last; do :; done; echo profile >"$last" ;; esac
+case "$*" in *"tune tuned.wwp"*) echo profile >tuned.wwp ;; esac
+case "$*" in *"-o policy.json"*) echo policy >policy.json ;; esac
 case "$*" in *"-o standard.wwp"*) exit 3 ;; esac
 case "$*" in *doctor*) exit 1 ;; esac
 case "$*" in *"$HANGS"*) [ -z "$HANGS" ] || exec sleep 600 ;; esac
@@ -138,6 +140,23 @@ def test_grids_take_ten_minutes_at_most(machine: dict[str, str], tmp_path: Path)
     log = (tmp_path / "out" / "log.txt").read_text()
     budgets = re.findall(r"^python3 -m waywiser tune grid-\S+ .*--budget (\d+)s", log, re.MULTILINE)
     assert len(budgets) == 6 and sum(map(int, budgets)) <= 600
+
+
+def test_the_policy_is_of_the_survey_and_the_tuning(
+    machine: dict[str, str], tmp_path: Path
+) -> None:
+    only = "^(survey, standard|tune|policy|transfers with policy)$"
+    _, text = check(machine, "--only", only, "--within", "590", str(tmp_path / "out"))
+    found = steps(text)
+    assert list(found)[1:] == ["survey, standard", "tune", "policy", "transfers with policy"]
+    log = (tmp_path / "out" / "log.txt").read_text()
+    made = re.findall(r"^python3 -m waywiser policy (\S+) (\S+) -o policy.json", log, re.MULTILINE)
+    assert [tuple(Path(file).name for file in files) for files in made] == [
+        ("standard.wwp", "tuned.wwp")
+    ]
+    assert re.search(
+        r"^python3 benchmarks/transfer.py .* --policy \S+/policy.json ", log, re.MULTILINE
+    )
 
 
 def test_it_lists_its_steps_and_fails_for_what_it_does_not_know(machine: dict[str, str]) -> None:
