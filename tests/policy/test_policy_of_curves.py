@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from tests import profiles
 from tests.analysis.subjects import FEW, Seconds, curve, postal, subject
 
+from waywiser import __version__
 from waywiser.hardware.machine import Machine
-from waywiser.policy.build import build_policy, decision_tables, fingerprint
+from waywiser.policy.build import build_policy, decision_tables, fingerprint, why_not_written
 from waywiser.policy.decision_table import DecisionTable, Method
 from waywiser.policy.errors import PolicyError
 from waywiser.policy.file import decoded
 from waywiser.policy.table import Policy
+from waywiser.profile import Run
 from waywiser.records import Series
 from waywiser.stats.method_choice import Timed, choices, winner
 from waywiser.stats.order import Interval
@@ -166,20 +168,87 @@ def test_profiles_of_one_machine_are_pooled_and_of_two_are_not() -> None:
         decision_tables([both[0], subject(curve(PLAIN, SLOW), machine=other)])
 
 
+def executors(policy: Policy, *cpus: int, size: int = 2**26) -> list[str]:
+    """What the only class does with each number of CPUs; empty for the defaults."""
+    (found,) = policy.classes
+    rows = (found.row(size, 1, n) for n in cpus)
+    return [row.executor if row is not None else "" for row in rows]
+
+
 def test_profiles_with_other_cpus_make_other_rows() -> None:
     few = profiles.machine()
     node = msgspec.structs.replace(few.numa[0], cpus=(0, 1))
     less = msgspec.structs.replace(few, numa=(node,))
     policy = build_policy([
         subject(curve(PLAIN, SLOW), curve(STAGED, FAST)),
-        subject(curve(PLAIN, SLOW), machine=less),
+        subject(curve(PLAIN, SLOW), curve(STAGED, lambda n: 2 * SLOW(n)), machine=less),
+    ])  # fmt: skip
+    assert executors(policy, 1, 2, 3, 4, 9) == ["copy-engine"] * 3 + ["staged"] * 2
+
+
+def test_methods_without_threads_hold_for_any_number_of_cpus() -> None:
+    slower = build_policy([subject(curve(PLAIN, SLOW), curve(STAGED, lambda n: 2 * SLOW(n)))])
+    assert {row.threads for row in slower.classes[0].rows} == {1}
+    assert executors(slower, 1, 4) == ["copy-engine", "copy-engine"]
+    first = slower.classes[0].rows[0]
+    assert first.next is not None and first.next.executor == "staged"
+
+
+def test_fewer_cpus_use_what_was_measured_with_as_many_threads() -> None:
+    policy = build_policy([
+        subject(
+            curve(PLAIN, SLOW),
+            curve(STAGED, FAST),
+            curve(f"{STAGED}[threads=2]", postal(60e-6, 16e9)),
+        )
     ])  # fmt: skip
     (found,) = policy.classes
-    assert {row.threads for row in found.rows} == {2, 4}
-    assert [found.row(2**26, 1, n).executor for n in (2, 3, 4, 9)] == [  # type: ignore[union-attr]
-        "copy-engine", "copy-engine", "staged", "staged"
+    chosen = [found.row(2**26, 1, cpus) for cpus in (1, 2, 3, 4)]
+    assert [row and (row.executor, row.settings.get("threads")) for row in chosen] == [
+        None, ("staged", "2"), ("staged", "2"), ("staged", None)
     ]  # fmt: skip
-    assert found.row(2**26, 1, 1) is None
+
+
+def test_fewer_cpus_keep_the_defaults_if_the_best_executor_was_not_measured_with_them() -> None:
+    """The library's default may have as many threads as there are CPUs, which nobody measured."""
+    policy = build_policy([subject(curve(PLAIN, SLOW), curve(STAGED, FAST))])
+    assert executors(policy, 1, 3, 4) == ["", "", "staged"]
+
+
+def test_a_method_that_was_compared_with_nothing_has_no_row() -> None:
+    kept = curve("pinned@numa:0 -> device@gpu:0 by copy-engine", SLOW)
+    policy = build_policy([subject(curve(PLAIN, SLOW), kept)])
+    assert [(each.source, each.destination) for each in policy.classes] == [("pinned", "device")]
+    assert why_not_written(table_of(curve(PLAIN, SLOW))) == (
+        "only copy-engine was measured, and not staged"
+    )
+    staged = (curve(f"{STAGED}[slots={n}]", FAST) for n in (2, 3))
+    assert "one number of threads" in why_not_written(table_of(*staged))
+    threads = (curve(f"{STAGED}[threads={n}]", postal(60e-6, n * 8e9)) for n in (1, 2))
+    assert why_not_written(table_of(*threads)) == ""
+
+
+def test_rows_name_all_settings_if_this_version_measured_them() -> None:
+    made = subject(curve(PLAIN, SLOW), curve(f"{STAGED}[slots=2]", FAST))
+
+    def measured_by(version: str) -> dict[str, str]:
+        run = Run(0, "2026-11-23T00:00:00+00:00", None, version, ())
+        overview = msgspec.structs.replace(made.overview, runs=(run,))
+        policy = build_policy([msgspec.structs.replace(made, overview=overview)])
+        return policy.classes[0].rows[-1].settings
+
+    assert measured_by("0.0.1") == {"slots": "2"}
+    settings = measured_by(__version__)
+    assert settings.keys() == {"chunk", "slots", "threads"}
+    assert (settings["slots"], settings["threads"]) == ("2", "4")
+
+
+def test_lists_of_pageable_memory_have_no_rows() -> None:
+    loop = "pageable@numa:0 -> device@gpu:0 by copy-engine as list[piece=4096]"
+    policy = build_policy([
+        subject(curve(PLAIN, SLOW), curve(STAGED, FAST), curve(loop, SLOW, (2**20, 2**24)))
+    ])  # fmt: skip
+    assert {row.count for _, row in policy} == {1}
 
 
 def test_the_fingerprint_names_no_host() -> None:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from waywiser.policy.build import why_not_written
 from waywiser.policy.decision_table import CopyKind, DecisionTable, Method
 from waywiser.policy.difference import PolicyComparison, PolicyDifference, compare_policies
 from waywiser.policy.errors import NotAPolicy, PolicyError
@@ -138,11 +139,17 @@ def print_policy(found: Policy, console: Console, tables: Sequence[DecisionTable
             before = choices
             title = str(kind)
             title += f", lists of {pieces} pieces and more" if pieces > 1 else ""
-            console.print(f"\n[bold]{title}[/bold] (with {count(threads, 'CPU')})",
-                          highlight=False, soft_wrap=True)  # fmt: skip
+            cpus = f" (from {count(threads, 'CPU')} on)" if threads > 1 else ""
+            console.print(f"\n[bold]{title}[/bold]{cpus}", highlight=False, soft_wrap=True)
             print_table(console, columns, ranges)
         for note in dict.fromkeys(n for table in tables if table.kind == kind for n in table.notes):
             say(console, f"Note: {note}.")
+    reasons = ((table.kind, why_not_written(table)) for table in tables)
+    kept = {f"{kind}: {why}": None for kind, why in reasons if why}
+    if kept:
+        say(console, "\nWithout rows, so that the library keeps its defaults:")
+        for line in kept:
+            say(console, line, indent=2)
 
 
 def _ranges(rows: Sequence[PolicyRow]) -> list[tuple[str, ...]]:

@@ -9,7 +9,7 @@ import msgspec
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import size_span
 from waywiser.hardware.machine import Machine
-from waywiser.hardware.traits import declared_memories
+from waywiser.hardware.traits import DECLARED, declared_memories
 from waywiser.plan.classes import Classes
 from waywiser.policy.build import decision_tables
 from waywiser.policy.candidates import kind_of
@@ -110,12 +110,22 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
             f"there is no advice for {request.source} -> {request.destination}",
             remedy=f"name plain memory of these kinds: {', '.join(kinds)}",
         )
+    if request.count > 1 and not _is_reached_by_gpus(request):
+        raise PolicyError(
+            "there is no advice for lists of pageable memory or files",
+            remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
+        )
     tables = decision_tables(subjects, request.places)
     table, notes = _table(tables, kind, request, machine)
     times = table.times_at(request.bytes)
     if times is None:
         raise _not_in_range(table, request)
     return _advice(request, table, times, [*notes, *_equivalence(table, request, machine)])
+
+
+def _is_reached_by_gpus(request: CopyRequest) -> bool:
+    ends = request.source, request.destination
+    return all(DECLARED.memory(each.kind).is_reached_by_gpus for each in ends)
 
 
 def _policy_memories() -> list[str]:
@@ -167,7 +177,7 @@ def _table(
             f"{request.places} was not measured, and is not equivalent to {found.paths[0]}",
             remedy=_measure(request),
         )
-    return found, [*notes, *found.notes]
+    return msgspec.structs.replace(found, fewer_cpus=()), [*notes, *found.notes]
 
 
 def _kind_alone(table: DecisionTable) -> CopyKind:

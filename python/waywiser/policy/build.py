@@ -18,6 +18,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.analysis.subject import Subject
 from waywiser.hardware.machine import Machine
+from waywiser.hardware.traits import DECLARED
 from waywiser.imports.machine import UNKNOWN as UNKNOWN_CPU
 from waywiser.policy.candidates import (
     Candidate,
@@ -39,11 +40,14 @@ from waywiser.policy.errors import PolicyError
 from waywiser.policy.table import Fingerprint, MethodCosts, NextBest, Policy, PolicyClass, PolicyRow
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
 from waywiser.stats.order import Interval
-from waywiser.words import Path
+from waywiser.words import Transfer
 
 NEAR = 4
 """The largest ratio of two sizes between which the line and the power law hold a time between
 them. Over a wider gap the line is used, with the uncertainty `UNKNOWN`."""
+
+_THREADS = "threads"
+"""The parameter of executors that takes the number of copying threads."""
 
 MOST_BEYOND = 16
 """The largest ratio of a size and the largest measured one to which a time is extrapolated."""
@@ -60,9 +64,14 @@ class _Option(NamedTuple):
     """A method of a table with its times over the sizes of the table."""
 
     method: Method
-    path: Path
+    transfer: Transfer
     times: Mapping[int, _Time]
     key: tuple[float | bool | str, ...]
+
+    @property
+    def threads(self) -> int:
+        """The number of CPUs that it needs."""
+        return max(1, *(time.shown.costs.threads for time in self.times.values()))
 
 
 def decision_tables(subjects: Sequence[Subject], places: str = "") -> tuple[DecisionTable, ...]:
@@ -93,7 +102,10 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
     """The tables as a policy."""
     rows: dict[CopyKind, list[PolicyRow]] = {}
     for table in tables:
-        rows.setdefault(table.kind, []).extend(_rows(table))
+        if why_not_written(table):
+            continue
+        for threads, each in _by_cpus(table):
+            rows.setdefault(table.kind, []).extend(_rows(each, threads))
     classes = (
         PolicyClass(
             kind.source,
@@ -110,6 +122,20 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
         measured=max((subject.overview.created[:10] for subject in subjects), default=""),
         program=__version__,
     )
+
+
+def why_not_written(table: DecisionTable) -> str:
+    """The reason why a policy has no rows of a table: nothing shows that its method is better than
+    the default of the library. Empty if it has rows."""
+    executors = sorted({each.executor for each in table.methods})
+    if len(table.methods) == 1 and table.not_measured:
+        return f"only {executors[0]} was measured, and not {' or '.join(table.not_measured)}"
+    takes = all(_THREADS in DECLARED.executor(name).library.settings for name in executors)
+    times = (each for decision in table.decisions for each in decision.times if each is not None)
+    numbers = {each.settings.get(_THREADS, "") for each in times}
+    if takes and len(executors) == len(numbers) == 1:
+        return f"{executors[0]} was measured with one number of threads alone"
+    return ""
 
 
 def fingerprint(machine: Machine) -> Fingerprint:
@@ -144,22 +170,68 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
 
 
 def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]:
+    former: dict[CopyKind, int] = {}
     for found in candidates(subjects, places):
+        # With as many CPUs as a survey had, its times count, and not those of one with more.
+        least = former.get(found.kind, 0) + 1
+        former[found.kind] = found.threads
         costs = CostsOfMethods(found.machine, subjects)
         idle = [each for each in found.candidates if needs_idle_peers(each.method)]
         usual = [each for each in found.candidates if not needs_idle_peers(each.method)]
         single = [each for each in usual if not each.piece]
         if single:
-            yield _table(found, found.kind, 1, list(_single(single, found.kind, costs)))
-        for count, options in _lists([each for each in usual if each.piece], found.kind, costs):
-            yield _table(found, found.kind, count, options)
+            options = list(_single(single, found.kind, costs))
+            yield _with_fewer_cpus(found, found.kind, options, least, costs)
+        lists = list(_lists([each for each in usual if each.piece], found.kind, costs))
+        needed = max((each.threads for _, options in lists for each in options), default=1)
+        for count, options in lists:
+            yield _table(found, found.kind, count, options, max(needed, least), costs)
         if idle:
             kind = msgspec.structs.replace(found.kind, peers_idle=True)
-            yield _table(found, kind, 1, list(_single([*single, *idle], found.kind, costs)))
+            options = list(_single([*single, *idle], found.kind, costs))
+            yield _with_fewer_cpus(found, kind, options, least, costs)
+
+
+def _with_fewer_cpus(
+    found: Candidates,
+    kind: CopyKind,
+    options: Sequence[_Option],
+    least: int,
+    costs: CostsOfMethods,
+) -> DecisionTable:
+    """The table of contiguous copies, with those of fewer CPUs. ``least``: the number of CPUs from
+    which the survey counts."""
+    usable: dict[int, list[_Option]] = {}
+    for needed in sorted({option.threads for option in options}):
+        usable[max(needed, least)] = [each for each in options if each.threads <= needed]
+    *some, (threads, everything) = usable.items()
+    table = _table(found, kind, 1, everything, threads, costs)
+    fewer = (_table(found, kind, 1, able, cpus, costs) for cpus, able in some)
+    known = tuple(each for each in fewer if _is_known(each, table))
+    return msgspec.structs.replace(table, fewer_cpus=known)
+
+
+def _is_known(fewer: DecisionTable, table: DecisionTable) -> bool:
+    """Whether the best method with fewer CPUs was measured: it is that with all CPUs, or by the
+    same executor. Otherwise an executor that is faster with all CPUs may be so with fewer too, and
+    the library's defaults use as many as there are."""
+    for decision in table.decisions:
+        at = fewer.at(decision.bytes)
+        if at is None:
+            continue
+        best, own = table.methods[decision.chosen], fewer.methods[at.chosen]
+        if best not in fewer.methods and best.executor != own.executor:
+            return False
+    return True
 
 
 def _table(
-    found: Candidates, kind: CopyKind, count: int, options: Sequence[_Option]
+    found: Candidates,
+    kind: CopyKind,
+    count: int,
+    options: Sequence[_Option],
+    threads: int,
+    costs: CostsOfMethods,
 ) -> DecisionTable:
     options = sorted(options, key=lambda option: option.key)
     sizes = sorted({size for option in options for size in option.times})
@@ -177,17 +249,19 @@ def _table(
         decisions.append(SizeDecision(size, start, method, at, why))
     plain = (
         n for n, each in enumerate(options)
-        if is_plain(each.method, *(place.kind for place in each.path.places))
+        if is_plain(each.method, *(place.kind for place in each.transfer.path.places))
     )  # fmt: skip
+    measured = {each.method.executor for each in options}
     return DecisionTable(
         kind=kind,
-        threads=found.threads,
+        threads=threads,
         count=count,
         methods=tuple(option.method for option in options),
         plain=next(plain, None),
         decisions=tuple(decisions),
         paths=found.paths,
         notes=found.notes,
+        not_measured=costs.others(options[0].transfer, measured),
     )
 
 
@@ -274,10 +348,9 @@ def _option(
 ) -> _Option:
     largest = candidate.times[max(candidate.times)].transfer
     method = costs.method(candidate.method.executor, largest)
-    path = largest.path
-    plain = is_plain(method, *(place.kind for place in path.places))
+    plain = is_plain(method, *(place.kind for place in largest.path.places))
     key = simplicity(costs.of(largest, kind), method, kind, plain)
-    return _Option(method, path, times, key)
+    return _Option(method, largest, times, key)
 
 
 def _at(candidate: Candidate, size: int, kind: CopyKind, costs: CostsOfMethods) -> _Time | None:
@@ -356,10 +429,27 @@ def _shown(
         series=known.transfer.way if interpolated else known.series,
         pieces=size // layout.run if layout is not None else 1,
         processes=known.processes,
+        settings=costs.settings(transfer),
     )
 
 
-def _rows(table: DecisionTable) -> Iterator[PolicyRow]:
+def _by_cpus(table: DecisionTable) -> list[tuple[int, DecisionTable]]:
+    """The tables of a policy with the number of CPUs from which they hold. Of those with equal
+    choices, the one with the most methods."""
+    found: list[tuple[int, DecisionTable]] = []
+    for each in (*table.fewer_cpus, table):
+        threads = each.threads
+        if found and _chosen(found[-1][1]) == _chosen(each):
+            threads, _ = found.pop()
+        found.append((threads, each))
+    return found
+
+
+def _chosen(table: DecisionTable) -> list[tuple[int, Method]]:
+    return [(each.from_bytes, table.methods[each.chosen]) for each in table.decisions]
+
+
+def _rows(table: DecisionTable, threads: int) -> Iterator[PolicyRow]:
     for decision in table.decisions:
         time, method = decision.time, table.methods[decision.chosen]
         other = decision.next
@@ -367,9 +457,9 @@ def _rows(table: DecisionTable) -> Iterator[PolicyRow]:
             from_bytes=decision.from_bytes,
             bytes=decision.bytes,
             count=table.count,
-            threads=table.threads,
+            threads=threads,
             executor=method.executor,
-            settings=dict(sorted(method.settings.items())),
+            settings=dict(sorted(time.settings.items())),
             seconds=_rounded(time.seconds),
             low=_rounded(time.low),
             high=_rounded(time.high),
@@ -383,7 +473,7 @@ def _next(table: DecisionTable, decision: SizeDecision, other: int) -> NextBest:
     method, time = table.methods[other], decision.times[other]
     assert time is not None
     margin = time.seconds / decision.time.seconds - 1
-    settings = dict(sorted(method.settings.items()))
+    settings = dict(sorted(time.settings.items()))
     return NextBest(method.executor, settings, _rounded(time.seconds), _rounded(margin))
 
 

@@ -182,7 +182,7 @@ def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
     executor = DECLARED.executor(transfer.path.executor)
     library, layout = executor.library, transfer.layout
     if not all(
-        name == _PEER or (name in library.settings and _is_bounded(name, value))
+        name == _PEER or (name in library.settings and is_bounded(name, value))
         for name, value in transfer.parameters.items()
     ):
         return False
@@ -192,10 +192,12 @@ def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
     if layout is None:
         return library.contiguous
     plain = layout.settings.keys() == {"piece"}
-    return library.lists and layout.kind == "list" and plain and not kind.peers_idle
+    # No survey measures the library's lists of other memory, which go through staging memory.
+    reached = all(DECLARED.memory(each.kind).is_reached_by_gpus for each in transfer.path.ends)
+    return library.lists and layout.kind == "list" and plain and reached and not kind.peers_idle
 
 
-def _is_bounded(name: str, value: str) -> bool:
+def is_bounded(name: str, value: str) -> bool:
     """Whether the library takes the value of a setting (docs/policy.md)."""
     least, most, step = _BOUNDS.get(name, (0, 0, 0))
     if not step:

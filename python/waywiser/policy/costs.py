@@ -8,13 +8,16 @@ products beside copies are not measured by this version.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+import msgspec
+
+from waywiser import __version__
 from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED
 from waywiser.plan.catalogue import Catalogue, Requirements
-from waywiser.policy.candidates import RELAYS, kind_of
+from waywiser.policy.candidates import RELAYS, is_bounded, kind_of, needs_idle_peers
 from waywiser.policy.decision_table import CopyKind, Method
 from waywiser.policy.table import MethodCosts
 from waywiser.stats.order import median
@@ -39,6 +42,8 @@ class CostsOfMethods:
     def __init__(self, machine: Machine, subjects: Sequence[Subject] = ()) -> None:
         self._catalogue = Catalogue(machine)
         self._small = _small_copies(subjects)
+        versions = {run.version for subject in subjects for run in subject.overview.runs}
+        self._knows_defaults = versions == {__version__}
 
     def method(self, executor: str, transfer: Transfer) -> Method:
         """The method as a policy names it: with the number of relays, not with their names."""
@@ -50,6 +55,40 @@ class CostsOfMethods:
         if RELAYS in DECLARED.executor(executor).library.settings:
             settings[RELAYS] = str(_relays(self._requirements(transfer), transfer))
         return Method(executor, settings)
+
+    def settings(self, transfer: Transfer) -> dict[str, str]:
+        """All settings of the method by name, as a policy names them. What the transfer does not
+        name has the default value, if this version measured it."""
+        executor = transfer.path.executor
+        named = self.method(executor, transfer).settings
+        if not self._knows_defaults or self._catalogue.unsupported_reason(transfer) is not None:
+            return named
+        defaults = {
+            each.name: each.choices[0]
+            for each in self._catalogue.parameters(transfer)
+            if each.name in DECLARED.executor(executor).library.settings
+            and each.name != RELAYS
+            and each.choices
+            and is_bounded(each.name, each.choices[0])
+        }
+        return {**defaults, **named}
+
+    def others(self, transfer: Transfer, measured: Collection[str]) -> tuple[str, ...]:
+        """The executors with which the library could make a copy too, besides those that were
+        measured, without the links of other GPUs."""
+        found = []
+        for kind in self._catalogue.executors.values():
+            library = kind.traits.library
+            path = msgspec.structs.replace(transfer.path, executor=kind.name)
+            other = msgspec.structs.replace(transfer, path=path, parameters={})
+            if (
+                kind.name not in measured
+                and (library.contiguous if transfer.layout is None else library.lists)
+                and not needs_idle_peers(Method(kind.name, {}))
+                and self._catalogue.unsupported_reason(other) is None
+            ):
+                found.append(kind.name)
+        return tuple(found)
 
     def of(self, transfer: Transfer, kind: CopyKind) -> MethodCosts:
         needs = self._requirements(transfer)

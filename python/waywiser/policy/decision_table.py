@@ -67,6 +67,9 @@ class MethodTime(Value, frozen=True):
     pieces: int = 1
     processes: int = 1
     """The number of processes in which it was measured."""
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    """All settings of the method, those with default values too. Those alone that differ if
+    another version measured it, whose defaults this version does not know."""
 
     @property
     def interval(self) -> Interval:
@@ -115,7 +118,7 @@ class DecisionTable(Value, frozen=True):
 
     kind: CopyKind
     threads: int
-    """CPUs that the survey could use."""
+    """The number of CPUs from which it holds."""
     count: int
     """1 for one copy; else the smallest number of pieces that the table is for."""
     methods: tuple[Method, ...]
@@ -128,6 +131,10 @@ class DecisionTable(Value, frozen=True):
     """The places that were pooled: ``numa:0 -> gpu:0``."""
     notes: tuple[str, ...] = ()
     """What a reader has to know: paths that differ, say."""
+    not_measured: tuple[str, ...] = ()
+    """Executors with which the transfer library could make the copy too."""
+    fewer_cpus: tuple[DecisionTable, ...] = ()
+    """The tables of the methods that fewer CPUs can do, ascending in their number."""
 
     def times_at(self, size: int) -> tuple[MethodTime | None, ...] | None:
         """The times of all methods at any size between the smallest and the largest one; None for

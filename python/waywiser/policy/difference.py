@@ -129,10 +129,11 @@ def _loss(
     if known is not None and Method(known.executor, known.settings) == method:
         return known.margin
     for table in tables:
-        same = (table.kind, table.count, table.threads) == (at.kind, own.count, own.threads)
-        times = table.times_at(at.size) if same and method in table.methods else None
-        time = times[table.methods.index(method)] if times else None
-        used = times[table.methods.index(_method(own))] if times else None
+        if (table.kind, table.count) != (at.kind, own.count):
+            continue
+        times = zip(table.methods, table.times_at(at.size) or (), strict=False)
+        known_times = {Method(m.executor, each.settings): each for m, each in times if each}
+        time, used = known_times.get(method), known_times.get(_method(own))
         if time is not None and used is not None:
             return time.seconds / used.seconds - 1
     return None

@@ -83,8 +83,10 @@ class PolicyRow(_Tolerant, frozen=True):
     """The size that was measured: bytes of the copy, or of each piece of a list."""
     count: int
     threads: int
+    """The number of CPUs from which it holds."""
     executor: str
     settings: dict[str, str]
+    """All that the library takes, so that other defaults of a later version change nothing."""
     seconds: float
     low: float
     high: float
@@ -114,9 +116,9 @@ class PolicyClass(_Tolerant, frozen=True, rename={"source": "from", "destination
 
     def row(self, size: int, count: int, threads: int) -> PolicyRow | None:
         """The row for a copy; None for the library's defaults. ``size`` is that of each piece."""
-        rows = _of_count(self.rows, count)
-        known = [row.threads for row in rows if row.threads <= threads]
-        rows = [row for row in rows if known and row.threads == max(known)]
+        rows = [row for row in self.rows if (row.count > 1) == (count > 1)]
+        known = max((row.threads for row in rows if row.threads <= threads), default=0)
+        rows = _of_count([row for row in rows if row.threads == known], count)
         rows = [row for row in rows if row.from_bytes <= size]
         return max(rows, key=lambda row: row.from_bytes, default=None)
 
