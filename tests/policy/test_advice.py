@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.analysis.subjects import curve, postal, subject
@@ -112,15 +113,14 @@ def test_an_equivalent_gpu_gives_the_answer_and_says_so() -> None:
         (("pageable@numa:0", "device@gpu:0", "4GiB"), "not within the measured sizes"),
         (("pageable@numa:0", "device@gpu:9", "1MiB"), "the machine has no gpu:9"),
         (("managed@numa:0", "device@gpu:0", "1MiB"), "there is no advice for managed"),
+        (("pageable@numa:0", "device@gpu:0", "1MiB", 8), "no advice for lists of pageable"),
         (("pageable[pages=huge]@numa:0", "device@gpu:0", "1MiB"), "there is no advice"),
     ],
 )
-def test_what_is_not_known_is_said_with_a_remedy(
-    request_: tuple[str, str, str], message: str
-) -> None:
-    source, destination, size = request_
+def test_what_is_not_known_is_said_with_a_remedy(request_: tuple[Any, ...], message: str) -> None:
+    source, destination, size, *count = request_
     with pytest.raises(PolicyError, match=message) as error:
-        advice(size, source, destination)
+        advice(size, source, destination, count=count[0] if count else 1)
     assert error.value.remedy
 
 
@@ -151,6 +151,20 @@ def test_the_first_line_is_the_method(node: Path, capsys: Output) -> None:
     assert found["best"]["bytes_per_second"] > 40e9
     assert cli.run([*words, "--bytes", "lots"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_table_of_all_sizes_needs_no_bytes(node: Path, capsys: Output) -> None:
+    words = ["advise", "node.wwp", "--from", "pinned@numa:0", "--to", "device@gpu:3", "--table"]
+    assert cli.run(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "pinned -> device"
+    assert any("1 GiB" in line and "copy-engine" in line for line in lines)
+    assert cli.run([*words, "--count", "600"]) == 0
+    assert "lists of" in capsys.readouterr().out.splitlines()[0]
+    assert cli.run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"]["source"] == "pinned"
+    assert cli.run([*words, "--polite"]) == 2
+    assert "--polite says nothing about a table of all sizes" in capsys.readouterr().err
 
 
 def test_notebooks_have_advice_and_the_policy(node: Path) -> None:

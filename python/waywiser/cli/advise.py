@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from waywiser.cli.lines import say
-from waywiser.policy.advice import Advice, AdvisedMethod, CopyRequest, advise
+from waywiser.policy.advice import Advice, AdvisedMethod, CopyRequest, advise, find_table
 from waywiser.policy.decision_table import DecisionTable
 from waywiser.policy.texts import costs_text, method_text, size_text
 from waywiser.words import format_bytes
@@ -14,36 +14,12 @@ from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_
 if TYPE_CHECKING:
     from rich.console import Console
 
-
-def run_advise(
-    file: str,
-    source: str,
-    destination: str,
-    size: str,
-    *,
-    count: int = 1,
-    peers_idle: bool = False,
-    max_threads: int | None = None,
-    polite: bool = False,
-    table: bool = False,
-    json: bool = False,
-) -> int:
-    """Returns 0. Raises `PolicyError`, `WordError`, and the `ProfileError` of a bad profile."""
     from waywiser.analysis.subject import Subject
-    from waywiser.profile import Profile
 
-    request = CopyRequest.of(
-        source,
-        destination,
-        size,
-        count=count,
-        peers_idle=peers_idle,
-        max_threads=max_threads,
-        polite=polite,
-    )
-    with Profile.open(file) as profile:
-        subject = Subject.of(profile)
-    found = advise([subject], request)
+
+def run_advise(file: str, request: CopyRequest, *, table: bool = False, json: bool = False) -> int:
+    """Returns 0. Raises `PolicyError`, and the `ProfileError` of a bad profile."""
+    found = advise([_subject(file)], request)
     if json:
         from waywiser.cli.streams import print_json
 
@@ -53,6 +29,33 @@ def run_advise(
 
     print_advice(found, plain_console(), table=table)
     return 0
+
+
+def run_table(file: str, request: CopyRequest, *, json: bool = False) -> int:
+    """Prints the method of every measured size. Returns 0, and raises as `run_advise` does."""
+    found, notes = find_table([_subject(file)], request)
+    if json:
+        from waywiser.cli.streams import print_json
+
+        print_json(found)
+        return 0
+    from waywiser.cli.picture import plain_console
+
+    console = plain_console()
+    pieces = f", lists of {count(found.count, 'piece')} and more" if found.count > 1 else ""
+    say(console, f"{found.kind}{pieces}", "bold")
+    for note in notes:
+        say(console, f"Note: {note}.")
+    print_table_of(found, console)
+    return 0
+
+
+def _subject(file: str) -> Subject:
+    from waywiser.analysis.subject import Subject
+    from waywiser.profile import Profile
+
+    with Profile.open(file) as profile:
+        return Subject.of(profile)
 
 
 def print_advice(found: Advice, console: Console, *, table: bool = False) -> None:

@@ -78,7 +78,8 @@ def advise(
         bool,
         typer.Option(
             "--table",
-            help="Also show the method of every measured size; with --placement all costs.",
+            help="Also show the method of every measured size, or without --bytes that alone; with "
+            "--placement all costs.",
         ),
     ] = False,
     placement: Annotated[
@@ -93,7 +94,6 @@ def advise(
 ) -> int:
     """Say which method to use for one copy, how fast it is and why, or, with --placement, where to
     put buffers and threads and which GPUs to use together."""
-    from waywiser.cli.advise import run_advise
     from waywiser.cli.placement import require_options, run_placement
 
     of_copies = {
@@ -105,19 +105,22 @@ def advise(
         "--max-threads": max_threads is not None,
         "--polite": polite,
     }
-    require_options(of_copies, placement=placement)
+    require_options(of_copies, placement=placement, table=table)
     if placement:
         return run_placement(file, tables=table, json=json)
 
-    return run_advise(
-        file,
+    from waywiser.cli.advise import run_advise, run_table
+    from waywiser.policy.advice import CopyRequest
+
+    request = CopyRequest.of(
         source,
         destination,
-        size,
+        size or 1,
         count=count,
         peers_idle=peers_idle,
         max_threads=max_threads,
         polite=polite,
-        table=table,
-        json=json,
     )
+    if not size:
+        return run_table(file, request, json=json)
+    return run_advise(file, request, table=table, json=json)

@@ -13,15 +13,23 @@ if TYPE_CHECKING:
     from waywiser.analysis.answer import Table
 
 
-def require_options(of_copies: Mapping[str, object], *, placement: bool) -> None:
+def require_options(of_copies: Mapping[str, object], *, placement: bool, table: bool) -> None:
     """Raises `WaywiserError` for an option of copies with ``--placement``, and if one that a copy
-    needs is missing without it. ``of_copies`` has what each option was given."""
+    needs is missing without it. ``of_copies`` has what each option was given. A table of all sizes
+    needs no ``--bytes``."""
     if placement:
         given = [name for name, value in of_copies.items() if value]
         if given:
             raise WaywiserError(f"{given[0]} says nothing about a placement", remedy="leave it out")
         return
-    missing = [name for name in ("--from", "--to", "--bytes") if not of_copies[name]]
+    if table and not of_copies["--bytes"]:
+        of_one_size = [name for name in ("--max-threads", "--polite") if of_copies[name]]
+        if of_one_size:
+            raise WaywiserError(
+                f"{of_one_size[0]} says nothing about a table of all sizes", remedy="add --bytes"
+            )
+    needed = ("--from", "--to") if table else ("--from", "--to", "--bytes")
+    missing = [name for name in needed if not of_copies[name]]
     if missing:
         raise WaywiserError(
             f"{' and '.join(missing)} missing",

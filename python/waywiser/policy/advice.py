@@ -101,6 +101,18 @@ class Advice(Value, frozen=True):
 def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     """Raises `NotMeasured` for a copy of which there is no time, `PolicyError` for memory of which
     policies have no class."""
+    table, notes = find_table(subjects, request)
+    times = table.times_at(request.bytes)
+    if times is None:
+        raise _not_in_range(table, request)
+    return _advice(request, table, times, notes)
+
+
+def find_table(
+    subjects: Sequence[Subject], request: CopyRequest
+) -> tuple[DecisionTable, list[str]]:
+    """The methods for all sizes of such copies, and notes on them: the bytes of the request say
+    nothing. Raises as `advise` does."""
     machine = subjects[0].machine
     _require_places(request, machine)
     kind = kind_of(request.source, request.destination, machine)
@@ -117,10 +129,7 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
         )
     tables = decision_tables(subjects, request.places)
     table, notes = _table(tables, kind, request, machine)
-    times = table.times_at(request.bytes)
-    if times is None:
-        raise _not_in_range(table, request)
-    return _advice(request, table, times, [*notes, *_equivalence(table, request, machine)])
+    return table, [*notes, *_equivalence(table, request, machine)]
 
 
 def _is_reached_by_gpus(request: CopyRequest) -> bool:
