@@ -132,6 +132,13 @@ def test_cufile_that_would_go_through_the_host_is_reported(
     assert finding.severity == "info" and "gdscheck" in finding.remedy
 
 
+def test_the_configuration_of_cufile_that_counts_is_named() -> None:
+    own = found(CUFILE | {"cufile_configuration": "/opt/own.json"})["gpudirect-storage"]
+    assert "/opt/own.json: use_pci_p2pdma off" in own.evidence
+    assert "use_pci_p2pdma in /opt/own.json" in own.remedy
+    assert "in /etc/cufile.json" in found(CUFILE)["gpudirect-storage"].remedy
+
+
 @pytest.mark.parametrize(
     ("environment", "way"),
     [

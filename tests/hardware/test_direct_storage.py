@@ -63,6 +63,25 @@ def test_settings_of_cufile_are_read_around_its_comments(
     assert found["cufile_use_pci_p2pdma"] == peer
 
 
+def test_the_variable_of_cufile_names_another_file(tmp_path: Path) -> None:
+    files = system_of(
+        tmp_path,
+        {
+            **LIBRARY,
+            "etc/cufile.json": '{"properties": {"use_pci_p2pdma": false}}',
+            "opt/own.json": '{"properties": {"use_pci_p2pdma": true}}',
+        },
+    )
+    usual = direct_storage(files, {})
+    assert usual["cufile_configuration"] == "/etc/cufile.json"
+    assert usual["cufile_use_pci_p2pdma"] == "off"
+    own = direct_storage(files, {"CUFILE_ENV_PATH_JSON": "/opt/own.json"})
+    assert own["cufile_configuration"] == "/opt/own.json"
+    assert own["cufile_use_pci_p2pdma"] == "on"
+    empty = direct_storage(files, {"CUFILE_ENV_PATH_JSON": ""})
+    assert empty["cufile_configuration"] == "/etc/cufile.json"
+
+
 def test_file_systems_count_by_kind_disk_and_options(tmp_path: Path) -> None:
     found = direct_storage(system_of(tmp_path, {**LIBRARY, "proc/self/mountinfo": MOUNTS}))
     assert found["direct_storage_filesystems"] == ["ext4 on NVMe", "lustre", "nfs4", "xfs on NVMe"]

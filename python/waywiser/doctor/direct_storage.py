@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
+from waywiser.hardware.direct_storage import CONFIGURATION
 
 
 def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
@@ -13,6 +14,7 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
     library = situation.text("cufile")
     if not library or not situation.machine.gpus:
         return
+    configuration = situation.text("cufile_configuration") or CONFIGURATION
     module = situation.text("nvidia_fs")
     peer = situation.text("cufile_use_pci_p2pdma") == "on"
     compatible = situation.text("cufile_allow_compat_mode") != "off"
@@ -25,7 +27,7 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
     if not mounted:
         reasons.append("no mounted file system supports it")
     seen = (
-        f"{library}; nvidia-fs: {module or 'not loaded'}; /etc/cufile.json: use_pci_p2pdma "
+        f"{library}; nvidia-fs: {module or 'not loaded'}; {configuration}: use_pci_p2pdma "
         f"{'on' if peer else 'off'}, allow_compat_mode {'on' if compatible else 'off'}"
     )
     if not reasons:
@@ -49,6 +51,6 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
         f"cuFile is installed, but would not use GPUDirect Storage: {' and '.join(reasons)}; "
         f"{otherwise}",
         seen,
-        "load nvidia-fs, or set use_pci_p2pdma in /etc/cufile.json (NVMe, Linux 6.2 or later); "
+        f"load nvidia-fs, or set use_pci_p2pdma in {configuration} (NVMe, Linux 6.2 or later); "
         "use ext4 or xfs on NVMe; check with gdscheck -p",
     )

@@ -10,13 +10,16 @@ Configuration; NVMe P2PDMA Troubleshooting.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from waywiser.hardware.system_files import SystemFiles
 
 CONFIGURATION = "/etc/cufile.json"
+VARIABLE = "CUFILE_ENV_PATH_JSON"
+"""The variable that names another file."""
 
 _LIBRARIES = (
     "/usr/local/cuda*/lib64/libcufile.so*",
@@ -32,19 +35,21 @@ _ON_NVME = ("ext4", "xfs")
 _DISTRIBUTED = ("lustre", "wekafs", "gpfs", "beegfs")
 
 
-def direct_storage(files: SystemFiles) -> dict[str, Any]:
+def direct_storage(files: SystemFiles, variables: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Returns nothing if cuFile is not installed."""
     libraries = [path for pattern in _LIBRARIES for path in files.find(pattern)]
     if not libraries:
         return {}
     stats = files.text("/proc/driver/nvidia-fs/stats")
-    configuration = files.text(CONFIGURATION) or ""
+    path = variables.get(VARIABLE) or CONFIGURATION
+    configuration = files.text(os.path.abspath(path)) or ""
     switches = {
         f"cufile_{name}": "on" if _switch(configuration, name, usual) else "off"
         for name, usual in _SWITCHES.items()
     }
     return {
         "cufile": libraries[0],
+        "cufile_configuration": path,
         "nvidia_fs": _version(files, stats),
         "nvme_multipath": files.text("/sys/module/nvme_core/parameters/multipath"),
         "direct_storage_filesystems": sorted(set(_filesystems(files))),

@@ -67,7 +67,7 @@ def environment(
     found: dict[str, Any] = {
         **_software(files),
         **gpu_environment(library),
-        **host_environment(files),
+        **host_environment(files, variables),
         "virtualisation": hypervisor(files),
         "container": _container(files, variables),
         "boot_parameters": boot_parameters(files),
@@ -80,7 +80,9 @@ def environment(
     return _known(found)
 
 
-def host_environment(files: SystemFiles) -> dict[str, Any]:
+def host_environment(
+    files: SystemFiles, variables: Mapping[str, str] = os.environ
+) -> dict[str, Any]:
     """The part of it that files say: the state of CPUs and memory, limits, what keeps devices from
     memory, and GPUDirect Storage."""
     return _known(
@@ -89,7 +91,7 @@ def host_environment(files: SystemFiles) -> dict[str, Any]:
             **_memory(files),
             **_limits(files),
             **isolation(files),
-            **direct_storage(files),
+            **direct_storage(files, variables),
         }
     )
 
