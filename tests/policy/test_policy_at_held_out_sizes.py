@@ -38,3 +38,11 @@ def test_the_page_is_current() -> None:
     assert script().page() == (FOLDER / "README.md").read_text(), (
         "run: python docs/results/2026-11-23-policy/held_out.py"
     )
+
+
+def test_other_profiles_are_lines_of_the_same_tables() -> None:
+    name = "H100, first survey"
+    kept = RESULTS / f"{script().PROFILES[name]}.wwp.xz"
+    lines = script().lines_of([kept]).splitlines()
+    (own,) = [line for line in lines if line.startswith(f"| {kept.name} |")]
+    assert own.replace(kept.name, name) in script().page().splitlines()

@@ -1,6 +1,10 @@
 """Writes README.md: the policy's choice at sizes that it was not made of.
 
     python docs/results/2026-11-23-policy/held_out.py
+    python docs/results/2026-11-23-policy/held_out.py PROFILE...
+
+With profiles (.wwp, also packed by xz or gzip) it prints their lines of the two tables instead; to
+keep them, put the files beside this page and name them in PROFILES.
 
 Of the sizes at which two methods or more of a kind of copy were measured, every second one is held
 out, the smallest and the largest kept; then the other half. A policy is made of the rest. At each
@@ -9,7 +13,9 @@ size that was held out, its choice is compared with the fastest method that was 
 
 from __future__ import annotations
 
+import gzip
 import lzma
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -61,20 +67,27 @@ class Choice(NamedTuple):
     """Whether the intervals of the chosen and of the best method overlap."""
 
 
-def subject_of(name: str) -> Subject:
-    """A profile that is kept beside this page."""
+def subject_of(path: Path) -> Subject:
+    """A profile, packed or not."""
+    data = path.read_bytes()
+    unpack = {".xz": lzma.decompress, ".gz": gzip.decompress}.get(path.suffix)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kept.wwp"
-        file.write_bytes(lzma.decompress((RESULTS / f"{name}.wwp.xz").read_bytes()))
+        file.write_bytes(unpack(data) if unpack is not None else data)
         with Profile.open(file) as profile:
             return Subject.of(profile)
 
 
 @cache
-def read(name: str) -> tuple[list[Choice], int]:
+def measured(path: Path) -> tuple[list[Choice], int]:
     """The choices of a profile at sizes that were held out, and the bytes of its policy file."""
-    subject = subject_of(PROFILES[name])
+    subject = subject_of(path)
     return choices(subject), len(encoded(build_policy([subject])))
+
+
+def read(name: str) -> tuple[list[Choice], int]:
+    """The same of a profile that is kept beside this page."""
+    return measured(RESULTS / f"{PROFILES[name]}.wwp.xz")
 
 
 def choices(subject: Subject) -> list[Choice]:
@@ -168,26 +181,39 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def page() -> str:
     """The page."""
-    lines = [HEAD]
-    everything: list[Choice] = []
-    worst: list[tuple[str, Choice]] = []
-    for name in PROFILES:
-        found, size = read(name)
-        worst += [(name, each) for each in found if each.regret > 0.05]
-        everything += found
-        lines.append(f"| {name} | {_row(found)} | {size / 1000:.0f} kB |")
-    lines.append(f"| all | {_row(everything)} | |")
-    lines.append(MIDDLE)
-    for name, each in sorted(worst, key=lambda found: -found[1].regret):
+    every, worst = _tables({name: read(name) for name in PROFILES})
+    return "\n".join([HEAD, *every, MIDDLE, WORST, *worst]) + "\n"
+
+
+def lines_of(paths: Sequence[Path]) -> str:
+    """The tables of other profiles."""
+    every, worst = _tables({path.name: measured(path) for path in paths})
+    return "\n".join([COLUMNS, *every, "", WORST, *worst]) + "\n"
+
+
+def _tables(read: dict[str, tuple[list[Choice], int]]) -> tuple[list[str], list[str]]:
+    """The lines of the table of profiles, and of the table of large regrets."""
+    every = [
+        f"| {name} | {_row(found)} | {size / 1000:.0f} kB |" for name, (found, size) in read.items()
+    ]
+    everything = [each for found, _ in read.values() for each in found]
+    if everything:
+        every.append(f"| all | {_row(everything)} | |")
+    large = [(name, each) for name, (found, _) in read.items() for each in found
+             if each.regret > 0.05]  # fmt: skip
+    worst = []
+    for name, each in sorted(large, key=lambda found: -found[1].regret):
         pieces = f", {each.pieces} pieces" if each.pieces > 1 else ""
-        lines.append(
+        worst.append(
             f"| {name} | {each.kind}{pieces} | {each.size} | {each.chosen} | {each.best} "
             f"| {each.regret:.0%} | {'yes' if each.within_noise else 'no'} |"
         )
-    return "\n".join(lines) + "\n"
+    return every, worst
 
 
 def _row(found: Sequence[Choice]) -> str:
+    if not found:
+        return "0" + " |" * 5
     regrets = [each.regret for each in found]
     below = sum(each.below_plain for each in found)
     over = sum(each > 0.05 for each in regrets)
@@ -210,18 +236,28 @@ The aim is a median of at most 1 %, a 95th percentile of at most 5 %, and no
 size whose interval lies wholly below 0.97 of the plain copy's bandwidth. The
 last column is the size of the whole policy file.
 
+"""
+
+COLUMNS = """\
 | profile | sizes | median | 95th percentile | largest | above 5 % | below 0.97 of plain | file |
 |---|---|---|---|---|---|---|---|"""
+
+HEAD += COLUMNS
 
 MIDDLE = """
 All profiles together meet the aim; single profiles with 8 to 28 sizes miss the
 95th percentile, which is one or two sizes there. These are all sizes with a
 regret above 5 %. In the last column: whether the intervals of the two methods
 overlap, so that the profile does not show which one is faster.
+"""
 
+WORST = """\
 | profile | copy | bytes | choice | fastest | regret | within the noise |
 |---|---|---|---|---|---|---|"""
 
 
 if __name__ == "__main__":
-    (HERE / "README.md").write_text(page())
+    if len(sys.argv) > 1:
+        sys.stdout.write(lines_of([Path(each) for each in sys.argv[1:]]))
+    else:
+        (HERE / "README.md").write_text(page())

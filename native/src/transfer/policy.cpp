@@ -193,7 +193,7 @@ private:
     struct Use {
         bool is_allowed = false;
         std::vector<std::string> names;  // of settings
-        Settings defaults;               // rows name only what differs
+        Settings defaults;               // of settings that a row does not name
     };
 
     const Use& use_of(const PolicyRow& row) {
