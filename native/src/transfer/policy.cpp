@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "transfer/copy.hpp"
+#include "transfer/engine.hpp"
 #include "transfer/json_reader.hpp"
 #include "waywiser/executor.hpp"
 
@@ -175,6 +176,7 @@ private:
             row.over_relays = true;
         } else if (row.executor == "cpu") {
             if (!gpus && !files) row.method = PolicyMethod::chunked;
+            if (is_small_by_one_thread(row)) row.method = PolicyMethod::plain;
             row.shape.chunk = kChunkOfCpus;
         } else if (row.executor == "direct-io" || row.executor == "buffered-io") {
             if (files && !gpus && !(in_file(key_.from) && in_file(key_.to))) {
@@ -187,6 +189,12 @@ private:
             row.shape.chunk = row.shape.chunk / kHugePage * kHugePage;
             row.shape.least = kHugePage;
         }
+    }
+
+    // The same as a plain copy between host memories, which needs no look-up.
+    [[nodiscard]] bool is_small_by_one_thread(const PolicyRow& row) const {
+        const bool host = row.method == PolicyMethod::chunked && key_.to != PolicyMemory::fresh;
+        return host && row.shape.threads == 1 && !row.shape.streaming && row.bytes < kPlainBelow;
     }
 
     // How the library uses the executor of a row.

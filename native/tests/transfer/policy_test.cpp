@@ -277,7 +277,7 @@ TEST(PolicyReader, RowsThatTheLibraryCannotFollowKeepItsDefaults) {
     EXPECT_EQ(with("device", "device", "staged", "no-peers"), PolicyMethod::chunked);
     EXPECT_EQ(with("pinned", "device", "relay"), PolicyMethod::chunked);
     EXPECT_EQ(with("device", "device", "relay", "peers"), PolicyMethod::standard);
-    EXPECT_EQ(with("pageable", "pinned", "cpu"), PolicyMethod::chunked);
+    EXPECT_EQ(with("pageable", "pinned", "cpu"), PolicyMethod::plain) << "one thread";
     EXPECT_EQ(with("pageable", "device", "cpu"), PolicyMethod::standard);
     EXPECT_EQ(with("file", "pageable", "direct-io"), PolicyMethod::chunked);
     EXPECT_EQ(with("file", "device", "direct-io"), PolicyMethod::standard);
@@ -285,6 +285,24 @@ TEST(PolicyReader, RowsThatTheLibraryCannotFollowKeepItsDefaults) {
     EXPECT_EQ(with("file", "pageable", "copy-engine"), PolicyMethod::standard);
     EXPECT_EQ(with("pageable", "pageable", "copy-engine", "", 2), PolicyMethod::standard);
     EXPECT_EQ(with("pinned", "device", "batch", "", 2), PolicyMethod::batch);
+}
+
+TEST(PolicyReader, SmallCopiesByOneThreadArePlain) {
+    using Settings = std::vector<std::pair<std::string, std::string>>;
+    const auto method = [](std::size_t from_bytes, const Settings& settings, const char* to) {
+        const ClassText one{
+            .from = "pageable",
+            .to = to,
+            .rows = {{.from_bytes = from_bytes, .executor = "cpu", .settings = settings}}};
+        return parse_policy(policy_text({one})).classes[0].rows[0].method;
+    };
+    const Settings one = {{"threads", "1"}, {"stores", "ordinary"}};
+    EXPECT_EQ(method(8, one, "pageable"), PolicyMethod::plain);
+    EXPECT_EQ(method(8 * kMiB, one, "pageable"), PolicyMethod::chunked);
+    EXPECT_EQ(method(8, one, "fresh"), PolicyMethod::chunked);
+    EXPECT_EQ(method(8, {{"threads", "2"}}, "pageable"), PolicyMethod::chunked);
+    EXPECT_EQ(method(8, {{"threads", "1"}, {"stores", "streaming"}}, "pageable"),
+              PolicyMethod::chunked);
 }
 
 // --- look-up ---------------------------------------------------------------------------------
