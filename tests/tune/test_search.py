@@ -52,8 +52,8 @@ def test_the_peak_of_a_unimodal_landscape_is_found(
     search = Search(AXES, seed=str(seed))
     play(search, landscape)
     assert share_of_best(search, landscape) >= ENOUGH
-    assert search.measured < GRID / 3
-    assert len(landscape.visits) < GRID / 2
+    assert search.measured < 0.4 * GRID
+    assert len(landscape.visits) < 0.75 * GRID
 
 
 def test_a_plateau_before_the_peak_does_not_end_the_walk() -> None:
@@ -212,10 +212,37 @@ def test_a_visit_that_is_disturbed_loses_no_winner() -> None:
             self, axes: tuple[SearchAxis, ...], configuration: Configuration, process: int
         ) -> Timing | None:
             found = super().measure(axes, configuration, process)
-            if process == 0 and configuration == ("16",):
-                return Timing(50.0)
+            if found is not None and process == 0 and configuration == ("16",):
+                return Timing(3 * found.seconds)
             return found
 
     search = Search((THREADS,))
     play(search, Disturbed(seconds))
     assert settings_of(search, search.winner) == {"threads": "16"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_pair_of_values_that_is_fast_only_together_is_found(seed: int) -> None:
+    """Ordinary stores are slower, but for many threads, and these only with small chunks."""
+
+    def seconds(s: Mapping[str, str]) -> float:
+        many, ordinary = int(s["threads"]) >= 16, s["stores"] == "ordinary"
+        if many and ordinary and int(s["chunk"]) <= 4:
+            return 1.0
+        return (1.15 if s["chunk"] == "8" else 1.35) + 0.1 * ordinary
+
+    stores = SearchAxis("stores", "choice", ("streaming", "ordinary"))
+    landscape = Landscape(seconds, noise=0.03, seed=seed)
+    search = Search((*AXES[:3], stores), seed=str(seed))
+    play(search, landscape)
+    assert share_of_best(search, landscape) >= ENOUGH
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_search_of_a_small_grid_takes_few_visits(seed: int) -> None:
+    """Also if noise hides which configuration is the best."""
+    landscape = Landscape(lambda s: 1 + 1 / int(s["threads"]), noise=0.05, seed=seed)
+    search = Search((THREADS, STORES), seed=str(seed))
+    play(search, landscape, rounds=6)
+    assert len(landscape.visits) <= 10 + 5 * 3
+    assert share_of_best(search, landscape) >= 0.9

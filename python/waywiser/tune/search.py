@@ -4,13 +4,19 @@ Each process of the search is one round (`Search.round`), and the rounds are the
 
 **Race.** A round measures all contenders in a shuffled order, so that drift affects them alike. A
 configuration that two processes measured is dropped when its interval lies wholly above (slower
-than) the interval of the best one. The default configuration is never dropped.
+than) the interval of the best one. The default configuration is never dropped. A round after the
+first measures a part of the grid at most (`MOST_OF_GRID`), so that small grids take few visits too.
 
-**Climb.** Then the round measures new configurations near the best one, one parameter at a time,
-until no parameter improves it. An ordered parameter is unimodal but for noise: the walk goes from
-neighbour to neighbour, and ends after `PATIENCE` values that are no better, or at one that is much
-slower. The values of a choice are all tried. A subset starts with its fastest member and grows by
-the member that helps most.
+**Climb.** Then the round measures new configurations around an origin, one parameter at a time. An
+ordered parameter is unimodal but for noise: the walk goes from neighbour to neighbour, and ends
+after `PATIENCE` values that are no better, or at one that is much slower. The values of a choice
+are all tried. A subset starts with its fastest member and grows by the member that helps most.
+
+Parameters interact: the best number of threads of one choice may be a poor one of another. So the
+first climb has several origins: the default configuration, and the same with each other value of
+each choice. All parameters are tried around an origin before the search moves. Noise hides
+which configuration is the best: so the climb goes on from the best `ORIGINS` contenders, until
+they are all origins that were explored.
 
 The value of a winner that was chosen as the best is biased. So the caller measures the winner and
 the default again, in further processes, and reports these measurements alone (`ratio`).
@@ -40,6 +46,12 @@ Each further round has one less..."""
 
 LEAST_CONTENDERS = 2
 """... down to so many, unless they are dropped."""
+
+MOST_OF_GRID = 0.2
+"""The most of the full grid that a round after the first measures, but `LEAST_CONTENDERS`."""
+
+ORIGINS = 2
+"""The best contenders from which the climb goes on."""
 
 CONFIRMED = 2
 """Processes that measure a neighbour of the best configuration, if there are enough rounds."""
@@ -82,6 +94,11 @@ class SearchAxis(NamedTuple):
         return (self.values[0], *joined)
 
 
+def most_visits(size: int, *, climb: bool) -> int:
+    """The most visits of a round after the first, for a grid of so many configurations."""
+    return max(LEAST_CONTENDERS + climb, int(MOST_OF_GRID * size))
+
+
 def configurations(axes: Sequence[SearchAxis]) -> Iterator[Configuration]:
     """The full grid, the default configuration first."""
     return itertools.product(*(axis.all_values for axis in axes))
@@ -118,7 +135,8 @@ class _Standing(NamedTuple):
 class Search:
     """The search of one path at one size.
 
-    ``start`` is where the climb begins beside the default, as the winner of a neighbouring size.
+    ``start`` is where the climb begins in place of the default, as the winner of a neighbouring
+    size.
     ``possible`` says whether the machine supports a configuration.
     """
 
@@ -138,6 +156,9 @@ class Search:
         self._failed: set[Configuration] = set()
         self._raced = 0
         """Rounds of the race that have begun."""
+        self._size = math.prod(len(axis.all_values) for axis in axes)
+        self._left = self._size
+        """Visits that the round may still make."""
         self._standings: dict[Configuration, _Standing] | None = None
         self._start = start if start is not None and possible(start) else self.default
 
@@ -177,8 +198,11 @@ class Search:
         shuffler = random.Random(f"{self._seed}:{process}")
         first = () if self._start in self._times else (self._start,)
         most = max(MOST_CONTENDERS - self._raced, LEAST_CONTENDERS)
-        self._raced += bool(self._times)
-        racing = list(dict.fromkeys((*self._contenders()[:most], self.default, *first)))
+        if self._times:
+            self._raced += 1
+            self._left = most_visits(self._size, climb=climb)
+        best, rest = self._contenders()[:1], self._contenders()[1:most]
+        racing = list(dict.fromkeys((*best, self.default, *first, *rest)))[: self._left - climb]
         shuffler.shuffle(racing)
         for configuration in racing:
             yield from self._measure(configuration, process)
@@ -186,8 +210,9 @@ class Search:
             yield from self._climb(process)
 
     def _measure(self, configuration: Configuration, process: int) -> Round:
-        if configuration in self._failed:
+        if configuration in self._failed or not self._left:
             return
+        self._left -= 1
         timing = yield configuration
         self._standings = None
         if timing is None or not timing.seconds > 0:
@@ -217,57 +242,80 @@ class Search:
         known = self._known()
         return min(known, key=lambda c: (known[c].log, c != self.default))
 
-    def _is_slower(self, configuration: Configuration, by: float = 0.0) -> bool:
-        """Whether it is clearly slower than the best one, and by so much."""
+    def _is_slower(
+        self, configuration: Configuration, than: Configuration, by: float = 0.0
+    ) -> bool:
+        """Whether it is clearly slower than another one, and by so much."""
         known = self._known()
-        if configuration not in known:
-            return False
-        found, best = known[configuration], known[self._best]
-        return found.low > best.high and found.log > best.log + by
+        found, other = known[configuration], known[than]
+        return found.low > other.high and found.log > other.log + by
 
     def _contenders(self) -> list[Configuration]:
         """The best ones. What only one process measured is not dropped: it may have been
         disturbed."""
         known = self._known()
-        left = [c for c in known if len(self._times[c]) < CONFIRMED or not self._is_slower(c)]
-        return sorted(left, key=lambda c: known[c].log)
+        ordered = sorted(known, key=lambda c: (known[c].log, c != self.default))
+        return [
+            each
+            for each in ordered
+            if len(self._times[each]) < CONFIRMED or not self._is_slower(each, ordered[0])
+        ]
 
     # The climb.
 
     def _climb(self, process: int) -> Round:
-        before: Configuration | None = None
-        while self._times and before != self._best:
-            before = self._best
+        explored: set[Configuration] = set()
+        while new := [each for each in self._origins() if each not in explored]:
+            origin = new[0]
+            explored.add(origin)
             for index, axis in enumerate(self.axes):
+                if origin not in self._times:
+                    break
                 if axis.kind == "ordered":
-                    yield from self._walk(index, process)
+                    yield from self._walk(index, origin, process)
                 elif axis.kind == "choice":
                     for value in axis.values:
-                        yield from self._confirm(_with(self._best, index, value), process)
+                        yield from self._confirm(_with(origin, index, value), process)
                 else:
-                    yield from self._grow(index, process)
+                    yield from self._grow(index, origin, process)
 
-    def _walk(self, index: int, process: int) -> Round:
-        """From the best value in both directions; in one direction only if that is better."""
-        origin, ascending = self._best, self.axes[index].ascending
+    def _origins(self) -> list[Configuration]:
+        """Where the climb begins, and where it goes on: the best contenders so far."""
+        first: list[Configuration] = []
+        if not self._raced:
+            first.append(self._start)
+            if self._start == self.default:
+                first += (
+                    _with(self._start, index, value)
+                    for index, axis in enumerate(self.axes)
+                    if axis.kind == "choice"
+                    for value in axis.values
+                )
+        return [*(c for c in first if c in self._times), *self._contenders()[:ORIGINS]]
+
+    def _walk(self, index: int, origin: Configuration, process: int) -> Round:
+        """From a value in both directions; in one direction only if that is better."""
+        ascending = self.axes[index].ascending
+        best = origin
         for step in (1, -1):
             position, patience = ascending.index(origin[index]) + step, PATIENCE
             while patience and 0 <= position < len(ascending):
                 candidate = _with(origin, index, ascending[position])
                 yield from self._confirm(candidate, process)
-                if candidate == self._best:
-                    patience = PATIENCE
-                elif self._is_slower(candidate, FAR):
+                known = self._known()
+                if candidate in known and known[candidate].log < known[best].log:
+                    best, patience = candidate, PATIENCE
+                elif candidate in known and self._is_slower(candidate, best, FAR):
                     break
                 else:
                     patience -= 1
                 position += step
-            if self._best != origin:
+            if best != origin:
                 return
 
-    def _grow(self, index: int, process: int) -> Round:
+    def _grow(self, index: int, origin: Configuration, process: int) -> Round:
         """Adds the member that helps most, as long as one helps. The default stands for all."""
-        (usual, *members), origin = self.axes[index].values, self._best
+        usual, *members = self.axes[index].values
         yield from self._confirm(_with(origin, index, usual), process)
         grown: tuple[str, ...] = ()
         least = math.inf

@@ -28,7 +28,7 @@ from waywiser.plan.points import Point
 from waywiser.records import Order, Process, Rule, Visit
 from waywiser.series.block import counted, standard_error
 from waywiser.stats.order import median, median_interval
-from waywiser.tune.search import Ratio, Search, Timing, configurations, ratio
+from waywiser.tune.search import Ratio, Search, Timing, configurations, most_visits, ratio
 from waywiser.tune.targets import Configurator, Target
 from waywiser.words import Transfer, Value
 
@@ -130,9 +130,14 @@ class Tuner:
         """About how many visits a target takes."""
         if self._grid:
             return self._grid * target.configurations
-        new = sum(min(len(axis.all_values) - 1, 4) for axis in target.axes)
-        reported = REPORTED * (2 if target.plain is None else 3)
-        return min(2 + new, target.configurations) + 4 * (ROUNDS - 1) + reported
+        others = [axis for axis in target.axes if axis.kind != "choice"]
+        choices = sum(len(axis.values) - 1 for axis in target.axes if axis.kind == "choice")
+        near = 1 + sum(min(len(axis.all_values) - 1, 4) for axis in others)
+        first = min(near * (1 + choices), target.configurations)
+        climbing = min(first // 2 + 4, most_visits(target.configurations, climb=True))
+        racing = min(4, most_visits(target.configurations, climb=False))
+        search = first + (CLIMBING - 1) * climbing + (ROUNDS - CLIMBING) * racing
+        return search + REPORTED * (2 if target.plain is None else 3)
 
     def expected_seconds(self, target: Target) -> float:
         """About how long a target takes, without the start of processes."""
