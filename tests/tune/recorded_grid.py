@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from waywiser.hardware.machine import Machine
+from waywiser.plan.catalogue import Parameter
 from waywiser.plan.points import Point
 from waywiser.profile import Profile
 from waywiser.records import Failure, Order, Visit
 from waywiser.stats.order import median
 from waywiser.tune.run import NOTE, TuneNote
-from waywiser.tune.search import Configuration, configurations
-from waywiser.tune.targets import Configurator, Target, find_targets
+from waywiser.tune.search import Configuration
+from waywiser.tune.targets import Target, find_targets
 from waywiser.tune.tuner import Tuner, timing_of
 from waywiser.words import Transfer
 
@@ -32,7 +33,6 @@ class RecordedGrid:
 
     machine: Machine
     target: Target
-    configurator: Configurator
     points: dict[Configuration, Point]
     visits: dict[str, list[Visit]]
     """By series, in block order."""
@@ -80,30 +80,50 @@ class GridResult:
     """The winner's bandwidth over that of the defaults, in the second half."""
 
 
+@dataclass(frozen=True)
+class RecordedConfigurator:
+    """The points of recorded configurations, whatever the registry has now."""
+
+    points: dict[Configuration, Point]
+
+    def point(self, target: Target, configuration: Configuration) -> Point:
+        return self.points[configuration]
+
+    def is_possible(self, target: Target, configuration: Configuration) -> bool:
+        return configuration in self.points
+
+
 def recorded_grids(file: Path) -> Iterator[RecordedGrid]:
-    """The grids of a profile."""
+    """The grids of a profile. Their parameters are those that the recording had."""
     with Profile.open(file) as profile:
         machine = profile.machine
         notes = [e[NOTE] for _, e in sorted(profile.environments.items()) if NOTE in e]
-        note = next(n for n in (msgspec.convert(e, TuneNote) for e in notes) if n.request.grid)
+        recorded = [n for n in (msgspec.convert(e, TuneNote) for e in notes) if n.grids]
+        if not recorded:
+            raise ValueError(f"{file} has no grid: record one with `waywiser tune --grid N`")
+        note = recorded[-1]
         visits: dict[str, list[Visit]] = {}
         for series in profile.iter_series():
             visits[series.workload.identity] = list(series.visits)
-    configurator = Configurator(machine, note.request.memory_bytes)
-    for target in find_targets(machine, note.request).targets:
-        points = {
-            configuration: configurator.point(target, configuration)
-            for configuration in configurations(target.axes)
-            if configurator.is_possible(target, configuration)
-        }
-        points = {c: point for c, point in points.items() if point.identity in visits}
+    targets = {t.point.identity: t for t in find_targets(machine, note.request).targets}
+    for grid in note.grids:
+        points: dict[Configuration, Point] = {}
+        found = targets[grid.default]
+        parameters = tuple(Parameter(a.name, "", a.kind, a.values) for a in grid.axes)
+        target = replace(found, parameters=parameters)
+        for identity, configuration in grid.configurations.items():
+            if identity in visits:
+                workload = visits[identity][0].workload
+                curve = replace(target.point.curve, transfers=workload.transfers)
+                points[configuration] = replace(target.point, curve=curve, workload=workload)
         if points:
-            yield RecordedGrid(machine, target, configurator, points, visits)
+            yield RecordedGrid(machine, target, points, visits)
 
 
 def replay(grid: RecordedGrid, seed: int = 1) -> GridResult:
     """Plays a tuning on the first half of a grid, the processes in an order that the seed gives."""
-    tuner = Tuner([grid.target], grid.configurator, grid.machine, seed=seed)
+    configurator = RecordedConfigurator(grid.points)
+    tuner = Tuner([grid.target], configurator, grid.machine, seed=seed)
     identity = grid.target.point.identity
     processes = list(range(len(grid.halves(identity)[0])))
     random.Random(seed).shuffle(processes)

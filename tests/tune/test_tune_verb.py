@@ -53,7 +53,7 @@ def keys(file: Path) -> list[tuple[str, int]]:
 def test_a_tuning_says_what_it_does_and_what_it_found(run: Run, tmp_path: Path) -> None:
     code, out, err = finish(run(*tune()))
     assert code == 0, err
-    assert "1 path, 1 size in all; parameters: grid, blocks; 10 configurations" in err
+    assert "1 path, 1 size in all; parameters: blocks; 5 configurations" in err
     assert "at most 10 min 00 s (--budget)" in err and "profile: a.wwp" in err
     assert out.splitlines()[0] == LISTS
     assert ("1 MiB: sm" in out and "of the defaults" in out) or "the defaults: no setting" in out
@@ -138,13 +138,13 @@ def test_what_is_no_profile_is_an_error(run: Run, tmp_path: Path) -> None:
 def test_a_dry_run_measures_and_writes_nothing(run: Run, tmp_path: Path) -> None:
     code, out, err = finish(run(*tune("--dry-run")))
     assert code == 0, err
-    assert "blocks 1, 2, 4, 8, 16" in out and "10 configurations" in out
+    assert "blocks 1, 2, 4, 8, 16" in out and "5 configurations" in out
     code, out, err = finish(run(*tune("--dry-run", "--json")))
     assert code == 0, err
     said = json.loads(out)
     assert said["budget_seconds"] == 600 and said["expected_seconds"] < 600
     (target,) = said["targets"]
-    assert target["configurations"] == 10 and "copy-engine" in target["plain"]
+    assert target["configurations"] == 5 and "copy-engine" in target["plain"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,7 +154,7 @@ def test_a_recorded_grid_stands_in_for_the_machine(run: Run, tmp_path: Path) -> 
     assert "the grid is complete" in out
     file = tmp_path / "a.wwp"
     recorded = keys(file)
-    assert len(recorded) == 2 * (10 + 1)
+    assert len(recorded) == 2 * (5 + 1)
     with Profile.open(file) as profile:
         machine = profile.machine
         note = msgspec.convert(profile.environment[NOTE], TuneNote)

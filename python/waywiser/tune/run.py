@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from waywiser.hardware.machine import Machine
+from waywiser.plan.points import Point
 from waywiser.probe.options import MEASURE, ProbeOptions
 from waywiser.probe.supervisor import Progress
 from waywiser.profile import Profile, WritableProfile
@@ -28,13 +29,23 @@ from waywiser.survey_run import (
     require_usable,
     run_environment,
 )
-from waywiser.tune.search import configurations
+from waywiser.tune.search import Configuration, SearchAxis, configurations
 from waywiser.tune.targets import Configurator, Target, TuneRequest, find_targets, fitting
 from waywiser.tune.tuner import Tuned, Tuner, finished_visits
 from waywiser.words import Value
 
 NOTE = "tune"
 """The entry of a run's environment that says what the run searched."""
+
+
+class GridNote(Value, frozen=True):
+    """The configurations of one path and size in a grid. A later version may search others."""
+
+    default: str
+    """The identity of the series with default settings."""
+    axes: tuple[SearchAxis, ...]
+    configurations: dict[str, Configuration]
+    """By the identity of their series."""
 
 
 class TuneNote(Value, frozen=True, forbid_unknown_fields=False):
@@ -44,6 +55,8 @@ class TuneNote(Value, frozen=True, forbid_unknown_fields=False):
     selection: MachineSelection
     first_block: int
     """The number of its first process."""
+    grids: tuple[GridNote, ...] = ()
+    """What it measures if it is not a search but a grid."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +96,27 @@ class Tuning:
     @property
     def buffer_bytes(self) -> int:
         """The most that the buffers and the staging memory of a workload take."""
-        found = [
-            self.configurator.point(target, configuration).buffer_bytes
+        found = (p.buffer_bytes for t in self.targets for p in self._points(t).values())
+        return max(found, default=0)
+
+    @property
+    def grids(self) -> tuple[GridNote, ...]:
+        """The configurations of each target."""
+        return tuple(
+            GridNote(
+                target.point.identity,
+                target.axes,
+                {p.identity: configuration for configuration, p in self._points(target).items()},
+            )
             for target in self.targets
+        )
+
+    def _points(self, target: Target) -> dict[Configuration, Point]:
+        return {
+            configuration: self.configurator.point(target, configuration)
             for configuration in configurations(target.axes)
             if self.configurator.is_possible(target, configuration)
-        ]
-        return max(found, default=0)
+        }
 
 
 class TuneWatcher(Protocol):
@@ -174,10 +201,10 @@ def tune(
 
     Raises `WaywiserError`: another survey runs here; `Interrupted`.
     """
-    environment = {
-        **run_environment(tuning.scope),
-        NOTE: msgspec.to_builtins(tuning.note),
-    }
+    note = tuning.note
+    if note.request.grid:
+        note = msgspec.structs.replace(note, grids=tuning.grids)
+    environment = {**run_environment(tuning.scope), NOTE: msgspec.to_builtins(note)}
     with host_lock(), _opened(tuning, file, environment, command) as profile:
         visits = list(profile.visits())
         done = [visit for visit in visits if is_finished(visit)]

@@ -30,11 +30,6 @@ from waywiser.words import Transfer, Value
 SIZES = "1MiB,16MiB,256MiB,1GiB"
 """The default sizes: one where overheads count, one that is nearly saturated, and two beyond."""
 
-SEMANTIC = frozenset({"access", "sync"})
-"""Parameters whose values make another promise to the program (when a write counts as written, when
-a source is read). They keep their defaults, since a faster value is no better setting."""
-
-
 class TuneRequest(Value, frozen=True):
     """What was asked for. The same request on the same profile goes on with the same search."""
 
@@ -185,14 +180,16 @@ def _usual(curves: Sequence[Curve], machine: Machine, catalogue: Catalogue) -> I
 
 
 def parameters_of(transfer: Transfer, catalogue: Catalogue) -> tuple[Parameter, ...]:
-    """The parameters of the transfer that are searched: all that have several values and keep the
-    promise of the default, if the executor needs a search, or one of them is ordered or a subset;
-    none otherwise."""
+    """The parameters of the transfer that are searched: all that have several values and move
+    every byte, if the executor needs a search, or one of them is ordered or a subset; none
+    otherwise. If the transfer library has settings of the executor, no others are searched: a
+    policy cannot set them, and some make another promise, as when a write counts as written."""
+    settings = catalogue.executors[transfer.path.executor].traits.library.settings
     known = [
         p
         for p in catalogue.parameters(transfer)
         if len(SearchAxis(p.name, p.kind, p.choices).all_values) > 1
-        and p.name not in SEMANTIC
+        and (not settings or p.name in settings)
         and _moves_all(transfer, p)
     ]
     searched = catalogue.is_searched(transfer) or any(p.kind != "choice" for p in known)

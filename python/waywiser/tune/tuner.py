@@ -18,6 +18,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -28,8 +29,16 @@ from waywiser.plan.points import Point
 from waywiser.records import Order, Process, Rule, Visit
 from waywiser.series.block import counted, standard_error
 from waywiser.stats.order import median, median_interval
-from waywiser.tune.search import Ratio, Search, Timing, configurations, most_visits, ratio
-from waywiser.tune.targets import Configurator, Target
+from waywiser.tune.search import (
+    Configuration,
+    Ratio,
+    Search,
+    Timing,
+    configurations,
+    most_visits,
+    ratio,
+)
+from waywiser.tune.targets import Target
 from waywiser.words import Transfer, Value
 
 ROUNDS = 6
@@ -77,6 +86,16 @@ class Tuned(Value, frozen=True):
         return self.default.bytes / self.seconds if self.seconds else None
 
 
+class PointMaker(Protocol):
+    """Makes the points of configurations."""
+
+    def point(self, target: Target, configuration: Configuration) -> Point:
+        """The point of a target with these settings."""
+
+    def is_possible(self, target: Target, configuration: Configuration) -> bool:
+        """Whether the machine supports it."""
+
+
 class Tuner:
     """Iterate over it for the orders; report every visit with `record`.
 
@@ -87,7 +106,7 @@ class Tuner:
     def __init__(
         self,
         targets: Sequence[Target],
-        configurator: Configurator,
+        configurator: PointMaker,
         machine: Machine,
         *,
         first_block: int = 0,
