@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from analysis.subjects import curve, postal, subject
 from imports.shared_files import shared
+from waywiser.tune.search import SearchAxis, configurations
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"
@@ -54,24 +54,24 @@ def test_what_is_not_measured_is_named(page: ModuleType) -> None:
         assert list(figure.today()) or figure.missing, figure.then
 
 
-def test_grids_of_buffers_are_used_if_a_profile_has_them(page: ModuleType) -> None:
-    sizes = (2**20, 2**24)
-    found = [
-        curve(f"{STAGED}[slots={n}]", postal(1e-5, rate), sizes)
-        for n, rate in ((1, 5e9), (2, 10e9), (4, 12e9))
-    ]
-    found += [
-        curve(f"{STAGED}[chunk={n}]", postal(1e-5, rate), sizes)
-        for n, rate in ((2**16, 3e9), (2**20, 9e9), (2**22, 12e9))
-    ]
-    found += [curve(f"{STAGED}[slots={n},threads=1]", postal(1e-5, 1e9), sizes) for n in (1, 2, 4)]
-    grid = subject(*found)
-    slots = list(page.over_setting(page.SLOTS, [grid]))
-    assert len(slots) == 2, "with the other settings of the fastest curve"
-    assert "best with slots=4" in slots[1] and "slots=1 reaches 42% of it" in slots[1]
-    chunks = list(page.over_setting(page.CHUNK, [grid]))
-    assert "best with chunk=4 MiB" in chunks[1] and "chunk=64 KiB reaches 25% of it" in chunks[1]
-    drawn = page.setting_figures([grid])
-    assert set(drawn) == {page.SLOTS.file, page.CHUNK.file}
-    assert "slots=2" in drawn[page.SLOTS.file] and "chunk=1 MiB" in drawn[page.CHUNK.file]
-    assert list(page.over_setting(page.SLOTS, [])) == []
+def test_a_value_is_shown_with_its_own_best_other_settings(page: ModuleType) -> None:
+    axes = (
+        SearchAxis("slots", "ordered", ("2", "1")),
+        SearchAxis("threads", "ordered", ("4", "1", "8")),
+    )
+    rates = {("2", "4"): 8e9, ("2", "1"): 3e9, ("2", "8"): 9e9}
+    rates |= {("1", "4"): 7e9, ("1", "1"): 2e9, ("1", "8"): 6e9}
+    grid = page.StagedGrid(STAGED, 2**24, axes, rates, 1e9)
+    assert grid.name == "to the GPU"
+    assert grid.over("slots") == {"1": 7e9, "2": 9e9}
+    assert list(grid.over("threads")) == ["1", "4", "8"]
+    assert grid.gains("slots", "1", "2", threads="1") == [1.5]
+    assert grid.gains("slots", "1", "2") == pytest.approx([8 / 7, 1.5, 1.5])
+
+
+def test_both_grids_of_staged_copies_are_complete(page: ModuleType) -> None:
+    to_gpu, from_gpu = page.grids()
+    assert (to_gpu.name, from_gpu.name) == ("to the GPU", "from the GPU")
+    for grid in (to_gpu, from_gpu):
+        assert len(grid.rates) == len(list(configurations(grid.axes)))
+        assert next(iter(grid.rates)) == tuple(axis.values[0] for axis in grid.axes)

@@ -6,10 +6,8 @@ The paper is "Auto-tuning of data communication on heterogeneous systems". The p
 first marks, and the figures, are made from the profiles beside the page. The part about a DGX-1 is
 made from the imported files of FOLDER (see dgx_1.py), and stays as it is without them.
 
-Numbers of buffers and sizes of buffers are used as soon as a folder has a grid of a GPU with such
-series, ``grid-staged-*.wwp.xz`` as ``scripts/gpu-check`` names it; until then the page says that
-they are not measured. Tests compare the page with what
-the script makes.
+Numbers and sizes of buffers are those of the grids of staged copies, which ``scripts/gpu-check``
+records. Tests compare the page with what the script makes.
 """
 
 from __future__ import annotations
@@ -23,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from waywiser.analysis.placement import PlacementRank, placement
 from waywiser.analysis.placement_text import rounded_up
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
@@ -31,6 +31,9 @@ from waywiser.analysis.together import found_together
 from waywiser.profile import Profile
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.figures.render import svg_file
+from waywiser.stats.order import median
+from waywiser.tune.run import NOTE, TuneNote
+from waywiser.tune.search import Configuration, SearchAxis
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate
 
@@ -44,6 +47,11 @@ H100 = "2026-11-23-surveys/h100-standard-1"
 FOUR = "2026-11-20-h200-catalogue/four-gpus/standard"
 NAMES = {H200: "one H200", H100: "one H100", FOUR: "four H200"}
 GRIDS = "grid-staged-*.wwp.xz"
+SETTINGS = {
+    "chunk": "`chunk`: bytes of a buffer",
+    "slots": "`slots`: buffers for each thread",
+    "threads": "`threads`",
+}
 
 MIB = 2**20
 SHOWN = tuple(2**n for n in range(12, 31, 2))
@@ -113,10 +121,65 @@ def read(packed: Path) -> Subject:
             return Subject.of(profile)
 
 
+class StagedGrid(NamedTuple):
+    """The bandwidth of every configuration of a staged copy."""
+
+    path: str
+    bytes: int
+    axes: tuple[SearchAxis, ...]
+    rates: Mapping[Configuration, float]
+    """The default configuration first."""
+    plain: float
+    """The bandwidth of the pageable copy."""
+
+    @property
+    def name(self) -> str:
+        return "to the GPU" if self.path.startswith(TO_GPU) else "from the GPU"
+
+    def axes_of(self, parameter: str) -> tuple[str, ...]:
+        """The values of a parameter in order."""
+        return next(axis.ascending for axis in self.axes if axis.name == parameter)
+
+    def over(self, parameter: str) -> dict[str, float]:
+        """The bandwidth by the values of a parameter, each with its own best other settings."""
+        (index,) = (n for n, axis in enumerate(self.axes) if axis.name == parameter)
+        return {
+            value: max(rate for c, rate in self.rates.items() if c[index] == value)
+            for value in self.axes[index].ascending
+        }
+
+    def gains(self, parameter: str, one: str, other: str, **fixed: str) -> list[float]:
+        """What one value gains over another with the same other settings."""
+        names = [axis.name for axis in self.axes]
+        index = names.index(parameter)
+        return [
+            self.rates[(*c[:index], other, *c[index + 1 :])] / rate
+            for c, rate in self.rates.items()
+            if c[index] == one
+            and all(c[names.index(name)] == value for name, value in fixed.items())
+        ]
+
+
 @cache
-def grids() -> tuple[Subject, ...]:
-    """Profiles with series over the settings of staged copies."""
-    return tuple(read(file) for file in sorted(HERE.rglob(GRIDS)))
+def grids() -> tuple[StagedGrid, ...]:
+    """The grids of staged copies beside the page: first that to the GPU."""
+    files = sorted(HERE.rglob(GRIDS), reverse=True)
+    return tuple(grid for file in files for grid in staged_grids(file))
+
+
+def staged_grids(packed: Path) -> Iterator[StagedGrid]:
+    subject = read(packed)
+    points = {point.workload.identity: point for curve in subject.curves for point in curve.points}
+    note = msgspec.convert(subject.environment[NOTE], TuneNote)
+    for grid in note.grids:
+        default = points[grid.default]
+        rates = {values: points[series].rate for series, values in grid.configurations.items()}
+        assert default.workload.transfer is not None
+        path = default.workload.transfer.path
+        plain = at(
+            subject, str(msgspec.structs.replace(path, executor="copy-engine")), default.bytes
+        )
+        yield StagedGrid(str(path), default.bytes, grid.axes, rates, plain.rate)
 
 
 def of(subject: Subject, text: str) -> MeasuredCurve:
@@ -234,6 +297,14 @@ def pageable() -> Iterator[str]:
                 f"{staged.rate_text} GB/s, pageable copy {plain.rate_text} GB/s, ×{ratio:.2f}"
                 f"{overlap(staged, plain)}"
             )
+    for grid in grids():
+        best = max(grid.rates.values())
+        yield (
+            f"another H200, {grid.name} at {format_bytes(grid.bytes)}: staged with the best "
+            f"settings {format_rate(best, 0.01)} GB/s, with the defaults "
+            f"{format_rate(next(iter(grid.rates.values())), 0.01)} GB/s, pageable copy "
+            f"{format_rate(grid.plain, 0.01)} GB/s, ×{best / grid.plain:.2f}"
+        )
 
 
 def overlap(one: MeasuredPoint, other: MeasuredPoint) -> str:
@@ -241,73 +312,35 @@ def overlap(one: MeasuredPoint, other: MeasuredPoint) -> str:
     return ", the intervals overlap" if first and second and first.overlaps(second) else ""
 
 
-class Setting(NamedTuple):
-    """A setting of staged copies over which a figure is drawn."""
-
-    name: str
-    parameter: str
-    file: str
-
-
-SLOTS = Setting("buffers", "slots", "auto-tuning-slots.svg")
-CHUNK = Setting("size of a buffer", "chunk", "auto-tuning-chunk.svg")
-
-
-def series_of(setting: Setting, subjects: Iterable[Subject]) -> dict[str, list[MeasuredCurve]]:
-    """The curves of each path that differ in one setting alone, if it has three values and more:
-    with the other settings of the fastest curve."""
-    found: dict[str, dict[str, list[MeasuredCurve]]] = {}
-    for subject in subjects:
-        for curve in subject.curves:
-            transfer = curve.transfer
-            if transfer is None or setting.parameter not in transfer.parameters:
-                continue
-            others = {n: v for n, v in transfer.parameters.items() if n != setting.parameter}
-            rest = ", ".join(f"{name}={value}" for name, value in sorted(others.items()))
-            path = f"{subject.name}: {transfer.path}"
-            found.setdefault(path, {}).setdefault(rest, []).append(curve)
-    result = {}
-    for path, by_rest in found.items():
-        rest = max(by_rest, key=lambda each: max(c.points[-1].rate for c in by_rest[each]))
-        if len(by_rest[rest]) > 2:
-            result[path + (f" ({rest})" if rest else "")] = ordered(setting, by_rest[rest])
-    return result
-
-
-def ordered(setting: Setting, curves: Iterable[MeasuredCurve]) -> list[MeasuredCurve]:
-    return sorted(curves, key=lambda curve: value_of(setting, curve))
-
-
-def value_of(setting: Setting, curve: MeasuredCurve) -> int:
-    assert curve.transfer is not None
-    return int(curve.transfer.parameters[setting.parameter])
-
-
-def value_text(setting: Setting, curve: MeasuredCurve) -> str:
-    value = value_of(setting, curve)
-    return f"{setting.parameter}={format_bytes(value) if setting is CHUNK else value}"
-
-
-def over_setting(setting: Setting, subjects: Sequence[Subject]) -> Iterator[str]:
-    """The best value at each size, and what the smallest value reaches of it."""
-    for what, curves in series_of(setting, subjects).items():
-        first, sizes = curves[0], [p.bytes for p in curves[0].points]
-        for size in sizes:
-            rates = {value_text(setting, c): p.rate for c in curves if (p := c.at(size))}
-            best = max(rates, key=lambda each: rates[each])
-            share = rates[value_text(setting, first)] / rates[best]
-            yield (
-                f"{what} at {format_bytes(size)}: best with {best}, {format_rate(rates[best])} "
-                f"GB/s; {value_text(setting, first)} reaches {share:.0%} of it"
-            )
+def rates_text(rates: Mapping[str, float]) -> str:
+    """Writes the bandwidth by the values of a parameter."""
+    return ", ".join(f"{value} {format_rate(rate, 0.01)}" for value, rate in rates.items())
 
 
 def slots() -> Iterator[str]:
-    yield from over_setting(SLOTS, grids())
+    """One against two buffers for each thread."""
+    for grid in grids():
+        rates = grid.over("slots")
+        fastest = max(rates, key=lambda value: rates[value])
+        alone = median(grid.gains("slots", "1", "2", threads="1"))
+        most = median(grid.gains("slots", "1", "2", threads=grid.axes_of("threads")[-1]))
+        yield (
+            f"another H200, {grid.name}, {format_bytes(grid.bytes)}: one buffer for each thread "
+            f"{format_rate(rates['1'], 0.01)} GB/s, two {format_rate(rates['2'], 0.01)} GB/s, "
+            f"×{rates['2'] / rates['1']:.2f}; fastest with {fastest}. With the same other settings "
+            f"the second buffer gains ×{alone:.2f} for one thread, ×{most:.2f} for "
+            f"{grid.axes_of('threads')[-1]} threads (medians)"
+        )
 
 
 def chunks() -> Iterator[str]:
-    yield from over_setting(CHUNK, grids())
+    """The size of a buffer."""
+    for grid in grids():
+        rates = {format_bytes(int(v)): rate for v, rate in grid.over("chunk").items()}
+        yield (
+            f"another H200, {grid.name}, {format_bytes(grid.bytes)}, GB/s by size of a buffer: "
+            f"{rates_text(rates)}"
+        )
 
 
 def nothing() -> Iterator[str]:
@@ -355,7 +388,6 @@ FIGURES = (
         "section V",
         "double against single buffering",
         slots,
-        "numbers of buffers: `waywiser survey --only 'pageable device by staged[slots='`",
     ),
     Figure(
         "section V.B",
@@ -363,8 +395,8 @@ FIGURES = (
         "size depends on the size of the transfer (128 KB for a hard disk and 4 MB for an SSD, at "
         "128 MB)",
         chunks,
-        "sizes of buffers over sizes of transfers: `waywiser survey --preset full --only 'pageable "
-        "device by staged[chunk='`",
+        "other sizes of transfers are not measured: `waywiser tune grid.wwp --grid 12 --paths "
+        "'pageable device by staged' --sizes 1MiB,256MiB`",
     ),
     Figure(
         "section IV.B",
@@ -422,13 +454,26 @@ def share_text(curve: MeasuredCurve, among: Iterable[MeasuredCurve], size: int) 
 
 
 def settings() -> Iterator[str]:
-    for setting in (SLOTS, CHUNK):
-        if series_of(setting, grids()):
-            yield f"## {setting.name.capitalize()}\n\n![{setting.name}]({setting.file})\n"
+    """Writes the bandwidth of staged copies over each of their settings."""
+    yield "## Settings of staged copies, another H200\n"
+    for grid in grids():
+        yield f"{grid.name[0].upper()}{grid.name[1:]}, {format_bytes(grid.bytes)}:\n"
+        yield "| setting | GB/s by value, each with its own best other settings |\n|---|---|"
+        for axis in grid.axes:
+            if axis.kind == "ordered":
+                rates = grid.over(axis.name)
+                if axis.name == "chunk":
+                    rates = {format_bytes(int(v)): rate for v, rate in rates.items()}
+                yield f"| {SETTINGS[axis.name]} | {rates_text(rates)} |"
+        yield ""
+    yield (
+        "The best of many measured configurations is a little too fast by chance. Profiles: "
+        "`2026-11-23-tuning/grid-staged-*.wwp.xz`.\n"
+    )
 
 
 def figures() -> dict[str, str]:
-    """Draws the comparisons, and the settings that were measured, by file name."""
+    """Draws the comparisons, by file name."""
     found = {}
     for comparison in COMPARISONS:
         subject = kept(comparison.profile)
@@ -439,19 +484,6 @@ def figures() -> dict[str, str]:
         found[comparison.file] = svg_file(
             curves_picture(comparison.file, comparison.title, lines, "bandwidth")
         )
-    return found | setting_figures(grids())
-
-
-def setting_figures(subjects: Sequence[Subject]) -> dict[str, str]:
-    found = {}
-    for setting in (SLOTS, CHUNK):
-        for title, curves in list(series_of(setting, subjects).items())[:1]:
-            lines = [
-                Drawn.of(value_text(setting, curve), (p.line for p in curve.points), number)
-                for number, curve in enumerate(curves)
-            ]
-            picture = curves_picture(setting.file, title, lines, "bandwidth")
-            found[setting.file] = svg_file(picture)
     return found
 
 
