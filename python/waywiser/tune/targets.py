@@ -30,6 +30,7 @@ from waywiser.words import Transfer, Value
 SIZES = "1MiB,16MiB,256MiB,1GiB"
 """The default sizes: one where overheads count, one that is nearly saturated, and two beyond."""
 
+
 class TuneRequest(Value, frozen=True):
     """What was asked for. The same request on the same profile goes on with the same search."""
 

@@ -151,6 +151,8 @@ class Tuner:
             return self._grid * target.configurations
         others = [axis for axis in target.axes if axis.kind != "choice"]
         choices = sum(len(axis.values) - 1 for axis in target.axes if axis.kind == "choice")
+        if self._smaller(target):
+            choices = 0  # the search begins at the winner of a smaller size alone
         near = 1 + sum(min(len(axis.all_values) - 1, 4) for axis in others)
         first = min(near * (1 + choices), target.configurations)
         climbing = min(first // 2 + 4, most_visits(target.configurations, climb=True))
@@ -255,18 +257,21 @@ class Tuner:
             timeout_seconds=point.timeout_seconds,
         )
 
+    def _smaller(self, target: Target) -> list[Target]:
+        """The smaller sizes of the same path that search the same settings."""
+        return [
+            other
+            for other in self.targets
+            if other.point.curve.text == target.point.curve.text
+            and other.point.size < target.point.size
+            and other.axes == target.axes
+        ]
+
     def _search(self, target: Target) -> Search:
         """The search of a target; it begins at the best settings of the next smaller size."""
         identity = target.point.identity
         if identity not in self._searches:
-            smaller = [
-                other
-                for other in self.targets
-                if other.point.curve.text == target.point.curve.text
-                and other.point.size < target.point.size
-                and other.axes == target.axes
-                and other.point.identity in self._searches
-            ]
+            smaller = [t for t in self._smaller(target) if t.point.identity in self._searches]
             nearest = max(smaller, key=lambda other: other.point.size, default=None)
             self._searches[identity] = Search(
                 target.axes,
