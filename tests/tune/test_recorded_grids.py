@@ -38,6 +38,14 @@ def test_the_defaults_are_not_enough_on_most_grids(tmp_path: Path) -> None:
     assert sum(gain > 1.1 for gain in gains) > len(gains) / 2
 
 
+def test_a_grid_keeps_the_settings_that_it_was_recorded_with(tmp_path: Path) -> None:
+    """A later version searches fewer settings of lists."""
+    (packed,) = (file for file in GRIDS if file.name == "grid-lists.wwp.xz")
+    (grid,) = grids_of(packed, tmp_path)
+    assert [axis.name for axis in grid.target.axes] == ["grid", "blocks"]
+    assert {configuration[0] for configuration in grid.points} == {"tuned", "paper"}
+
+
 def test_a_replay_is_the_same_again(tmp_path: Path) -> None:
     (grid, *_) = grids_of(GRIDS[0], tmp_path)
     assert replay(grid, 1) == replay(grid, 1)

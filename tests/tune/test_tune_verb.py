@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from recorded_grid import recorded_grids
 
 from own_lock import commands, finish
 from waywiser.cli.tune import parse_budget, result_line
@@ -158,6 +159,8 @@ def test_a_recorded_grid_stands_in_for_the_machine(run: Run, tmp_path: Path) -> 
     with Profile.open(file) as profile:
         machine = profile.machine
         note = msgspec.convert(profile.environment[NOTE], TuneNote)
+    (grid,) = recorded_grids(file)
+    assert [axis.name for axis in grid.target.axes] == ["blocks"] and len(grid.points) == 5
     configurator = Configurator(machine, note.request.memory_bytes)
     tuner = Tuner(find_targets(machine, note.request).targets, configurator, machine)
     visits: list[Visit] = []
