@@ -139,11 +139,11 @@ def standard(one: Recorded) -> Play:
     return Play(one)
 
 
-def test_one_h200_is_surveyed_in_110_seconds_with_all_curves_and_sizes(
+def test_one_h200_is_surveyed_in_two_minutes_with_all_curves_and_sizes(
     one: Recorded, standard: Play
 ) -> None:
     play = standard
-    assert play.seconds <= 108
+    assert play.seconds <= 114
     result = [visit.failure.reason for visit in play.skipped if visit.failure]
     assert not [reason for reason in result if is_for_time(reason)]
     assert {point.curve.text for point in play.plan.points} == {
@@ -163,7 +163,7 @@ def test_one_h200_is_surveyed_in_110_seconds_with_all_curves_and_sizes(
 def test_representative_sizes_are_in_four_processes_over_the_whole_survey(standard: Play) -> None:
     play = standard
     for point in play.plan.points:
-        if point.priority <= Priority.REPRESENTATIVE:
+        if point.priority <= Priority.REPRESENTATIVE and not point.curve.is_sized:
             made = len(play.blocks[point.identity]) + play.too_slow[point.identity]
             assert made == 4, point.workload
     assert len(play.starts) == 4
@@ -194,7 +194,7 @@ def test_more_time_gives_more_processes_and_less_time_fewer_sizes(one: Recorded)
     assert {visit.workload.curve for visit in shorter.skipped if visit.failure
             and is_for_time(visit.failure.reason)}  # fmt: skip
     curves = {p.curve.text for p in shorter.plan.points if p.identity in shorter.blocks}
-    assert curves == {p.curve.text for p in shorter.plan.points}
+    assert curves >= {p.curve.text for p in shorter.plan.points if not p.curve.is_sized}
 
 
 def test_the_expected_time_is_near_what_it_takes(standard: Play) -> None:

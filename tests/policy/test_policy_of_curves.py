@@ -17,12 +17,13 @@ from waywiser.policy.build import build_policy, decision_tables, fingerprint, wh
 from waywiser.policy.decision_table import DecisionTable, Method
 from waywiser.policy.errors import PolicyError
 from waywiser.policy.file import decoded
-from waywiser.policy.table import Policy
+from waywiser.policy.table import MethodCosts, Policy
+from waywiser.policy.texts import costs_text
 from waywiser.profile import Run
 from waywiser.records import Series
 from waywiser.stats.method_choice import Timed, choices, winner
 from waywiser.stats.order import Interval
-from waywiser.words import Workload
+from waywiser.words import TimingMode, Workload
 
 PLAIN = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"
@@ -155,6 +156,69 @@ def test_the_slowdown_of_a_small_copy_is_a_cost() -> None:
     assert factor is not None and factor > 10
     alone = table_of(curve(path, postal(5e-6, 50e9), (small, large)))
     assert alone.decisions[-1].time.costs.small_copy is None
+
+
+PINNED = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+PRODUCT = "device@gpu:0 -> device@gpu:0 by matrix-product"
+STARTED = 2e-6
+"""What profiles add to a time from call to completion."""
+
+
+def beside(text: str, large: float, bystander: float, mode: TimingMode = "device") -> list[Series]:
+    """A large copy and its bystander with the seconds of each."""
+    both = Workload.parse(text)
+    taken = profiles.samples(random.Random(1), large, transfers=2, noise=1e-4)
+    taken = msgspec.structs.replace(taken, transfers=((large, bystander),) * len(taken))
+    visit = msgspec.structs.replace(profiles.visit(both, 0, taken), mode=mode)
+    return [Series(both, (visit,))]
+
+
+def costs_of(*curves: list[Series]) -> MethodCosts:
+    large = curve(PINNED, postal(5e-6, 50e9), (2**20, 2**28))
+    return table_of(large, *curves).decisions[-1].time.costs
+
+
+def test_the_slowdowns_of_a_matrix_product_and_of_small_copies_are_costs() -> None:
+    product = beside(f"{PINNED} of 256MiB; {PRODUCT} of 64MiB", 5e-3, 1.1e-3)
+    alone = curve(PRODUCT, lambda _: 1e-3, (2**26,))
+    row = f"{PINNED} as list[piece=28672]"
+    small = beside(f"{PINNED} of 256MiB; {row} of 16773120", 5e-3, 3e-3, "host")
+    row_alone = curve(row, lambda _: 1.5e-3, (16773120,), mode="host")
+    found = costs_of(product, alone, small, row_alone)
+    assert found.matrix_product == pytest.approx(1.1, rel=0.01)
+    assert found.small_copy == pytest.approx(2.0, rel=0.01)
+    rounded = MethodCosts(small_copy=2.0, matrix_product=1.104)
+    said = "small copies take 2 × the time, matrix products take 1.1 × the time"
+    assert costs_text(rounded) == said
+    policy = build_policy([subject(
+        curve(PINNED, postal(5e-6, 50e9), (2**20, 2**28)), product, alone, small, row_alone
+    )])  # fmt: skip
+    stored = decoded(msgspec.json.encode(policy)).class_of("pinned", "device")
+    assert stored is not None and stored.rows[-1].costs.matrix_product is not None
+    assert costs_of(product).matrix_product is None  # nothing to compare with
+    assert costs_of(alone).matrix_product is None
+
+
+def test_a_bystander_that_the_host_times_is_compared_by_the_same_clock() -> None:
+    product = beside(f"{PINNED} of 256MiB; {PRODUCT} of 64MiB", 5e-3, 1e-3, "host")
+    alone = curve(PRODUCT, lambda _: 10 * STARTED, (2**26,))
+    found = costs_of(product, alone).matrix_product
+    assert found == pytest.approx(1e-3 / (11 * STARTED), rel=0.05)
+
+
+def test_a_bystander_that_lasts_longer_than_the_copy_shows_no_slowdown() -> None:
+    product = beside(f"{PINNED} of 256MiB; {PRODUCT} of 64MiB", 5e-3, 7e-3)
+    assert costs_of(product, curve(PRODUCT, lambda _: 6e-3, (2**26,))).matrix_product is None
+    assert costs_of(product, curve(PRODUCT, lambda _: 4e-3, (2**26,))).matrix_product is not None
+
+
+def test_a_bystander_is_no_method_of_a_copy() -> None:
+    copies = curve("device@gpu:0 -> device@gpu:0 by copy-engine", postal(5e-6, 1e12))
+    loads = curve(PRODUCT, postal(5e-6, 2e12))
+    policy = build_policy([subject(copies, loads)])
+    within = policy.class_of("device", "device", relation="same")
+    assert within is not None
+    assert {row.executor for row in within.rows} == {"copy-engine"}
 
 
 def test_profiles_of_one_machine_are_pooled_and_of_two_are_not() -> None:

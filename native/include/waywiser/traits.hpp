@@ -70,6 +70,9 @@ struct Traits {
     bool comparison = false;
     // Concurrent transfers of all GPUs are measured with it, not only with the reference.
     bool in_sets = false;
+    // It is a load: measured alone at one size and beside copies, which shows what these take from
+    // it. It is no method of a copy.
+    bool bystander = false;
 
     Family family = Family::other;
     Shares shares;

@@ -137,6 +137,7 @@ nb::dict traits_dict(const std::string& name, const Traits& traits) {
     entry["shares"] = shares_list(traits.shares);
     entry["route"] = text(traits.route);
     entry["reference"] = text(traits.reference);
+    entry["bystander"] = traits.bystander;
     if (!traits.alternative.executor.empty()) {
         nb::dict alternative;
         alternative["executor"] = traits.alternative.executor;

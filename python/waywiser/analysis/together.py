@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from waywiser.analysis.curve_pairs import ratios_of, within
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.plan.bystanders import bystander_of
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import Interval
@@ -165,6 +166,8 @@ def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve
         transfers = curve.workload.transfers
         if len(transfers) < 2 or any(place.kind == "file" for place in curve.workload.places):
             continue
+        if bystander_of(curve.workload, subject.machine.traits) is not None:
+            continue  # what it takes is a cost of the copy beside it
         if not curve.workload.rated_bytes:
             continue  # no bandwidth to share: not every byte of a range is touched
         found = _candidate(subject, curve)

@@ -87,6 +87,8 @@ class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defau
     route: Route = "shortest"
     reference: PathClass = ""
     """The class of paths that are compared by it."""
+    bystander: bool = False
+    """A load that is measured alone and beside copies, and no method of a copy."""
     alternative: Alternative | None = None
     calls: tuple[Call, ...] = ()
     """The first one that makes a transfer is shown."""

@@ -90,6 +90,12 @@ class Curve:
         return next((t.layout for t in self.transfers if t.layout), None)
 
     @property
+    def is_sized(self) -> bool:
+        """Whether each transfer has a size of its own: bystanders, of which one process shows
+        enough, and workloads of the user."""
+        return bool(self.transfers) and all(transfer.bytes for transfer in self.transfers)
+
+    @property
     def has_file(self) -> bool:
         return any(has_file(transfer.path) for transfer in self.transfers)
 

@@ -22,17 +22,18 @@ LOCATED_CPUS = 8
 def watched(points: Iterable[Point]) -> frozenset[str]:
     """Identities of the series whose links are looked at: of each curve that has a GPU at an end
     the size nearest to `GROWING`, of every preset and large enough that the call does not count.
-    Its settings are the usual ones, or the question is the path itself (peer access off). Of equal
-    paths the others are looked at if they are principal: reading the counters of a GPU takes as
-    long as measuring a size, and what opposite pairs use their halves show. If GPUs at no end take
-    part, the first path alone is looked at."""
+    Its settings are the usual ones, or the question is the path itself (peer access off), and it
+    is no bystander. Of equal paths the others are looked at if they are principal: reading the
+    counters of a GPU takes as long as measuring a size, and what opposite pairs use their halves
+    show. If GPUs at no end take part, the first path alone is looked at."""
     curves = groupby(filter(_shows_links, points), key=lambda point: point.curve.text)
     return frozenset(min(curve, key=_distance).identity for _, curve in curves)
 
 
 def _shows_links(point: Point) -> bool:
     curve = point.curve
-    usual = curve.is_default or curve.requested or curve.peer_access is False
+    usual = curve.is_default and not curve.is_sized
+    usual = usual or curve.requested or curve.peer_access is False
     ends = {place.index for place in point.workload.places if place.kind == "gpu"}
     if point.gpus == ends:
         first = not point.like or curve.principal

@@ -45,7 +45,7 @@ class _Senseless:
 
 
 def find_paths(machine: Machine) -> MachinePaths:
-    """Every valid path, and the unsupported: those that make no sense anywhere are reported once
+    """Every valid path by the executors that are methods of a copy, and the unsupported: those that make no sense anywhere are reported once
     per pair of memory kinds, those that only this machine or these places do not support one by
     one."""
     here = Catalogue(machine)
@@ -54,8 +54,9 @@ def find_paths(machine: Machine) -> MachinePaths:
     valid: list[Path] = []
     unsupported_paths: list[Unsupported] = []
     senseless: list[_Senseless] = []
+    executors = [each for each in anywhere.executors.values() if not each.traits.bystander]
     for executor, (source, destination) in itertools.product(
-        anywhere.executors.values(), itertools.product(anywhere.memories.values(), repeat=2)
+        executors, itertools.product(anywhere.memories.values(), repeat=2)
     ):
         usable: list[Path] = []
         missing: list[Unsupported] = []
@@ -75,7 +76,7 @@ def find_paths(machine: Machine) -> MachinePaths:
         valid += usable
         unsupported_paths += missing
         senseless.append(_Senseless(nonsense, alone=not usable and not missing))
-    of_memories = _given_by_all(senseless, len(anywhere.executors))
+    of_memories = _given_by_all(senseless, len(executors))
     for each in senseless:
         unsupported_paths += _unsupported_paths(each, of_memories)
     return MachinePaths(tuple(valid), tuple(unsupported_paths))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from waywiser.hardware.machine import Machine
+from waywiser.plan.bystanders import bystander_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.classes import representatives
 from waywiser.plan.curves import Curve, cache_curves, operation_curves, pair_curves, path_curves
@@ -216,6 +217,7 @@ def _curves(
     if preset.cache_sizes:
         curves += cache_curves(single, catalogue, preset)
     curves += set_curves(machine, catalogue, preset, found.valid)
+    curves += bystander_curves(machine, catalogue, preset, found.valid)
     laid_out, unserved = layout_curves(found.valid, catalogue, preset)
     operations, unperformed = operation_curves(machine, catalogue, preset)
     unsupported_paths = [*found.unsupported_paths, *unsupported_paths, *unserved, *unperformed]

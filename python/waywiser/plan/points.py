@@ -157,10 +157,11 @@ class Points:
     def _selected(self, curve: Curve) -> tuple[int, ...]:
         """The sizes of the first of a class, whatever memory and time allow."""
         sizes, preset = self.sizes, self.preset
-        own_sizes = bool(curve.transfers) and all(each.bytes for each in curve.transfers)
         if curve.operation is not None:
             return (0,)
-        if own_sizes or (curve.sizes and not self.explicit):
+        if curve.is_sized:
+            return curve.sizes if curve.requested or not self.explicit else ()
+        if curve.sizes and not self.explicit:
             return curve.sizes
         if curve.layout is not None and self.explicit:
             return layouts.whole_units(curve.layout, sizes)
@@ -267,7 +268,8 @@ class Points:
             workload = curve.at(size)
             needed = footprint(workload, self.catalogue)
             grows = not (self.explicit or curve.layout or curve.sizes) and size > GROWING
-            everywhere = (size in repeated or self.request.is_narrow) and not conditional
+            everywhere = size in repeated and not (curve.is_sized and preset.depth < Depth.PAIRS)
+            everywhere = (everywhere or self.request.is_narrow) and not conditional
             everywhere = everywhere or preset.depth is Depth.PAIRS
             largest = size == sizes[-1] and preset.depth > Depth.DEFAULTS
             yield Point(
@@ -351,5 +353,5 @@ def _priority(curve: Curve, representative: bool, conditional: bool) -> Priority
         return Priority.CONDITIONAL
     if not representative:
         return Priority.REST
-    together = len(curve.transfers) > 1 and curve.is_default
+    together = len(curve.transfers) > 1 and curve.is_default and not curve.is_sized
     return Priority.HEADLINE if curve.principal or together else Priority.REPRESENTATIVE

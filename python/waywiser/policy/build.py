@@ -478,9 +478,11 @@ def _next(table: DecisionTable, decision: SizeDecision, other: int) -> NextBest:
 
 
 def _rounded_costs(time: MethodTime) -> MethodCosts:
-    small = time.costs.small_copy
+    small, product = time.costs.small_copy, time.costs.matrix_product
     return msgspec.structs.replace(
-        time.costs, small_copy=_rounded(small) if small is not None else None
+        time.costs,
+        small_copy=_rounded(small) if small is not None else None,
+        matrix_product=_rounded(product) if product is not None else None,
     )
 
 

@@ -1,14 +1,15 @@
 """What methods take from other work, and which of them is simpler.
 
 CPUs, staging memory and links come from the requirements that the registry answers; the slowdown
-of a small copy beside a large one from workloads of two transfers, if a profile has them. Matrix
-products beside copies are not measured by this version.
+of small copies, and of a matrix product, beside a large copy from workloads of two transfers
+(`waywiser.plan.bystanders`), if a profile has them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,18 +17,13 @@ from waywiser import __version__
 from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED
+from waywiser.plan.bystanders import bystander_of
 from waywiser.plan.catalogue import Catalogue, Requirements
 from waywiser.policy.candidates import RELAYS, is_bounded, kind_of, needs_idle_peers
 from waywiser.policy.decision_table import CopyKind, Method
 from waywiser.policy.table import MethodCosts
 from waywiser.stats.order import median
 from waywiser.words import Transfer
-
-SMALL_COPY = 2**16
-"""Most bytes of a copy that is small."""
-
-MANY_TIMES = 64
-"""The copy beside a small one is so many times as large at least."""
 
 _KERNELS = "kernels"
 """The family of executors that use multiprocessors."""
@@ -41,7 +37,7 @@ class CostsOfMethods:
 
     def __init__(self, machine: Machine, subjects: Sequence[Subject] = ()) -> None:
         self._catalogue = Catalogue(machine)
-        self._small = _small_copies(subjects)
+        self._slowdowns = _slowdowns(subjects)
         versions = {run.version for subject in subjects for run in subject.overview.runs}
         self._knows_defaults = versions == {__version__}
 
@@ -94,12 +90,14 @@ class CostsOfMethods:
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
         relays = RELAYS in executor.library.settings
+        large = kind, str(_plain_method(transfer))
         return MethodCosts(
             threads=needs.threads,
             multiprocessors=self._multiprocessors(transfer),
             pinned_bytes=needs.pinned_bytes,
             relays=_relays(needs, transfer) if relays else 0,
-            small_copy=self._small.get((kind, str(_plain_method(transfer)))),
+            small_copy=self._slowdowns.get(_Pair(*large, is_load=False)),
+            matrix_product=self._slowdowns.get(_Pair(*large, is_load=True)),
         )
 
     def _multiprocessors(self, transfer: Transfer) -> int | None:
@@ -152,10 +150,18 @@ def _plain_method(transfer: Transfer) -> Method:
     return Method(transfer.path.executor, dict(sorted(transfer.parameters.items())))
 
 
-def _small_copies(subjects: Sequence[Subject]) -> dict[tuple[CopyKind, str], float]:
-    """Returns, by kind and method of a large copy, how many times as long a small copy takes
-    meanwhile. The largest copy counts."""
-    found: dict[tuple[CopyKind, str], tuple[int, float]] = {}
+class _Pair(NamedTuple):
+    """A large copy and what is measured beside it: a load, or small copies."""
+
+    kind: CopyKind
+    method: str
+    is_load: bool
+
+
+def _slowdowns(subjects: Sequence[Subject]) -> dict[_Pair, float]:
+    """Returns how many times as long the bystander takes beside a large copy as alone. The largest
+    copy counts, and of several of that size the one that takes most."""
+    found: dict[_Pair, tuple[int, float]] = {}
     for subject in subjects:
         alone = {
             point.line.workload: point
@@ -163,23 +169,38 @@ def _small_copies(subjects: Sequence[Subject]) -> dict[tuple[CopyKind, str], flo
             if curve.transfer is not None
             for point in curve.points
         }
-        for large, factor in _beside(subject, alone):
-            kind = kind_of(large.path.source, large.path.destination, subject.machine)
-            if kind is not None:
-                key = kind, str(_plain_method(large))
-                found[key] = max(found.get(key, (0, 0.0)), (large.bytes, factor))
-    return {key: factor for key, (_, factor) in found.items()}
+        for pair, size, factor in _beside(subject, alone):
+            found[pair] = max(found.get(pair, (0, 0.0)), (size, factor))
+    return {pair: factor for pair, (_, factor) in found.items()}
 
 
-def _beside(subject: Subject, alone: dict[str, MeasuredPoint]) -> Iterator[tuple[Transfer, float]]:
+def _beside(
+    subject: Subject, alone: dict[str, MeasuredPoint]
+) -> Iterator[tuple[_Pair, int, float]]:
     for curve in subject.curves:
-        if len(curve.workload.transfers) != 2 or curve.workload.cache != "warm":
+        at = bystander_of(curve.points[-1].workload, subject.machine.traits)
+        if at is None or curve.workload.cache != "warm":
             continue
         for point in curve.points:
-            pair = list(enumerate(point.workload.transfers))
-            (at, small), (_, large) = sorted(pair, key=lambda each: each[1].bytes)
-            known = alone.get(str(small))
-            times = [each.transfers[at] for each in point.estimate.blocks if each.transfers]
-            is_small = small.bytes <= SMALL_COPY and MANY_TIMES * small.bytes <= large.bytes
-            if is_small and known is not None and times:
-                yield large, median(times) / known.seconds
+            bystander, large = point.workload.transfers[at], point.workload.transfers[1 - at]
+            kind = kind_of(large.path.source, large.path.destination, subject.machine)
+            known = alone.get(str(bystander))
+            factor = _slowdown(point, known, at) if known is not None else None
+            if kind is not None and factor is not None:
+                is_load = DECLARED.executor(bystander.path.executor).bystander
+                yield _Pair(kind, str(_plain_method(large)), is_load), large.bytes, factor
+
+
+def _slowdown(point: MeasuredPoint, alone: MeasuredPoint, at: int) -> float | None:
+    """Both times by the same clock. None if the bystander alone takes longer than the large copy
+    beside it: a part of it would run without the copy."""
+    seconds = alone.seconds
+    if point.line.mode != alone.line.mode:
+        seen = alone.estimate.host_median
+        if point.line.mode != "host" or seen is None:
+            return None
+        seconds = seen
+    times = [each.transfers for each in point.estimate.used if each.transfers]
+    if not times or median([each[1 - at] for each in times]) < seconds:
+        return None
+    return median([each[at] for each in times]) / seconds
