@@ -173,8 +173,11 @@ def _facts(executor: ExecutorKind) -> list[str]:
     facts = [
         f"Layouts: {', '.join(executor.layouts)}.",
         f"Family: {executor.traits.family}.",
-        f"Shares with other work: {', '.join(executor.traits.shares)}.",
     ]
+    if shares := executor.traits.shares:
+        facts.append(f"Shares with other work: {', '.join(shares)}.")
+    if executor.traits.bystander:
+        facts.append("A bystander: surveys measure it at one size, and beside large copies.")
     if alternative := executor.traits.alternative:
         facts.append(f"Compared with `{alternative.executor}`: {alternative.question}.")
     return facts

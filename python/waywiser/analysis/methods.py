@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from waywiser.analysis.subject import MeasuredCurve, Subject
+from waywiser.hardware.traits import DECLARED
 from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.words import Memory, Place, Transfer, Value, format_settings
 
@@ -66,9 +67,11 @@ def is_cached(source: Place, destination: Place, size: int, caches: int) -> bool
 
 def is_method(curve: MeasuredCurve) -> bool:
     """Whether it is one transfer of contiguous bytes, with the caches as the last execution left
-    them; in whatever variant of memory, with whatever settings."""
+    them; in whatever variant of memory, with whatever settings. A load is none."""
     transfer = curve.transfer
-    return transfer is not None and transfer.is_contiguous and curve.workload.cache == "warm"
+    if transfer is None or DECLARED.executor(transfer.path.executor).bystander:
+        return False
+    return transfer.is_contiguous and curve.workload.cache == "warm"
 
 
 def principal(

@@ -8,6 +8,8 @@ from functools import cached_property
 
 import msgspec
 
+from waywiser.hardware.traits import DECLARED
+from waywiser.plan.bystanders import bystander_of
 from waywiser.plan.sizes import SMALL_BYTES as SMALL_BYTES
 from waywiser.series.line import Line, by_curve
 from waywiser.words import (
@@ -19,6 +21,9 @@ from waywiser.words import (
 )
 from waywiser.words.sizes_in_text import with_units
 
+BYSTANDERS = "bystanders"
+"""Small copies and loads beside large copies (`waywiser.plan.bystanders`), and loads alone."""
+
 FAMILIES = (
     "host to device (H2D)",
     "device to host (D2H)",
@@ -29,6 +34,7 @@ FAMILIES = (
     "files",
     "bidirectional",
     "concurrent",
+    BYSTANDERS,
     "operations",
 )
 
@@ -96,10 +102,20 @@ class Shown:
         parts += [f"({self.workload.cache})"] if self.workload.cache != "warm" else []
         return with_units(" ".join(filter(None, parts)))
 
+    @property
+    def _has_bystander(self) -> bool:
+        transfers = self.workload.transfers
+        if any(DECLARED.executor(each.path.executor).bystander for each in transfers):
+            return True
+        sized = Workload.parse(self.lines[-1].workload) if len(transfers) == 2 else self.workload
+        return bystander_of(sized, DECLARED) is not None
+
     @cached_property
     def family(self) -> str:
         if self.workload.operation is not None:
             return "operations"
+        if self._has_bystander:
+            return BYSTANDERS
         if self.transfer is None:
             two = len(self.workload.transfers) == 2 and " <-> " in self.name
             return "bidirectional" if two else "concurrent"

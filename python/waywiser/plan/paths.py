@@ -45,9 +45,9 @@ class _Senseless:
 
 
 def find_paths(machine: Machine) -> MachinePaths:
-    """Every valid path by the executors that are methods of a copy, and the unsupported: those that make no sense anywhere are reported once
+    """Every valid path, and the unsupported: those that make no sense anywhere are reported once
     per pair of memory kinds, those that only this machine or these places do not support one by
-    one."""
+    one. Executors that are loads, and no methods of a copy, have none."""
     here = Catalogue(machine)
     world = with_hypothetical_gpu(machine)
     anywhere = here if world is machine else Catalogue(world)

@@ -23,7 +23,8 @@ class Depth(IntEnum):
     SINGLE = 1
     """Each setting of a principal path alone, usual layouts, all operations, and the links that
     paths use. The largest size is never skipped. The other sizes of a class are measured where one
-    of its paths differs. All GPUs at once move bytes by all executors that declare it."""
+    of its paths differs. All GPUs at once move bytes by all executors that declare it. What large
+    copies take from other work is measured."""
     PAIRS = 2
     """Every two settings as well, up to `waywiser.plan.curves.MOST_COMBINATIONS`, and each of a
     secondary path; what nobody asks a machine for; all layouts and opposite pairs; every GPU in

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.headlines import rate_of
-from waywiser.analysis.shown import FAMILIES, Shown
+from waywiser.analysis.shown import BYSTANDERS, FAMILIES, Shown
 from waywiser.hardware.traits import Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Memory, Transfer, Value, format_settings
@@ -25,7 +25,10 @@ MOST_GROUPS = 3
 FEW_SIZES = 2
 """Sizes up to which a curve is only points."""
 
-UNDRAWN = "operations"
+OPERATIONS = "operations"
+
+UNDRAWN = (BYSTANDERS, OPERATIONS)
+"""Families of few sizes each: tables show them, and no figures."""
 
 SUSTAINED_BYTES = 16 * 2**20
 """A bandwidth at fewer bytes than these is no sustained one."""

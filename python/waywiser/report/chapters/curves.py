@@ -14,6 +14,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.families import (
     MOST_BARS,
     MOST_LINES,
+    OPERATIONS,
     UNDRAWN,
     DrawnGroup,
     curve_groups,
@@ -72,7 +73,7 @@ def _family(entries: Sequence[Entry], family: str, pictures: Sequence[Picture]) 
         if not found:
             continue
         whose = f" of {entry.name}" if len(entries) > 1 else ""
-        sheet = operations(entry, found) if family == UNDRAWN else table(entry, found, family)
+        sheet = operations(entry, found) if family == OPERATIONS else table(entry, found, family)
         summary = f"Table{whose}: {count(len(found), 'curve')}"
         blocks.append(Fold(summary, (sheet,)))
     return Section(f"family-{_slug(family)}", _title(family), tuple(blocks))
@@ -117,7 +118,7 @@ def _figures(entry: Entry) -> list[_Figure]:
     return [
         _figure(family, group, traits)
         for family in families([entry])
-        if family != UNDRAWN
+        if family not in UNDRAWN
         for group in curve_groups(of_family(entry, family), traits)
     ]
 
@@ -218,7 +219,7 @@ def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
     for family in families(entries):
         having: Counter[str] = Counter()
         first: dict[str, Shown] = {}
-        for entry in entries if family != UNDRAWN else ():
+        for entry in entries if family not in UNDRAWN else ():
             for group in curve_groups(of_family(entry, family), entry.subject.machine.traits):
                 for curve in group.curves:
                     having[curve.text] += len(curve.measured) > 1
