@@ -264,7 +264,8 @@ public:
         return {
             .bystander = true,
             .family = Family::kernel,
-            .shares = {.links = false, .host_memory = false, .cpus = false, .file_system = false}};
+            .shares = {.links = false, .host_memory = false, .cpus = false, .file_system = false},
+            .calls = {{.text = "8-bit matrix product (mma)"}}};
     }
 
     [[nodiscard]] std::optional<std::string> unsupported_reason(const Transfer& transfer,
