@@ -55,9 +55,8 @@ def test_each_method_of_the_library_has_both_bystanders_in_each_direction() -> N
         f"{back} as list[piece=28672] of 16773120",
     ) in found
     assert all(point.processes == 1 for point in pairs)
-    assert {place.index for p in pairs for place in p.workload.places if place.kind == "gpu"} <= {
-        gpu.index for gpu in captured.machine("h200-vm-4gpu").gpus
-    }
+    used = {place for point in pairs for place in point.workload.places}
+    assert {place.index for place in used if place.kind == "gpu"} == {0}
     # The first of equivalent GPUs is enough, and each bystander is measured alone.
     alone = {str(p.workload) for p in plan.points if len(p.workload.transfers) == 1}
     assert {small for _, small in found} <= alone
@@ -65,14 +64,14 @@ def test_each_method_of_the_library_has_both_bystanders_in_each_direction() -> N
 
 def test_a_load_is_planned_at_one_size_and_is_no_path() -> None:
     for preset in ("standard", "full"):
-        plan, _ = planned("small-vm", Request(preset))
+        plan, _ = planned("mig", Request(preset))
         sizes = {
             transfer.bytes
             for point in plan.points
             for transfer in point.workload.transfers
             if DECLARED.executor(transfer.path.executor).bystander
         }
-        assert sizes <= {LOAD_BYTES}
+        assert sizes == {LOAD_BYTES}
     plan, _ = planned("h200-vm-4gpu", Request("full"))
     assert not any("matrix-product" in each.path for each in plan.unsupported_paths)
 
