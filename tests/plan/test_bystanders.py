@@ -6,10 +6,11 @@ import pytest
 
 from hardware import captured
 from waywiser.hardware.traits import DECLARED
-from waywiser.plan.bystanders import LARGE_BYTES, LOAD_BYTES, bystander_of
+from waywiser.plan.bystanders import bystander_of
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point
 from waywiser.plan.preset import Request
+from waywiser.plan.sets import LARGE_BYTES, LOAD_BYTES
 from waywiser.words import Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from waywiser.hardware.machine import Machine
-from waywiser.plan.bystanders import bystander_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.classes import representatives
 from waywiser.plan.curves import Curve, cache_curves, operation_curves, pair_curves, path_curves
@@ -32,7 +31,7 @@ from waywiser.plan.select import (
     texts_of_unsupported,
     without_group,
 )
-from waywiser.plan.sets import check_curves, set_curves
+from waywiser.plan.sets import bystander_curves, check_curves, set_curves
 from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
 from waywiser.records import Unsupported
 from waywiser.words import format_bytes

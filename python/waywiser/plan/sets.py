@@ -1,4 +1,5 @@
-"""Transfers that start together: sets over all GPUs of a machine, and the curves of a check.
+"""Transfers that start together: sets over all GPUs of a machine, the curves of a check, and large
+copies with a bystander.
 
 What is one transfer between two places becomes a set over all of them, started by the same gate:
 host memory and every GPU, unidirectional and bidirectional, from buffers of their own and from one
@@ -27,17 +28,30 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine import Gpu, Machine
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.curves import Curve
+from waywiser.plan.curves import Curve, is_remote
+from waywiser.plan.layouts import whole_units
 from waywiser.plan.paths import NO_GPU
 from waywiser.plan.preset import Depth, Preset
+from waywiser.plan.sizes import BANDWIDTH_SIZE
 from waywiser.records import Unsupported
-from waywiser.words import Memory, Path, Place, Transfer
+from waywiser.words import Layout, Memory, Path, Place, Transfer
 
 SHARED_SIZE = 2**20
 """Size of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together
 there, so a larger one would take seconds an execution to say the same."""
+
+LARGE_BYTES = 256 * 2**20
+"""The copy that the bystander is measured beside."""
+
+SMALL_COPIES = Layout("list", {"piece": str(28 * 2**10)})
+(SMALL_COPIES_BYTES,) = whole_units(SMALL_COPIES, (BANDWIDTH_SIZE,))
+"""585 copies of 28 KiB. This is a representative size of one of the usual layouts
+(`waywiser.plan.layouts`), so that surveys measure it alone in any case."""
+
+LOAD_BYTES = 64 * 2**20
+"""The bytes of a load."""
 
 
 def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:
@@ -190,3 +204,68 @@ def _curve(
     transfers = tuple(map(Transfer, paths))
     needed = catalogue.peer_access(*transfers)
     return Curve(transfers, shared=shared, peer_access=needed, sizes=preset.set_sizes)
+
+
+def bystander_curves(
+    machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
+) -> Iterator[Curve]:
+    """Each bystander beside a large copy in each direction between each GPU and its nearest NUMA
+    node, by each method that the transfer library uses with default settings; and loads alone.
+
+    ``valid`` are the paths that the machine has.
+    """
+    if preset.depth is Depth.DEFAULTS or not machine.numa:
+        return
+    host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+    for gpu in machine.gpus:
+        there = Memory(device, Place("gpu", gpu.index))
+        here = Memory(host, Place("numa", _node(gpu, machine)))
+        loads = [*_loads(there, catalogue)]
+        yield from (Curve((load,), sizes=(load.bytes,)) for load in loads)
+        for path in valid:
+            if {here.place, there.place} != set(path.places) or not _is_method(path, catalogue):
+                continue
+            large = Transfer(path, bytes=LARGE_BYTES)
+            ends = (there, here) if path.source.place == there.place else (here, there)
+            for beside in (*_small_copies(ends, catalogue), *loads):
+                pair = (large, beside)
+                yield Curve(
+                    pair,
+                    sizes=(LARGE_BYTES,),
+                    remote=is_remote(path, catalogue),
+                    peer_access=catalogue.peer_access(*pair),
+                )
+
+
+def _node(gpu: Gpu, machine: Machine) -> int:
+    """The nearest NUMA node that the machine shows, else its first one."""
+    nodes = [node.index for node in machine.numa]
+    return gpu.numa if gpu.numa in nodes else nodes[0]
+
+
+def _loads(memory: Memory, catalogue: Catalogue) -> Iterator[Transfer]:
+    for kind in catalogue.executors.values():
+        load = Transfer(Path(memory, memory, kind.name), bytes=LOAD_BYTES)
+        if kind.traits.bystander and catalogue.unsupported_reason(load) is None:
+            yield load
+
+
+def _small_copies(ends: tuple[Memory, Memory], catalogue: Catalogue) -> Iterator[Transfer]:
+    path = Path(*ends, catalogue.traits.reference_executor("gpu"))
+    small = Transfer(path, bytes=SMALL_COPIES_BYTES, layout=SMALL_COPIES)
+    served = catalogue.executors[path.executor].layouts if path.executor else ()
+    if SMALL_COPIES.kind in served and catalogue.unsupported_reason(small) is None:
+        yield small
+
+
+def _is_method(path: Path, catalogue: Catalogue) -> bool:
+    """Whether policies have the path's kind of copy, and the library its method."""
+    executor = catalogue.executors[path.executor]
+    library = executor.traits.library
+    kinds = {catalogue.traits.memory(end.kind).reference for end in path.ends}
+    return (
+        path.is_plain
+        and kinds <= {"gpu", "host"}
+        and "contiguous" in executor.layouts
+        and (library.contiguous or library.lists)
+    )
