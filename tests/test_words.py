@@ -30,7 +30,7 @@ from waywiser.words import (
 words = st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,6})?", fullmatch=True)
 settings = st.dictionaries(words, st.from_regex(r"[a-zA-Z0-9.-]{1,8}", fullmatch=True), max_size=3)
 places = st.one_of(
-    st.builds(Place, st.sampled_from(["numa", "gpu"]), index=st.integers(0, 999)),
+    st.builds(Place, st.sampled_from(["numa", "gpu", "rank"]), index=st.integers(0, 999)),
     st.from_regex(r"/[a-z0-9./]{0,20}", fullmatch=True).map(lambda f: Place("file", file=f)),
 )
 memories = st.builds(Memory, words, places, settings)

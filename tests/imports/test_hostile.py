@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from waywiser.imports import benchpress
 from waywiser.imports.errors import ImportFailed
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
@@ -113,6 +114,28 @@ def test_values_of_wrong_types_and_sizes_anywhere(data: st.DataObject) -> None:
 def test_lines_below_a_title_of_osu(lines: list[str]) -> None:
     text = "\n".join(["# OSU MPI Bandwidth Test v7.5", "# Size  Bandwidth (MB/s)", *lines])
     survives(text.encode("utf-8", errors="replace"))
+
+
+ROWS = st.builds(
+    lambda head, cells: "\t".join([head, *cells, ""]),
+    st.one_of(
+        st.text(max_size=12),
+        st.sampled_from(["CPU 0 and CPU 1:", "Size 1", "Size 8", "NP 0", "CPU 0, GPU 1:", "app"]),
+        st.sampled_from(["GPU on rank 9999 and GPU on rank 0:", "CPU 0, GPU 0 <-> GPU 0:"]),
+    ),
+    st.lists(st.one_of(st.just("1.000000e-06"), st.text(max_size=12)), max_size=4),
+)
+
+
+@given(
+    st.lists(
+        st.one_of(ROWS, st.sampled_from([f"{text}:" for text, _, _ in benchpress._TITLES])),
+        max_size=12,
+    )
+)
+@settings(QUICK, max_examples=200)
+def test_lines_of_benchpress(lines: list[str]) -> None:
+    survives("\n".join(lines).encode("utf-8", errors="replace"))
 
 
 @given(st.lists(st.lists(st.text(max_size=8), max_size=5).map(",".join), max_size=6))

@@ -32,13 +32,20 @@ FAMILIES = (
     "host to host (H2H), one NUMA node",
     "host to host (H2H), two NUMA nodes",
     "files",
+    "between ranks",
     "bidirectional",
     "concurrent",
     BYSTANDERS,
     "operations",
 )
 
-_BY_KINDS = {("numa", "gpu"): FAMILIES[0], ("gpu", "numa"): FAMILIES[1]}
+_BY_KINDS = {
+    ("numa", "gpu"): FAMILIES[0],
+    ("gpu", "numa"): FAMILIES[1],
+    ("rank", "gpu"): FAMILIES[0],
+    ("gpu", "rank"): FAMILIES[1],
+    ("rank", "rank"): "between ranks",
+}
 
 
 @dataclass(frozen=True)

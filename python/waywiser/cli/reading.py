@@ -49,8 +49,8 @@ def import_(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="nvbandwidth, google-benchmark, google-benchmark-csv, osu or nccl; by default "
-            "what the content shows.",
+            help="nvbandwidth, google-benchmark, google-benchmark-csv, osu, nccl or benchpress; "
+            "by default what the content shows.",
         ),
     ] = None,
     machine: Annotated[
@@ -69,7 +69,7 @@ def import_(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Make one profile from results of nvbandwidth, Comm|Scope, OSU or nccl-tests."""
+    """Make one profile from results of nvbandwidth, Comm|Scope, OSU, nccl-tests or BenchPress."""
     from waywiser.cli.import_ import run_import
 
     return run_import(files, output, format=format, machine=machine, topology=topology, json=json)

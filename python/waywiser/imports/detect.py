@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from waywiser.imports import google_benchmark, nccl, nvbandwidth, osu
+from waywiser.imports import benchpress, google_benchmark, nccl, nvbandwidth, osu
 from waywiser.imports.errors import ImportFailed, UnknownFormat
 from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.reading import parse_json, read_text
@@ -18,6 +18,7 @@ FORMATS = {
     "google-benchmark-csv": "Google Benchmark's CSV, of the same tools",
     "osu": "text of the OSU micro-benchmarks",
     "nccl": "nccl-tests -J",
+    "benchpress": "text of BenchPress, between the ranks of two nodes",
 }
 """What can be imported, by the name that ``--format`` takes."""
 
@@ -29,6 +30,7 @@ _JSON: dict[str, Callable[[Any, str], ForeignFile]] = {
 _TEXT: dict[str, Callable[[str, str], ForeignFile]] = {
     "google-benchmark-csv": google_benchmark.read_csv,
     "osu": osu.read,
+    "benchpress": benchpress.read,
 }
 
 _CSV_HEADER = re.compile(r"^name,iterations,", re.MULTILINE)
@@ -66,7 +68,9 @@ def _shown(text: str) -> str | None:
         return None
     if _CSV_HEADER.search(text):
         return "google-benchmark-csv"
-    return "osu" if _OSU_TITLE.search(text) else None
+    if _OSU_TITLE.search(text):
+        return "osu"
+    return "benchpress" if benchpress.TITLE.search(text) else None
 
 
 def _json_format(value: Any, where: str) -> str:

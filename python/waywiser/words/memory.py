@@ -12,9 +12,10 @@ from waywiser.words.value import Value
 
 
 class Place(Value, frozen=True):
-    """Where memory is: a NUMA node or GPU by index, or a file by path."""
+    """Where memory is: a NUMA node or GPU by index, a file by path, or a process of a parallel
+    program by its rank, as other tools name it."""
 
-    kind: Literal["numa", "gpu", "file"]
+    kind: Literal["numa", "gpu", "file", "rank"]
     index: int = 0
     file: str = ""
 
@@ -26,7 +27,7 @@ class Place(Value, frozen=True):
         kind, separator, rest = text.strip().partition(":")
         if separator and kind == "file" and rest:
             return cls("file", file=rest)
-        if separator and kind in ("numa", "gpu") and rest.isascii() and rest.isdigit():
+        if separator and kind in ("numa", "gpu", "rank") and rest.isascii() and rest.isdigit():
             return cls(kind, index=int(rest))  # type: ignore[arg-type]
         raise WordError(
             f"{text!r} is not a place", remedy="write numa:N, gpu:N or file:PATH, as in numa:0"
