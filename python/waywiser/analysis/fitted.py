@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
+from waywiser.hardware.traits import DECLARED
+from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
+from waywiser.model.neighbours import between
+from waywiser.model.prediction_interval import path_kind
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.postal import Postal, ProtocolRange, describes, fit_all, protocol_ranges
+from waywiser.stats.postal import Postal, ProtocolRange
 from waywiser.words import Value
 
 SUSTAINED_SPAN = 8
@@ -17,15 +21,25 @@ NEAR = 16
 
 
 class Fitted(Value, frozen=True):
-    """A curve of a single transfer with what describes it."""
+    """A curve of a single transfer with what describes it: its model's, so that both agree."""
 
     curve: MeasuredCurve
-    postal: Postal | None
-    """None if it has too few sizes."""
-    is_line: bool
-    """Whether one latency and one rate describe it at all sizes."""
-    ranges: tuple[ProtocolRange, ...]
-    """Lines over ranges of sizes, if one line does not describe it and two or three do."""
+    model: CurveModel
+
+    @property
+    def postal(self) -> Postal | None:
+        """None if it has too few sizes."""
+        return self.model.postal
+
+    @property
+    def is_line(self) -> bool:
+        """Whether one latency and one rate describe it at all sizes."""
+        return self.model.is_line
+
+    @property
+    def ranges(self) -> tuple[ProtocolRange, ...]:
+        """Lines over ranges of sizes, if one line does not describe it and two or three do."""
+        return self.model.lines
 
 
 def peak(curve: MeasuredCurve) -> MeasuredPoint:
@@ -65,26 +79,25 @@ def rate_at(curve: MeasuredCurve, size: int) -> float | None:
 def seconds_at(curve: MeasuredCurve, size: int) -> float | None:
     """Measured, or between the times of the sizes on either side if these are `NEAR`; else
     None."""
+    import numpy as np
+
     below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
     above = next((point for point in curve.points if point.bytes >= size), None)
     if below is None or above is None or above.bytes > NEAR * below.bytes:
         return None
     if below.bytes == above.bytes:
         return below.seconds
-    share = (size - below.bytes) / (above.bytes - below.bytes)
-    return below.seconds + share * (above.seconds - below.seconds)
+    times = {point.bytes: point.seconds for point in curve.points}
+    found = between(np.array([*times], float), np.array([*times.values()]), np.array([float(size)]))
+    return float(found.seconds[0])
 
 
 def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:
     """The fits in the order given; all are fitted at once."""
-    fits = fit_all([curve.blocks for curve in curves])
-    return [_fitted(curve, fit) for curve, fit in zip(curves, fits, strict=True)]
-
-
-def _fitted(curve: MeasuredCurve, fit: Postal | None) -> Fitted:
-    is_line = fit is not None and describes(fit.deviations)
-    found: tuple[ProtocolRange, ...] = ()
-    if fit is not None and not is_line:
-        sizes = [point.bytes for point in curve.points]
-        found = protocol_ranges(sizes, [point.seconds for point in curve.points])
-    return Fitted(curve, fit, is_line, found)
+    models = fit_curves(
+        [
+            CurveTimes(curve.text, path_kind(curve.workload, DECLARED) or "link", curve.blocks)
+            for curve in curves
+        ]
+    )
+    return [Fitted(curve, model) for curve, model in zip(curves, models, strict=True)]

@@ -112,10 +112,10 @@ def _fit_some(curves: Sequence[CurveBlocks], draws: int, rng: Any) -> list[Posta
         times[row, :count] = medians(blocks)
         counts[row, :count] = 1
         drawn[row, :, :count], weights[row, :, :count] = _draw(blocks, draws, rng)
-    line, scale = _solve(sizes, times, counts)
+    line, scale = robust_lines(sizes, times, counts)
     deviations = _deviation(sizes, times, line)
     rows = (len(curves) * draws, width)
-    many, _ = _solve(
+    many, _ = robust_lines(
         np.repeat(sizes, draws, axis=0),
         drawn.reshape(rows),
         weights.reshape(rows),
@@ -147,14 +147,15 @@ def _draw(blocks: Array, draws: int, rng: Any) -> tuple[Array, Array]:
     return times, weights
 
 
-def _solve(
+def robust_lines(
     sizes: Array,
     times: Array,
     counts: Array,
     start: Array | None = None,
     scale: Array | None = None,
 ) -> tuple[Array, Array]:
-    """((latency, inverse rate), robust scale of deviations) of each row."""
+    """((latency, inverse rate), robust scale of deviations) of each row: of the sizes whose counts
+    are above 0."""
     import numpy as np
 
     line = _least_squares(sizes, times, counts / times**2) if start is None else start
@@ -182,8 +183,9 @@ def _least_squares(sizes: Array, times: Array, weights: Array) -> Array:
     t = (weights * times).sum(axis=1)
     nt = (weights * sizes * times).sum(axis=1)
     spread = np.maximum(one * nn - n * n, 1e-300)
-    rate = (one * nt - n * t) / spread
-    latency = (t - rate * n) / one
+    with np.errstate(over="ignore", invalid="ignore"):  # sizes that are all but equal
+        rate = (one * nt - n * t) / spread
+        latency = (t - rate * n) / one
     through_zero, flat = nt / nn, t / one
     rate, latency = (
         np.where(latency < 0, through_zero, np.maximum(rate, 0.0)),
@@ -255,17 +257,33 @@ def protocol_ranges(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[Pro
     import numpy as np
 
     n, t = np.asarray(sizes, float), np.asarray(seconds, float)
-    cost = _costs(n, t)
     for count in range(2, min(MOST_LINES, len(n) // SIZES_OF_LINE) + 1):
-        found, fitted = [], np.empty_like(t)
-        for first, last in _ranges(cost, count):
-            at = slice(first, last + 1)
-            rate, latency = np.polyfit(n[at], t[at], 1, w=1 / t[at])
-            fitted[at] = latency + rate * n[at]
-            found.append(ProtocolRange(sizes[first], sizes[last], float(latency), float(rate)))
+        found = best_ranges(sizes, seconds, count)
+        fitted = np.empty_like(t)
+        for line in found:
+            at = (n >= line.low) & (n <= line.high)
+            fitted[at] = line.latency + line.inverse_rate * n[at]
         if describes((t / np.maximum(fitted, 1e-3 * t) - 1).tolist()):
-            return tuple(found)
+            return found
     return ()
+
+
+def best_ranges(
+    sizes: Sequence[int], seconds: Sequence[float], count: int
+) -> tuple[ProtocolRange, ...]:
+    """The ``count`` lines with the least squared relative deviations together, each over
+    `SIZES_OF_LINE` sizes or more; none if there are no such lines."""
+    import numpy as np
+
+    n, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    found = []
+    for first, last in _ranges(_costs(n, t), count):
+        if last - first + 1 < SIZES_OF_LINE:
+            return ()
+        at = slice(first, last + 1)
+        rate, latency = np.polyfit(n[at], t[at], 1, w=1 / t[at])
+        found.append(ProtocolRange(sizes[first], sizes[last], float(latency), float(rate)))
+    return tuple(found)
 
 
 def _costs(n: Array, t: Array) -> Array:
@@ -279,9 +297,10 @@ def _costs(n: Array, t: Array) -> Array:
     one, of_n, of_nn, of_t, of_nt = (each[None, 1:] - each[:-1, None] for each in sums)
     count = np.arange(len(n))[None, :] - np.arange(len(n))[:, None] + 1
     spread = np.where(count >= SIZES_OF_LINE, one * of_nn - of_n**2, np.nan)
-    rate = (one * of_nt - of_n * of_t) / spread
-    latency = (of_t - rate * of_n) / one
-    left = count - latency * of_t - rate * of_nt  # the sum of t * t / t ** 2 is their number
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # sums that cancel
+        rate = (one * of_nt - of_n * of_t) / spread
+        latency = (of_t - rate * of_n) / one
+        left = count - latency * of_t - rate * of_nt  # the sum of t * t / t ** 2 is their number
     return np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
 
 

@@ -1,0 +1,418 @@
+"""One path over sizes: what a transfer takes at sizes that nobody measured.
+
+The form is chosen by cross-validation (Stone, *Cross-Validatory Choice and Assessment of
+Statistical Predictions*, J. R. Stat. Soc. B 36, 1974): each size but the ends is predicted by the
+others,
+
+- by one line, the postal model of Bar-Noy & Kipnis (SPAA 1992), which is Hockney's
+  (`waywiser.stats.postal`);
+- by two or three lines with found switches, since libraries change their protocol at some size;
+- by lines between measured neighbours (`waywiser.model.neighbours`);
+
+and the form with the least mean deviation is used. A curve of few sizes whose class has one that
+was measured at more sizes borrows the shape of that one: the ratio of the two is interpolated, and
+not the time.
+
+Latency and inverse rate are given only if the measurements determine them. A fit alone is no
+reason: of a curve whose time falls with its size, or that no line describes, they are *not
+identified*, with the reason.
+
+Predictions have an interval for a single time (`waywiser.model.prediction_interval`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from waywiser.hardware.machine import Machine
+from waywiser.model.neighbours import between, held_out
+from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
+from waywiser.plan.classes import representatives
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats.noise_model import are_outliers
+from waywiser.stats.order import Interval
+from waywiser.stats.postal import (
+    DRAWS,
+    MOST_LINES,
+    SIZES_OF_LINE,
+    Postal,
+    ProtocolRange,
+    best_ranges,
+    describes,
+    fit_all,
+    protocol_ranges,
+    robust_lines,
+)
+from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
+from waywiser.words import Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+Form = Literal["line", "switched lines", "neighbours"]
+
+NEARER = 0.6
+"""Share of the deviation of neighbours that counts: while a size is held out they are twice as far
+apart as when all are there, and lines are not. Of 0.6, 0.75 and 0.85 it predicts the recorded
+profiles best."""
+MOST_DEVIATION = 0.2
+"""A larger deviation counts as this one, so that a single disturbed size does not choose."""
+MOST_BEYOND = 4
+"""Sizes beyond the measured ones that are predicted, as a factor: a rate that has not settled, or
+memory that ends, shows at no smaller size."""
+NEAR_SIZES = 2
+"""Measured sizes on either side whose deviations show that of a size between them."""
+
+
+class CurveTimes(NamedTuple):
+    """One measured curve."""
+
+    text: str
+    """`Workload.curve`."""
+    kind: PathKind
+    blocks: CurveBlocks
+
+
+class FittedParameter(Value, frozen=True):
+    """A parameter of a model, or why the measurements do not determine it."""
+
+    value: float | None
+    interval: Interval | None = None
+    """95 %, if the parameter is one of a line over all sizes."""
+    reason: str = ""
+    """Why it is not identified; empty if it is."""
+
+
+class CurvePrediction(Value, frozen=True):
+    """The time of one size."""
+
+    bytes: int
+    seconds: float
+    interval: Interval
+    """95 %, of a single time, and not of a parameter."""
+    is_measured: bool
+    extrapolated: bool
+    """The size is beyond the measured ones: the interval is only as good as the form."""
+    rests_on: tuple[int, ...]
+    """The measured sizes that it was made from."""
+
+
+class CurveModel(Value, frozen=True):
+    """A fitted curve."""
+
+    text: str
+    kind: PathKind
+    sizes: tuple[int, ...]
+    """Measured sizes in bytes, ascending."""
+    times: tuple[float, ...]
+    """Seconds of each: the median of blocks."""
+    form: Form
+    deviations: tuple[float | None, ...]
+    """How far each size is from what the others predict of it in this form, as a logarithm; None
+    of the ends."""
+    postal: Postal | None
+    """The line over all sizes; None if there are too few."""
+    lines: tuple[ProtocolRange, ...]
+    """Two or three lines that describe the curve, if one does not; else empty."""
+    is_line: bool
+    """One line describes the curve at all sizes."""
+    latency: FittedParameter
+    """Seconds; with several lines that of the first."""
+    inverse_rate: FittedParameter
+    """Seconds per byte; with several lines that of the last."""
+    switches: tuple[ProtocolRange, ...] = ()
+    """The lines that predictions are made from, if the form is switched lines."""
+    borrowed_from: str = ""
+    """The curve whose shape it has; empty if it has its own."""
+    nodes: tuple[tuple[int, float], ...] = ()
+    """(bytes, seconds) of the sizes at which the shape was borrowed."""
+    ratio_spread: float = 0.0
+    """How far its ratios to the borrowed shape scatter, as a logarithm."""
+
+    @property
+    def error(self) -> float | None:
+        """The median deviation of sizes that were held out, as a logarithm; None if none was."""
+        import numpy as np
+
+        known = [abs(each) for each in self.deviations if each is not None]
+        return float(np.median(known)) if known else None
+
+    def seconds(self, bytes: int) -> float:
+        """The time of a transfer of so many bytes, at any size."""
+        return float(self._seconds(bytes)[0])
+
+    def predict(self, bytes: int) -> CurvePrediction | None:
+        """Returns None for a size that is more than `MOST_BEYOND` times beyond the measured ones:
+        nothing is known of it."""
+        low, high = self.sizes[0], self.sizes[-1]
+        if not low / MOST_BEYOND <= bytes <= high * MOST_BEYOND:
+            return None
+        seconds, spreads = self._seconds(bytes)
+        found = {size for size in self.sizes if size in self._around(bytes)}
+        return CurvePrediction(
+            bytes=bytes,
+            seconds=seconds,
+            interval=interval(seconds, spreads, self.kind),
+            is_measured=bytes in self.sizes,
+            extrapolated=not low <= bytes <= high,
+            rests_on=tuple(sorted(found)) if self.form == "neighbours" else self.sizes,
+        )
+
+    @property
+    def _arrays(self) -> tuple[Array, Array]:
+        """(bytes, seconds) that neighbours are taken from."""
+        import numpy as np
+
+        pairs = self.nodes or tuple(zip(self.sizes, self.times, strict=True))
+        return np.array([n for n, _ in pairs], float), np.array([t for _, t in pairs])
+
+    def _around(self, bytes: int) -> set[int]:
+        """The two nearest measured sizes on either side."""
+        below = [size for size in self.sizes if size <= bytes][-NEAR_SIZES:]
+        return {*below, *[size for size in self.sizes if size >= bytes][:NEAR_SIZES]}
+
+    def _seconds(self, bytes: int) -> tuple[float, float]:
+        """(seconds, spread) of any size."""
+        import numpy as np
+
+        sizes, times = self._arrays
+        at = np.array([float(bytes)])
+        if len(sizes) == 1:
+            return float(times[0] * max(1.0, bytes / sizes[0])), float(
+                spread(*(np.array([np.nan]),) * 3)[0]
+            )
+        found = between(sizes, times, at)
+        seconds = found.seconds
+        if self.form == "line" and self.postal is not None:
+            seconds = self.postal.latency + self.postal.inverse_rate * at
+        elif self.form == "switched lines":
+            seconds = _on_lines(self.switches, at, seconds)
+        around = self._around(bytes)
+        near = [
+            abs(deviation)
+            for size, deviation in zip(self.sizes, self.deviations, strict=True)
+            if deviation is not None and size in around
+        ]
+        own = spread(
+            found.gap if bytes not in self.sizes else np.zeros(1),
+            np.array([np.mean(near) if near else np.nan]),
+            np.array([np.nan if self.error is None else self.error]),
+        )
+        return float(seconds[0]), float(math.hypot(float(own[0]), self.ratio_spread))
+
+
+def times_of(frame: SeriesFrame, machine: Machine) -> list[CurveTimes]:
+    """The measured curves of single transfers, without the blocks that are outliers."""
+    first = representatives((series.workload for series in frame.series), machine)
+    found: dict[str, list[tuple[int, dict[int, float], float]]] = {}
+    kinds: dict[str, PathKind] = {}
+    for series in frame.summaries():
+        kind = path_kind(series.workload, machine.traits)
+        if kind is None or not series.blocks or series.bytes <= 0:
+            continue
+        flags = are_outliers([math.log(block.median) for block in series.blocks])
+        used = [b for b, is_outlier in zip(series.blocks, flags, strict=True) if not is_outlier]
+        within = max((block.standard_error for block in used if block.interval), default=0.0)
+        medians_of = {block.block: block.median for block in used}
+        found.setdefault(series.curve, []).append((series.bytes, medians_of, within))
+        kinds[series.curve] = kind
+    curves = []
+    for text, points in found.items():
+        points.sort(key=lambda point: point[0])
+        sizes, blocks, errors = zip(*points, strict=True)
+        if len(set(sizes)) == len(sizes):
+            curves.append(
+                CurveTimes(text, kinds[text], CurveBlocks(sizes, blocks, errors, first[text]))
+            )
+    return curves
+
+
+def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveModel]:
+    """The models in the order given; intervals of parameters are from so many draws."""
+    fits = fit_all([curve.blocks for curve in curves], draws)
+    own = [_fitted(curve, fit) for curve, fit in zip(curves, fits, strict=True)]
+    longest: dict[Any, CurveModel] = {}
+    for curve, model in zip(curves, own, strict=True):
+        known, alike = longest.get(curve.blocks.alike), curve.blocks.alike
+        if alike is not None and (known is None or len(model.sizes) > len(known.sizes)):
+            longest[alike] = model
+    return [
+        _borrowed(model, longest.get(curve.blocks.alike))
+        for curve, model in zip(curves, own, strict=True)
+    ]
+
+
+def models_of(frame: SeriesFrame, machine: Machine) -> dict[str, CurveModel]:
+    """The models of a profile's curves of single transfers, by the text of the curve."""
+    return {model.text: model for model in fit_curves(times_of(frame, machine))}
+
+
+def _fitted(curve: CurveTimes, postal: Postal | None) -> CurveModel:
+    import numpy as np
+
+    sizes = np.asarray(curve.blocks.bytes, float)
+    times = medians(curve.blocks.table)
+    form, deviations, switches = _form(sizes, times)
+    is_line = postal is not None and describes(postal.deviations)
+    lines: tuple[ProtocolRange, ...] = ()
+    if postal is not None and not is_line:
+        lines = protocol_ranges(curve.blocks.bytes, times.tolist())
+    latency, inverse_rate = _parameters(postal, is_line, lines)
+    return CurveModel(
+        text=curve.text,
+        kind=curve.kind,
+        sizes=tuple(curve.blocks.bytes),
+        times=tuple(times.tolist()),
+        form=form,
+        deviations=tuple(None if each != each else each for each in deviations.tolist()),
+        postal=postal,
+        lines=lines,
+        is_line=is_line,
+        latency=latency,
+        inverse_rate=inverse_rate,
+        switches=switches,
+    )
+
+
+def _form(sizes: Array, times: Array) -> tuple[Form, Array, tuple[ProtocolRange, ...]]:
+    """(the form that predicts sizes best that were held out, their deviations, its lines)."""
+    import numpy as np
+
+    if len(sizes) < 3 or not (np.diff(sizes) > 0).all():
+        return "neighbours", np.full(len(sizes), np.nan), ()
+    by_neighbours = np.log(held_out(sizes, times) / times)
+    best: tuple[float, Form, Array, int] = (
+        NEARER * _mean(by_neighbours), "neighbours", by_neighbours, 0,
+    )  # fmt: skip
+    if len(sizes) >= LEAST_SIZES:
+        line = np.log(_held_out_by_line(sizes, times) / times)
+        best = min(best, (_mean(line), "line", line, 1), key=lambda each: each[0])
+        for count in range(2, min(MOST_LINES, (len(sizes) - 1) // SIZES_OF_LINE) + 1):
+            switched = np.log(_held_out_by_lines(sizes, times, count) / times)
+            if np.isnan(switched[1:-1]).any():
+                continue
+            found: tuple[float, Form, Array, int] = (
+                _mean(switched), "switched lines", switched, count,
+            )  # fmt: skip
+            best = min(best, found, key=lambda each: each[0])
+    _, form, deviations, count = best
+    lines = best_ranges(sizes.astype(int).tolist(), times.tolist(), count) if count > 1 else ()
+    if count > 1 and not lines:
+        return "neighbours", by_neighbours, ()
+    return form, deviations, lines
+
+
+def _mean(deviations: Array) -> float:
+    import numpy as np
+
+    return float(np.nanmean(np.minimum(np.abs(deviations), MOST_DEVIATION)))
+
+
+def _held_out_by_line(sizes: Array, times: Array) -> Array:
+    import numpy as np
+
+    count = len(sizes)
+    weights = 1 - np.eye(count)
+    lines, _ = robust_lines(np.tile(sizes, (count, 1)), np.tile(times, (count, 1)), weights)
+    found: Array = lines[:, 0] + lines[:, 1] * sizes
+    found = np.maximum(found, 1e-3 * times)
+    found[[0, -1]] = np.nan
+    return found
+
+
+def _held_out_by_lines(sizes: Array, times: Array, count: int) -> Array:
+    import numpy as np
+
+    found = np.full(len(sizes), np.nan)
+    for n in range(1, len(sizes) - 1):
+        others = np.arange(len(sizes)) != n
+        lines = best_ranges(sizes[others].astype(int).tolist(), times[others].tolist(), count)
+        at = sizes[n : n + 1]
+        chord = between(sizes[others], times[others], at).seconds
+        if lines:
+            found[n] = max(_on_lines(lines, at, chord)[0], 1e-3 * times[n])
+    return found
+
+
+def _on_lines(lines: Sequence[ProtocolRange], at: Array, chord: Array) -> Array:
+    """The times of sizes by the line of their range; between two ranges by the neighbours."""
+    import numpy as np
+
+    found = chord.copy()
+    for n, line in enumerate(lines):
+        within = (at >= line.low) & (at <= line.high)
+        within |= (at < line.low) if n == 0 else (at > line.high) & (n == len(lines) - 1)
+        found = np.where(within, line.latency + line.inverse_rate * at, found)
+    return np.where(found > 0, found, chord)
+
+
+def _parameters(
+    postal: Postal | None, is_line: bool, lines: Sequence[ProtocolRange]
+) -> tuple[FittedParameter, FittedParameter]:
+    """(latency, inverse rate), each with the reason if the measurements do not determine it."""
+    if postal is None:
+        few = FittedParameter(None, reason="the sizes are too few, or too close, for a fit")
+        return few, few
+    flat = "the time does not grow with the size"
+    if is_line:
+        latency = FittedParameter(postal.latency, postal.latency_interval)
+        if postal.latency_interval.low <= 0:
+            latency = FittedParameter(
+                None, reason="the line may begin at 0"
+            )
+        if postal.inverse_rate_interval.low <= 0:
+            return latency, FittedParameter(None, reason=flat)
+        return latency, FittedParameter(postal.inverse_rate, postal.inverse_rate_interval)
+    if not lines:
+        none = FittedParameter(None, reason="one to three lines do not describe the curve")
+        return none, none
+    first, last = lines[0], lines[-1]
+    latency = FittedParameter(first.latency)
+    if first.latency <= 0:
+        latency = FittedParameter(None, reason="the first line begins below 0")
+    if last.inverse_rate <= 0:
+        return latency, FittedParameter(None, reason=f"{flat} from {last.low} bytes on")
+    return latency, FittedParameter(last.inverse_rate)
+
+
+def _borrowed(model: CurveModel, longest: CurveModel | None) -> CurveModel:
+    """The model with the shape of the longest of its class, if that is longer and the sizes of
+    this one are too few for a form."""
+    import msgspec
+    import numpy as np
+
+    if longest is None or longest is model or len(longest.sizes) <= len(model.sizes):
+        return model
+    if len(model.sizes) >= LEAST_SIZES:
+        return model
+    shape = np.array([longest.seconds(size) for size in model.sizes])
+    ratios = np.log(np.array(model.times) / shape)
+    added = [size for size in longest.sizes if size not in model.sizes]
+    at = np.interp(np.log(added), np.log(model.sizes), ratios)
+    nodes = dict(zip(model.sizes, model.times, strict=True))
+    for size, ratio in zip(added, at.tolist(), strict=True):
+        nodes[size] = longest.seconds(size) * math.exp(ratio)
+    scatter = float(np.std(ratios, ddof=1)) if len(ratios) > 1 else 0.0
+    return msgspec.structs.replace(
+        model,
+        form="neighbours",
+        deviations=tuple(
+            dict(zip(longest.sizes, longest.deviations, strict=True)).get(size)
+            for size in model.sizes
+        ),
+        borrowed_from=longest.text,
+        nodes=tuple(sorted(nodes.items())),
+        ratio_spread=scatter / 2,
+    )
+
+
+def by_kind(models: Iterable[CurveModel]) -> Mapping[PathKind, list[CurveModel]]:
+    """The models of each kind of path, in the order given."""
+    found: dict[PathKind, list[CurveModel]] = {}
+    for model in models:
+        found.setdefault(model.kind, []).append(model)
+    return found

@@ -1,0 +1,75 @@
+"""Times between measured sizes, from the measured sizes on either side.
+
+Between two measured sizes the time is a straight line over bytes: the postal model t = latency +
+bytes * inverse rate holds between neighbours also where it does not hold for a whole curve. If the
+line of the sizes below leads under this straight line, and the line of the sizes above leads over
+it, then the curve jumps between the two: it follows the one line up to an unknown size and the
+other from there on, as where a cache or a buffer ends. The time is then the mean of both lines, in
+logarithms, weighted by the chance that the jump is above or below the size; every byte between the
+neighbours is as likely. Both lines keep to what is possible: more bytes take no less time, at no
+lower rate than the neighbour's.
+
+Beyond the measured sizes the last two show latency and rate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+LEAST_JUMP = 1.25
+"""Ratio of the two lines from which on the curve jumps: below, the noise of slopes makes it."""
+
+
+class InterpolatedTimes(NamedTuple):
+    """Times of some sizes by their neighbours."""
+
+    seconds: Array
+    gap: Array
+    """How far the lines of the two sides are from the time, as a logarithm: the smaller of the
+    two, since one of them may be noise. Not-a-number if there is no second neighbour on a side."""
+
+
+def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
+    """The times of the sizes ``at``. ``sizes`` ascend, and there are two or more."""
+    import numpy as np
+
+    last = len(sizes) - 1
+    above = np.clip(np.searchsorted(sizes, at), 1, last)
+    below = above - 1
+    n0, n1, t0, t1 = sizes[below], sizes[above], times[below], times[above]
+    slopes = np.diff(times) / np.diff(sizes)
+    chord = t0 + slopes[below] * (at - n0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.clip(t0 + slopes[np.maximum(below - 1, 0)] * (at - n0), t0, t0 * at / n0)
+        right = t1 - slopes[np.minimum(above, last - 1)] * (n1 - at)
+        right = np.clip(right, t1 * at / n1, t1)
+    left = np.where(below > 0, left, np.nan)
+    right = np.where(above < last, right, np.nan)
+    weight = (n1 - at) / (n1 - n0)
+    with np.errstate(invalid="ignore"):
+        jumps = (left < chord) & (chord < right) & (right > LEAST_JUMP * left)
+        jumping = np.exp(weight * np.log(left) + (1 - weight) * np.log(right))
+    outside = (at < sizes[0]) | (at > sizes[-1])
+    seconds = np.where(jumps & ~outside, jumping, chord)
+    seconds = np.where(at < sizes[0], np.clip(chord, t0 * at / n0, t0), seconds)
+    seconds = np.where(at > sizes[-1], np.clip(chord, t1, t1 * at / n1), seconds)
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(np.log(np.stack([left, right]) / seconds))
+    return InterpolatedTimes(seconds, np.fmin(gaps[0], gaps[1]))
+
+
+def held_out(sizes: Array, times: Array) -> Array:
+    """The time of each size by the others alone; not-a-number for the first and the last, which
+    have neighbours on one side."""
+    import numpy as np
+
+    found = np.full(len(sizes), np.nan)
+    for n in range(1, len(sizes) - 1):
+        others = np.arange(len(sizes)) != n
+        found[n] = between(sizes[others], times[others], sizes[n : n + 1]).seconds[0]
+    return found
