@@ -361,9 +361,7 @@ def _parameters(
     if is_line:
         latency = FittedParameter(postal.latency, postal.latency_interval)
         if postal.latency_interval.low <= 0:
-            latency = FittedParameter(
-                None, reason="the line may begin at 0"
-            )
+            latency = FittedParameter(None, reason="the line may begin at 0")
         if postal.inverse_rate_interval.low <= 0:
             return latency, FittedParameter(None, reason=flat)
         return latency, FittedParameter(postal.inverse_rate, postal.inverse_rate_interval)

@@ -1,0 +1,173 @@
+"""The rule of a published paper, so that its tables can be repeated and compared with other fits.
+
+Bienz, Olson, Gropp & Lockhart, *Modeling Data Movement Performance on Heterogeneous Architectures*
+(HPEC 2021), tables I to III, fit the postal model alpha + bytes * beta (Bar-Noy & Kipnis, SPAA
+1992) to each kind of memory, locality and protocol:
+
+- the time of a size is the minimum over all pairs and all jobs;
+- a protocol has the sizes between two given thresholds, and an unweighted least-squares line;
+- the injection rate R_N of the max-rate model (Gropp, Olson & Samfass, EuroMPI 2016) is one slope
+  through 0: of what the time of n processes, n above a given number, exceeds alpha by, over all
+  bytes of the node, where each process sends a message of the last protocol.
+
+The rule gives no intervals and does not test its form. `waywiser.model.rate` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from waywiser.errors import WaywiserError
+from waywiser.model.messages import LOCALITIES, Locality, MessageTimes
+from waywiser.words import Value, parse_bytes
+
+PROTOCOLS = {1: ("",), 2: ("eager", "rendezvous"), 3: ("short", "eager", "rendezvous")}
+"""Names of protocols by how many there are."""
+MOST_PROTOCOLS = max(PROTOCOLS)
+WHOLE = 4
+"""Bytes that a message may lack to an equal share of all bytes: it has whole numbers."""
+SATURATING = 5
+"""Processes of a node from which on they are taken to fill its injection limit."""
+
+Switches = Mapping[tuple[str, Locality], tuple[int, ...]]
+"""The first size of each protocol but the first, by kind of memory and locality."""
+
+
+class SwitchesError(WaywiserError):
+    """A text of switches that is none."""
+
+
+class PublishedLine(Value, frozen=True):
+    """The postal model of one protocol."""
+
+    source: str
+    """The kind of memory: ``pinned``, ``device``."""
+    destination: str
+    locality: Locality
+    protocol: str
+    """``short``, ``eager`` or ``rendezvous``; empty if there is one."""
+    low: int
+    """Bytes: the first size that it was fitted to."""
+    high: int
+    latency: float
+    """Alpha: seconds."""
+    inverse_rate: float
+    """Beta: seconds per byte."""
+
+    def seconds(self, bytes: float) -> float:
+        return self.latency + self.inverse_rate * bytes
+
+
+class PublishedModel(Value, frozen=True):
+    """All that the rule fits."""
+
+    lines: tuple[PublishedLine, ...]
+    injection: dict[str, float]
+    """Seconds per byte of one node, by kind of memory; without those that were not measured."""
+
+    def protocols(self, source: str, destination: str, locality: Locality) -> list[PublishedLine]:
+        """The lines of one kind of message, by size."""
+        expected = (source, destination, locality)
+        found = [x for x in self.lines if (x.source, x.destination, x.locality) == expected]
+        return sorted(found, key=lambda line: line.low)
+
+    def line(
+        self, source: str, destination: str, locality: Locality, bytes: float
+    ) -> PublishedLine | None:
+        """The line of the protocol that a message of so many bytes has."""
+        found = self.protocols(source, destination, locality)
+        fitting = [each for each in found if each.low <= bytes] or found[:1]
+        return fitting[-1] if fitting else None
+
+
+def parse_switches(text: str) -> dict[tuple[str, Locality], tuple[int, ...]]:
+    """``off-node=256,16KiB; device off-node=8KiB``: thresholds by locality, of host memory if no
+    kind of memory is named. Raises `SwitchesError`."""
+    found: dict[tuple[str, Locality], tuple[int, ...]] = {}
+    for item in filter(None, (piece.strip() for piece in text.split(";"))):
+        name, separator, sizes = item.partition("=")
+        *kind, place = name.split() or [""]
+        locality = next((each for each in LOCALITIES if each == place), None)
+        if not separator or locality is None or len(kind) > 1:
+            raise SwitchesError(
+                f"{item!r} is no list of switches",
+                remedy=f"write LOCALITY=SIZE,SIZE; a locality is {', '.join(LOCALITIES)}",
+            )
+        values = tuple(parse_bytes(size) for size in sizes.split(",") if size.strip())
+        if not 1 <= len(values) < MOST_PROTOCOLS or not all(a < b for a, b in pairwise(values)):
+            raise SwitchesError(
+                f"{item!r} has no 1 to {MOST_PROTOCOLS - 1} ascending sizes",
+                remedy="write the first size of each protocol but the first",
+            )
+        found[kind[0] if kind else "pinned", locality] = values
+    return found
+
+
+def fit(
+    messages: Iterable[MessageTimes], switches: Switches, saturating: int = SATURATING
+) -> PublishedModel:
+    """The model of all messages and copies by the rule; ``saturating`` is the number of processes
+    from which on the injection rate is fitted."""
+    least: dict[tuple[str, str, Locality], dict[int, float]] = {}
+    groups: list[MessageTimes] = []
+    for each in messages:
+        if each.test == "node-pong":
+            groups.append(each)
+        if each.count == 1 and each.test in ("", "ping-pong"):
+            known = least.setdefault((each.source, each.destination, each.locality), {})
+            known[each.bytes] = min(each.least, known.get(each.bytes, each.least))
+    lines = []
+    for (source, destination, locality), times in sorted(least.items()):
+        starts = (0, *switches.get((source, locality), ())) if source == destination else (0,)
+        names = PROTOCOLS[len(starts)]
+        for n, name in enumerate(names):
+            end = starts[n + 1] if n + 1 < len(starts) else float("inf")
+            sizes = sorted(size for size in times if starts[n] <= size < end)
+            if len(sizes) < 2:
+                continue
+            latency, rate = _line(sizes, [times[size] for size in sizes])
+            lines.append(
+                PublishedLine(
+                    source, destination, locality, name, sizes[0], sizes[-1], latency, rate
+                )
+            )
+    model = PublishedModel(tuple(lines), {})
+    kinds = sorted({each.source for each in groups})
+    rates = {kind: _injection(model, kind, groups, switches, saturating) for kind in kinds}
+    return PublishedModel(
+        model.lines, {kind: rate for kind, rate in rates.items() if rate is not None}
+    )
+
+
+def _line(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
+    """(latency, seconds per byte) by unweighted least squares."""
+    count = len(sizes)
+    x, y = sum(sizes) / count, sum(seconds) / count
+    rate = sum((n - x) * (t - y) for n, t in zip(sizes, seconds, strict=True)) / sum(
+        (n - x) ** 2 for n in sizes
+    )
+    return y - rate * x, rate
+
+
+def _injection(
+    model: PublishedModel,
+    kind: str,
+    groups: Iterable[MessageTimes],
+    switches: Switches,
+    saturating: int,
+) -> float | None:
+    """Seconds per byte of a node; None without a measurement of enough processes."""
+    of_host = switches.get(("pinned", "off-node"), ())
+    last = switches.get((kind, "off-node"), of_host)
+    product = square = 0.0
+    for each in groups:
+        total = each.bytes * each.count
+        line = model.line(kind, kind, "off-node", total)
+        if each.source != kind or each.count < saturating or line is None:
+            continue
+        if each.bytes <= (last[-1] if last else 0) - WHOLE:
+            continue
+        product += total * (each.least - line.latency)
+        square += total * total
+    return product / square if square else None
