@@ -55,7 +55,13 @@ from waywiser.words import Workload, format_bytes
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
 DATA = ROOT.parent / "shared" / "data"
-KINDS: tuple[PathKind, ...] = ("link", "pageable", "within a GPU", "host", "managed")
+KINDS: tuple[PathKind, ...] = (
+    "link",
+    "pageable memory",
+    "within a GPU",
+    "host",
+    "migrating memory",
+)
 DRAWS = 2
 """Draws for intervals of parameters, which these pages do not show."""
 SWITCHES = "on-socket=256,16KiB; on-node=256,16KiB; off-node=256,16KiB"
@@ -64,7 +70,7 @@ WIDTH = 118
 LEAST_POINTS = 50
 LEAST_KEPT = 3
 """Sizes of a method that are left to choose by: two far apart show nothing of the sizes between."""
-PROMISED: tuple[PathKind, ...] = ("link", "pageable", "within a GPU")
+PROMISED: tuple[PathKind, ...] = ("link", "pageable memory", "within a GPU")
 """Kinds of path whose accuracy is promised."""
 
 
@@ -81,6 +87,8 @@ class HeldOut(NamedTuple):
     group: str
     kind: PathKind
     borrowed: bool
+    error: float
+    """Predicted over measured, less 1, without its sign."""
     deviation: float
     """Logarithm of predicted over measured, without its sign."""
     spread: float
@@ -170,8 +178,16 @@ def _predicted(
             if found is None:
                 continue
             width = math.log(found.interval.high / found.seconds) / WIDTHS[curve.kind]
-            deviation = abs(math.log(found.seconds / float(seconds[n])))
-            yield HeldOut(profile.name, profile.group, curve.kind, bool(shapes), deviation, width)
+            ratio = found.seconds / float(seconds[n])
+            yield HeldOut(
+                profile=profile.name,
+                group=profile.group,
+                kind=curve.kind,
+                borrowed=bool(shapes),
+                error=abs(ratio - 1),
+                deviation=abs(math.log(ratio)),
+                spread=width,
+            )
 
 
 def width_of(points: Sequence[HeldOut]) -> float:
@@ -186,9 +202,9 @@ def accuracy_table(points: Sequence[HeldOut]) -> Iterator[str]:
     groups = list(dict.fromkeys(each.group for each in points))
     for group in groups:
         for kind in KINDS:
-            off = [e.deviation for e in points if (e.group, e.kind) == (group, kind)]
+            off = [e.error for e in points if (e.group, e.kind) == (group, kind)]
             if len(off) >= LEAST_POINTS:
-                typical, most = np.expm1(np.quantile(off, (0.5, 0.95)))
+                typical, most = np.quantile(off, (0.5, 0.95))
                 yield f"| {group} | {kind} | {len(off)} | {typical:.2%} | {most:.1%} |"
 
 
@@ -296,8 +312,8 @@ def held_out_page(profiles: Sequence[MeasuredProfile]) -> str:
         f"each curve with {LEAST_SIZES} sizes or more every second size was held out, never an "
         "end. The models were fitted to the others and predicted the sizes that were held out. "
         "Sizes of these curves are powers of two, so neighbours were a factor of 4 apart. A "
-        "deviation is predicted over measured time. Profiles of 23 November were stopped early, "
-        "and many of their curves have few sizes.",
+        "deviation is predicted over measured time, less 1. Profiles of 23 November were stopped "
+        "early, and many of their curves have few sizes.",
         "",
         "## Accuracy",
         "",

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-PathKind = Literal["link", "pageable", "within a GPU", "host", "managed"]
+PathKind = Literal["link", "pageable memory", "within a GPU", "host", "migrating memory"]
 """Between places over page-locked or device memory; with pageable memory of the host and a GPU;
 within one GPU; within the host and its files; of memory that migrates."""
 
 WIDTHS: dict[PathKind, float] = {
     "link": 4.1,
-    "pageable": 5.2,
+    "pageable memory": 5.2,
     "within a GPU": 2.4,
     "host": 2.6,
-    "managed": 9.0,
+    "migrating memory": 9.0,
 }
 
 LEAST_SPREAD = 0.003
@@ -56,7 +56,7 @@ def path_kind(workload: Workload, traits: Traits) -> PathKind | None:
         return None
     ends, places = transfer.path.ends, transfer.path.places
     if any(traits.memory(end.kind).migrates for end in ends):
-        return "managed"
+        return "migrating memory"
     at_host = [end for end in ends if end.place.kind in ("numa", "file")]
     if len(at_host) == 2:
         return "host"
@@ -64,7 +64,7 @@ def path_kind(workload: Workload, traits: Traits) -> PathKind | None:
         return "within a GPU"
     if all(end.place.kind == "rank" or traits.memory(end.kind).page_locked for end in at_host):
         return "link"
-    return "pageable"
+    return "pageable memory"
 
 
 def spread(gap: Array, near: Array, curve: Array) -> Array:

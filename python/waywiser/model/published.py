@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from waywiser.errors import WaywiserError
+from waywiser.hardware.traits import DECLARED
 from waywiser.model.messages import LOCALITIES, Locality, MessageTimes
 from waywiser.words import Value, parse_bytes
 
@@ -100,8 +101,13 @@ def parse_switches(text: str) -> dict[tuple[str, Locality], tuple[int, ...]]:
                 f"{item!r} has no 1 to {MOST_PROTOCOLS - 1} ascending sizes",
                 remedy="write the first size of each protocol but the first",
             )
-        found[kind[0] if kind else "pinned", locality] = values
+        found[kind[0] if kind else _host_memory(), locality] = values
     return found
+
+
+def _host_memory() -> str:
+    """The memory of the host that copies to GPUs start from."""
+    return DECLARED.reference_memory("gpu", "numa")
 
 
 def fit(
@@ -158,7 +164,7 @@ def _injection(
     saturating: int,
 ) -> float | None:
     """Seconds per byte of a node; None without a measurement of enough processes."""
-    of_host = switches.get(("pinned", "off-node"), ())
+    of_host = switches.get((_host_memory(), "off-node"), ())
     last = switches.get((kind, "off-node"), of_host)
     product = square = 0.0
     for each in groups:
