@@ -68,6 +68,8 @@ SWITCHES = "on-socket=256,16KiB; on-node=256,16KiB; off-node=256,16KiB"
 """The thresholds of the paper's protocols on Summit."""
 WIDTH = 118
 LEAST_POINTS = 50
+FEW_POINTS = 20
+"""Sizes of one profile from which on its own share is shown."""
 LEAST_KEPT = 3
 """Sizes of a method that are left to choose by: two far apart show nothing of the sizes between."""
 PROMISED: tuple[PathKind, ...] = ("link", "pageable memory", "within a GPU")
@@ -208,22 +210,49 @@ def accuracy_table(points: Sequence[HeldOut]) -> Iterator[str]:
                 yield f"| {group} | {kind} | {len(off)} | {typical:.2%} | {most:.1%} |"
 
 
+def process_table(profiles: Sequence[MeasuredProfile]) -> Iterator[str]:
+    """How far two processes of one profile are apart at the same size: what no model predicts."""
+    yield "| kind of path | sizes with two processes | median difference | 95 % of sizes within |"
+    yield "|---|---|---|---|"
+    for kind in KINDS:
+        off = [
+            math.expm1(abs(math.log(one / other)))
+            for profile in profiles
+            for curve in profile.curves
+            if curve.kind == kind and len(curve.blocks.bytes) >= LEAST_SIZES
+            for blocks in curve.blocks.blocks
+            if len(blocks) == 2
+            for one, other in [tuple(blocks.values())]
+        ]
+        if len(off) >= LEAST_POINTS:
+            typical, most = np.quantile(off, (0.5, 0.95))
+            yield f"| {kind} | {len(off)} | {typical:.2%} | {most:.1%} |"
+
+
 def interval_table(points: Sequence[HeldOut]) -> Iterator[str]:
-    yield "| kind of path | sizes | in the interval | median half-width | constant of all |"
-    yield "|---|---|---|---|---|"
+    yield (
+        "| kind of path | sizes | in the interval | least and most of a profile | "
+        "median half-width | constant of all |"
+    )
+    yield "|---|---|---|---|---|---|"
     for kind in KINDS:
         of_kind = [each for each in points if each.kind == kind]
-        inside, half = [], []
+        inside: list[bool] = []
+        half: list[float] = []
+        shares: list[float] = []
         for name in dict.fromkeys(each.profile for each in of_kind):
             width = width_of([each for each in of_kind if each.profile != name])
-            for each in of_kind:
-                if each.profile == name:
-                    inside.append(each.deviation <= width * each.spread)
-                    half.append(math.expm1(width * each.spread))
+            own = [each for each in of_kind if each.profile == name]
+            found = [each.deviation <= width * each.spread for each in own]
+            inside += found
+            half += [math.expm1(width * each.spread) for each in own]
+            if len(own) >= FEW_POINTS:
+                shares.append(float(np.mean(found)))
         if len(inside) >= LEAST_POINTS:
             yield (
-                f"| {kind} | {len(inside)} | {np.mean(inside):.1%} | {np.median(half):.1%} | "
-                f"{width_of(of_kind):.2f} |"
+                f"| {kind} | {len(inside)} | {np.mean(inside):.1%} | "
+                f"{f'{min(shares):.0%}, {max(shares):.0%}' if shares else '—'} | "
+                f"{np.median(half):.1%} | {width_of(of_kind):.2f} |"
             )
 
 
@@ -312,16 +341,20 @@ def held_out_page(profiles: Sequence[MeasuredProfile]) -> str:
         f"each curve with {LEAST_SIZES} sizes or more every second size was held out, never an "
         "end. The models were fitted to the others and predicted the sizes that were held out. "
         "Sizes of these curves are powers of two, so neighbours were a factor of 4 apart. A "
-        "deviation is predicted over measured time, less 1. Profiles of 23 November were stopped "
-        "early, and many of their curves have few sizes.",
+        "deviation is predicted over measured time, less 1. The profiles of 20 November have two "
+        "processes for most sizes, those of 23 November one, and sizes that are further apart.",
         "",
         "## Accuracy",
         "",
         *accuracy_table(own),
         "",
         "Copies within the host and managed memory are shown for completeness: their times depend "
-        "on caches and page states, and no accuracy is promised for them. A measured time deviates "
-        "itself: the medians of two processes differ by 1 to 10 % at small sizes.",
+        "on caches and page states, and no accuracy is promised for them.",
+        "",
+        "A measured time deviates itself. Medians of two processes at the same size, on H200, 20 "
+        "November:",
+        "",
+        *process_table([each for each in profiles if each.group == "H200, 20 November"]),
         "",
         f"Curves of {LEAST_SIZES - 1} sizes or fewer that borrow the shape of their class:",
         "",
