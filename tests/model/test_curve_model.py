@@ -117,3 +117,11 @@ def test_any_curve_gives_positive_times_and_a_json_form(points: list[tuple[int, 
         assert prediction is not None
         assert 0 < prediction.interval.low <= prediction.seconds <= prediction.interval.high
         assert math.isfinite(prediction.interval.high)
+
+
+def test_where_six_neighbours_take_the_same_time_it_is_their_median() -> None:
+    times = {8: 2.0, 32: 2.1, 128: 2.02, 512: 2.0, 2048: 2.04, 8192: 2.15, 2**20: 9.0}
+    found = model(lambda n: times[n] * 1e-6, sorted(times))
+    assert found.seconds(256) == pytest.approx(2.03e-6, rel=1e-3)
+    assert found.seconds(2**16) > 2.15e-6
+    assert found.seconds(512) == pytest.approx(2.0e-6, rel=1e-3)

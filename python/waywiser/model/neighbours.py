@@ -9,6 +9,9 @@ logarithms, weighted by the chance that the jump is above or below the size; eve
 neighbours is as likely. Both lines keep to what is possible: more bytes take no less time, at no
 lower rate than the neighbour's.
 
+If the three sizes on either side all take the same time but for a few percent, the time does not
+depend on the size there, and their differences are noise: the time is their median.
+
 Beyond the measured sizes the last two show latency and rate.
 """
 
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+FLAT = 1.1
+"""Ratio of the longest to the shortest time up to which sizes take the same time."""
+FLAT_SIZES = 3
+"""Sizes on either side that show it."""
 LEAST_JUMP = 1.25
 """Ratio of the two lines from which on the curve jumps: below, the noise of slopes makes it."""
 
@@ -56,6 +63,10 @@ def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
         jumping = np.exp(weight * np.log(left) + (1 - weight) * np.log(right))
     outside = (at < sizes[0]) | (at > sizes[-1])
     seconds = np.where(jumps & ~outside, jumping, chord)
+    for n in np.flatnonzero(~outside & (at != n0) & (at != n1)):
+        window = times[max(0, above[n] - FLAT_SIZES) : above[n] + FLAT_SIZES]
+        if window.max() <= FLAT * window.min():
+            seconds[n] = np.median(window)
     seconds = np.where(at < sizes[0], np.clip(chord, t0 * at / n0, t0), seconds)
     seconds = np.where(at > sizes[-1], np.clip(chord, t1, t1 * at / n1), seconds)
     with np.errstate(invalid="ignore"):

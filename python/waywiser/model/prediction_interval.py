@@ -35,7 +35,7 @@ PathKind = Literal["link", "pageable memory", "within a GPU", "host", "migrating
 within one GPU; within the host and its files; of memory that migrates."""
 
 WIDTHS: dict[PathKind, float] = {
-    "link": 4.1,
+    "link": 3.9,
     "pageable memory": 5.2,
     "within a GPU": 2.4,
     "host": 2.6,
