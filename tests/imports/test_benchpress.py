@@ -10,6 +10,7 @@ from waywiser.imports import detect
 from waywiser.imports.benchpress import ALL_GPUS, ASSUMED, ONE_WAY, read
 from waywiser.imports.errors import Malformed
 from waywiser.imports.foreign_file import ForeignFile
+from waywiser.imports.machine import RANKS
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.series.series_frame import SeriesFrame
@@ -170,3 +171,11 @@ def test_every_file_of_summit_is_read() -> None:
         "node_pong": 640,
         "ping_pong": 1836,
     }
+
+
+def test_ranks_are_no_nodes_of_the_machine(tmp_path: Path) -> None:
+    found = import_files([DATA / "benchpress_ping_pong.out"], tmp_path / "a.wwp")
+    assert not found.machine.numa and not found.machine.gpus
+    assert RANKS not in found.machine.notes
+    copies = import_files([DATA / "benchpress_memcpy.out"], tmp_path / "b.wwp")
+    assert [gpu.index for gpu in copies.machine.gpus] == [0, 1]

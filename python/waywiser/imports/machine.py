@@ -115,7 +115,8 @@ def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
 def _of_ranks(workload: Workload) -> bool:
     known = Traits()
     executors = (known.executor(transfer.path.executor) for transfer in workload.transfers)
-    return any(executor.route == "between ranks" for executor in executors)
+    named = any(place.kind == "rank" for place in workload.places)
+    return not named and any(executor.route == "between ranks" for executor in executors)
 
 
 def _cpus(found: ForeignFile) -> int:
@@ -174,7 +175,7 @@ def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Pa
         if _of_ranks(workload):
             continue
         for place in workload.named_places:
-            if place not in known:
+            if place.kind != "rank" and place not in known:
                 raise ImportFailed(
                     f"the results are about {place}, which this machine does not have",
                     where=str(topology),
