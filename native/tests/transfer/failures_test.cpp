@@ -259,11 +259,12 @@ protected:
                                      Fault{"oom_at=", &fake::Counts::allocations, true},
                                      Fault{"lost=copy@", &fake::Counts::copies, false},
                                      Fault{"lost=event@", &fake::Counts::events, false}};
+        constexpr std::size_t kFewer = test::kManySizes ? 1 : 5;
+        constexpr std::size_t kStep = test::kManySizes ? test::kCaseStride : 17;
         for (const Operation& operation : operations) {
             for (const Fault& fault : kFaults) {
                 const std::size_t most = times(operation, fault.point);
-                constexpr std::size_t kStep = test::kManySizes ? 47 : 3 * 47;
-                for (std::size_t n = 1; n <= most + 1; n += n < dense ? test::kCaseStride : kStep) {
+                for (std::size_t n = 1; n <= most + 1; n += n < dense ? kStep : 47 * kFewer) {
                     SCOPED_TRACE(operation.name + ", " + fault.text + std::to_string(n) + " of " +
                                  std::to_string(most));
                     ASSERT_NO_FATAL_FAILURE(check(operation, fault.text, fault.usable, n));
@@ -271,7 +272,7 @@ protected:
             }
             // The number of queries depends on the time.
             for (const char* fault : {"fail=query@", "sticky=query@"}) {
-                for (std::size_t n = 1; n <= 25; n += n < dense ? 2 * test::kCaseStride : 12) {
+                for (std::size_t n = 1; n <= 25; n += n < dense ? 2 * kStep : 12 * kFewer) {
                     SCOPED_TRACE(operation.name + ", " + fault + std::to_string(n));
                     ASSERT_NO_FATAL_FAILURE(check(operation, fault, fault[0] == 'f', n));
                 }
