@@ -41,9 +41,13 @@ class Resource(NamedTuple):
     bytes_per_second: float
     made_of: str
     note: str = ""
+    link: str = ""
+    """The link that this is one direction of, as in ``PCIe of gpu:0``; empty if it is none."""
 
 
 class Use(NamedTuple):
+    """A resource that a transfer uses."""
+
     resource: Resource
     passes: int = 1
     """How often one byte of the transfer goes through it."""
@@ -69,12 +73,12 @@ def _bound(machine: Machine, workload: Workload) -> Bound | str:
     load: dict[str, int] = {}
     resources: dict[str, Resource] = {}
     for transfer in workload.transfers:
-        uses = _uses(machine, transfer)
-        if isinstance(uses, str):
-            return uses
+        found = uses(machine, transfer)
+        if isinstance(found, str):
+            return found
         size = transfer.bytes or 1  # a curve, without sizes: all transfers alike
         moved += size
-        for resource, passes in uses:
+        for resource, passes in found:
             resources[resource.name] = resource
             load[resource.name] = load.get(resource.name, 0) + passes * size
     seconds = {name: load[name] / resources[name].bytes_per_second for name in load}
@@ -86,8 +90,8 @@ def _bound(machine: Machine, workload: Workload) -> Bound | str:
     return Bound(rate, made_of, narrowest, resources[narrowest].note)
 
 
-def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
-    """What a transfer passes through, or why that is unknown."""
+def uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
+    """The resources that a transfer passes through, or why they are unknown."""
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     if is_between_ranks(transfer, machine):
@@ -118,7 +122,7 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
     name = f"gpu:{gpu.index}"
     cpu = [link for link in gpu.nvlinks if link.to == "cpu"]
     if cpu:
-        return _nvlink(f"NVLink {direction} {name}", cpu)
+        return _nvlink(f"NVLink {direction} {name}", cpu, f"NVLink of {name} to the host")
     link = gpu.pcie
     rate = pcie.bytes_per_second(link.generation_max, link.width_max)
     if rate:
@@ -131,7 +135,10 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
         )
     else:
         return "the link between the GPU and the host is not described"
-    return (Use(Resource(f"PCIe {direction} {name}", rate, made_of, _lower_now(gpu))),)
+    resource = Resource(
+        f"PCIe {direction} {name}", rate, made_of, _lower_now(gpu), f"PCIe of {name}"
+    )
+    return (Use(resource),)
 
 
 def _host_links(own: Gpu, relays: Sequence[Gpu], direction: str) -> tuple[Use, ...] | str:
@@ -182,12 +189,17 @@ def _between(source: Gpu, destination: Gpu, *, through_host: bool) -> tuple[Use,
         name = f"gpu:{source.index} to gpu:{destination.index}"
         direct = [link for link in source.nvlinks if link.to == f"gpu:{destination.index}"]
         if direct:
-            return _nvlink(f"NVLink {name}", direct)
+            low, high = sorted((source.index, destination.index))
+            return _nvlink(f"NVLink {name}", direct, f"NVLink of gpu:{low} and gpu:{high}")
         up, down = _switch_lanes(source), _switch_lanes(destination)
         if up and down:
             return _both(
-                _nvlink(f"NVLink out of gpu:{source.index}", up),
-                _nvlink(f"NVLink into gpu:{destination.index}", down),
+                _nvlink(f"NVLink out of gpu:{source.index}", up, f"NVLink of gpu:{source.index}"),
+                _nvlink(
+                    f"NVLink into gpu:{destination.index}",
+                    down,
+                    f"NVLink of gpu:{destination.index}",
+                ),
             )
     return _both(_host_link(source, "from"), _host_link(destination, "to"))
 
@@ -202,11 +214,11 @@ def _switch_lanes(gpu: Gpu) -> list[NvLink]:
     return [link for link in gpu.nvlinks if link.to == "switch"]
 
 
-def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
+def _nvlink(name: str, links: list[NvLink], link: str) -> tuple[Use, ...] | str:
     rate = nvlink_rate(links)
     if not rate:
         return "the bandwidth of an NVLink lane is unknown"
-    return (Use(Resource(name, rate, describe_nvlinks(links))),)
+    return (Use(Resource(name, rate, describe_nvlinks(links), link=link)),)
 
 
 def nvlink_rate(links: Iterable[NvLink]) -> float:

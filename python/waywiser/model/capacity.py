@@ -1,0 +1,346 @@
+"""Capacities of shared resources, and what a set of transfers takes with them.
+
+A capacity is what a resource carries for one method (kinds of memory, executor, settings). A model
+keeps the capacities of a machine with the curves of single transfers, and predicts sets of any
+transfers: the finish of each, and of all (`waywiser.model.share`). `waywiser.model.capacity_fit`
+finds capacities in measured sets.
+
+A resource without a capacity limits nothing that was measured. If a set needs more of it than any
+measurement did, the model does not know: the prediction names the resource, and its range ends
+where the resource carries no more than it did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+
+from waywiser.hardware.machine import Machine
+from waywiser.model.alone import AloneCurves, SampledCurve
+from waywiser.model.errors import ModelError
+from waywiser.model.resources import Groups, ResourceUse, SharedResources, method_of
+from waywiser.model.share import Demand, Filled, fill
+from waywiser.stats.distributions import student_quantile
+from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.words import Transfer, Value, Workload
+
+SCHEMA = 1
+"""The schema of the JSON form of a model."""
+
+RULES = 1
+"""The version of the rules that find capacities: a model of older rules is fitted again."""
+
+BEYOND = 1.05
+"""A resource that carries more than what was measured, by this factor, may have an unknown limit.
+Less is within the differences between sets."""
+
+Basis = Literal["sets", "one transfer", "assumed"]
+"""Where a capacity is from: sets that it explains; a single transfer that fills the link; a
+question that starts with "if"."""
+
+
+class Capacity(Value, frozen=True):
+    """What one kind of resource carries for one method."""
+
+    resource: str
+    """As in ``PCIe to gpu:*``, or of one device, ``PCIe to gpu:3``."""
+    method: str
+    bytes_per_second: float
+    interval: Interval | None
+    """None if the measurements do not determine it."""
+    basis: Basis
+    rests_on: tuple[str, ...] = ()
+    """The measured workloads that it was fitted to."""
+    deviation: float = 0.0
+    """The standard error of its logarithm."""
+    freedom: float = 0.0
+    """Degrees of freedom of the deviation."""
+    measured: float = 0.0
+    """If it is assumed: the measured capacity of a link that one transfer fills; else 0."""
+
+
+class Queue(Value, frozen=True):
+    """Transfers by one method that run one after another."""
+
+    end: Literal["source", "destination"]
+    """They have this GPU in common."""
+    method: str
+    gap: float
+    """Seconds that each takes to start after another one, beyond its latency."""
+    rests_on: tuple[str, ...] = ()
+
+
+class CapacityKey(Value, frozen=True):
+    """A kind of resource and a method."""
+
+    resource: str
+    method: str
+
+
+class SetPrediction(Value, frozen=True):
+    """What transfers that start together take."""
+
+    seconds: tuple[float, ...]
+    """From the common start to the end of each."""
+    span: float
+    """Seconds from the common start to the last end."""
+    interval: Interval
+    """Of the span: the 95 % interval of the capacities, and what unknown limits may add."""
+    limits: tuple[str, ...]
+    """The resource that limits each transfer; empty for none but its own rate."""
+    unknown: tuple[str, ...]
+    """Resources that carry more than any measurement showed: their limits are not known."""
+    rests_on: tuple[str, ...]
+    """The measured sets behind the capacities that limit."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all limits that matter were measured. If not, the span is a lower bound."""
+        return not self.unknown
+
+
+class CapacityModel(Value, frozen=True):
+    """The capacities of one machine with the curves of its single transfers."""
+
+    machine: Machine
+    curves: dict[str, SampledCurve]
+    """By the transfer's text without its size."""
+    capacities: tuple[Capacity, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    carried: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
+    """Method -> kind of resource -> the most bytes per second that a measurement showed."""
+    groups: Groups = ()
+    """GPUs that share a port to the host, as far as sets showed."""
+    deviations: dict[str, float] = msgspec.field(default_factory=dict)
+    """Method -> the standard deviation of measured over predicted spans, as a fraction."""
+    findings: tuple[str, ...] = ()
+    """What to know of the capacities, one sentence each."""
+    schema: int = SCHEMA
+    rules: int = RULES
+
+    def predicted(self, workload: Workload) -> SetPrediction:
+        """What the workload takes. Raises `ModelError` for a workload that the model cannot
+        answer: an operation, no transfers, one buffer for several, a transfer that was not
+        measured."""
+        return CapacityModelReader(self).predicted(workload)
+
+
+class CapacityModelReader:
+    """A model with what its predictions need, made once."""
+
+    def __init__(self, model: CapacityModel) -> None:
+        self.model = model
+        self.resources = SharedResources(model.machine, model.groups)
+        self.alone = AloneCurves(model.curves, model.machine)
+        self._uses: dict[str, tuple[ResourceUse, ...]] = {}
+        self._methods: dict[str, str] = {}
+
+    @cached_property
+    def known(self) -> dict[CapacityKey, float]:
+        """Bytes per second by resource and method."""
+        return {
+            CapacityKey(each.resource, each.method): each.bytes_per_second
+            for each in self.model.capacities
+        }
+
+    def uses(self, transfer: Transfer) -> tuple[ResourceUse, ...]:
+        """The resources of a transfer, found once for all its sizes."""
+        if transfer.way not in self._uses:
+            self._uses[transfer.way] = self.resources.uses(transfer)
+        return self._uses[transfer.way]
+
+    def method(self, transfer: Transfer) -> str:
+        """The method of a transfer, found once for all its sizes."""
+        if transfer.way not in self._methods:
+            self._methods[transfer.way] = method_of(transfer, self.model.machine)
+        return self._methods[transfer.way]
+
+    def demands(
+        self,
+        workload: Workload,
+        known: Mapping[CapacityKey, float],
+        queues: Sequence[Queue] | None = None,
+    ) -> list[Demand]:
+        """What each transfer needs with these capacities. Raises `ModelError`."""
+        _require_transfers(workload)
+        found = []
+        for transfer in workload.transfers:
+            alone = self.alone.of(transfer)
+            if alone is None:
+                raise ModelError(
+                    f"{transfer.way} was not measured alone, nor an equivalent transfer",
+                    remedy="measure it: waywiser survey --workload '" + transfer.way + "'",
+                )
+            method = self.method(transfer)
+            loads, passes = {}, {}
+            moving = alone.moving
+            for use in self.uses(transfer):
+                passes[use.name] = use.passes
+                capacity = _capacity(known, use, method)
+                if capacity is not None:
+                    loads[use.name] = use.passes / capacity
+                    moving -= self._saved(use, method, transfer.bytes)
+                    moving = max(moving, transfer.bytes * use.passes / capacity)
+            queue = next((q for q in self._queues(queues) if q.method == method), None)
+            found.append(
+                Demand(
+                    bytes=transfer.bytes,
+                    rate=transfer.bytes / moving,
+                    latency=alone.latency,
+                    loads=loads,
+                    passes=passes,
+                    queue=_queue_name(queue, transfer),
+                    gap=queue.gap if queue else 0.0,
+                )
+            )
+        return found
+
+    def _saved(self, use: ResourceUse, method: str, bytes: int) -> float:
+        """Seconds less that bytes take on a link that is assumed to be faster than measured."""
+        for name in (use.name, use.kind):
+            each = self._assumed.get(CapacityKey(name, method))
+            if each is not None:
+                saved = 1 / each.measured - 1 / each.bytes_per_second
+                return max(bytes * use.passes * saved, 0.0)
+        return 0.0
+
+    @cached_property
+    def _assumed(self) -> dict[CapacityKey, Capacity]:
+        return {
+            CapacityKey(each.resource, each.method): each
+            for each in self.model.capacities
+            if each.measured > 0
+        }
+
+    def _queues(self, queues: Sequence[Queue] | None) -> Sequence[Queue]:
+        return self.model.queues if queues is None else queues
+
+    def filled(self, workload: Workload) -> Filled:
+        """The workload with all capacities of the model."""
+        return fill(self.demands(workload, self.known))
+
+    def predicted(self, workload: Workload) -> SetPrediction:
+        """What the workload takes. Raises `ModelError`."""
+        filled = self.filled(workload)
+        unknown = self._unknown(workload, filled)
+        limiting = {
+            (use.kind, self.method(transfer)) if self._is_of_kind(use, transfer) else
+            (use.name, self.method(transfer))
+            for transfer, limit in zip(workload.transfers, filled.limits, strict=True)
+            for use in self.uses(transfer)
+            if use.name == limit
+        }  # fmt: skip
+        capacities = [c for c in self.model.capacities if (c.resource, c.method) in limiting]
+        rests_on = dict.fromkeys(text for c in capacities for text in c.rests_on)
+        return SetPrediction(
+            seconds=filled.seconds,
+            span=filled.span,
+            interval=self._interval(workload, filled.span, capacities, unknown),
+            limits=filled.limits,
+            unknown=tuple(dict.fromkeys(use.name for use, _, _ in unknown)),
+            rests_on=tuple(rests_on),
+        )
+
+    def _is_of_kind(self, use: ResourceUse, transfer: Transfer) -> bool:
+        return CapacityKey(use.name, self.method(transfer)) not in self.known
+
+    def _unknown(
+        self, workload: Workload, filled: Filled
+    ) -> list[tuple[ResourceUse, str, float]]:
+        """Resources without a capacity that carry more than was measured, with the method and what
+        was measured; of those that the same transfers share only the narrowest."""
+        users: dict[str, set[int]] = {}
+        uses: dict[str, tuple[ResourceUse, str]] = {}
+        for n, transfer in enumerate(workload.transfers):
+            for use in self.uses(transfer):
+                users.setdefault(use.name, set()).add(n)
+                uses[use.name] = use, self.method(transfer)
+        found: dict[frozenset[int], tuple[ResourceUse, str, float]] = {}
+        for name, (use, method) in sorted(uses.items(), key=lambda each: each[1][0].breadth):
+            if len(users[name]) < 2 or _capacity(self.known, use, method) is not None:
+                continue
+            shown = self.model.carried.get(method, {}).get(use.kind, 0.0)
+            if filled.carried.get(name, 0.0) > BEYOND * shown:
+                found.setdefault(frozenset(users[name]), (use, method, shown))
+        return list(found.values())
+
+    def _interval(
+        self,
+        workload: Workload,
+        span: float,
+        capacities: Sequence[Capacity],
+        unknown: Sequence[tuple[ResourceUse, str, float]],
+    ) -> Interval:
+        """The span with each limiting capacity changed by its standard error; with an unknown
+        limit up to what it takes if the resource carries no more than was measured."""
+        methods = {self.method(transfer) for transfer in workload.transfers}
+        squares = max(self.model.deviations.get(method, 0.0) for method in methods) ** 2
+        freedom = math.inf
+        for each in capacities:
+            key = CapacityKey(each.resource, each.method)
+            less = {**self.known, key: each.bytes_per_second * math.exp(-each.deviation)}
+            slower = fill(self.demands(workload, less)).span
+            squares += math.log(slower / span) ** 2
+            freedom = min(freedom, each.freedom or 1.0)
+        times = student_quantile(freedom, (1 + CONFIDENCE) / 2) if freedom < math.inf else 1.96
+        width = math.exp(min(times * math.sqrt(squares), 50.0))
+        longest = span * width
+        if unknown:
+            worst = dict(self.known)
+            for use, method, shown in unknown:
+                worst[CapacityKey(use.kind, method)] = shown or _slowest(workload, self)
+            longest = max(longest, fill(self.demands(workload, worst)).span)
+        return Interval(span / width, longest)
+
+
+def _slowest(workload: Workload, reader: CapacityModelReader) -> float:
+    """What the transfers carry one after another: if nothing was measured of a resource, they may
+    do no better."""
+    known = [reader.alone.of(transfer) for transfer in workload.transfers]
+    return workload.bytes / sum(each.seconds for each in known if each is not None)
+
+
+def _capacity(
+    known: Mapping[CapacityKey, float], use: ResourceUse, method: str
+) -> float | None:
+    """The capacity of this resource, else that of its kind; None if neither is known."""
+    own = known.get(CapacityKey(use.name, method))
+    found = own if own is not None else known.get(CapacityKey(use.kind, method))
+    if found is not None and not 0 < found < math.inf:
+        raise ModelError(
+            f"the capacity of {use.name} is {found:g} B/s", remedy="give it a capacity above 0"
+        )
+    return found
+
+
+def _queue_name(queue: Queue | None, transfer: Transfer) -> str:
+    """The queue of a transfer; empty if that end is no GPU."""
+    if queue is None:
+        return ""
+    source, destination = transfer.path.places
+    place = source if queue.end == "source" else destination
+    what = "out of" if queue.end == "source" else "into"
+    return f"{queue.method} {what} {place}" if place.kind == "gpu" else ""
+
+
+def _require_transfers(workload: Workload) -> None:
+    if not workload.transfers:
+        raise ModelError("a model predicts transfers, and none is named", remedy="name a transfer")
+    if workload.shared and len(workload.transfers) > 1:
+        raise ModelError(
+            "transfers of one shared buffer have limits that the model does not have",
+            remedy="give each transfer a buffer of its own",
+        )
+    if workload.cache != "warm":
+        raise ModelError(
+            f"the model has no times for memory that is {workload.cache}",
+            remedy="leave the state of the caches out",
+        )
+    if any(transfer.bytes <= 0 for transfer in workload.transfers):
+        raise ModelError(
+            "a transfer without a size has no time", remedy="write a size: ... of 64MiB"
+        )

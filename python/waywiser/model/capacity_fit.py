@@ -1,0 +1,515 @@
+"""Finds the fewest capacities that explain measured sets.
+
+The sets of each method are fitted alone. A link that one transfer fills carries no more for
+several: its capacity is what the fastest of its transfers reaches. Every other resource that
+several transfers share first gets the capacity that it was seen to carry at most, which contradicts
+no set. Then capacities are removed, the least plausible first, as long as the sets are explained as
+well without them: this is backward elimination (Draper & Smith, *Applied Regression Analysis*, 3rd
+edition, 1998, chapter 15) over the constraints of a max-min share. What is left is moved to where
+all sets agree best. A resource of one device gets a capacity of its own only if equal devices do
+not explain a set.
+
+Of resources that explain the same, the more plausible one is used by more transfers of the sets
+that are slow, since it claims least of other sets; then it is the narrower one.
+
+The standard error of a capacity is that of the sets that it limits: the variance between processes,
+pooled over sets, and what the model leaves unexplained (Bates & Watts, *Nonlinear Regression
+Analysis*, 1988, section 2.3, with finite differences).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser.hardware.machine import Machine
+from waywiser.model.capacity import (
+    Capacity,
+    CapacityKey,
+    CapacityModel,
+    CapacityModelReader,
+    Queue,
+)
+from waywiser.model.resources import Groups, ResourceUse, SharedResources, method_of
+from waywiser.model.share import fill
+from waywiser.model.timed_sets import TimedSet, sampled_curves
+from waywiser.stats.distributions import student_quantile
+from waywiser.stats.noise_model import LEAST_VARIANCE, Variance, median_share
+from waywiser.stats.order import CONFIDENCE, Interval, median
+from waywiser.words.number_format import format_rate
+
+FILLS = 0.75
+"""Share of a link's bound from which on one transfer fills it: headers of packets and flow control
+take the rest."""
+
+LEAST_DEVIATION = 0.004
+"""Least standard deviation of a logarithm: what a model of few parameters leaves of a set that was
+measured without noise."""
+
+CLEARLY = 3.0
+"""Standard deviations from which on a set takes clearly longer than predicted."""
+
+LEAST_SLOWDOWN = 0.01
+"""Least part by which it does."""
+
+WORTH = 9.0
+"""Squared deviations by which a capacity must bring the model nearer to the sets."""
+
+MOST_LATENCY = 0.2
+"""Share of a transfer's time up to which a set that has it shows a capacity."""
+
+MOST_SQUARED = 6.0
+"""Deviations from which on one set counts linearly and not squared (Huber)."""
+
+OF_POOLED = 4.0
+"""Degrees of freedom that the pooled variance counts as, beside a set's own."""
+
+_STEP = 0.01
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+class _Candidate(NamedTuple):
+    """A resource that may have a capacity."""
+
+    key: CapacityKey
+    breadth: int
+    carried: list[float]
+    """Bytes per second that it carried in each set."""
+    covered: list[float]
+    """The share of the transfers of each slow set that use it."""
+
+    @property
+    def rank(self) -> tuple[float, int, str]:
+        """The order of resources that explain the same, the most plausible first."""
+        covered = sum(self.covered) / len(self.covered) if self.covered else 0.0
+        return -covered, self.breadth, self.key.resource
+
+
+class _Observed(NamedTuple):
+    """A set with the standard deviation of its span's logarithm."""
+
+    timed: TimedSet
+    deviation: float
+
+
+def fit_capacities(
+    machine: Machine,
+    singles: Sequence[TimedSet],
+    sets: Sequence[TimedSet],
+    *,
+    validation: Iterable[str] = (),
+    sides: Groups = (),
+) -> CapacityModel:
+    """The model of a machine from its measured transfers.
+
+    ``validation`` are identities of workloads that are never fitted, ``sides`` the GPUs of each
+    hidden side. A set whose transfers use several methods, or were not all measured alone, is not
+    fitted either.
+    """
+    held_out = set(validation)
+    base = CapacityModel(machine, sampled_curves(singles))
+    reader = CapacityModelReader(base)
+    by_method: dict[str, list[TimedSet]] = {}
+    for each in sets:
+        methods = {reader.method(transfer) for transfer in each.workload.transfers}
+        is_fitted = len(methods) == 1 and each.workload.identity not in held_out
+        if is_fitted and _shows_bandwidth(each, reader):
+            by_method.setdefault(next(iter(methods)), []).append(each)
+    groups = _merged_groups([*sides, *_slowed_groups(reader, by_method)])
+    base = msgspec.structs.replace(base, groups=groups)
+    reader = CapacityModelReader(base)
+    capacities: list[Capacity] = []
+    queues: list[Queue] = []
+    deviations: dict[str, float] = {}
+    alone_by_method: dict[str, list[TimedSet]] = {}
+    for each in singles:
+        method = reader.method(each.workload.transfers[0])
+        alone_by_method.setdefault(method, []).append(each)
+    noise = _noise([timed for of_method in by_method.values() for timed in of_method])
+    for method, own in sorted(alone_by_method.items()):
+        fitted = _MethodFit(reader, method, own, by_method.get(method, []), noise)
+        fitted.run()
+        capacities += fitted.capacities()
+        queues += fitted.queues
+        if fitted.sets:
+            deviations[method] = max(fitted.unexplained_deviation(), LEAST_DEVIATION)
+    model = msgspec.structs.replace(
+        base,
+        capacities=tuple(capacities),
+        queues=tuple(queues),
+        carried=_carried(reader, [*singles, *(s for each in by_method.values() for s in each)]),
+        deviations=deviations,
+    )
+    return msgspec.structs.replace(model, findings=tuple(_findings(model, reader, singles)))
+
+
+def _shows_bandwidth(timed: TimedSet, reader: CapacityModelReader) -> bool:
+    """Whether all transfers were measured alone, and little of their time is latency."""
+    alone = [reader.alone.of(transfer) for transfer in timed.workload.transfers]
+    return all(one is not None and one.latency <= MOST_LATENCY * one.seconds for one in alone)
+
+
+class _MethodFit:
+    """The capacities of one method."""
+
+    def __init__(
+        self,
+        reader: CapacityModelReader,
+        method: str,
+        singles: Sequence[TimedSet],
+        sets: Sequence[TimedSet],
+        noise: Mapping[bool, Variance],
+    ) -> None:
+        self.reader = reader
+        self.method = method
+        self.queues: list[Queue] = []
+        self.known: dict[CapacityKey, float] = self._filled_by_one(singles)
+        self.single = frozenset(self.known)
+        """Those that one transfer fills, until a set shows more."""
+        self.sets = [_Observed(each, _deviation(each, noise)) for each in sets]
+        self.freedom = max((noise[_has_host(each)].freedom for each in sets), default=0.0)
+
+    def run(self) -> None:
+        """Finds queues, then the capacities of kinds of resources, then devices that differ."""
+        self._find_queues()
+        candidates = self._candidates()
+        for each in candidates:
+            self.known[each.key] = max(each.carried)
+        self._remove([each.key for each in reversed(candidates)])
+        self._refine()
+        self._remove([each.key for each in reversed(candidates) if each.key in self.known])
+        for key, carried in self._exceptions():
+            without = dict(self.known)
+            self.known[key] = carried
+            self._refine([key])
+            if self._misfit(without) - self._misfit(self.known) < WORTH:
+                self.known = without
+
+    # Single transfers, and transfers that wait for one another.
+
+    def _filled_by_one(self, singles: Sequence[TimedSet]) -> dict[CapacityKey, float]:
+        """The capacities of links that one transfer fills."""
+        found: dict[CapacityKey, float] = {}
+        for each in singles:
+            (transfer,) = each.workload.transfers
+            alone = self.reader.alone.of(transfer)
+            if alone is None or alone.moving <= 0:
+                continue
+            rate = transfer.bytes / alone.moving
+            for use in self.reader.uses(transfer):
+                if use.breadth or use.bound is None or alone.latency > alone.seconds / 2:
+                    continue
+                if FILLS * use.bound <= use.passes * rate <= use.bound:
+                    key = CapacityKey(use.kind, self.method)
+                    found[key] = max(found.get(key, 0.0), use.passes * rate)
+        return found
+
+    def _find_queues(self) -> None:
+        """Sets whose transfers never overlap, and have one GPU in common."""
+        for end in ("source", "destination"):
+            waiting = [s.timed for s in self.sets if s.timed.is_one_after_another
+                       and _is_star(s.timed, end)]  # fmt: skip
+            stars = [s.timed for s in self.sets if _is_star(s.timed, end)]
+            if not waiting or len(waiting) < len(stars):
+                continue
+            gaps = []
+            for each in waiting:
+                alone = [self.reader.alone.of(t) for t in each.workload.transfers]
+                total = sum(one.seconds for one in alone if one is not None)
+                gaps.append((each.span - total) / (len(alone) - 1))
+            names = tuple(str(each.workload) for each in waiting)
+            queue = Queue("source" if end == "source" else "destination", self.method,
+                          max(median(gaps), 0.0), names)  # fmt: skip
+            self.queues.append(queue)
+
+    # The search.
+
+    def _log_ratio(self, observed: _Observed, known: Mapping[CapacityKey, float]) -> float:
+        """The logarithm of measured over predicted."""
+        demands = self.reader.demands(observed.timed.workload, known, self.queues)
+        return math.log(observed.timed.span / fill(demands).span)
+
+    def _misfit(self, known: Mapping[CapacityKey, float]) -> float:
+        return sum(
+            _huber(self._log_ratio(each, known) / each.deviation) for each in self.sets
+        )
+
+    def _is_slow(self, observed: _Observed) -> bool:
+        """Whether a set takes clearly longer than the model says."""
+        least = max(CLEARLY * observed.deviation, math.log1p(LEAST_SLOWDOWN))
+        return self._log_ratio(observed, self.known) > least
+
+    def _candidates(self) -> list[_Candidate]:
+        """The kinds of resources that several transfers of a slow set share, without the links that
+        one transfer fills; the most plausible first. A link that carries more for several transfers
+        than for one is not filled by one."""
+        found: dict[CapacityKey, _Candidate] = {}
+        for observed in self.sets:
+            is_slow = self._is_slow(observed)
+            for use, carried, share in self._shared(observed.timed):
+                key = CapacityKey(use.kind, self.method)
+                if key in self.single and carried > self.known[key] * (1 + LEAST_SLOWDOWN):
+                    self.single -= {key}
+                each = found.setdefault(key, _Candidate(key, use.breadth, [], []))
+                each.carried.append(carried)
+                if is_slow:
+                    each.covered.append(share)
+        usable = [each for each in found.values() if each.covered and each.key not in self.single]
+        return sorted(usable, key=lambda each: each.rank)
+
+    def _remove(self, keys: Iterable[CapacityKey]) -> None:
+        """Removes the capacities without which the sets are explained as well, in this order."""
+        misfit = self._misfit(self.known)
+        for key in keys:
+            without = {known: value for known, value in self.known.items() if known != key}
+            after = self._misfit(without)
+            if after - misfit < WORTH:
+                self.known, misfit = without, min(after, misfit)
+
+    def _exceptions(self) -> Iterator[tuple[CapacityKey, float]]:
+        """Resources of one device in sets that are still slow, the narrowest first."""
+        found: dict[CapacityKey, tuple[int, float]] = {}
+        for observed in self.sets:
+            if self._is_slow(observed):
+                for use, carried, _ in self._shared(observed.timed):
+                    key = CapacityKey(use.name, self.method)
+                    if use.name != use.kind and key not in self.known:
+                        found[key] = use.breadth, max(carried, found.get(key, (0, 0.0))[1])
+        for key, (_, carried) in sorted(found.items(), key=lambda each: each[1][0]):
+            yield key, carried
+
+    def _shared(self, timed: TimedSet) -> Iterator[tuple[ResourceUse, float, float]]:
+        """The resources that several transfers of a set use, with what they carry in its span and
+        the share of the transfers that use them."""
+        users: dict[str, list[tuple[ResourceUse, int, float]]] = {}
+        for transfer in timed.workload.transfers:
+            alone = self.reader.alone.of(transfer)
+            latency = alone.latency if alone else 0.0
+            for use in self.reader.uses(transfer):
+                users.setdefault(use.name, []).append((use, transfer.bytes, latency))
+        for each in users.values():
+            if len(each) > 1:
+                moving = timed.span - min(latency for _, _, latency in each)
+                if moving > 0:
+                    carried = sum(use.passes * n for use, n, _ in each) / moving
+                    yield each[0][0], carried, len(each) / len(timed.workload.transfers)
+
+    def _refine(self, keys: Sequence[CapacityKey] = ()) -> None:
+        """Moves capacities, or all fitted ones, to where the sets agree best, twice."""
+        fitted = keys or [key for key in self.known if key not in self.single]
+        for _ in range(2 if len(fitted) > 1 else 1):
+            for key in fitted:
+                self.known[key] = self._minimum(key)
+
+    def _minimum(self, key: CapacityKey) -> float:
+        """The best value of one capacity within 15 %: golden section search over its logarithm."""
+        center = math.log(self.known[key])
+        low, high = center - 0.15, center + 0.15
+
+        def misfit(log: float) -> float:
+            return self._misfit({**self.known, key: math.exp(log)})
+
+        one, other = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_one, at_other = misfit(one), misfit(other)
+        while high - low > 2e-4:
+            if at_one <= at_other:
+                high, other, at_other = other, one, at_one
+                one = high - _GOLDEN * (high - low)
+                at_one = misfit(one)
+            else:
+                low, one, at_one = one, other, at_other
+                other = low + _GOLDEN * (high - low)
+                at_other = misfit(other)
+        best = (low + high) / 2
+        return math.exp(best if misfit(best) <= misfit(center) else center)
+
+    # What was found.
+
+    def capacities(self) -> list[Capacity]:
+        """The capacities with their intervals."""
+        return [self._capacity(key, value) for key, value in sorted(
+            self.known.items(), key=lambda item: item[0].resource)]  # fmt: skip
+
+    def _capacity(self, key: CapacityKey, value: float) -> Capacity:
+        information, rests_on = 0.0, []
+        unexplained = self.unexplained_deviation()
+        for each in self.sets:
+            sensitivity = self._sensitivity(each, key, value)
+            if abs(sensitivity) > 0.05:
+                information += (sensitivity / max(each.deviation, unexplained)) ** 2
+                rests_on.append(str(each.timed.workload))
+        basis = "one transfer" if key in self.single else "sets"
+        if not information:
+            return Capacity(key.resource, key.method, value, None, "one transfer")
+        deviation = 1 / math.sqrt(information)
+        freedom = max(self.freedom, len(rests_on) - 1, 1)
+        half = student_quantile(freedom, (1 + CONFIDENCE) / 2) * deviation
+        interval = Interval(value * math.exp(-half), value * math.exp(half))
+        return Capacity(
+            key.resource,
+            key.method,
+            value,
+            interval,
+            "one transfer" if basis == "one transfer" else "sets",
+            tuple(rests_on),
+            deviation,
+            freedom,
+        )
+
+    def _sensitivity(self, observed: _Observed, key: CapacityKey, value: float) -> float:
+        """The change of the logarithm of a span for that of a capacity."""
+        ends = [
+            self._log_ratio(observed, {**self.known, key: value * math.exp(step)})
+            for step in (-_STEP, _STEP)
+        ]
+        return (ends[0] - ends[1]) / (2 * _STEP)
+
+    def unexplained_deviation(self) -> float:
+        """The standard deviation of measured over predicted spans that the model leaves."""
+        squares = [self._log_ratio(each, self.known) ** 2 for each in self.sets]
+        free = len(squares) - len(self.known) + len(self.single)
+        return math.sqrt(sum(squares) / free) if free > 0 else 0.0
+
+
+def _huber(deviation: float) -> float:
+    far = abs(deviation)
+    return far**2 if far <= MOST_SQUARED else MOST_SQUARED * (2 * far - MOST_SQUARED)
+
+
+def _has_host(timed: TimedSet) -> bool:
+    """Whether memory of the host is an end: sets over it differ more between processes."""
+    return any(place.kind != "gpu" for place in timed.workload.places)
+
+
+def _noise(sets: Sequence[TimedSet]) -> dict[bool, Variance]:
+    """The variance between processes, pooled over all sets with the host and over all without.
+
+    It is robust: the median over sets, so that one disturbed set does not hide what all others
+    show.
+    """
+    found: dict[bool, Variance] = {}
+    for has_host in (False, True):
+        known = [
+            (each.squares / freedom, freedom)
+            for each in sets
+            if _has_host(each) is has_host and (freedom := len(each.spans) - 1)
+        ]
+        if known:
+            values = [value / _median_of_variance(freedom) for value, freedom in known]
+            value = max(median(values), LEAST_VARIANCE)
+            found[has_host] = Variance(value, float(sum(freedom for _, freedom in known)))
+        else:
+            found[has_host] = Variance(LEAST_DEVIATION**2, 0.0)
+    return found
+
+
+def _median_of_variance(freedom: int) -> float:
+    """The median of an estimated variance over the true one (Wilson & Hilferty, *The Distribution
+    of Chi-Square*, PNAS 17, 1931)."""
+    return (1 - 2 / (9 * freedom)) ** 3
+
+
+def _deviation(timed: TimedSet, noise: Mapping[bool, Variance]) -> float:
+    """The standard deviation of the logarithm of a set's span: the pooled variance, as if
+    `OF_POOLED` more processes had shown it, and the set's own; and what singles add."""
+    pooled, freedom = noise[_has_host(timed)].value, len(timed.spans) - 1
+    variance = (OF_POOLED * pooled + timed.squares) / (OF_POOLED + freedom)
+    return math.sqrt(LEAST_DEVIATION**2 + variance * median_share(len(timed.spans)))
+
+
+def _is_star(timed: TimedSet, end: str) -> bool:
+    """Whether all transfers have one GPU as this end, and different other ends."""
+    position = 0 if end == "source" else 1
+    common = {t.path.places[position] for t in timed.workload.transfers}
+    others = {t.path.places[1 - position] for t in timed.workload.transfers}
+    one = next(iter(common))
+    return len(common) == 1 and one.kind == "gpu" and len(others) == len(timed.workload.transfers)
+
+
+# GPUs that share a port.
+
+
+def _slowed_groups(
+    reader: CapacityModelReader, sets: Mapping[str, Sequence[TimedSet]]
+) -> list[tuple[int, ...]]:
+    """GPUs that are joined by pairs of transfers with the host that are slower together than
+    alone."""
+    joined: list[set[int]] = []
+    for timed in (each for of_method in sets.values() for each in of_method):
+        transfers = timed.workload.transfers
+        gpus = {p.index for t in transfers for p in t.path.places if p.kind == "gpu"}
+        hosts = {p for t in transfers for p in t.path.places if p.kind == "numa"}
+        if len(transfers) != 2 or len(gpus) != 2 or not hosts:
+            continue
+        alone = [reader.alone.of(transfer) for transfer in transfers]
+        slowest = max(one.seconds for one in alone if one is not None)
+        deviation = math.sqrt(timed.squares / max(len(timed.spans) - 1, 1))
+        if math.log(timed.span / slowest) > max(2 * LEAST_SLOWDOWN, CLEARLY * deviation):
+            together = set(gpus)
+            apart = []
+            for group in joined:
+                if group & together:
+                    together |= group
+                else:
+                    apart.append(group)
+            joined = [*apart, together]
+    return [tuple(sorted(group)) for group in joined]
+
+
+def _merged_groups(groups: Iterable[tuple[int, ...]]) -> Groups:
+    return tuple(dict.fromkeys(tuple(sorted(group)) for group in groups if len(group) > 1))
+
+
+def _carried(
+    reader: CapacityModelReader, measured: Iterable[TimedSet]
+) -> dict[str, dict[str, float]]:
+    """The most that a kind of resource carried, by method."""
+    found: dict[str, dict[str, float]] = {}
+    for timed in measured:
+        moved: dict[str, tuple[ResourceUse, int, float]] = {}
+        methods = {reader.method(transfer) for transfer in timed.workload.transfers}
+        latency = 0.0
+        for transfer in timed.workload.transfers:
+            alone = reader.alone.of(transfer)
+            latency = max(latency, alone.latency if alone else 0.0)
+            for use in reader.uses(transfer):
+                _, before, _ = moved.get(use.name, (use, 0, 0.0))
+                moved[use.name] = use, before + use.passes * transfer.bytes, latency
+        moving = max(timed.span - latency, timed.span / 2)
+        for method in methods if len(methods) == 1 else ():
+            own = found.setdefault(method, {})
+            for use, amount, _ in moved.values():
+                own[use.kind] = max(own.get(use.kind, 0.0), amount / moving)
+    return found
+
+
+def _findings(
+    model: CapacityModel, reader: CapacityModelReader, singles: Sequence[TimedSet]
+) -> Iterator[str]:
+    """Capacities that exceed what the topology or any measurement shows."""
+    bounds = {
+        use.kind: use.bound
+        for each in singles
+        for use in reader.uses(each.workload.transfers[0])
+        if use.bound is not None
+    }
+    for each in model.capacities:
+        rate = f"{format_rate(each.bytes_per_second)} GB/s"
+        bound = bounds.get(each.resource)
+        shown = model.carried.get(each.method, {}).get(each.resource, 0.0)
+        low = each.interval.low if each.interval else each.bytes_per_second
+        if bound is not None and low > bound:
+            yield (
+                f"{each.resource} carries {rate} by the sets, but its bound is "
+                f"{format_rate(bound)} GB/s: the description of the link is wrong"
+            )
+        elif shown and low > shown:
+            yield (
+                f"the capacity of {each.resource}, {rate}, exceeds all that was measured through "
+                f"it, {format_rate(shown)} GB/s: it is extrapolated"
+            )
+
+

@@ -1,0 +1,9 @@
+"""Errors of models."""
+
+from __future__ import annotations
+
+from waywiser.errors import WaywiserError
+
+
+class ModelError(WaywiserError):
+    """A model cannot be made, changed or asked this."""

@@ -1,0 +1,187 @@
+"""What each of several transfers gets that run together: max-min fair shares, filled over time.
+
+At each moment the rates are max-min fair: no transfer can get more without taking from one that has
+no more than it. Progressive filling finds them: all rates rise together until a resource is full or
+a transfer reaches what it has alone; those that are concerned keep their rate, and the others rise
+further (Bertsekas & Gallager, *Data Networks*, 2nd edition, 1992, section 6.5.2). A transfer may
+take more than one byte of a resource for each of its own, so a load is what a byte takes of a
+resource in seconds. When a transfer starts or ends, the rates are found again.
+
+A transfer starts to move bytes after its latency. Transfers of one queue run one after another, in
+the order of the workload.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from waywiser.model.errors import ModelError
+from waywiser.words import Value
+
+ALMOST = 1e-12
+"""Relative differences that are rounding."""
+
+
+class Demand(Value, frozen=True):
+    """What one transfer needs."""
+
+    bytes: int
+    rate: float
+    """Bytes per second that it reaches alone, after its latency."""
+    latency: float = 0.0
+    """Seconds from its start until its first byte moves."""
+    loads: dict[str, float] = msgspec.field(default_factory=dict)
+    """Resource -> seconds of it that one byte takes: 1 / capacity, or more."""
+    passes: dict[str, int] = msgspec.field(default_factory=dict)
+    """Resource -> how often one byte goes through it, whether or not that limits the transfer."""
+    queue: str = ""
+    """The queue that it waits in; empty for none."""
+    gap: float = 0.0
+    """Further seconds that it takes to start if another one of its queue ran before it."""
+
+
+class Filled(Value, frozen=True):
+    """When transfers that start together are done."""
+
+    seconds: tuple[float, ...]
+    """From the common start to the end of each transfer."""
+    limits: tuple[str, ...]
+    """The resource that kept each transfer below what it has alone while most of its bytes moved;
+    empty for none."""
+    carried: dict[str, float]
+    """Resource -> the most bytes per second that went through it at a time."""
+
+    @property
+    def span(self) -> float:
+        """Seconds from the common start to the last end."""
+        return max(self.seconds, default=0.0)
+
+
+def max_min_rates(demands: Sequence[Demand]) -> tuple[list[float], list[str]]:
+    """The max-min fair rates of transfers that move bytes now, and the resource that limits each;
+    empty if it has its own rate. Raises `ModelError` for a demand that no time can meet."""
+    _require_sense(demands)
+    rates = [0.0] * len(demands)
+    limits = [""] * len(demands)
+    left = {name: 1.0 for demand in demands for name, load in demand.loads.items() if load > 0}
+    rising = set(range(len(demands)))
+    level = 0.0
+    while rising:
+        per_rate: dict[str, float] = {}
+        for n in rising:
+            for name, load in demands[n].loads.items():
+                if load > 0:
+                    per_rate[name] = per_rate.get(name, 0.0) + load
+        steps = {name: max(left[name], 0.0) / total for name, total in per_rate.items()}
+        own = min(demands[n].rate for n in rising) - level
+        step = max(min([own, *steps.values()]), 0.0)
+        level += step
+        for name, total in per_rate.items():
+            left[name] -= step * total
+        full = {name for name, most in steps.items() if most <= step * (1 + ALMOST)}
+        for n in sorted(rising):
+            name = next((name for name in demands[n].loads if name in full), "")
+            if name or demands[n].rate <= level * (1 + ALMOST):
+                rates[n] = min(level, demands[n].rate)
+                limits[n] = name if rates[n] < demands[n].rate * (1 - ALMOST) else ""
+                rising.discard(n)
+    return rates, limits
+
+
+def fill(demands: Sequence[Demand]) -> Filled:
+    """The transfers from their common start to the last end. Raises `ModelError` for no transfers
+    and for a demand that no time can meet."""
+    if not demands:
+        raise ModelError("a set without transfers takes no time", remedy="name a transfer")
+    _require_sense(demands)
+    starts = _starts(demands)
+    left = [float(demand.bytes) for demand in demands]
+    ends = [math.inf] * len(demands)
+    limited: list[dict[str, float]] = [{} for _ in demands]
+    most: dict[str, float] = {}
+    now = 0.0
+    while any(math.isinf(end) for end in ends):
+        for n, start in enumerate(starts):
+            if math.isinf(ends[n]) and start <= now and left[n] <= 0:
+                ends[n] = start
+                _start_next(n, demands, starts, ends)
+        moving = [n for n, start in enumerate(starts) if math.isinf(ends[n]) and start <= now]
+        waiting = [start for n, start in enumerate(starts) if math.isinf(ends[n]) and start > now]
+        if not moving:
+            if not waiting:
+                break
+            now = min(waiting)
+            continue
+        rates, limits = max_min_rates([demands[n] for n in moving])
+        _note_use(most, [demands[n] for n in moving], rates)
+        step = min(left[n] / rate for n, rate in zip(moving, rates, strict=True))
+        if waiting:
+            step = min(step, min(waiting) - now)
+        for n, rate, limit in zip(moving, rates, limits, strict=True):
+            moved = rate * step
+            left[n] -= moved
+            limited[n][limit] = limited[n].get(limit, 0.0) + moved
+            if left[n] <= demands[n].bytes * ALMOST:
+                ends[n] = now + step
+                _start_next(n, demands, starts, ends)
+        now += step
+    main = tuple(max(each, key=lambda name: each[name], default="") for each in limited)
+    return Filled(tuple(ends), main, most)
+
+
+def _starts(demands: Sequence[Demand]) -> list[float]:
+    """When each transfer moves its first byte; infinite while it waits in its queue."""
+    first: set[str] = set()
+    starts = []
+    for demand in demands:
+        waits = bool(demand.queue) and demand.queue in first
+        first.add(demand.queue)
+        starts.append(math.inf if waits else demand.latency)
+    return starts
+
+
+def _start_next(
+    ended: int, demands: Sequence[Demand], starts: list[float], ends: Sequence[float]
+) -> None:
+    """Starts the next transfer of the queue of one that has ended."""
+    queue = demands[ended].queue
+    if not queue:
+        return
+    for n, demand in enumerate(demands):
+        if demand.queue == queue and math.isinf(starts[n]):
+            starts[n] = ends[ended] + demand.latency + demand.gap
+            return
+
+
+def _note_use(most: dict[str, float], demands: Sequence[Demand], rates: Sequence[float]) -> None:
+    used: dict[str, float] = {}
+    for demand, rate in zip(demands, rates, strict=True):
+        for name, passes in demand.passes.items():
+            used[name] = used.get(name, 0.0) + passes * rate
+    for name, carried in used.items():
+        most[name] = max(most.get(name, 0.0), carried)
+
+
+def _require_sense(demands: Sequence[Demand]) -> None:
+    for demand in demands:
+        if not 0 < demand.rate < math.inf:
+            raise ModelError(
+                f"a transfer with a rate of {demand.rate:g} B/s has no end",
+                remedy="give it a rate above 0",
+            )
+        if not (0 <= demand.latency < math.inf and 0 <= demand.gap < math.inf):
+            raise ModelError(
+                f"a latency of {demand.latency + demand.gap:g} s is not possible",
+                remedy="give 0 or more seconds",
+            )
+        if demand.bytes < 0:
+            raise ModelError(f"{demand.bytes} bytes are not possible", remedy="give 0 or more")
+        for name, load in demand.loads.items():
+            if not 0 <= load < math.inf:
+                raise ModelError(
+                    f"{name} has no capacity, so a transfer over it has no end",
+                    remedy="give it a capacity above 0",
+                )

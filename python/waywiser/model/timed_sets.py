@@ -1,0 +1,79 @@
+"""Measured workloads as models read them: the seconds of each process, and of each transfer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from statistics import fmean
+
+from waywiser.model.alone import SampledCurve
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats.method_choice import TOLERANCE
+from waywiser.stats.noise_model import are_outliers
+from waywiser.stats.order import median
+from waywiser.words import Value, Workload
+
+
+class TimedSet(Value, frozen=True):
+    """Transfers that started together, as measured."""
+
+    workload: Workload
+    spans: tuple[float, ...]
+    """Of each process, the median seconds from the common start to the last end."""
+    transfers: tuple[tuple[float, ...], ...] = ()
+    """Of each process, the median seconds of each transfer from its own start; empty if they were
+    not timed."""
+
+    @property
+    def span(self) -> float:
+        """The median over processes."""
+        return median(self.spans)
+
+    @property
+    def is_one_after_another(self) -> bool:
+        """Whether no two transfers overlapped, in any process."""
+        return bool(self.transfers) and all(
+            sum(own) <= span * (1 + TOLERANCE) and max(own) <= span * (1 - TOLERANCE)
+            for own, span in zip(self.transfers, self.spans, strict=True)
+        )
+
+    @property
+    def squares(self) -> float:
+        """The sum of squares of the logarithms of the spans around their mean."""
+        logs = [math.log(span) for span in self.spans]
+        mean = fmean(logs)
+        return sum((log - mean) ** 2 for log in logs)
+
+
+def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
+    """(single transfers, sets of several) of a frame with a bandwidth, in their order.
+
+    Processes that are outliers are not used. Transfers into one shared buffer, and those that start
+    from another cache state, are left out: they have limits of their own.
+    """
+    singles: list[TimedSet] = []
+    sets: list[TimedSet] = []
+    for known in frame.series_blocks():
+        workload = known.series.workload
+        blocks = [block for block in known.blocks if block is not None and block.median > 0]
+        usable = workload.cache == "warm" and not workload.shared and workload.rated_bytes > 0
+        if not blocks or not usable or any(block.summary for block in blocks):
+            continue
+        outliers = are_outliers([math.log(block.median) for block in blocks])
+        used = [b for b, is_outlier in zip(blocks, outliers, strict=True) if not is_outlier]
+        own = tuple(block.transfers for block in used) if all(b.transfers for b in used) else ()
+        found = TimedSet(workload, tuple(block.median for block in used), own)
+        (sets if len(workload.transfers) > 1 else singles).append(found)
+    return singles, sets
+
+
+def sampled_curves(singles: Iterable[TimedSet]) -> dict[str, SampledCurve]:
+    """The curve of each transfer, by its text without size."""
+    points: dict[str, dict[int, float]] = {}
+    for each in singles:
+        (transfer,) = each.workload.transfers
+        points.setdefault(transfer.way, {})[transfer.bytes] = each.span
+    return {
+        way: SampledCurve(tuple(sorted(known)), tuple(known[size] for size in sorted(known)))
+        for way, known in points.items()
+    }

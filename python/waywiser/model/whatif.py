@@ -1,0 +1,149 @@
+"""What a machine would do with other capacities, latencies or more GPUs.
+
+A link that one transfer fills is what holds single transfers back too: with a faster link they take
+less time, by what their bytes took on the link. Nothing else becomes faster, so that a set may be
+limited by what was measured of another resource, and no further.
+
+A machine with more GPUs has more of the same: each new GPU is a copy of a measured one, with its
+links. What GPUs share keeps its capacity. If it has none, the model does not know what more GPUs
+reach together, and says so (`waywiser.model.capacity.SetPrediction.unknown`).
+"""
+
+from __future__ import annotations
+
+import math
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from waywiser.hardware.machine import Gpu, Machine
+from waywiser.model.alone import SampledCurve
+from waywiser.model.capacity import Capacity, CapacityKey, CapacityModel, CapacityModelReader
+from waywiser.model.errors import ModelError
+from waywiser.words import Transfer
+
+MOST_GPUS = 1024
+"""The most GPUs of one machine."""
+
+
+def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -> CapacityModel:
+    """The model with another capacity of the resources that match the pattern, for all methods that
+    use them: ``PCIe to gpu:*``, ``reads of numa:0``. Raises `ModelError` for a capacity that is not
+    above 0, and for a pattern that matches no resource."""
+    if not 0 < bytes_per_second < math.inf:
+        raise ModelError(
+            f"{pattern} cannot have a capacity of {bytes_per_second:g} B/s",
+            remedy="give a capacity above 0, as in 126GB/s",
+        )
+    reader = CapacityModelReader(model)
+    names: dict[CapacityKey, None] = {}
+    known_names: dict[str, None] = {}
+    for text in model.curves:
+        transfer = Transfer.parse(text)
+        for use in reader.uses(transfer):
+            known_names[use.kind] = None
+            if pattern in (use.kind, "*") or fnmatchcase(use.kind, pattern):
+                names[CapacityKey(use.kind, reader.method(transfer))] = None
+            elif fnmatchcase(use.name, pattern):
+                names[CapacityKey(use.name, reader.method(transfer))] = None
+    if not names:
+        raise ModelError(
+            f"no resource of this machine is {pattern!r}",
+            remedy=f"use one of: {', '.join(sorted(known_names))}",
+        )
+    kinds = {use.name: use.kind for t in model.curves for use in reader.uses(Transfer.parse(t))}
+    before = {CapacityKey(each.resource, each.method): each for each in model.capacities}
+    kept = [each for key, each in before.items() if key not in names]
+    changed = []
+    for key in names:
+        own = before.get(key) or before.get(
+            CapacityKey(kinds.get(key.resource, key.resource), key.method)
+        )
+        changed.append(
+            Capacity(
+                resource=key.resource,
+                method=key.method,
+                bytes_per_second=bytes_per_second,
+                interval=None,
+                basis="assumed",
+                measured=_measured(own),
+            )
+        )
+    return msgspec.structs.replace(model, capacities=tuple(kept + changed))
+
+
+def _measured(capacity: Capacity | None) -> float:
+    """The measured capacity of a link that one transfer fills; 0 for other resources, which do not
+    hold single transfers back."""
+    if capacity is None:
+        return 0.0
+    if capacity.basis == "assumed":
+        return capacity.measured
+    return capacity.bytes_per_second if capacity.basis == "one transfer" else 0.0
+
+
+def with_latency(model: CapacityModel, pattern: str, seconds: float) -> CapacityModel:
+    """The model with another latency of the transfers whose text matches the pattern: all their
+    times change by the difference to that of their smallest size. Raises `ModelError` for a latency
+    below 0, and for a pattern that matches no transfer."""
+    if not 0 <= seconds < math.inf:
+        raise ModelError(f"a latency of {seconds:g} s is not possible", remedy="give 0 or more")
+    curves = dict(model.curves)
+    matching = [text for text in curves if fnmatchcase(text, pattern)]
+    for text in matching:
+        curve = curves[text]
+        change = seconds - min(curve.times)
+        times = tuple(max(time + change, 1e-9) for time in curve.times)
+        curves[text] = SampledCurve(curve.sizes, times)
+    if not matching:
+        raise ModelError(
+            f"no measured transfer is {pattern!r}",
+            remedy="write it as the profile has it, as in 'pinned@numa:0 -> device@gpu:* by *'",
+        )
+    return msgspec.structs.replace(model, curves=curves)
+
+
+def with_gpus(model: CapacityModel, count: int) -> CapacityModel:
+    """The model of a machine with so many GPUs like the measured ones. Raises `ModelError` if it
+    cannot be described."""
+    machine = model.machine
+    if not 1 <= count <= MOST_GPUS:
+        raise ModelError(
+            f"a machine with {count} GPUs is not possible", remedy=f"give 1 to {MOST_GPUS}"
+        )
+    if not machine.gpus:
+        raise ModelError(
+            "the profile has no GPU that further ones could be like",
+            remedy="use a profile of a machine with GPUs",
+        )
+    if count > len(machine.gpus) and _has_direct_links(machine):
+        raise ModelError(
+            "its GPUs are linked directly, so that the links of further GPUs are not known",
+            remedy="use a profile of a machine with as many GPUs",
+        )
+    gpus = list(machine.gpus[:count])
+    number = max((gpu.index for gpu in gpus), default=-1) + 1
+    for n in range(len(gpus), count):
+        like = machine.gpus[n % len(machine.gpus)]
+        gpus.append(msgspec.structs.replace(like, index=number, uuid=f"{like.uuid}+{number}"))
+        number += 1
+    indexes = tuple(gpu.index for gpu in gpus)
+    are_peers = any(gpu.peers for gpu in machine.gpus)
+    machine = msgspec.structs.replace(
+        machine, gpus=tuple(_with_peers(gpu, indexes, are_peers=are_peers) for gpu in gpus)
+    )
+    curves = {
+        text: curve
+        for text, curve in model.curves.items()
+        if all(p.kind != "gpu" or p.index in indexes for p in Transfer.parse(text).path.places)
+    }
+    return msgspec.structs.replace(model, machine=machine, curves=curves)
+
+
+def _has_direct_links(machine: Machine) -> bool:
+    return any(link.to.startswith("gpu:") for gpu in machine.gpus for link in gpu.nvlinks)
+
+
+def _with_peers(gpu: Gpu, indexes: tuple[int, ...], *, are_peers: bool) -> Gpu:
+    others = tuple(index for index in indexes if index != gpu.index)
+    return msgspec.structs.replace(gpu, peers=others if are_peers else ())
