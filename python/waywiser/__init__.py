@@ -80,6 +80,7 @@ def survey(
     file: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     scratch: str | os.PathLike[str] | None = None,
     no_scratch: bool = False,
+    model: bool = False,
     share: bool = False,
     seed: int | None = None,
     output: str | os.PathLike[str] | None = None,

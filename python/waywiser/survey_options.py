@@ -37,6 +37,7 @@ class SurveyOptions:
     no_scratch: bool = False
     workloads: tuple[str, ...] = ()
     resume: bool = False
+    model: bool = False
 
     @property
     def request(self) -> Request:
@@ -50,6 +51,7 @@ class SurveyOptions:
             memory_bytes=self.selection.memory_bytes,
             seed=usual.seed if self.seed is None else self.seed,
             deadline_seconds=self._deadline_seconds,
+            model=self.model,
         )
 
     @property
@@ -127,6 +129,7 @@ class SurveyOptions:
             "--seed": self.seed is None or given.seed == request.seed,
             "--file": not self.files or selected.files == selection.files,
             "--scratch": self.scratch is None or selected.scratch == selection.scratch,
+            "--model": not self.model or request.model,
             "--no-scratch": not self.no_scratch or not selection.scratch,
         }
         if differing := [name for name, agrees in agreement.items() if not agrees]:

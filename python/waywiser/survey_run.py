@@ -63,6 +63,8 @@ class Commission(Value, frozen=True):
     selection: MachineSelection = msgspec.field(name="wishes")
     estimate: SurveyEstimate
     waywiser: str = __version__
+    validation: tuple[str, ...] = ()
+    """Identities of the series that models are compared with, and never fitted to."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,12 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
 
     Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
     """
-    commission = Commission(survey.plan.request, survey.selection, survey.estimate)
+    commission = Commission(
+        survey.plan.request,
+        survey.selection,
+        survey.estimate,
+        validation=survey.plan.validation,
+    )
     with (
         SurveyLock(),
         WritableProfile.create(

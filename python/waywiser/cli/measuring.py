@@ -101,6 +101,13 @@ def survey(
     no_scratch: Annotated[
         bool, typer.Option("--no-scratch", help="Make no scratch files, and measure no disk.")
     ] = False,
+    model: Annotated[
+        bool,
+        typer.Option(
+            "--model",
+            help="Also measure the sets of transfers that a model of the machine needs.",
+        ),
+    ] = False,
     share: Share = False,
     seed: Annotated[
         int | None,
@@ -132,6 +139,7 @@ def survey(
         files=tuple(file or ()),
         scratch=scratch,
         no_scratch=no_scratch,
+        model=model,
         sizes=sizes,
         deadline=deadline,
         gpus=gpus,

@@ -45,7 +45,7 @@ FILLS = 0.75
 """Share of a link's bound from which on one transfer fills it: headers of packets and flow control
 take the rest."""
 
-LEAST_DEVIATION = 0.004
+LEAST_DEVIATION = 0.003
 """Least standard deviation of a logarithm: what a model of few parameters leaves of a set that was
 measured without noise."""
 

@@ -32,7 +32,7 @@ _LISTS = ("sizes", "gpus")
 
 _NUMBERS = ("expect_gpus", "seed")
 
-_SWITCHES = ("no_scratch", "share", "resume")
+_SWITCHES = ("model", "no_scratch", "share", "resume")
 
 
 @dataclass(frozen=True)

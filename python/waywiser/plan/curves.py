@@ -64,6 +64,8 @@ class Curve:
     """Named by the user: if it is not supported, that is an error."""
     sizes: tuple[int, ...] = ()
     """The default sizes, never skipped; empty for those of the preset."""
+    for_model: bool = False
+    """A set that a model of the machine needs: it is measured whatever it should equal."""
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from waywiser.hardware.machine import Machine
+from waywiser.plan.calibration import CALIBRATING_BYTES, MODEL_SECONDS, model_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.classes import representatives
 from waywiser.plan.curves import Curve, cache_curves, operation_curves, pair_curves, path_curves
@@ -70,6 +71,9 @@ class Plan:
     """Seconds after the start by which every visit is expected to end; 0 for no deadline."""
     notes: tuple[str, ...] = ()
     """What the plan made of a request that could not be met to the letter."""
+    validation: tuple[str, ...] = ()
+    """Identities of the series that a model of the machine is compared with, and never fitted
+    to."""
 
     @property
     def visits(self) -> int:
@@ -105,12 +109,19 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         selected = [curve for curve in curves if _is_selected(curve, maker)]
         maker.skipped = len(curves) - len(selected)
         curves = selected
+    validation: tuple[str, ...] = ()
+    if request.model:
+        added, validation = _for_model(machine, catalogue, preset, request, curves)
+        curves = [*curves, *added]
     points = _points(curves, maker)
     if points or not maker.unsupported_paths:
         _require_small_sizes(points, machine, request)
     if preset.links_only:
         points = _rotating(points)
     deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
+    if deadline and request.model:
+        deadline += MODEL_SECONDS
+    measured = {point.identity for point in points}
     return Plan(
         request,
         preset,
@@ -120,7 +131,32 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
         notes=tuple(_rounded(points, sizes)) if maker.explicit else (),
+        validation=tuple(identity for identity in validation if identity in measured),
     )
+
+
+def _for_model(
+    machine: Machine,
+    catalogue: Catalogue,
+    preset: Preset,
+    request: Request,
+    curves: Sequence[Curve],
+) -> tuple[list[Curve], tuple[str, ...]]:
+    """The sets for a model that the curves do not have, and the identities of those for
+    validation."""
+    found = model_curves(machine, catalogue, preset, find_paths(machine).valid, request.seed)
+    known = {
+        curve.at(size).identity
+        for curve in curves
+        if len(curve.transfers) > 1
+        for size in (curve.sizes or (CALIBRATING_BYTES,))
+    }
+    added = [
+        curve
+        for curve in (*found.calibrating, *found.validation)
+        if curve.at(0).identity not in known
+    ]
+    return added, tuple(curve.at(0).identity for curve in found.validation)
 
 
 def _is_selected(curve: Curve, maker: Points) -> bool:
@@ -137,7 +173,8 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
         first = representatives((curve.at(0) for curve in curves), maker.machine)
     points: list[Point] = []
     for curve in curves:
-        like = "" if curve.requested else first.get(curve.text, "")
+        by_itself = curve.requested or curve.for_model
+        like = "" if by_itself else first.get(curve.text, "")
         found = maker.of(curve, "" if like == curve.text else like)
         if curve.requested and not found:
             reason = (

@@ -12,6 +12,7 @@ from functools import cached_property
 from waywiser.hardware.bounds import bound
 from waywiser.hardware.machine import Machine
 from waywiser.plan import layouts
+from waywiser.plan.calibration import MODEL_PROCESSES
 from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.plan.curves import Curve
 from waywiser.plan.preset import Depth, Preset, Request
@@ -278,7 +279,7 @@ class Points:
                 workload,
                 needed.total,
                 host_bytes=sum(b for place, b in needed.at.items() if place[:3] != "gpu"),
-                processes=preset.processes if everywhere else 1,
+                processes=self._processes(curve, everywhere=everywhere),
                 priority=_priority(curve, size in repeated, conditional),
                 growing=grows,
                 always=largest and not conditional,
@@ -286,6 +287,11 @@ class Points:
                 gpus=needed.gpus,
                 longest_seconds=math.inf if named else preset.longest_seconds,
             )
+
+    def _processes(self, curve: Curve, *, everywhere: bool) -> int:
+        if curve.for_model:
+            return min(MODEL_PROCESSES, self.preset.processes)
+        return self.preset.processes if everywhere else 1
 
     def _representatives(self, curve: Curve, sizes: list[int]) -> frozenset[int]:
         """Those of ``sizes`` that represent the curve."""

@@ -97,6 +97,8 @@ class Request(Value, frozen=True):
     seed: int = 1
     deadline_seconds: float = 0.0
     """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
+    model: bool = False
+    """The sets that a model of the machine needs are measured too."""
 
     @property
     def is_narrow(self) -> bool:

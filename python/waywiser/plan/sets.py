@@ -74,24 +74,24 @@ def set_curves(
     gpus = [gpu.index for gpu in machine.gpus]
     known = set(map(str, valid))
     for executor in set_executors(catalogue, preset) if len(gpus) > 1 else ():
-        host = _from_host(machine, catalogue, executor)
-        shared = _from_host(machine, catalogue, executor, shared=True)
-        sets = [host, _opposite(host), _bidirectional(host)]
+        host = from_host(machine, catalogue, executor)
+        shared = from_host(machine, catalogue, executor, shared=True)
+        sets = [host, opposite(host), bidirectional(host)]
         yield from _together(sets, known, catalogue, preset)
         yield from _together([shared], known, catalogue, preset, shared=True)
-        for curve in _together([_opposite(shared)], known, catalogue, preset, shared=True):
+        for curve in _together([opposite(shared)], known, catalogue, preset, shared=True):
             yield replace(curve, sizes=(SHARED_SIZE,))
         sets = []
         for one in gpus if preset.depth is Depth.PAIRS else gpus[:1]:
-            spokes = _between(catalogue, executor, ((one, gpu) for gpu in gpus if gpu != one))
-            for star in (spokes, _opposite(spokes)):
+            spokes = between_gpus(catalogue, executor, ((one, gpu) for gpu in gpus if gpu != one))
+            for star in (spokes, opposite(spokes)):
                 # Peers alone if there are some: one process has peer access or has it not.
                 possible = [path for path in star if str(path) in known]
                 peers = [path for path in possible if catalogue.peer_access(Transfer(path))]
                 sets.append(peers or possible)
-        pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
+        pairs = between_gpus(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         ring = zip(gpus, [*gpus[1:], gpus[0]], strict=True) if len(gpus) > 2 else ()
-        sets += [pairs, _bidirectional(pairs), _between(catalogue, executor, ring)]
+        sets += [pairs, bidirectional(pairs), between_gpus(catalogue, executor, ring)]
         yield from _together(sets, known, catalogue, preset)
 
 
@@ -129,25 +129,25 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Un
         executors = []
     gpus = [gpu.index for gpu in machine.gpus]
     for executor in executors:
-        host_paths = _from_host(machine, catalogue, executor)
+        host_paths = from_host(machine, catalogue, executor)
         links = possible(way for path in host_paths for way in (path, path.opposite))
-        peers = possible(_between(catalogue, executor, itertools.permutations(gpus, 2)))
+        peers = possible(between_gpus(catalogue, executor, itertools.permutations(gpus, 2)))
         both = [[path, path.opposite] for path in links if path.source.place.kind == "numa"]
         alone = [*([path] for path in links), *both, *([path] for path in peers)]
         curves += [_curve(paths, catalogue, preset) for paths in alone]
-        pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
+        pairs = between_gpus(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         sets = [
             host_paths,
-            _opposite(host_paths),
-            _bidirectional(host_paths),
+            opposite(host_paths),
+            bidirectional(host_paths),
             pairs,
-            _bidirectional(pairs),
+            bidirectional(pairs),
         ]
         curves += _together(sets, set(map(str, [*links, *peers])), catalogue, preset)
     return [replace(curve, principal=True) for curve in curves], unsupported_paths
 
 
-def _from_host(
+def from_host(
     machine: Machine, catalogue: Catalogue, executor: str, *, shared: bool = False
 ) -> list[Path]:
     """Paths to each GPU from its nearest NUMA node that has memory and CPUs here, else from the
@@ -163,7 +163,7 @@ def _from_host(
     return paths
 
 
-def _between(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]) -> list[Path]:
+def between_gpus(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]) -> list[Path]:
     """Paths from the first GPU of each pair to the second."""
     kind = catalogue.traits.reference_memory("gpu", "gpu")
     return [
@@ -172,13 +172,15 @@ def _between(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int
     ]
 
 
-def _opposite(paths: Iterable[Path]) -> list[Path]:
+def opposite(paths: Iterable[Path]) -> list[Path]:
+    """The opposite of each path."""
     return [path.opposite for path in paths]
 
 
-def _bidirectional(paths: list[Path]) -> list[Path]:
-    """None for one path: that is an opposite pair and no set."""
-    return [*paths, *_opposite(paths)] if len(paths) > 1 else []
+def bidirectional(paths: list[Path]) -> list[Path]:
+    """The paths with all their opposites; none for one path: that is an opposite pair and no
+    set."""
+    return [*paths, *opposite(paths)] if len(paths) > 1 else []
 
 
 def _together(

@@ -14,6 +14,7 @@ class StoredRequest(msgspec.Struct, frozen=True):
     only: tuple[str, ...] = ()
     sizes: str = ""
     workloads: tuple[str, ...] = ()
+    model: bool = False
 
     @property
     def options(self) -> list[str]:
@@ -24,7 +25,8 @@ class StoredRequest(msgspec.Struct, frozen=True):
             *(("--workload", each) for each in self.workloads),
             ("--sizes", self.sizes),
         ]
-        return [word for option, value in pairs if value for word in (option, value)]
+        words = [word for option, value in pairs if value for word in (option, value)]
+        return [*words, "--model"] if self.model else words
 
 
 class Foreseen(msgspec.Struct, frozen=True):
@@ -36,6 +38,8 @@ class Planned(msgspec.Struct, frozen=True):
 
     request: StoredRequest | None = None
     estimate: Foreseen | None = None
+    validation: tuple[str, ...] = ()
+    """Identities of the series that models are compared with, and never fitted to."""
 
 
 def stored_request(text: str) -> StoredRequest | None:
