@@ -221,7 +221,11 @@ class CapacityModelReader:
 
     def filled(self, workload: Workload) -> Filled:
         """The workload with all capacities of the model."""
-        return fill(self.demands(workload, self.known))
+        return self.filled_with(workload, self.known)
+
+    def filled_with(self, workload: Workload, known: Mapping[CapacityKey, float]) -> Filled:
+        """The workload with other capacities, and the queues of the model."""
+        return fill(self.demands(workload, known))
 
     def predicted(self, workload: Workload) -> SetPrediction:
         """What the workload takes. Raises `ModelError`."""

@@ -37,7 +37,7 @@ from waywiser.model.resources import Groups, ResourceUse, SharedResources, metho
 from waywiser.model.share import fill
 from waywiser.model.timed_sets import TimedSet, sampled_curves
 from waywiser.stats.distributions import student_quantile
-from waywiser.stats.noise_model import LEAST_VARIANCE, Variance, median_share
+from waywiser.stats.noise_model import ENOUGH_FREEDOM, LEAST_VARIANCE, Variance, median_share
 from waywiser.stats.order import CONFIDENCE, Interval, median
 from waywiser.words.number_format import format_rate
 
@@ -58,11 +58,17 @@ LEAST_SLOWDOWN = 0.01
 WORTH = 9.0
 """Squared deviations by which a capacity must bring the model nearer to the sets."""
 
+LARGE_SPAN = 4
+"""The rate of a link is that of transfers from this part of the largest size on."""
+
 MOST_LATENCY = 0.2
 """Share of a transfer's time up to which a set that has it shows a capacity."""
 
 MOST_SQUARED = 6.0
 """Deviations from which on one set counts linearly and not squared (Huber)."""
+
+LEAST_SENSITIVITY = 0.05
+"""The least change of a set's time, for that of a capacity, with which it shows the capacity."""
 
 OF_POOLED = 4.0
 """Degrees of freedom that the pooled variance counts as, beside a set's own."""
@@ -89,10 +95,16 @@ class _Candidate(NamedTuple):
 
 
 class _Observed(NamedTuple):
-    """A set with the standard deviation of its span's logarithm."""
+    """A set with the noise of its span's logarithm."""
 
     timed: TimedSet
-    deviation: float
+    noise: float
+    """The standard deviation of the median over processes."""
+
+    @property
+    def deviation(self) -> float:
+        """The same with what a model may leave in any case."""
+        return math.hypot(self.noise, LEAST_DEVIATION)
 
 
 def fit_capacities(
@@ -169,7 +181,7 @@ class _MethodFit:
         self.known: dict[CapacityKey, float] = self._filled_by_one(singles)
         self.single = frozenset(self.known)
         """Those that one transfer fills, until a set shows more."""
-        self.sets = [_Observed(each, _deviation(each, noise)) for each in sets]
+        self.sets = [_Observed(each, _noise_of(each, noise)) for each in sets]
         self.freedom = max((noise[_has_host(each)].freedom for each in sets), default=0.0)
 
     def run(self) -> None:
@@ -191,20 +203,24 @@ class _MethodFit:
     # Single transfers, and transfers that wait for one another.
 
     def _filled_by_one(self, singles: Sequence[TimedSet]) -> dict[CapacityKey, float]:
-        """The capacities of links that one transfer fills."""
-        found: dict[CapacityKey, float] = {}
+        """The capacities of links that one transfer fills: the median rate of large transfers."""
+        rates: dict[CapacityKey, list[tuple[int, float]]] = {}
         for each in singles:
             (transfer,) = each.workload.transfers
             alone = self.reader.alone.of(transfer)
-            if alone is None or alone.moving <= 0:
+            if alone is None or alone.latency > MOST_LATENCY * alone.seconds:
                 continue
             rate = transfer.bytes / alone.moving
             for use in self.reader.uses(transfer):
-                if use.breadth or use.bound is None or alone.latency > alone.seconds / 2:
+                if use.breadth or use.bound is None:
                     continue
                 if FILLS * use.bound <= use.passes * rate <= use.bound:
                     key = CapacityKey(use.kind, self.method)
-                    found[key] = max(found.get(key, 0.0), use.passes * rate)
+                    rates.setdefault(key, []).append((transfer.bytes, use.passes * rate))
+        found = {}
+        for key, known in rates.items():
+            least = max(size for size, _ in known) / LARGE_SPAN
+            found[key] = median([rate for size, rate in known if size >= least])
         return found
 
     def _find_queues(self) -> None:
@@ -335,29 +351,38 @@ class _MethodFit:
 
     def _capacity(self, key: CapacityKey, value: float) -> Capacity:
         information, rests_on = 0.0, []
-        unexplained = self.unexplained_deviation()
         for each in self.sets:
             sensitivity = self._sensitivity(each, key, value)
-            if abs(sensitivity) > 0.05:
-                information += (sensitivity / max(each.deviation, unexplained)) ** 2
+            if abs(sensitivity) > LEAST_SENSITIVITY:
+                information += (sensitivity / each.noise) ** 2
                 rests_on.append(str(each.timed.workload))
-        basis = "one transfer" if key in self.single else "sets"
         if not information:
             return Capacity(key.resource, key.method, value, None, "one transfer")
-        deviation = 1 / math.sqrt(information)
-        freedom = max(self.freedom, len(rests_on) - 1, 1)
+        scale, freedom = self._scale()
+        deviation = scale / math.sqrt(information)
         half = student_quantile(freedom, (1 + CONFIDENCE) / 2) * deviation
-        interval = Interval(value * math.exp(-half), value * math.exp(half))
         return Capacity(
             key.resource,
             key.method,
             value,
-            interval,
-            "one transfer" if basis == "one transfer" else "sets",
+            Interval(value * math.exp(-half), value * math.exp(half)),
+            "one transfer" if key in self.single else "sets",
             tuple(rests_on),
             deviation,
             freedom,
         )
+
+    def _scale(self) -> tuple[float, float]:
+        """(what sets deviate from the model by, in standard deviations of their noise; its degrees
+        of freedom). With few sets, no less than the noise."""
+        squares = [(self._log_ratio(each, self.known) / each.noise) ** 2 for each in self.sets]
+        free = len(squares) - len(self.known) + len(self.single)
+        if free < 1:
+            return 1.0, max(self.freedom, 1.0)
+        scale = math.sqrt(sum(squares) / free)
+        if free < ENOUGH_FREEDOM:
+            return max(scale, 1.0), max(self.freedom, 1.0)
+        return scale, float(free)
 
     def _sensitivity(self, observed: _Observed, key: CapacityKey, value: float) -> float:
         """The change of the logarithm of a span for that of a capacity."""
@@ -412,12 +437,12 @@ def _median_of_variance(freedom: int) -> float:
     return (1 - 2 / (9 * freedom)) ** 3
 
 
-def _deviation(timed: TimedSet, noise: Mapping[bool, Variance]) -> float:
-    """The standard deviation of the logarithm of a set's span: the pooled variance, as if
-    `OF_POOLED` more processes had shown it, and the set's own; and what singles add."""
+def _noise_of(timed: TimedSet, noise: Mapping[bool, Variance]) -> float:
+    """The standard deviation of the logarithm of a set's span: by the pooled variance, as if
+    `OF_POOLED` more processes had shown it, and the set's own."""
     pooled, freedom = noise[_has_host(timed)].value, len(timed.spans) - 1
     variance = (OF_POOLED * pooled + timed.squares) / (OF_POOLED + freedom)
-    return math.sqrt(LEAST_DEVIATION**2 + variance * median_share(len(timed.spans)))
+    return math.sqrt(variance * median_share(len(timed.spans)))
 
 
 def _is_star(timed: TimedSet, end: str) -> bool:

@@ -98,6 +98,9 @@ def calibrating_sets(
     yield bidirectional(list(host))
     half = len(host) // 2
     yield [*host[:half], *back[half:]]
+    if with_pairs:
+        yield list(host[half:])
+        yield back[half:]
     if not peers:
         return
     one = peers[0].source
