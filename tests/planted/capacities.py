@@ -52,9 +52,7 @@ class PlantedCapacities:
 
     def fitted(self) -> CapacityModel:
         """The model that the measurements give."""
-        return fit_capacities(
-            self.truth.machine, self.singles, self.sets, sides=self.sides
-        )
+        return fit_capacities(self.truth.machine, self.singles, self.sets, sides=self.sides)
 
 
 @dataclass
@@ -89,9 +87,7 @@ class CapacityScore:
         self.false_groups += not found_ports <= planted_ports
         truth, reader = CapacityModelReader(machine.truth), CapacityModelReader(model)
         for workload in random_workloads(machine):
-            self.errors.append(
-                reader.filled(workload).span / truth.filled(workload).span - 1
-            )
+            self.errors.append(reader.filled(workload).span / truth.filled(workload).span - 1)
 
 
 def planted_capacities(seed: int, pool: Pool, processes: int = PROCESSES) -> PlantedCapacities:
@@ -118,9 +114,7 @@ def planted_capacities(seed: int, pool: Pool, processes: int = PROCESSES) -> Pla
 def calibrating_workloads(count: int) -> Iterator[Workload]:
     """The sets that ``survey --model`` measures on a machine of so many GPUs."""
     host = [Path.parse(up(gpu)) for gpu in range(count)]
-    peers = [
-        Path.parse(between_gpus(a, b)) for a in range(count) for b in range(count) if a != b
-    ]
+    peers = [Path.parse(between_gpus(a, b)) for a in range(count) for b in range(count) if a != b]
     for paths in calibrating_sets(host, peers, with_pairs=True):
         if len(paths) > 1:
             yield Workload(tuple(Transfer(path, CALIBRATING_BYTES) for path in paths))

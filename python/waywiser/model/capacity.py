@@ -252,9 +252,7 @@ class CapacityModelReader:
     def _is_of_kind(self, use: ResourceUse, transfer: Transfer) -> bool:
         return CapacityKey(use.name, self.method(transfer)) not in self.known
 
-    def _unknown(
-        self, workload: Workload, filled: Filled
-    ) -> list[tuple[ResourceUse, str, float]]:
+    def _unknown(self, workload: Workload, filled: Filled) -> list[tuple[ResourceUse, str, float]]:
         """Resources without a capacity that carry more than was measured, with the method and what
         was measured; of those that the same transfers share only the narrowest."""
         users: dict[str, set[int]] = {}
@@ -308,9 +306,7 @@ def _slowest(workload: Workload, reader: CapacityModelReader) -> float:
     return workload.bytes / sum(each.seconds for each in known if each is not None)
 
 
-def _capacity(
-    known: Mapping[CapacityKey, float], use: ResourceUse, method: str
-) -> float | None:
+def _capacity(known: Mapping[CapacityKey, float], use: ResourceUse, method: str) -> float | None:
     """The capacity of this resource, else that of its kind; None if neither is known."""
     own = known.get(CapacityKey(use.name, method))
     found = own if own is not None else known.get(CapacityKey(use.kind, method))

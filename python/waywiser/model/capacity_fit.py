@@ -33,7 +33,7 @@ from waywiser.model.capacity import (
     CapacityModelReader,
     Queue,
 )
-from waywiser.model.resources import Groups, ResourceUse, SharedResources, method_of
+from waywiser.model.resources import Groups, ResourceUse
 from waywiser.model.share import fill
 from waywiser.model.timed_sets import TimedSet, sampled_curves
 from waywiser.stats.distributions import student_quantile
@@ -67,6 +67,9 @@ MOST_LATENCY = 0.2
 MOST_SQUARED = 6.0
 """Deviations from which on one set counts linearly and not squared (Huber)."""
 
+NEARLY_FULL = 0.95
+"""Share of the most that a resource carried from which on it may have been full."""
+
 LEAST_SENSITIVITY = 0.05
 """The least change of a set's time, for that of a capacity, with which it shows the capacity."""
 
@@ -84,14 +87,16 @@ class _Candidate(NamedTuple):
     breadth: int
     carried: list[float]
     """Bytes per second that it carried in each set."""
-    covered: list[float]
-    """The share of the transfers of each slow set that use it."""
+    covered: list[tuple[float, float]]
+    """Of each slow set, what it carried, and the share of the transfers that use it."""
 
     @property
     def rank(self) -> tuple[float, int, str]:
-        """The order of resources that explain the same, the most plausible first."""
-        covered = sum(self.covered) / len(self.covered) if self.covered else 0.0
-        return -covered, self.breadth, self.key.resource
+        """The order of resources that explain the same, the most plausible first. Only sets that it
+        can have limited count."""
+        least = NEARLY_FULL * max((carried for carried, _ in self.covered), default=0.0)
+        shares = [share for carried, share in self.covered if carried >= least]
+        return -sum(shares) / max(len(shares), 1), self.breadth, self.key.resource
 
 
 class _Observed(NamedTuple):
@@ -155,7 +160,7 @@ def fit_capacities(
         carried=_carried(reader, [*singles, *(s for each in by_method.values() for s in each)]),
         deviations=deviations,
     )
-    return msgspec.structs.replace(model, findings=tuple(_findings(model, reader, singles)))
+    return msgspec.structs.replace(model, findings=tuple(capacity_findings(model, singles)))
 
 
 def _shows_bandwidth(timed: TimedSet, reader: CapacityModelReader) -> bool:
@@ -249,9 +254,7 @@ class _MethodFit:
         return math.log(observed.timed.span / fill(demands).span)
 
     def _misfit(self, known: Mapping[CapacityKey, float]) -> float:
-        return sum(
-            _huber(self._log_ratio(each, known) / each.deviation) for each in self.sets
-        )
+        return sum(_huber(self._log_ratio(each, known) / each.deviation) for each in self.sets)
 
     def _is_slow(self, observed: _Observed) -> bool:
         """Whether a set takes clearly longer than the model says."""
@@ -272,7 +275,7 @@ class _MethodFit:
                 each = found.setdefault(key, _Candidate(key, use.breadth, [], []))
                 each.carried.append(carried)
                 if is_slow:
-                    each.covered.append(share)
+                    each.covered.append((carried, share))
         usable = [each for each in found.values() if each.covered and each.key not in self.single]
         return sorted(usable, key=lambda each: each.rank)
 
@@ -511,10 +514,9 @@ def _carried(
     return found
 
 
-def _findings(
-    model: CapacityModel, reader: CapacityModelReader, singles: Sequence[TimedSet]
-) -> Iterator[str]:
+def capacity_findings(model: CapacityModel, singles: Sequence[TimedSet]) -> Iterator[str]:
     """Capacities that exceed what the topology or any measurement shows."""
+    reader = CapacityModelReader(model)
     bounds = {
         use.kind: use.bound
         for each in singles
@@ -536,5 +538,3 @@ def _findings(
                 f"the capacity of {each.resource}, {rate}, exceeds all that was measured through "
                 f"it, {format_rate(shown)} GB/s: it is extrapolated"
             )
-
-

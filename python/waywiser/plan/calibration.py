@@ -1,9 +1,9 @@
 """The sets that a model of a machine needs: ``waywiser survey --model``.
 
-Calibrating sets show which transfers share a limit (`waywiser.model.capacity_fit`): GPUs two by two,
-growing numbers of GPUs, both directions of one GPU and of all, one GPU and its peers. Validation
-sets are random, from the seed of the survey: mixed directions, executors and sizes. They are never
-fitted, and show how far predictions are from what is measured.
+Calibrating sets show which transfers share a limit (`waywiser.model.capacity_fit`): GPUs two by
+two, growing numbers of GPUs, both directions of one GPU and of all, one GPU and its peers.
+Validation sets are random, from the seed of the survey: mixed directions, executors and sizes. They
+are never fitted, and show how far predictions are from what is measured.
 
 Each set has its own series, also where the machine's symmetry says what it should equal: the model
 has to find out what differs.
@@ -117,7 +117,7 @@ def calibrating_sets(
 def random_sets(paths: Sequence[Path], seed: int) -> Iterator[list[Transfer]]:
     """Sets of different paths with sizes of their own, without end. The same for the same paths and
     seed."""
-    draw = random.Random(f"validation:{seed}")  # noqa: S311 - reproducible, no secret
+    draw = random.Random(f"validation:{seed}")
     most = min(MOST_TRANSFERS, len(paths))
     while most > 1:
         chosen = draw.sample(list(paths), draw.randint(2, most))
@@ -152,9 +152,7 @@ def _curves(
             yield _curve(transfers, catalogue)
 
 
-def _validation_curves(
-    sets: Iterator[list[Transfer]], catalogue: Catalogue
-) -> Iterator[Curve]:
+def _validation_curves(sets: Iterator[list[Transfer]], catalogue: Catalogue) -> Iterator[Curve]:
     """As many as are wanted of those that one process can measure; fewer if hardly any can be."""
     tried = itertools.islice(sets, 50 * VALIDATION_SETS)
     possible = (each for each in tried if _is_of_one_process(each, catalogue))

@@ -163,7 +163,9 @@ def from_host(
     return paths
 
 
-def between_gpus(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]) -> list[Path]:
+def between_gpus(
+    catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]
+) -> list[Path]:
     """Paths from the first GPU of each pair to the second."""
     kind = catalogue.traits.reference_memory("gpu", "gpu")
     return [
