@@ -1,7 +1,7 @@
 """Synthetic machines with planted capacities, measured under the noise of real surveys.
 
-The truth is a model (`waywiser.model.capacity.CapacityModel`): machines with four to eight GPUs, one
-or two hidden sides, ports that GPUs share, limits of both directions and of host memory. Its
+The truth is a model (`waywiser.model.capacity.CapacityModel`): machines with four to eight GPUs,
+one or two hidden sides, ports that GPUs share, limits of both directions and of host memory. Its
 calibrating sets and single transfers are "measured": what the truth takes, in each process with the
 deviations of one recorded block (`planted.noise`). Then capacities are fitted, and compared with
 the truth.
@@ -67,6 +67,16 @@ class CapacityScore:
     false_groups: int = 0
     errors: list[float] = field(default_factory=list)
     """Of random sets: predicted over true spans, minus 1."""
+
+    def merge(self, other: CapacityScore) -> None:
+        """Adds the machines of another score."""
+        self.planted += other.planted
+        self.found += other.found
+        self.covered += other.covered
+        self.machines += other.machines
+        self.exact_groups += other.exact_groups
+        self.false_groups += other.false_groups
+        self.errors += other.errors
 
     def add(self, machine: PlantedCapacities) -> None:
         """Fits one machine, and compares."""
@@ -210,4 +220,5 @@ def _measured(
         factor = math.exp(donors[0].between)
         spans.append(filled.span * factor)
         transfers.append(tuple(seconds * factor for seconds in filled.seconds))
-    return TimedSet(workload, tuple(spans), tuple(transfers) if together else ())
+    blocks = tuple(range(len(lots)))
+    return TimedSet(workload, tuple(spans), tuple(transfers) if together else (), blocks)

@@ -22,7 +22,7 @@ import msgspec
 from waywiser.hardware.machine import Machine
 from waywiser.model.alone import AloneCurves, SampledCurve
 from waywiser.model.errors import ModelError
-from waywiser.model.resources import Groups, ResourceUse, SharedResources, method_of
+from waywiser.model.resources import Groups, MachineResources, ResourceUse, method_of
 from waywiser.model.share import Demand, Filled, fill
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.order import CONFIDENCE, Interval
@@ -134,7 +134,7 @@ class CapacityModelReader:
 
     def __init__(self, model: CapacityModel) -> None:
         self.model = model
-        self.resources = SharedResources(model.machine, model.groups)
+        self.resources = MachineResources(model.machine, model.groups)
         self.alone = AloneCurves(model.curves, model.machine)
         self._uses: dict[str, tuple[ResourceUse, ...]] = {}
         self._methods: dict[str, str] = {}

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 import msgspec
@@ -37,7 +38,13 @@ from waywiser.model.resources import Groups, ResourceUse
 from waywiser.model.share import fill
 from waywiser.model.timed_sets import TimedSet, sampled_curves
 from waywiser.stats.distributions import student_quantile
-from waywiser.stats.noise_model import ENOUGH_FREEDOM, LEAST_VARIANCE, Variance, median_share
+from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
+    LEAST_VARIANCE,
+    Variance,
+    combined,
+    median_share,
+)
 from waywiser.stats.order import CONFIDENCE, Interval, median
 from waywiser.words.number_format import format_rate
 
@@ -146,8 +153,9 @@ def fit_capacities(
         method = reader.method(each.workload.transfers[0])
         alone_by_method.setdefault(method, []).append(each)
     noise = _noise([timed for of_method in by_method.values() for timed in of_method])
+    common = _common_variance(by_method.values())
     for method, own in sorted(alone_by_method.items()):
-        fitted = _MethodFit(reader, method, own, by_method.get(method, []), noise)
+        fitted = _MethodFit(reader, method, own, by_method.get(method, []), noise, common)
         fitted.run()
         capacities += fitted.capacities()
         queues += fitted.queues
@@ -179,10 +187,12 @@ class _MethodFit:
         singles: Sequence[TimedSet],
         sets: Sequence[TimedSet],
         noise: Mapping[bool, Variance],
+        common: Variance,
     ) -> None:
         self.reader = reader
         self.method = method
         self.queues: list[Queue] = []
+        self.common = common
         self.known: dict[CapacityKey, float] = self._filled_by_one(singles)
         self.single = frozenset(self.known)
         """Those that one transfer fills, until a set shows more."""
@@ -361,8 +371,10 @@ class _MethodFit:
                 rests_on.append(str(each.timed.workload))
         if not information:
             return Capacity(key.resource, key.method, value, None, "one transfer")
-        scale, freedom = self._scale()
-        deviation = scale / math.sqrt(information)
+        scale, free = self._scale()
+        own = Variance(scale**2 / information, free)
+        total = combined([(1.0, own), (1.0, self.common)]) if self.common.value else own
+        deviation, freedom = total.deviation, max(total.freedom, 1.0)
         half = student_quantile(freedom, (1 + CONFIDENCE) / 2) * deviation
         return Capacity(
             key.resource,
@@ -432,6 +444,35 @@ def _noise(sets: Sequence[TimedSet]) -> dict[bool, Variance]:
         else:
             found[has_host] = Variance(LEAST_DEVIATION**2, 0.0)
     return found
+
+
+def _common_variance(methods: Iterable[Sequence[TimedSet]]) -> Variance:
+    """The variance, of the median over processes, of what all sets of a process deviate by
+    together: more sets do not make a capacity more certain than that."""
+    squares = freedom = 0.0
+    counts: list[int] = []
+    for sets in methods:
+        shifts: dict[int, list[float]] = {}
+        for each in sets:
+            if len(each.blocks) == len(each.spans) > 1:
+                for block, shift in zip(each.blocks, each.deviations, strict=True):
+                    shifts.setdefault(block, []).append(shift)
+        if len(shifts) > 1:
+            means = [fmean(each) for each in shifts.values()]
+            center = fmean(means)
+            rest = [
+                (shift - mean) ** 2
+                for mean, each in zip(means, shifts.values(), strict=True)
+                for shift in each
+            ]
+            by_chance = sum(rest) / len(rest) / (len(rest) / len(means))
+            between = sum((mean - center) ** 2 for mean in means) / (len(means) - 1)
+            squares += max(between - by_chance, 0.0) * (len(means) - 1)
+            freedom += len(means) - 1
+            counts.append(len(means))
+    if not freedom:
+        return Variance(0.0, 0.0)
+    return Variance(squares / freedom * median_share(min(counts)), freedom)
 
 
 def _median_of_variance(freedom: int) -> float:

@@ -45,7 +45,7 @@ class ResourceUse(NamedTuple):
 Groups = tuple[tuple[int, ...], ...]
 
 
-class SharedResources:
+class MachineResources:
     """The resources of a machine, by transfer."""
 
     def __init__(self, machine: Machine, groups: Groups = ()) -> None:

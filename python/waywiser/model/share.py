@@ -14,12 +14,15 @@ the order of the workload.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from waywiser.model.errors import ModelError
 from waywiser.words import Value
+
+LASTING = 0.1
+"""Share of a span that a rate lasts to count: what transfers reach for a moment shows no limit."""
 
 ALMOST = 1e-12
 """Relative differences that are rounding."""
@@ -52,7 +55,7 @@ class Filled(Value, frozen=True):
     """The resource that kept each transfer below what it has alone while most of its bytes moved;
     empty for none."""
     carried: dict[str, float]
-    """Resource -> the most bytes per second that went through it at a time."""
+    """Resource -> the most bytes per second that went through it for `LASTING` of the span."""
 
     @property
     def span(self) -> float:
@@ -101,7 +104,7 @@ def fill(demands: Sequence[Demand]) -> Filled:
     left = [float(demand.bytes) for demand in demands]
     ends = [math.inf] * len(demands)
     limited: list[dict[str, float]] = [{} for _ in demands]
-    most: dict[str, float] = {}
+    used: dict[str, list[tuple[float, float]]] = {}
     now = 0.0
     while any(math.isinf(end) for end in ends):
         for n, start in enumerate(starts):
@@ -116,10 +119,11 @@ def fill(demands: Sequence[Demand]) -> Filled:
             now = min(waiting)
             continue
         rates, limits = max_min_rates([demands[n] for n in moving])
-        _note_use(most, [demands[n] for n in moving], rates)
         step = min(left[n] / rate for n, rate in zip(moving, rates, strict=True))
         if waiting:
             step = min(step, min(waiting) - now)
+        for name, rate in _rates_of_resources([demands[n] for n in moving], rates):
+            used.setdefault(name, []).append((rate, step))
         for n, rate, limit in zip(moving, rates, limits, strict=True):
             moved = rate * step
             left[n] -= moved
@@ -129,7 +133,8 @@ def fill(demands: Sequence[Demand]) -> Filled:
                 _start_next(n, demands, starts, ends)
         now += step
     main = tuple(max(each, key=lambda name: each[name], default="") for each in limited)
-    return Filled(tuple(ends), main, most)
+    least = LASTING * max(ends)
+    return Filled(tuple(ends), main, {name: _lasting(each, least) for name, each in used.items()})
 
 
 def _starts(demands: Sequence[Demand]) -> list[float]:
@@ -156,13 +161,25 @@ def _start_next(
             return
 
 
-def _note_use(most: dict[str, float], demands: Sequence[Demand], rates: Sequence[float]) -> None:
+def _rates_of_resources(
+    demands: Sequence[Demand], rates: Sequence[float]
+) -> Iterable[tuple[str, float]]:
+    """The bytes per second that go through each resource."""
     used: dict[str, float] = {}
     for demand, rate in zip(demands, rates, strict=True):
         for name, passes in demand.passes.items():
             used[name] = used.get(name, 0.0) + passes * rate
-    for name, carried in used.items():
-        most[name] = max(most.get(name, 0.0), carried)
+    return used.items()
+
+
+def _lasting(used: Sequence[tuple[float, float]], least: float) -> float:
+    """The highest rate that was reached for ``least`` seconds together; 0 if none was."""
+    lasted = 0.0
+    for rate, seconds in sorted(used, reverse=True):
+        lasted += seconds
+        if lasted >= least:
+            return rate
+    return 0.0
 
 
 def _require_sense(demands: Sequence[Demand]) -> None:

@@ -23,6 +23,8 @@ class TimedSet(Value, frozen=True):
     transfers: tuple[tuple[float, ...], ...] = ()
     """Of each process, the median seconds of each transfer from its own start; empty if they were
     not timed."""
+    blocks: tuple[int, ...] = ()
+    """The number of each process in its survey; empty if it is not known."""
 
     @property
     def span(self) -> float:
@@ -38,11 +40,16 @@ class TimedSet(Value, frozen=True):
         )
 
     @property
-    def squares(self) -> float:
-        """The sum of squares of the logarithms of the spans around their mean."""
+    def deviations(self) -> tuple[float, ...]:
+        """The logarithm of each span minus their mean."""
         logs = [math.log(span) for span in self.spans]
         mean = fmean(logs)
-        return sum((log - mean) ** 2 for log in logs)
+        return tuple(log - mean for log in logs)
+
+    @property
+    def squares(self) -> float:
+        """The sum of the squares of `deviations`."""
+        return sum(each**2 for each in self.deviations)
 
 
 def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
@@ -62,7 +69,8 @@ def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
         outliers = are_outliers([math.log(block.median) for block in blocks])
         used = [b for b, is_outlier in zip(blocks, outliers, strict=True) if not is_outlier]
         own = tuple(block.transfers for block in used) if all(b.transfers for b in used) else ()
-        found = TimedSet(workload, tuple(block.median for block in used), own)
+        numbers = tuple(block.block for block in used)
+        found = TimedSet(workload, tuple(block.median for block in used), own, numbers)
         (sets if len(workload.transfers) > 1 else singles).append(found)
     return singles, sets
 
