@@ -223,8 +223,9 @@ def grown_machine() -> Iterator[str]:
     yield "\n## Four GPUs from a survey of two\n\n"
     yield (
         "The survey of two H200s, on another day, has no set over all GPUs. Its model is asked "
-        "about four GPUs, and compared with the quiet survey of four. What is unknown has no prediction; "
-        "the last column is how far the naive answer, that nothing is shared, would be off.\n\n"
+        "about four GPUs, and compared with the quiet survey of four. What is unknown has no "
+        "prediction; the last column is how far the naive answer, that nothing is shared, would be "
+        "off.\n\n"
     )
     yield "| sets | number | known | median | p95 | worst | naive worst |\n" + "|---" * 7 + "|\n"
     for what, known in groups.items():

@@ -228,11 +228,16 @@ class Schedule:
 
     def _share(self, points: Sequence[Point], block: int, shuffler: random.Random) -> list[Point]:
         """What this process measures of all that few processes measure: whole curves, those first
-        that no process has measured."""
+        that most processes have still to measure, then those that no process has measured."""
         left = [p for p in points if self._left_of(p) and block not in self._of(p)]
         order = [list(curve) for _, curve in groupby(left, key=lambda p: p.curve.text)]
         shuffler.shuffle(order)
-        order.sort(key=lambda curve: min(len(self._of(point)) for point in curve))
+        order.sort(
+            key=lambda curve: (
+                -max(map(self._left_of, curve)),
+                min(len(self._of(point)) for point in curve),
+            )
+        )
         share = self._missing_seconds(left) / self._processes_left(block)
         chosen: list[Point] = []
         for curve in order:

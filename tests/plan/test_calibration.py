@@ -1,0 +1,164 @@
+"""The sets that ``survey --model`` adds: few, for every pair of GPUs, and random ones apart."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from machines import machine
+
+from kept import RESULTS, unpacked
+from waywiser import native
+from waywiser.hardware.machine import Machine
+from waywiser.plan.calibration import (
+    CALIBRATING_BYTES,
+    MODEL_PROCESSES,
+    MODEL_SECONDS,
+    MOST_PAIRS,
+    VALIDATION_BYTES,
+    VALIDATION_SETS,
+)
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.points import Point, Priority
+from waywiser.plan.preset import Request
+from waywiser.plan.schedule import Schedule
+from waywiser.profile import Profile
+from waywiser.records import Samples, Visit
+from waywiser.words import Workload
+
+VISIT_SECONDS = 0.01
+
+FOUR = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
+
+
+def plan(of: Machine, preset: str = "standard", *, model: bool = True, seed: int = 1) -> Plan:
+    return make_plan(of, Request(preset=preset, model=model, seed=seed))
+
+
+def added(with_it: Plan, without: Plan) -> list[Point]:
+    known = {point.identity for point in without.points}
+    return [point for point in with_it.points if point.identity not in known]
+
+
+def ends(workload: Workload) -> frozenset[str]:
+    return frozenset(
+        f"{a} -> {b}" for a, b in (transfer.path.places for transfer in workload.transfers)
+    )
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_fewer_than_two_gpus_need_no_sets(gpus: int) -> None:
+    assert plan(machine(gpus=gpus)).points == plan(machine(gpus=gpus), model=False).points
+    assert not plan(machine(gpus=gpus)).validation
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("preset", ["standard", "quick", "check"])
+def test_every_pair_of_gpus_is_measured_in_both_directions(preset: str) -> None:
+    found = plan(machine(gpus=4), preset)
+    measured = {ends(point.workload) for point in found.points}
+    for a, b in combinations(range(4), 2):
+        assert frozenset({f"numa:0 -> gpu:{a}", f"numa:0 -> gpu:{b}"}) in measured
+        assert frozenset({f"gpu:{a} -> numa:0", f"gpu:{b} -> numa:0"}) in measured
+    for gpu in range(4):
+        assert frozenset({f"numa:0 -> gpu:{gpu}", f"gpu:{gpu} -> numa:0"}) in measured
+    half = {"numa:0 -> gpu:0", "numa:0 -> gpu:1", "gpu:2 -> numa:0", "gpu:3 -> numa:0"}
+    assert frozenset(half) in measured
+
+
+@pytest.mark.usefixtures("scripted")
+def test_no_series_is_measured_twice() -> None:
+    found = plan(machine(gpus=4))
+    assert max(Counter(point.identity for point in found.points).values()) == 1
+
+
+@pytest.mark.usefixtures("scripted")
+def test_many_gpus_have_a_limited_number_of_pairs() -> None:
+    found = added(plan(machine(gpus=16)), plan(machine(gpus=16), model=False))
+    to_two = [
+        point
+        for point in found
+        if len(point.workload.transfers) == 2
+        and all(str(each).startswith("numa:0 -> ") for each in ends(point.workload))
+        and point.size == CALIBRATING_BYTES
+    ]
+    assert len(to_two) == MOST_PAIRS
+
+
+@pytest.mark.usefixtures("scripted")
+def test_validation_sets_are_random_and_follow_from_the_seed() -> None:
+    first, again, other = (plan(machine(gpus=4), seed=seed) for seed in (1, 1, 2))
+    assert len(set(first.validation)) == VALIDATION_SETS
+    assert first.validation == again.validation
+    assert not set(first.validation) & set(other.validation)
+    chosen = [p for p in first.points if p.identity in first.validation]
+    assert len(chosen) == VALIDATION_SETS
+    for point in chosen:
+        sizes = [transfer.bytes for transfer in point.workload.transfers]
+        assert len(sizes) >= 2 and sum(sizes) <= VALIDATION_BYTES
+        assert all(2**16 <= size <= 2**28 and size % 4096 == 0 for size in sizes)
+        assert len(ends(point.workload)) > 1 or len(set(sizes)) > 1
+    assert any(len({t.bytes for t in point.workload.transfers}) > 1 for point in chosen)
+    directions = [{each.split(":")[0] for each in ends(point.workload)} for point in chosen]
+    assert any(len(each) > 1 for each in directions)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_sets_for_a_model_are_headlines_in_two_processes() -> None:
+    found = added(plan(machine(gpus=4)), plan(machine(gpus=4), model=False))
+    assert {point.processes for point in found} == {MODEL_PROCESSES}
+    assert {point.priority for point in found} == {Priority.HEADLINE}
+    assert {point.processes for point in added(
+        plan(machine(gpus=4), "quick"), plan(machine(gpus=4), "quick", model=False)
+    )} == {1}  # fmt: skip
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_deadline_of_a_preset_grows_and_one_of_the_user_does_not() -> None:
+    usual = plan(machine(gpus=4), model=False).deadline_seconds
+    assert plan(machine(gpus=4)).deadline_seconds == usual + MODEL_SECONDS
+    fixed = make_plan(machine(gpus=4), Request(model=True, deadline_seconds=60.0))
+    assert fixed.deadline_seconds == 60.0
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_schedule_measures_every_set_in_each_of_its_processes() -> None:
+    found = plan(machine(gpus=4))
+    wanted = {p.identity for p in added(found, plan(machine(gpus=4), model=False))}
+    blocks: defaultdict[str, set[int]] = defaultdict(set)
+    now = 0.0
+    schedule = Schedule(found, clock=lambda: now)
+    for order in schedule:
+        now += VISIT_SECONDS
+        spans = (order.workload.bytes / 1e10 + 1e-5,) * 6
+        samples = Samples(spans, spans, spans, repetitions=(1,) * 6, flags=(0,) * 6)
+        visit = Visit(order.workload, order.block, "converged", "", samples=samples,
+                      elapsed_seconds=VISIT_SECONDS)  # fmt: skip
+        blocks[order.workload.identity].add(order.block)
+        schedule.record(visit)
+    assert {len(blocks[identity]) for identity in wanted} == {MODEL_PROCESSES}
+
+
+def test_what_a_model_adds_takes_less_than_30_seconds_on_four_h200s(tmp_path: Path) -> None:
+    """Each set as long as the slowest recorded one over as many transfers, or more."""
+    with Profile.open(unpacked(FOUR, tmp_path / "four.wwp")) as profile:
+        of = profile.machine
+        visits = [visit for visit in profile.visits() if visit.stop != "skipped"]
+    longest: dict[int, float] = {}
+    for visit in visits:
+        kinds = {m.kind for t in visit.workload.transfers for m in t.path.ends}
+        if kinds <= {"pinned", "device"} and not visit.workload.shared:
+            count = len(visit.workload.transfers)
+            longest[count] = max(longest.get(count, 0.0), visit.elapsed_seconds)
+    native.load()
+    found = added(plan(of), plan(of, model=False))
+    assert VALIDATION_SETS < len(found) < 3 * VALIDATION_SETS
+    typical = 0.0
+    for point in found:
+        count = len(point.workload.transfers)
+        near = min(seconds for known, seconds in longest.items() if known >= min(count, 8))
+        typical += point.processes * near
+    assert typical < 30
