@@ -1,6 +1,7 @@
 """How well models predict transfers that run together: recorded, grown and planted machines.
 
     python benchmarks/model_sets.py [--machines 200] [--jobs 1] [-o docs/results/models/sets.md]
+    python benchmarks/model_sets.py --live PROFILE
 
 Recorded: of each executor, five sets of the kept four-GPU surveys are fitted, and the others
 predicted. Grown: a model of the kept two-GPU survey is asked about four GPUs. Planted: capacities
@@ -29,6 +30,11 @@ from planted.noise import recorded  # noqa: E402
 from waywiser.hardware.machine import Machine  # noqa: E402
 from waywiser.model.capacity import CapacityModel, CapacityModelReader  # noqa: E402
 from waywiser.model.capacity_fit import fit_capacities  # noqa: E402
+from waywiser.model.profile_capacities import (  # noqa: E402
+    profile_capacities,
+    validated,
+    validation_sets,
+)
 from waywiser.model.timed_sets import TimedSet, timed  # noqa: E402
 from waywiser.model.whatif import with_gpus  # noqa: E402
 from waywiser.plan.name import name_of  # noqa: E402
@@ -237,6 +243,34 @@ def grown_machine() -> Iterator[str]:
         yield f"| {what} | {len(known)} | {len(errors)} | {cells} | {naive:.1%} |\n"
 
 
+# A survey of this machine.
+
+
+def live(file: Path) -> Iterator[str]:
+    """The validation sets of a survey made with ``--model``."""
+    with Profile.open(file) as profile:
+        frame = SeriesFrame.read(profile)
+        model = profile_capacities(profile, frame)
+        found = validated(model, validation_sets(profile, frame))
+    if not found:
+        yield f"{file} has no validation sets: survey the machine with --model\n"
+        return
+    own = [error for each in found for error in each.transfer_errors]
+    inside = sum(each.is_in_interval for each in found)
+    yield f"## Validation sets of {file.name}\n\n"
+    yield "| what | number | median | p95 | worst |\n|---|---|---|---|---|\n"
+    yield f"| time of a set | {len(found)} | {summary([each.error for each in found])} |\n"
+    yield f"| time of each transfer | {len(own)} | {summary(own)} |\n\n"
+    yield f"{inside} of {len(found)} sets are in their interval.\n\n"
+    yield "| error | limits | unknown | set |\n|---|---|---|---|\n"
+    for each in found:
+        limits = ", ".join(sorted({limit for limit in each.prediction.limits if limit}))
+        unknown = ", ".join(each.prediction.unknown)
+        yield f"| {each.error:+.1%} | {limits} | {unknown} | {each.timed.workload} |\n"
+    yield "\n| host | resource | method | GB/s | 95 % interval |\n|---|---|---|---|---|\n"
+    yield from _capacities(model.machine.hostname, model)
+
+
 # Planted machines.
 
 
@@ -284,7 +318,11 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--live", type=Path, help="a profile of `waywiser survey --model`")
     given = parser.parse_args()
+    if given.live:
+        print("".join(live(given.live)))
+        return
     parts = [
         "# Models of transfers that run together\n\n",
         "<!-- Written by benchmarks/model_sets.py. -->\n\n",

@@ -22,6 +22,7 @@ from waywiser.plan.preset import Request
 from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.profile import ExistingFile, Profile, WritableProfile
+from waywiser.profile.planned import planned
 from waywiser.records import Failure, Visit
 from waywiser.scope import MachineSelection, ScopeError
 from waywiser.survey_run import Commission, Interrupted, SurveyError
@@ -252,3 +253,22 @@ def test_the_driver_is_asked_in_a_process_of_its_own(monkeypatch: pytest.MonkeyP
     assert "no_such_module" in scope._unavailable_reason()
     monkeypatch.setattr(scripted_native, "backend", "none")
     assert "no CUDA" in scope._unavailable_reason()
+
+
+def test_a_survey_for_a_model_marks_the_sets_that_no_model_is_fitted_to(
+    host: Callable[[Machine], None], tmp_path: Path
+) -> None:
+    host(machine(gpus=2))
+    request = Request(preset="check", model=True)
+    watching = make(tmp_path / "a.wwp", request)
+    assert watching.plan is not None
+    with Profile.open(tmp_path / "a.wwp") as profile:
+        known = planned(profile.plan_json)
+        measured = {identity for identity, _ in profile.finished()}
+    assert known.validation == watching.plan.validation
+    assert len(known.validation) == 20 and set(known.validation) <= measured
+    assert known.request is not None and "--model" in known.request.options
+    again = Watching()
+    survey_run.resume(tmp_path / "a.wwp", again)
+    assert again.plan is not None and again.plan.validation == known.validation
+    assert not again.visits

@@ -1,4 +1,4 @@
-"""Capacities that are fitted to measured sets: what is found, what is refused, what is unknown."""
+"""Capacities that are fitted to measured sets: what is found, what is an error, what is unknown."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_fewer_gpus_keep_what_the_others_showed() -> None:
 
 
 @pytest.mark.parametrize("capacity", [0.0, -1.0, float("inf"), float("nan")])
-def test_absurd_capacities_are_refused(capacity: float) -> None:
+def test_absurd_capacities_are_errors(capacity: float) -> None:
     with pytest.raises(ModelError, match="cannot have a capacity") as error:
         with_capacity(fitted(), "PCIe to gpu:*", capacity)
     assert "\n" not in str(error.value)
@@ -254,7 +254,7 @@ def test_a_capacity_of_nothing_names_what_there_is() -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1, 10**9])
-def test_absurd_numbers_of_gpus_are_refused(count: int) -> None:
+def test_absurd_numbers_of_gpus_are_errors(count: int) -> None:
     with pytest.raises(ModelError, match="GPUs is not possible"):
         with_gpus(fitted(), count)
 
@@ -265,7 +265,7 @@ def test_direct_links_to_further_gpus_are_not_known() -> None:
         with_gpus(mesh, 8)
 
 
-def test_a_latency_of_no_transfer_is_refused() -> None:
+def test_a_latency_of_no_transfer_is_an_error() -> None:
     with pytest.raises(ModelError, match="no measured transfer"):
         with_latency(fitted(), "nothing", 1e-6)
     with pytest.raises(ModelError, match="not possible"):
@@ -289,7 +289,7 @@ def test_workloads_without_an_answer_are_one_clear_line(what: Workload, reason: 
     assert "\n" not in str(error.value)
 
 
-def test_a_kept_model_with_a_capacity_of_zero_is_refused() -> None:
+def test_a_kept_model_with_a_capacity_of_zero_is_an_error() -> None:
     model = fitted()
     broken = msgspec.structs.replace(
         model, capacities=(Capacity("PCIe to gpu:*", HOST, 0.0, None, "sets"),)

@@ -47,41 +47,41 @@ def used(demands: list[Demand], rates: list[float]) -> dict[str, float]:
 
 
 @given(demands())
-def test_no_resource_carries_more_than_its_capacity(wanted: list[Demand]) -> None:
-    found, _ = max_min_rates(wanted)
-    assert all(share <= 1 + ROUNDING for share in used(wanted, found).values())
+def test_no_resource_carries_more_than_its_capacity(needed: list[Demand]) -> None:
+    found, _ = max_min_rates(needed)
+    assert all(share <= 1 + ROUNDING for share in used(needed, found).values())
     assert all(
-        0 < rate <= each.rate * (1 + ROUNDING) for rate, each in zip(found, wanted, strict=True)
+        0 < rate <= each.rate * (1 + ROUNDING) for rate, each in zip(found, needed, strict=True)
     )
 
 
 @given(demands())
-def test_each_transfer_has_its_own_rate_or_crosses_a_full_resource(wanted: list[Demand]) -> None:
+def test_each_transfer_has_its_own_rate_or_crosses_a_full_resource(needed: list[Demand]) -> None:
     """The shares waste nothing; and where a transfer is limited, no other has more of that
     resource than it."""
-    found, limits = max_min_rates(wanted)
-    shares = used(wanted, found)
-    for each, rate, limit in zip(wanted, found, limits, strict=True):
+    found, limits = max_min_rates(needed)
+    shares = used(needed, found)
+    for each, rate, limit in zip(needed, found, limits, strict=True):
         if not limit:
             assert rate == pytest.approx(each.rate)
             continue
         assert shares[limit] == pytest.approx(1.0)
-        others = [r for other, r in zip(wanted, found, strict=True) if limit in other.loads]
+        others = [r for other, r in zip(needed, found, strict=True) if limit in other.loads]
         assert rate >= max(others) * (1 - ROUNDING)
 
 
 @given(demands(), st.randoms(use_true_random=False))
-def test_the_order_of_transfers_does_not_matter(wanted: list[Demand], random: object) -> None:
-    order = list(range(len(wanted)))
+def test_the_order_of_transfers_does_not_matter(needed: list[Demand], random: object) -> None:
+    order = list(range(len(needed)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    found, moved = fill(wanted), fill([wanted[n] for n in order])
+    found, moved = fill(needed), fill([needed[n] for n in order])
     for position, n in enumerate(order):
         assert moved.seconds[position] == pytest.approx(found.seconds[n], rel=1e-6)
 
 
 @given(demands(), st.sampled_from(sorted(CAPACITIES)), st.floats(1.0, 4.0))
 def test_more_capacity_never_lowers_the_least_shares(
-    wanted: list[Demand], name: str, times: float
+    needed: list[Demand], name: str, times: float
 ) -> None:
     """Sorted rates only rise in lexicographic order: that is what max-min fair means."""
     wider = [
@@ -90,9 +90,9 @@ def test_more_capacity_never_lowers_the_least_shares(
             rate=each.rate,
             loads={n: load / times if n == name else load for n, load in each.loads.items()},
         )
-        for each in wanted
+        for each in needed
     ]
-    before, after = (sorted(max_min_rates(each)[0]) for each in (wanted, wider))
+    before, after = (sorted(max_min_rates(each)[0]) for each in (needed, wider))
     for less, more in zip(before, after, strict=True):
         if more > less * (1 + ROUNDING):
             break
@@ -101,12 +101,12 @@ def test_more_capacity_never_lowers_the_least_shares(
 
 @settings(max_examples=50)
 @given(demands())
-def test_all_bytes_are_moved_no_faster_than_alone(wanted: list[Demand]) -> None:
-    found = fill(wanted)
-    for each, seconds in zip(wanted, found.seconds, strict=True):
+def test_all_bytes_are_moved_no_faster_than_alone(needed: list[Demand]) -> None:
+    found = fill(needed)
+    for each, seconds in zip(needed, found.seconds, strict=True):
         assert seconds >= (each.latency + each.bytes / each.rate) * (1 - ROUNDING)
     for name, capacity in CAPACITIES.items():
-        moved = sum(each.bytes * each.passes.get(name, 0) for each in wanted)
+        moved = sum(each.bytes * each.passes.get(name, 0) for each in needed)
         assert found.span >= moved / capacity * (1 - ROUNDING)
         assert found.carried.get(name, 0.0) <= capacity * (1 + ROUNDING)
 

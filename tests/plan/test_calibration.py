@@ -127,7 +127,7 @@ def test_the_deadline_of_a_preset_grows_and_one_of_the_user_does_not() -> None:
 @pytest.mark.usefixtures("scripted")
 def test_the_schedule_measures_every_set_in_each_of_its_processes() -> None:
     found = plan(machine(gpus=4))
-    wanted = {p.identity for p in added(found, plan(machine(gpus=4), model=False))}
+    expected = {p.identity for p in added(found, plan(machine(gpus=4), model=False))}
     blocks: defaultdict[str, set[int]] = defaultdict(set)
     now = 0.0
     schedule = Schedule(found, clock=lambda: now)
@@ -139,7 +139,7 @@ def test_the_schedule_measures_every_set_in_each_of_its_processes() -> None:
                       elapsed_seconds=VISIT_SECONDS)  # fmt: skip
         blocks[order.workload.identity].add(order.block)
         schedule.record(visit)
-    assert {len(blocks[identity]) for identity in wanted} == {MODEL_PROCESSES}
+    assert {len(blocks[identity]) for identity in expected} == {MODEL_PROCESSES}
 
 
 def test_what_a_model_adds_takes_less_than_30_seconds_on_four_h200s(tmp_path: Path) -> None:

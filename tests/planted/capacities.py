@@ -66,7 +66,7 @@ class CapacityScore:
     exact_groups: int = 0
     false_groups: int = 0
     errors: list[float] = field(default_factory=list)
-    """Of random sets: predicted over true spans, minus 1."""
+    """Predicted over true spans of random sets, minus 1."""
 
     def merge(self, other: CapacityScore) -> None:
         """Adds the machines of another score."""

@@ -60,7 +60,7 @@ class Capacity(Value, frozen=True):
     freedom: float = 0.0
     """Degrees of freedom of the deviation."""
     measured: float = 0.0
-    """If it is assumed: the measured capacity of a link that one transfer fills; else 0."""
+    """The measured capacity of a link that one transfer fills, if another is assumed; else 0."""
 
 
 class Queue(Value, frozen=True):
@@ -89,7 +89,7 @@ class SetPrediction(Value, frozen=True):
     span: float
     """Seconds from the common start to the last end."""
     interval: Interval
-    """Of the span: the 95 % interval of the capacities, and what unknown limits may add."""
+    """The interval of the span: 95 % by the capacities, and what unknown limits may add."""
     limits: tuple[str, ...]
     """The resource that limits each transfer; empty for none but its own rate."""
     unknown: tuple[str, ...]
@@ -114,7 +114,7 @@ class CapacityModel(Value, frozen=True):
     carried: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
     """Method -> kind of resource -> the most bytes per second that a measurement showed."""
     groups: Groups = ()
-    """GPUs that share a port to the host, as far as sets showed."""
+    """GPUs that may share a port to the host."""
     deviations: dict[str, float] = msgspec.field(default_factory=dict)
     """Method -> the standard deviation of measured over predicted spans, as a fraction."""
     findings: tuple[str, ...] = ()

@@ -95,7 +95,7 @@ class _Candidate(NamedTuple):
     carried: list[float]
     """Bytes per second that it carried in each set."""
     covered: list[tuple[float, float]]
-    """Of each slow set, what it carried, and the share of the transfers that use it."""
+    """What it carried in each slow set, and the share of the transfers that use it."""
 
     @property
     def rank(self) -> tuple[float, int, str]:

@@ -19,10 +19,10 @@ class TimedSet(Value, frozen=True):
 
     workload: Workload
     spans: tuple[float, ...]
-    """Of each process, the median seconds from the common start to the last end."""
+    """Median seconds from the common start to the last end, by process."""
     transfers: tuple[tuple[float, ...], ...] = ()
-    """Of each process, the median seconds of each transfer from its own start; empty if they were
-    not timed."""
+    """Median seconds of each transfer from its own start, by process; empty if they were not
+    timed."""
     blocks: tuple[int, ...] = ()
     """The number of each process in its survey; empty if it is not known."""
 
@@ -30,6 +30,11 @@ class TimedSet(Value, frozen=True):
     def span(self) -> float:
         """The median over processes."""
         return median(self.spans)
+
+    @property
+    def transfer_seconds(self) -> tuple[float, ...]:
+        """The median over processes of each transfer's time; empty if they were not timed."""
+        return tuple(median(each) for each in zip(*self.transfers, strict=True))
 
     @property
     def is_one_after_another(self) -> bool:

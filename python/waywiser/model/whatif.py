@@ -98,7 +98,7 @@ def with_latency(model: CapacityModel, pattern: str, seconds: float) -> Capacity
     if not matching:
         raise ModelError(
             f"no measured transfer is {pattern!r}",
-            remedy="write it as the profile has it, as in 'pinned@numa:0 -> device@gpu:* by *'",
+            remedy=f"write it as the profile has it, as in '{next(iter(curves), 'A -> B by C')}'",
         )
     return msgspec.structs.replace(model, curves=curves)
 

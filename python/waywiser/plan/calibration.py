@@ -24,7 +24,7 @@ from waywiser.plan.sets import between_gpus, bidirectional, from_host, opposite,
 from waywiser.words import Path, Transfer
 
 CALIBRATING_BYTES = 64 * 2**20
-"""Of each transfer: enough that little of its time is latency."""
+"""Bytes of each transfer of a calibrating set: enough that little of its time is latency."""
 
 VALIDATION_SETS = 20
 VALIDATION_EXPONENTS = (16, 28)
