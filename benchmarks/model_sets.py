@@ -136,8 +136,8 @@ def recorded_sets() -> Iterator[str]:
         "predicted. *Alone* is the time of the slowest transfer without the others. p95: one of "
         "20 is larger. Unknown: the model says that a limit was not measured.\n\n"
     )
-    yield "| host | executor | predicted | median | p95 | worst | unknown | alone: median | p95 |"
-    yield " worst |\n|" + "---|" * 10 + "\n"
+    yield "| host | executor | predicted | median | p95 | worst | in interval | unknown |"
+    yield " alone: median | p95 | worst |\n|" + "---|" * 11 + "\n"
     pooled: dict[str, list[float]] = {}
     for name, survey in surveys.items():
         for executor in sorted({executor_of(each) for each in survey.usual}):
@@ -151,11 +151,15 @@ def recorded_sets() -> Iterator[str]:
             naive = [alone(readers[name], each.workload) / each.span - 1 for each in own]
             pooled.setdefault(name, []).extend(errors)
             unknown = sum(not each.is_known for each in predictions)
+            inside = sum(
+                p.interval.low <= each.span <= p.interval.high
+                for p, each in zip(predictions, own, strict=True)
+            )
             yield (
-                f"| {name} | {executor} | {len(own)} | {summary(errors)} | {unknown} | "
+                f"| {name} | {executor} | {len(own)} | {summary(errors)} | {inside} | {unknown} | "
                 f"{summary(naive)} |\n"
             )
-        yield f"| {name} | both | {len(pooled[name])} | {summary(pooled[name])} | | | | |\n"
+        yield f"| {name} | both | {len(pooled[name])} | {summary(pooled[name])} | | | | | |\n"
     yield "\n### Capacities that the five sets show\n\n"
     yield "| host | resource | method | GB/s | 95 % interval |\n|---|---|---|---|---|\n"
     for name, reader in readers.items():

@@ -56,6 +56,10 @@ LEAST_DEVIATION = 0.003
 """Least standard deviation of a logarithm: what a model of few parameters leaves of a set that was
 measured without noise."""
 
+FEW_SETS_DEVIATION = 0.02
+"""The standard deviation of predictions of sets, if few sets were fitted. Of four H200s, sets of
+sizes that were not fitted took up to 8 % more or less (docs/results/models)."""
+
 CLEARLY = 3.0
 """Standard deviations from which on a set takes clearly longer than predicted."""
 
@@ -363,16 +367,18 @@ class _MethodFit:
             self.known.items(), key=lambda item: item[0].resource)]  # fmt: skip
 
     def _capacity(self, key: CapacityKey, value: float) -> Capacity:
-        information, rests_on = 0.0, []
+        information, rests_on, free_of_sets = 0.0, [], OF_POOLED
         for each in self.sets:
             sensitivity = self._sensitivity(each, key, value)
             if abs(sensitivity) > LEAST_SENSITIVITY:
                 information += (sensitivity / each.noise) ** 2
                 rests_on.append(str(each.timed.workload))
+                free_of_sets += len(each.timed.spans) - 1
         if not information:
             return Capacity(key.resource, key.method, value, None, "one transfer")
         scale, free = self._scale()
-        own = Variance(scale**2 / information, free)
+        # The few sets that show a capacity may be noisier than all others.
+        own = Variance(scale**2 / information, min(free, free_of_sets))
         total = combined([(1.0, own), (1.0, self.common)]) if self.common.value else own
         deviation, freedom = total.deviation, max(total.freedom, 1.0)
         half = student_quantile(freedom, (1 + CONFIDENCE) / 2) * deviation
@@ -408,10 +414,12 @@ class _MethodFit:
         return (ends[0] - ends[1]) / (2 * _STEP)
 
     def unexplained_deviation(self) -> float:
-        """The standard deviation of measured over predicted spans that the model leaves."""
+        """The standard deviation of measured over predicted spans that the model leaves; no less
+        than `FEW_SETS_DEVIATION` if there are few sets to show it."""
         squares = [self._log_ratio(each, self.known) ** 2 for each in self.sets]
         free = len(squares) - len(self.known) + len(self.single)
-        return math.sqrt(sum(squares) / free) if free > 0 else 0.0
+        found = math.sqrt(sum(squares) / free) if free > 0 else 0.0
+        return found if free >= ENOUGH_FREEDOM else max(found, FEW_SETS_DEVIATION)
 
 
 def _huber(deviation: float) -> float:

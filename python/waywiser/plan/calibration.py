@@ -15,6 +15,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import Catalogue
@@ -39,8 +40,9 @@ MOST_TRANSFERS = 8
 MOST_PAIRS = 28
 """Pairs of GPUs that are measured: those of eight GPUs. Of more, near numbers come first."""
 
-MODEL_PROCESSES = 2
-"""Processes that measure these sets: the fewest that show how far processes differ."""
+VALIDATION_PROCESSES = 2
+"""Processes that measure validation sets: the fewest that show how far processes differ.
+Calibrating sets are measured in all processes that measure representative sizes."""
 
 MODEL_SECONDS = 30.0
 """What ``--model`` adds to a deadline of the preset."""
@@ -149,7 +151,7 @@ def _curves(
         fits = len(paths) > 1 and names <= known and len(names) == len(paths)
         if fits and names not in seen and _is_of_one_process(transfers, catalogue):
             seen.add(names)
-            yield _curve(transfers, catalogue)
+            yield _curve(transfers, catalogue, "calibrating")
 
 
 def _validation_curves(sets: Iterator[list[Transfer]], catalogue: Catalogue) -> Iterator[Curve]:
@@ -157,7 +159,7 @@ def _validation_curves(sets: Iterator[list[Transfer]], catalogue: Catalogue) -> 
     tried = itertools.islice(sets, 50 * VALIDATION_SETS)
     possible = (each for each in tried if _is_of_one_process(each, catalogue))
     for transfers in itertools.islice(possible, VALIDATION_SETS):
-        yield _curve(tuple(transfers), catalogue)
+        yield _curve(tuple(transfers), catalogue, "validation")
 
 
 def _is_of_one_process(transfers: Sequence[Transfer], catalogue: Catalogue) -> bool:
@@ -165,10 +167,14 @@ def _is_of_one_process(transfers: Sequence[Transfer], catalogue: Catalogue) -> b
     return not {True, False} <= {catalogue.peer_access(transfer) for transfer in transfers}
 
 
-def _curve(transfers: tuple[Transfer, ...], catalogue: Catalogue) -> Curve:
+def _curve(
+    transfers: tuple[Transfer, ...],
+    catalogue: Catalogue,
+    for_model: Literal["calibrating", "validation"],
+) -> Curve:
     return Curve(
         transfers,
         peer_access=catalogue.peer_access(*transfers),
         sizes=(max(transfer.bytes for transfer in transfers),),
-        for_model=True,
+        for_model=for_model,
     )

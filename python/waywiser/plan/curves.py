@@ -18,6 +18,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
@@ -64,8 +65,8 @@ class Curve:
     """Named by the user: if it is not supported, that is an error."""
     sizes: tuple[int, ...] = ()
     """The default sizes, never skipped; empty for those of the preset."""
-    for_model: bool = False
-    """A set that a model of the machine needs: it is measured whatever it should equal."""
+    for_model: Literal["", "calibrating", "validation"] = ""
+    """What a model of the machine needs the set for: it is measured whatever it should equal."""
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""

@@ -173,7 +173,7 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
         first = representatives((curve.at(0) for curve in curves), maker.machine)
     points: list[Point] = []
     for curve in curves:
-        by_itself = curve.requested or curve.for_model
+        by_itself = curve.requested or bool(curve.for_model)
         like = "" if by_itself else first.get(curve.text, "")
         found = maker.of(curve, "" if like == curve.text else like)
         if curve.requested and not found:

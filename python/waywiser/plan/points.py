@@ -12,7 +12,7 @@ from functools import cached_property
 from waywiser.hardware.bounds import bound
 from waywiser.hardware.machine import Machine
 from waywiser.plan import layouts
-from waywiser.plan.calibration import MODEL_PROCESSES
+from waywiser.plan.calibration import VALIDATION_PROCESSES
 from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.plan.curves import Curve
 from waywiser.plan.preset import Depth, Preset, Request
@@ -289,8 +289,8 @@ class Points:
             )
 
     def _processes(self, curve: Curve, *, everywhere: bool) -> int:
-        if curve.for_model:
-            return min(MODEL_PROCESSES, self.preset.processes)
+        if curve.for_model == "validation":
+            return min(VALIDATION_PROCESSES, self.preset.processes)
         return self.preset.processes if everywhere else 1
 
     def _representatives(self, curve: Curve, sizes: list[int]) -> frozenset[int]:
