@@ -12,7 +12,15 @@ from waywiser.words import Transfer, Value, Workload
 
 
 class TransferCurve(Protocol):
-    """The seconds of one transfer over sizes."""
+    """The seconds of one transfer over sizes, measured and between."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Measured sizes in bytes, ascending."""
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """Seconds of each."""
 
     def seconds(self, bytes: int) -> float:
         """Seconds of a transfer of so many bytes."""
@@ -66,11 +74,11 @@ class AloneCurves:
     """The curves of a machine's transfers, by transfer. A transfer that was not measured has the
     curve of an equivalent one. A curve with few sizes has the shape of the first of its class."""
 
-    def __init__(self, curves: Mapping[str, SampledCurve], machine: Machine) -> None:
+    def __init__(self, curves: Mapping[str, TransferCurve], machine: Machine) -> None:
         """``curves`` by the transfer's text without its size."""
         self.curves = dict(curves)
         self._classes = Classes(machine)
-        self._first: dict[Key, SampledCurve] = {}
+        self._first: dict[Key, TransferCurve] = {}
         for text, curve in self.curves.items():
             key = self._key(Transfer.parse(text))
             known = self._first.get(key)
@@ -95,7 +103,7 @@ class AloneCurves:
         return Alone(share * seconds, seconds)
 
 
-def latency_share(curve: SampledCurve, bytes: int) -> float:
+def latency_share(curve: TransferCurve, bytes: int) -> float:
     """The share of a transfer's time that does not grow with its size: that of the line through the
     sizes up to `NEAR` times as large and small, by least squares of relative deviations."""
     points = [

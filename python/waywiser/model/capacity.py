@@ -20,7 +20,7 @@ from typing import Literal
 import msgspec
 
 from waywiser.hardware.machine import Machine
-from waywiser.model.alone import AloneCurves, SampledCurve
+from waywiser.model.alone import AloneCurves, SampledCurve, TransferCurve
 from waywiser.model.errors import ModelError
 from waywiser.model.resources import Groups, MachineResources, ResourceUse, method_of
 from waywiser.model.share import Demand, Filled, fill
@@ -132,10 +132,14 @@ class CapacityModel(Value, frozen=True):
 class CapacityModelReader:
     """A model with what its predictions need, made once."""
 
-    def __init__(self, model: CapacityModel) -> None:
+    def __init__(
+        self, model: CapacityModel, curves: Mapping[str, TransferCurve] | None = None
+    ) -> None:
+        """``curves`` are other curves of the single transfers than the measured times of the
+        model, by the transfer's text without its size."""
         self.model = model
         self.resources = MachineResources(model.machine, model.groups)
-        self.alone = AloneCurves(model.curves, model.machine)
+        self.alone = AloneCurves(model.curves if curves is None else curves, model.machine)
         self._uses: dict[str, tuple[ResourceUse, ...]] = {}
         self._methods: dict[str, str] = {}
 
