@@ -84,6 +84,17 @@ def test_a_link_that_one_transfer_fills_has_its_rate() -> None:
     assert known["PCIe to gpu:*"].basis == "one transfer"
 
 
+def test_a_link_that_carries_more_for_several_is_not_filled_by_one() -> None:
+    """Two copies by one GPU's link reach 58 GB/s together; one reaches 50."""
+    twice = workload(up(0), up(0))
+    known = fitted(
+        TimedSet(twice, (LATENCY + 128 * MIB / 58e9,) * 2),
+        together(2 * RATE, up(0), up(1)),
+    )
+    assert found(known) == {"PCIe to gpu:*": pytest.approx(58, rel=0.01)}
+    assert known.predicted(twice).span == pytest.approx(LATENCY + 128 * MIB / 58e9, rel=0.01)
+
+
 def test_both_directions_of_a_link_are_narrower_than_what_the_host_shares() -> None:
     assert found(fitted(together(80e9, up(0), down(0)))) == {
         "PCIe of gpu:*, both directions": pytest.approx(80, rel=0.01)

@@ -157,7 +157,7 @@ def fit_capacities(
         method = reader.method(each.workload.transfers[0])
         alone_by_method.setdefault(method, []).append(each)
     noise = _noise([timed for of_method in by_method.values() for timed in of_method])
-    common = _common_variance(by_method.values())
+    common = _common_share(by_method.values())
     for method, own in sorted(alone_by_method.items()):
         fitted = _MethodFit(reader, method, own, by_method.get(method, []), noise, common)
         fitted.run()
@@ -196,7 +196,7 @@ class _MethodFit:
         self.reader = reader
         self.method = method
         self.queues: list[Queue] = []
-        self.common = common
+        self.common = _common_variance(sets, common)
         self.known: dict[CapacityKey, float] = self._filled_by_one(singles)
         self.single = frozenset(self.known)
         """Those that one transfer fills, until a set shows more."""
@@ -279,13 +279,17 @@ class _MethodFit:
         """The kinds of resources that several transfers of a slow set share, without the links that
         one transfer fills; the most plausible first. A link that carries more for several transfers
         than for one is not filled by one."""
+        for observed in self.sets:
+            for use, carried, _ in self._shared(observed.timed):
+                key = CapacityKey(use.kind, self.method)
+                if key in self.single and carried > self.known[key] * (1 + LEAST_SLOWDOWN):
+                    self.single -= {key}
+                    del self.known[key]
         found: dict[CapacityKey, _Candidate] = {}
         for observed in self.sets:
             is_slow = self._is_slow(observed)
             for use, carried, share in self._shared(observed.timed):
                 key = CapacityKey(use.kind, self.method)
-                if key in self.single and carried > self.known[key] * (1 + LEAST_SLOWDOWN):
-                    self.single -= {key}
                 each = found.setdefault(key, _Candidate(key, use.breadth, [], []))
                 each.carried.append(carried)
                 if is_slow:
@@ -454,33 +458,44 @@ def _noise(sets: Sequence[TimedSet]) -> dict[bool, Variance]:
     return found
 
 
-def _common_variance(methods: Iterable[Sequence[TimedSet]]) -> Variance:
-    """The variance, of the median over processes, of what all sets of a process deviate by
-    together: more sets do not make a capacity more certain than that."""
+def _common_share(methods: Iterable[Sequence[TimedSet]]) -> Variance:
+    """The part of the variance between processes that all sets of a process have in common: more
+    sets do not make a capacity more certain than that."""
     squares = freedom = 0.0
-    counts: list[int] = []
     for sets in methods:
+        scale = math.sqrt(_variance(sets))
         shifts: dict[int, list[float]] = {}
         for each in sets:
             if len(each.blocks) == len(each.spans) > 1:
                 for block, shift in zip(each.blocks, each.deviations, strict=True):
-                    shifts.setdefault(block, []).append(shift)
-        if len(shifts) > 1:
-            means = [fmean(each) for each in shifts.values()]
-            center = fmean(means)
-            rest = [
-                (shift - mean) ** 2
-                for mean, each in zip(means, shifts.values(), strict=True)
-                for shift in each
-            ]
-            by_chance = sum(rest) / len(rest) / (len(rest) / len(means))
-            between = sum((mean - center) ** 2 for mean in means) / (len(means) - 1)
-            squares += max(between - by_chance, 0.0) * (len(means) - 1)
-            freedom += len(means) - 1
-            counts.append(len(means))
-    if not freedom:
-        return Variance(0.0, 0.0)
-    return Variance(squares / freedom * median_share(min(counts)), freedom)
+                    shifts.setdefault(block, []).append(shift / scale)
+        if len(shifts) < 2:
+            continue
+        means = [fmean(each) for each in shifts.values()]
+        center = fmean(means)
+        rest = [
+            (shift - mean) ** 2
+            for mean, each in zip(means, shifts.values(), strict=True)
+            for shift in each
+        ]
+        by_chance = sum(rest) / len(rest) / (len(rest) / len(means))
+        between = sum((mean - center) ** 2 for mean in means) / (len(means) - 1)
+        squares += max(between - by_chance, 0.0) * (len(means) - 1)
+        freedom += len(means) - 1
+    return Variance(squares / freedom if freedom else 0.0, freedom)
+
+
+def _common_variance(sets: Sequence[TimedSet], share: Variance) -> Variance:
+    """The variance of the median over processes that all these sets have in common."""
+    processes = min((len(each.spans) for each in sets), default=1)
+    return Variance(share.value * _variance(sets) * median_share(processes), share.freedom)
+
+
+def _variance(sets: Sequence[TimedSet]) -> float:
+    """The variance between processes, pooled over sets."""
+    freedom = sum(len(each.spans) - 1 for each in sets)
+    squares = sum(each.squares for each in sets)
+    return max(squares / freedom, LEAST_VARIANCE) if freedom else LEAST_VARIANCE
 
 
 def _median_of_variance(freedom: int) -> float:
