@@ -199,6 +199,21 @@ def test_a_set_of_other_sizes_is_predicted_over_time() -> None:
     assert known.interval.low < known.span < known.interval.high
 
 
+def test_transfers_by_several_methods_share_the_same_resource() -> None:
+    """Copies by another executor are measured alone, and have no sets of their own."""
+    kernel = [path.replace("copy-engine", "sm") for path in (up(0), down(0))]
+    alone = [
+        TimedSet(workload(path, size=size), (seconds(size),) * 2)
+        for path in kernel
+        for size in SIZES
+    ]
+    model = fit_capacities(MACHINE, [*singles(), *alone], [together(80e9, up(0), down(0))])
+    mixed = model.predicted(workload(up(0), kernel[1]))
+    assert mixed.span == pytest.approx(LATENCY + 128 * MIB / 80e9, rel=2e-3)
+    assert mixed.is_known
+    assert not model.predicted(workload(*kernel)).is_known
+
+
 def test_a_model_is_the_same_after_json() -> None:
     model = fitted(together(80e9, up(0), down(0)))
     again = msgspec.json.decode(msgspec.json.encode(model), type=CapacityModel)

@@ -171,6 +171,7 @@ class CapacityModelReader:
     ) -> list[Demand]:
         """What each transfer needs with these capacities. Raises `ModelError`."""
         _require_transfers(workload)
+        is_mixed = self._is_mixed(workload)
         found = []
         for transfer in workload.transfers:
             alone = self.alone.of(transfer)
@@ -184,7 +185,7 @@ class CapacityModelReader:
             moving = alone.moving
             for use in self.uses(transfer):
                 passes[use.name] = use.passes
-                capacity = _capacity(known, use, method)
+                capacity = self._capacity(known, use, method, is_mixed=is_mixed)
                 if capacity is not None:
                     loads[use.name] = use.passes / capacity
                     moving -= self._saved(use, method, transfer.bytes)
@@ -201,6 +202,35 @@ class CapacityModelReader:
                     gap=queue.gap if queue else 0.0,
                 )
             )
+        return found
+
+    def _is_mixed(self, workload: Workload) -> bool:
+        """Whether its transfers use several methods."""
+        return len({self.method(transfer) for transfer in workload.transfers}) > 1
+
+    def _capacity(
+        self,
+        known: Mapping[CapacityKey, float],
+        use: ResourceUse,
+        method: str,
+        *,
+        is_mixed: bool,
+    ) -> float | None:
+        """The capacity of a resource for a method. Beside transfers by other methods, one whose own
+        sets show no limit has the largest one that another method shows, or what it carried if that
+        is more: they share the same resource."""
+        own = _capacity(known, use, method)
+        other = self._largest.get(use.kind) if is_mixed and own is None else None
+        if other is None:
+            return own
+        return max(other, self.model.carried.get(method, {}).get(use.kind, 0.0))
+
+    @cached_property
+    def _largest(self) -> dict[str, float]:
+        """The largest capacity of each kind of resource, over all methods."""
+        found: dict[str, float] = {}
+        for each in self.model.capacities:
+            found[each.resource] = max(found.get(each.resource, 0.0), each.bytes_per_second)
         return found
 
     def _saved(self, use: ResourceUse, method: str, bytes: int) -> float:
@@ -265,11 +295,14 @@ class CapacityModelReader:
             for use in self.uses(transfer):
                 users.setdefault(use.name, set()).add(n)
                 uses[use.name] = use, self.method(transfer)
+        is_mixed = self._is_mixed(workload)
         found: dict[frozenset[int], tuple[ResourceUse, str, float]] = {}
         for name, (use, method) in sorted(uses.items(), key=lambda each: each[1][0].breadth):
-            if len(users[name]) < 2 or _capacity(self.known, use, method) is not None:
+            known = self._capacity(self.known, use, method, is_mixed=is_mixed)
+            if len(users[name]) < 2 or known is not None:
                 continue
-            shown = self.model.carried.get(method, {}).get(use.kind, 0.0)
+            methods = {self.method(workload.transfers[n]) for n in users[name]}
+            shown = max(self.model.carried.get(each, {}).get(use.kind, 0.0) for each in methods)
             if filled.carried.get(name, 0.0) > BEYOND * shown:
                 found.setdefault(frozenset(users[name]), (use, method, shown))
         return list(found.values())
