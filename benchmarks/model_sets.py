@@ -51,6 +51,23 @@ CALIBRATING = ("one-to-all", "all-to-host", "host-and-all")
 FIRST_PAIRS = ({"numa:0", "gpu:0"}, {"gpu:0", "gpu:1"})
 """The places of the two bidirectional paths that are fitted."""
 
+PLANTED = (
+    "Four to eight GPUs, one or two hidden sides, ports that two GPUs or a side share, limits of "
+    "both directions and of host memory, under the noise of recorded surveys. A limit counts if a "
+    "calibrating set takes at least 3 % longer for it. Random sets mix directions and sizes from "
+    "64 KiB to 256 MiB, and are compared with the truth without noise.\n\n"
+)
+FEW_PROCESSES = (
+    "The same with two processes. They hardly show what all sets of a process have in common, so "
+    "that `survey --model` measures calibrating sets in all processes.\n\n"
+)
+TARGETS = (
+    "\nThe targets were a median of 1 %, a p95 of 4.5 % and at worst 6 % on the quiet host, and "
+    "2 %, 6 % and 8 % on the busy one. On the busy host copies of 64 and 256 MiB between the host "
+    "and all GPUs differ by up to 8 %, which one capacity cannot follow. The rules and their "
+    "constants were chosen on these surveys: only the sets that are not fitted are new to them.\n"
+)
+
 CHUNK = 5
 FIRST_SEED = 200_000
 
@@ -160,13 +177,7 @@ def recorded_sets() -> Iterator[str]:
                 f"{summary(naive)} |\n"
             )
         yield f"| {name} | both | {len(pooled[name])} | {summary(pooled[name])} | | | | | |\n"
-    yield (
-        "\nThe targets were a median of 1 %, a p95 of 4.5 % and at worst 6 % on the quiet host, and "
-        "2 %, 6 % and 8 % on the busy one. On the busy host copies of 64 and 256 MiB between the "
-        "host and all GPUs differ by up to 8 %, which a capacity cannot follow. The rules and "
-        "their constants were chosen on these surveys: only the sets that are not fitted are new "
-        "to them.\n"
-    )
+    yield TARGETS
     yield "\n### Capacities that the five sets show\n\n"
     yield "| host | resource | method | GB/s | 95 % interval |\n|---|---|---|---|---|\n"
     for name, reader in readers.items():
@@ -304,21 +315,7 @@ def planted_machines(count: int, jobs: int, processes: int) -> Iterator[str]:
             total.merge(score)
             print(f"{total.machines} of {count} machines", file=sys.stderr)
     yield f"\n## {count} planted machines, {processes} processes\n\n"
-    if processes < PROCESSES:
-        yield (
-            "As a survey that had no time for more: the intervals are too narrow, since two "
-            "processes hardly show what all sets of a process have in common.\n\n"
-        )
-    yield (
-        ""
-        if processes < PROCESSES
-        else (
-            "Four to eight GPUs, one or two hidden sides, ports that two GPUs or a side share, limits "
-            "of both directions and of host memory, under the noise of recorded surveys. A limit counts if a calibrating set takes at least 3 % longer "
-            "for it. Random sets mix directions and sizes from 64 KiB to 256 MiB, and are compared "
-            "with the truth without noise.\n\n"
-        )
-    )
+    yield PLANTED if processes == PROCESSES else FEW_PROCESSES
     errors = summary(total.errors)
     yield "| what | result | target |\n|---|---|---|\n"
     yield (
