@@ -138,6 +138,7 @@ def fit_capacities(
     fitted either.
     """
     held_out = set(validation)
+    singles = [each for each in singles if not _is_load(each, machine)]
     base = CapacityModel(machine, sampled_curves(singles))
     reader = CapacityModelReader(base)
     by_method: dict[str, list[TimedSet]] = {}
@@ -173,6 +174,11 @@ def fit_capacities(
         deviations=deviations,
     )
     return msgspec.structs.replace(model, findings=tuple(capacity_findings(model, singles)))
+
+
+def _is_load(timed: TimedSet, machine: Machine) -> bool:
+    """Whether a transfer is a load, and no method of a copy."""
+    return any(machine.traits.executor(t.path.executor).bystander for t in timed.workload.transfers)
 
 
 def _shows_bandwidth(timed: TimedSet, reader: CapacityModelReader) -> bool:

@@ -95,7 +95,7 @@ class Curve:
     @property
     def is_sized(self) -> bool:
         """Whether each transfer has a size of its own: bystanders, of which one process shows
-        enough, and workloads of the user."""
+        enough, sets for a model, and workloads of the user."""
         return bool(self.transfers) and all(transfer.bytes for transfer in self.transfers)
 
     @property

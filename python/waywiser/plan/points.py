@@ -161,7 +161,8 @@ class Points:
         if curve.operation is not None:
             return (0,)
         if curve.is_sized:
-            return curve.sizes if curve.requested or not self.explicit else ()
+            is_needed = curve.requested or bool(curve.for_model)
+            return curve.sizes if is_needed or not self.explicit else ()
         if curve.sizes and not self.explicit:
             return curve.sizes
         if curve.layout is not None and self.explicit:
@@ -269,7 +270,8 @@ class Points:
             workload = curve.at(size)
             needed = footprint(workload, self.catalogue)
             grows = not (self.explicit or curve.layout or curve.sizes) and size > GROWING
-            everywhere = size in repeated and not (curve.is_sized and preset.depth < Depth.PAIRS)
+            is_bystander = curve.is_sized and not curve.for_model
+            everywhere = size in repeated and not (is_bystander and preset.depth < Depth.PAIRS)
             everywhere = (everywhere or self.request.is_narrow) and not conditional
             everywhere = everywhere or preset.depth is Depth.PAIRS
             largest = size == sizes[-1] and preset.depth > Depth.DEFAULTS
@@ -360,4 +362,5 @@ def _priority(curve: Curve, representative: bool, conditional: bool) -> Priority
     if not representative:
         return Priority.REST
     together = len(curve.transfers) > 1 and curve.is_default and not curve.is_sized
-    return Priority.HEADLINE if curve.principal or together else Priority.REPRESENTATIVE
+    is_headline = curve.principal or together or bool(curve.for_model)
+    return Priority.HEADLINE if is_headline else Priority.REPRESENTATIVE
