@@ -167,3 +167,12 @@ def test_what_a_model_adds_takes_less_than_30_seconds_on_four_h200s(tmp_path: Pa
         nearest = min(known for known in usual if known >= count)
         seconds += point.processes * usual[nearest]
     assert 5 < seconds < MODEL_SECONDS
+
+
+@pytest.mark.usefixtures("scripted")
+def test_explicit_sizes_leave_the_sets_for_a_model_as_they_are() -> None:
+    usual = plan(machine(gpus=4))
+    sized = make_plan(machine(gpus=4), Request(model=True, sizes="1MiB"))
+    assert sized.validation == usual.validation
+    sets = {point.identity for point in added(usual, plan(machine(gpus=4), model=False))}
+    assert sets <= {point.identity for point in sized.points}
