@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.model.capacity import CapacityModelReader
+from waywiser.model.curve import models_of
 from waywiser.model.errors import ModelError
 from waywiser.model.profile_capacities import profile_capacities, validated, validation_sets
 from waywiser.model.timed_sets import TimedSet
@@ -85,3 +87,16 @@ def test_a_profile_without_transfers_is_one_clear_line(two: Path, tmp_path: Path
     ):
         profile_capacities(profile)
     assert "\n" not in str(error.value)
+
+
+def test_sets_can_be_predicted_from_fitted_curves_of_single_transfers(two: Path) -> None:
+    """Measured sizes have nearly the same times in both."""
+    with Profile.open(two) as profile:
+        frame = SeriesFrame.read(profile)
+        model = profile_capacities(profile, frame)
+        curves = models_of(frame, profile.machine)
+    both = " -> device@gpu:0 by copy-engine of 64MiB; device@gpu:1 -> "
+    workload = Workload.parse(f"pinned@numa:0{both}pinned@numa:0 by copy-engine of 32MiB")
+    curves = {text: curves[text] for text in model.curves if text in curves}
+    fitted = CapacityModelReader(model, curves).predicted(workload)
+    assert fitted.span == pytest.approx(model.predicted(workload).span, rel=0.03)
