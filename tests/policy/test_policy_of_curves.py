@@ -178,6 +178,18 @@ def costs_of(*curves: list[Series]) -> MethodCosts:
     return table_of(large, *curves).decisions[-1].time.costs
 
 
+def test_the_slowdowns_beside_one_copy_are_none_beside_a_list() -> None:
+    row = f"{PINNED} as list[piece=28672]"
+    single = curve(PINNED, postal(5e-6, 50e9), (2**20, 2**28))
+    lists = curve(row, postal(1e-3, 10e9), (2**20, 2**24), mode="host")
+    product = beside(f"{PINNED} of 256MiB; {PRODUCT} of 64MiB", 5e-3, 1.1e-3)
+    alone = curve(PRODUCT, lambda _: 1e-3, (2**26,))
+    one, *several = decision_tables([subject(single, lists, product, alone)])
+    assert one.decisions[-1].time.costs.matrix_product == pytest.approx(1.1, rel=0.01)
+    costs = [each.time.costs for table in several for each in table.decisions if table.count > 1]
+    assert costs and all(each.matrix_product is None for each in costs)
+
+
 def test_the_slowdowns_of_a_matrix_product_and_of_small_copies_are_costs() -> None:
     product = beside(f"{PINNED} of 256MiB; {PRODUCT} of 64MiB", 5e-3, 1.1e-3)
     alone = curve(PRODUCT, lambda _: 1e-3, (2**26,))

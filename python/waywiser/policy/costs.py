@@ -90,14 +90,16 @@ class CostsOfMethods:
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
         relays = RELAYS in executor.library.settings
+        # Nothing is measured beside lists, for which a method uses a part of the GPU or of a link.
+        beside = {} if transfer.layout is not None else self._slowdowns
         large = kind, str(_plain_method(transfer))
         return MethodCosts(
             threads=needs.threads,
             multiprocessors=self._multiprocessors(transfer),
             pinned_bytes=needs.pinned_bytes,
             relays=_relays(needs, transfer) if relays else 0,
-            small_copy=self._slowdowns.get(_Pair(*large, is_load=False)),
-            matrix_product=self._slowdowns.get(_Pair(*large, is_load=True)),
+            small_copy=beside.get(_Pair(*large, is_load=False)),
+            matrix_product=beside.get(_Pair(*large, is_load=True)),
         )
 
     def _multiprocessors(self, transfer: Transfer) -> int | None:
