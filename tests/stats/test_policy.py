@@ -36,6 +36,19 @@ def test_what_is_not_known_to_be_slower_may_be_used() -> None:
     assert choices(rows) == [0] * 3
 
 
+def test_no_size_has_a_slower_method_than_both_sizes_beside_it() -> None:
+    def noisy(seconds: float) -> Timed:
+        return Timed(seconds, Interval(seconds * 0.75, seconds * 1.25))
+
+    simple = [noisy(9.0), noisy(1.5), noisy(9.0)]
+    used = [noisy(1.0), noisy(1.15), noisy(1.0)]
+    fastest = [noisy(9.0), noisy(1.0), noisy(9.0)]
+    assert good([simple[1], used[1], fastest[1]]) == [0, 1, 2]
+    assert choices([simple, used, fastest]) == [1, 1, 1]
+    slower = [used[0], noisy(1.55), used[2]]
+    assert choices([simple, slower, fastest]) == [1, 0, 1]
+
+
 def test_sizes_that_a_method_lacks_are_for_others() -> None:
     assert choices(exact([1, None, 1], [None, 5, 5])) == [0, 1, 0]
     assert choices([]) == []

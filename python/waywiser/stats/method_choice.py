@@ -14,7 +14,8 @@ than a simpler one; so the noise decides whether a method replaces a simpler one
 simplest good method is used, unless the table gets shorter with another good one that loses no more
 than `TOLERANCE`: `choices` takes the assignment of methods to sizes that costs least, where a
 change of method costs `CHANGE`, and a size at which a simpler method is good costs 1; of these the
-one that loses least (dynamic programming over sizes).
+one that loses least (dynamic programming over sizes). A single size between two of one method never
+has a slower method than that one.
 """
 
 from __future__ import annotations
@@ -130,7 +131,19 @@ def choices(times: Sequence[Sequence[Timed | None]]) -> list[int]:
     chosen = [min(methods, key=costs.__getitem__)]
     for previous in reversed(before[1:]):
         chosen.append(previous[chosen[-1]])
-    return chosen[::-1]
+    return _without_islands(chosen[::-1], times)
+
+
+def _without_islands(chosen: list[int], times: Sequence[Sequence[Timed | None]]) -> list[int]:
+    """A size between two sizes of one method uses it too if it is good there, and faster than the
+    simpler one that was chosen. It loses more than `TOLERANCE`, but the chosen one loses more."""
+    for n in range(1, len(chosen) - 1):
+        around, own = chosen[n - 1], chosen[n]
+        at = [row[n] for row in times]
+        is_island = own != around == chosen[n + 1]
+        if is_island and around in good(at) and _seconds(at[around]) <= _seconds(at[own]):
+            chosen[n] = around
+    return chosen
 
 
 def good(times: Sequence[Timed | None]) -> list[int]:
