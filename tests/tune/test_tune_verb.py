@@ -112,6 +112,22 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(
     assert "1 MiB: staged" in out
 
 
+def test_an_interrupted_tuning_shares_no_block_with_a_later_one(run: Run, tmp_path: Path) -> None:
+    process = run(*tune(paths=STAGED))
+    file = tmp_path / "a.wwp"
+    while process.poll() is None and not (file.exists() and len(keys(file)) >= 3):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130, err
+    for paths in (LISTS, STAGED):
+        code, _, err = finish(run(*tune(paths=paths)))
+        assert code == 0, err
+    staged = {block for workload, block in keys(file) if "by staged" in workload}
+    lists = {block for workload, block in keys(file) if "as list" in workload}
+    assert staged and lists and not staged & lists
+
+
 def test_a_budget_that_is_too_short_is_said(run: Run, tmp_path: Path) -> None:
     code, _, err = finish(run("tune", "a.wwp", "--paths", STAGED, *SMALL, "--budget", "2s"))
     assert code == 2 and "nothing is left to tune" in err and "write --budget" in err

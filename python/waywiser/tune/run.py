@@ -31,7 +31,7 @@ from waywiser.survey_run import (
 )
 from waywiser.tune.search import Configuration, SearchAxis, configurations
 from waywiser.tune.targets import Configurator, Target, TuneRequest, find_targets, fitting
-from waywiser.tune.tuner import Tuned, Tuner, finished_visits
+from waywiser.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, finished_visits
 from waywiser.words import Value
 
 NOTE = "tune"
@@ -57,6 +57,11 @@ class TuneNote(Value, frozen=True, forbid_unknown_fields=False):
     """The number of its first process."""
     grids: tuple[GridNote, ...] = ()
     """What it measures if it is not a search but a grid."""
+
+    @property
+    def end_block(self) -> int:
+        """The number after that of its last process."""
+        return self.first_block + (self.request.grid or ROUNDS + REPORTED)
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,8 @@ def prepare_tuning(
             selection = own
             rows = profile.visit_rows()
             first_block = max((row.block for row in rows), default=-1) + 1
+            # An interrupted tuning goes on with the blocks after its own.
+            first_block = max((first_block, *(n.end_block for n in _notes(profile))))
             if before is not None:
                 first_block = before.first_block
         require_same(machine, live_machine(), file)
