@@ -75,6 +75,16 @@ def test_sizes_between_measured_ones_are_interpolated() -> None:
     assert abs(found.best.bytes_per_second / 25e9 - 1) < 0.05
 
 
+def test_sizes_beyond_the_largest_one_are_estimated() -> None:
+    largest = advice(MANY).table.decisions[-1].bytes
+    found = advice(4 * largest)
+    assert found.best.time.interpolated and str(found.best.method) == "staged"
+    assert found.best.low < 25e9 < found.best.high * 1.01
+    assert advice(largest).table == advice(MANY).table
+    with pytest.raises(NotMeasured, match="not within the measured sizes"):
+        advice(32 * largest)
+
+
 def test_relays_are_advised_only_if_peers_are_idle() -> None:
     assert all(each.method.executor != "relay" for each in advice().alternatives)
     found = advice(peers_idle=True)
@@ -110,7 +120,7 @@ def test_an_equivalent_gpu_gives_the_answer_and_says_so() -> None:
     ("request_", "message"),
     [
         (("device@gpu:0", "device@gpu:1", "1MiB"), "no method was measured"),
-        (("pageable@numa:0", "device@gpu:0", "4GiB"), "not within the measured sizes"),
+        (("pageable@numa:0", "device@gpu:0", "1TiB"), "not within the measured sizes"),
         (("pageable@numa:0", "device@gpu:9", "1MiB"), "the machine has no gpu:9"),
         (("managed@numa:0", "device@gpu:0", "1MiB"), "there is no advice for managed"),
         (("pageable@numa:0", "device@gpu:0", "1MiB", 8), "no advice for lists of pageable"),

@@ -111,8 +111,8 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
 def find_table(
     subjects: Sequence[Subject], request: CopyRequest
 ) -> tuple[DecisionTable, list[str]]:
-    """The methods for all sizes of such copies, and notes on them: the bytes of the request say
-    nothing. Raises as `advise` does."""
+    """The methods for all sizes of such copies, and notes on them. The bytes of the request are
+    one of the sizes if they are more than was measured. Raises as `advise` does."""
     machine = subjects[0].machine
     _require_places(request, machine)
     kind = kind_of(request.source, request.destination, machine)
@@ -127,7 +127,7 @@ def find_table(
             "there is no advice for lists of pageable memory or files",
             remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
         )
-    tables = decision_tables(subjects, request.places)
+    tables = decision_tables(subjects, request.places, request.bytes)
     table, notes = _table(tables, kind, request, machine)
     return table, [*notes, *_equivalence(table, request, machine)]
 

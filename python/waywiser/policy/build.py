@@ -74,15 +74,18 @@ class _Option(NamedTuple):
         return max(1, *(time.shown.costs.threads for time in self.times.values()))
 
 
-def decision_tables(subjects: Sequence[Subject], places: str = "") -> tuple[DecisionTable, ...]:
+def decision_tables(
+    subjects: Sequence[Subject], places: str = "", size: int = 0
+) -> tuple[DecisionTable, ...]:
     """The tables of all kinds of copies that were measured, of one machine or of several surveys
     of it. Raises `PolicyError` if the profiles are of different machines.
 
     A table is of the pair of places that was measured most, and of its equivalents; of ``places``
-    (``numa:1 -> gpu:0``) and its equivalents if these were measured.
+    (``numa:1 -> gpu:0``) and its equivalents if these were measured. If ``size`` is larger than
+    all that were measured for a copy, but not too large to be estimated, its table has it too.
     """
     _require_one_machine(subjects)
-    return tuple(_tables(subjects, places))
+    return tuple(_tables(subjects, places, size))
 
 
 def build_policy(subjects: Sequence[Subject]) -> Policy:
@@ -169,7 +172,7 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
             )
 
 
-def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]:
+def _tables(subjects: Sequence[Subject], places: str, size: int) -> Iterator[DecisionTable]:
     former: dict[CopyKind, int] = {}
     for found in candidates(subjects, places):
         # With as many CPUs as a survey had, its times count, and not those of one with more.
@@ -180,7 +183,7 @@ def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]
         usual = [each for each in found.candidates if not needs_idle_peers(each.method)]
         single = [each for each in usual if not each.piece]
         if single:
-            options = list(_single(single, found.kind, costs))
+            options = list(_single(single, found.kind, costs, size))
             yield _with_fewer_cpus(found, found.kind, options, least, costs)
         lists = list(_lists([each for each in usual if each.piece], found.kind, costs))
         needed = max((each.threads for _, options in lists for each in options), default=1)
@@ -188,7 +191,7 @@ def _tables(subjects: Sequence[Subject], places: str) -> Iterator[DecisionTable]
             yield _table(found, found.kind, count, options, max(needed, least), costs)
         if idle:
             kind = msgspec.structs.replace(found.kind, peers_idle=True)
-            options = list(_single([*single, *idle], found.kind, costs))
+            options = list(_single([*single, *idle], found.kind, costs, size))
             yield _with_fewer_cpus(found, kind, options, least, costs)
 
 
@@ -300,8 +303,11 @@ def _start(
     return min(max(start, low + 1), high)
 
 
-def _single(found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods) -> Iterator[_Option]:
+def _single(
+    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods, beyond: int
+) -> Iterator[_Option]:
     sizes = sorted({size for each in found for size in each.times})
+    sizes += [beyond] if beyond > sizes[-1] else []
     for each in found:
         times = {size: time for size in sizes if (time := _at(each, size, kind, costs)) is not None}
         yield _option(each, times, kind, costs)
