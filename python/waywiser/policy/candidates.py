@@ -158,6 +158,7 @@ def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool)
 
 
 def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Found]]:
+    reported = _reported_blocks(subject)
     for curve in subject.curves:
         transfer = curve.transfer
         if transfer is None or curve.workload.cache != "warm":
@@ -174,7 +175,49 @@ def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Foun
         for point in curve.points:
             if piece and point.bytes < 2 * piece:
                 continue
+            if not _is_reported(transfer, point, reported):
+                continue
             yield kind, text, _Found(method, piece, point, curve.text, curve.representative, survey)
+
+
+_Reported = Mapping[tuple[str, str, int], int]
+"""The last process that measured any settings of a path, a layout and a size in a tuning."""
+
+_TUNING = "tune"
+"""The entry of an environment that a tuning writes."""
+
+
+def _reported_blocks(subject: Subject) -> tuple[int, _Reported]:
+    """Returns the first process of the latest tuning of a profile, and the last one for each path.
+    That measured the winner and the defaults again. A time of the search alone is biased, because
+    it was looked at as the best of many; so it is no evidence for a method."""
+    note = subject.environment.get(_TUNING)
+    first = note.get("first_block") if isinstance(note, dict) else None
+    last: dict[tuple[str, str, int], int] = {}
+    if not isinstance(first, int):
+        return 0, last
+    for curve in subject.curves:
+        transfer = curve.transfer
+        if transfer is None:
+            continue
+        for point in curve.points:
+            key = _target(transfer, point)
+            tuned = [block.block for block in point.estimate.blocks if block.block >= first]
+            last[key] = max((last.get(key, first), *tuned))
+    return first, last
+
+
+def _target(transfer: Transfer, point: MeasuredPoint) -> tuple[str, str, int]:
+    return str(transfer.path), str(transfer.layout), point.bytes
+
+
+def _is_reported(transfer: Transfer, point: MeasuredPoint, tuning: tuple[int, _Reported]) -> bool:
+    """Whether a survey measured it, or a tuning reported it."""
+    first, last = tuning
+    if not last:
+        return True
+    blocks = [block.block for block in point.estimate.blocks]
+    return min(blocks) < first or last[_target(transfer, point)] in blocks
 
 
 def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:

@@ -1,0 +1,40 @@
+"""Policies that are made from tunings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kept import RESULTS, unpacked
+
+from waywiser.analysis.subject import Subject
+from waywiser.policy.candidates import candidates
+from waywiser.profile import Profile
+from waywiser.tune.run import tuned_results
+
+LIVE = RESULTS / "2026-11-23-tuning" / "live"
+
+
+@pytest.mark.parametrize("name", ["h100-tuned", "h200-tuned"])
+def test_only_reported_times_are_evidence(name: str, tmp_path: Path) -> None:
+    file = unpacked(LIVE / f"{name}.wwp.xz", tmp_path)
+    with Profile.open(file) as profile:
+        subject = Subject.of(profile)
+    used = {
+        str(time.transfer)
+        for kind in candidates([subject])
+        for candidate in kind.candidates
+        for time in candidate.times.values()
+    }
+    results = tuned_results(file)
+    reported = {str(result.default) for result in results}
+    reported |= {str(result.winner) for result in results if result.winner is not None}
+    searched = {
+        str(point.workload.transfer)
+        for curve in subject.curves
+        for point in curve.points
+        if curve.transfer is not None and curve.transfer.parameters
+    }
+    assert used & searched, "no winner is used"
+    assert used & searched <= reported
+    assert len(searched - reported) > 50, "the search measured nothing else"
