@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kept import RESULTS, unpacked
 
+from kept import RESULTS, unpacked
 from waywiser.analysis.subject import Subject
 from waywiser.policy.candidates import candidates
 from waywiser.profile import Profile
@@ -17,7 +17,7 @@ LIVE = RESULTS / "2026-11-23-tuning" / "live"
 
 @pytest.mark.parametrize("name", ["h100-tuned", "h200-tuned"])
 def test_only_reported_times_are_evidence(name: str, tmp_path: Path) -> None:
-    file = unpacked(LIVE / f"{name}.wwp.xz", tmp_path)
+    file = unpacked(LIVE / f"{name}.wwp.xz", tmp_path / "tuned.wwp")
     with Profile.open(file) as profile:
         subject = Subject.of(profile)
     used = {
@@ -26,9 +26,7 @@ def test_only_reported_times_are_evidence(name: str, tmp_path: Path) -> None:
         for candidate in kind.candidates
         for time in candidate.times.values()
     }
-    results = tuned_results(file)
-    reported = {str(result.default) for result in results}
-    reported |= {str(result.winner) for result in results if result.winner is not None}
+    targets = {str(result.default) for result in tuned_results(file)}
     searched = {
         str(point.workload.transfer)
         for curve in subject.curves
@@ -36,5 +34,7 @@ def test_only_reported_times_are_evidence(name: str, tmp_path: Path) -> None:
         if curve.transfer is not None and curve.transfer.parameters
     }
     assert used & searched, "no winner is used"
-    assert used & searched <= reported
-    assert len(searched - reported) > 50, "the search measured nothing else"
+    assert len(searched - used) > 50, "the search measured nothing else"
+    # The search's winner, which need not be faster than the defaults in the end.
+    winners = [text.partition("[")[0] + text.partition("] of")[2] for text in used & searched]
+    assert len(winners) == len(set(winners)) <= len(targets)
