@@ -21,6 +21,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -267,7 +268,8 @@ class Rows:
                 row["method"] = library.explain(dst, src)
 
     def measure(self, group: str, size: int, methods: dict[str, Callable[[], object]]) -> None:
-        """Times all methods of a group in rotation; each returns when its copy has ended."""
+        """Times all methods of a group in turns, in another order in each: what ran before changes
+        caches and sleeping threads. Each method returns when its copy has ended."""
         if not self.wants(group):
             return
         rows = self.groups.setdefault(group, {})
@@ -278,8 +280,10 @@ class Rows:
             method()
         once = time.perf_counter() - start
         rounds = max(min(rounds, int(LONGEST_GROUP / once)), 3)
+        order = list(methods.items())
         for _ in range(rounds):
-            for name, method in methods.items():
+            random.shuffle(order)
+            for name, method in order:
                 start = time.perf_counter()
                 method()
                 times[name].append(time.perf_counter() - start)
