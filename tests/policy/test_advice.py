@@ -152,7 +152,8 @@ def test_the_first_line_is_the_method(node: Path, capsys: Output) -> None:
     assert cli.run([*words, "--bytes", "28KiB", "--count", "600", "--table"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "sm"
-    assert "GB/s" in lines[1] and "600 pieces of 28 KiB" in lines[1]
+    assert "GB/s" in lines[1] and "585 pieces of 28 KiB" in lines[1]
+    assert "The times are of 585 pieces, not of 600." in lines
     assert any("numa:0 -> gpu:0, which is equivalent" in line for line in lines)
     assert any(line.lstrip().startswith("from") and "because" in line for line in lines)
     assert cli.run([*words, "--bytes", "1GiB", "--json"]) == 0

@@ -278,3 +278,9 @@ def test_a_profile_held_by_another_program_is_said(
         Profile.open(path)
     assert_clear(caught.value, path)
     holder.close()
+
+
+def test_a_profile_whose_name_is_not_utf_8_is_read(valid: Path, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"n\xff\xfe.wwp")
+    shutil.copy(valid, path)
+    assert read_all(path)

@@ -97,3 +97,13 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
     assert path.stat().st_mode & 0o444 == 0o444
+
+
+def test_a_name_that_is_too_long_is_not_writable(tmp_path: Path) -> None:
+    with pytest.raises(NotWritable, match="File name too long"):
+        output_path.require_new_output(tmp_path / ("x" * 5000))
+
+
+def test_a_profile_gets_no_name_that_is_not_utf_8() -> None:
+    with pytest.raises(NotWritable, match="the name is not UTF-8"):
+        output_path.require_profile_name(Path(os.fsdecode(b"n\xff.wwp")))

@@ -46,6 +46,8 @@ def test_options_that_do_not_fit_are_errors(survey: str) -> None:
         run_export(survey, consumer="ucc")
     with pytest.raises(SettingsError, match="--piece is not for ucx"):
         run_export(survey, consumer="ucx", piece="4KiB")
+    with pytest.raises(ExportError, match="--piece 0 is no number of bytes"):
+        run_export(survey, consumer="sglang", piece="0")
     with pytest.raises(ExportError, match="--for ucx has one form"):
         run_export(survey, consumer="ucx", format="csv")
     with pytest.raises(ExportError, match="--for ucx has one form"):

@@ -230,3 +230,9 @@ def test_a_line_has_the_winner_and_what_was_gained() -> None:
         "16 MiB: staged[chunk=1MiB,threads=10]: 45 GB/s, 1.12x [1.09, 1.15] of the defaults, "
         "6.10x of cudaMemcpyAsync (20 of 128 configurations measured)"
     )
+
+
+def test_paths_that_match_nothing_are_named_as_the_option_is(run: Run) -> None:
+    code, _, err = finish(run(*tune("--dry-run", paths="nowhere")))
+    assert code == 2
+    assert "--paths 'nowhere' matches no series" in err and "--only" not in err

@@ -62,13 +62,14 @@ def print_advice(found: Advice, console: Console, *, table: bool = False) -> Non
     """The method, its bandwidth, the alternatives, why, the code, and what it takes."""
     request, best = found.request, found.best
     say(console, method_text(best.method), "bold")
-    pieces = f"{count(request.count, 'piece')} of " if request.count > 1 else ""
+    pieces = f"{count(best.time.pieces, 'piece')} of " if request.count > 1 else ""
     what = f"{pieces}{format_bytes(request.bytes)} from {request.source} to {request.destination}"
     say(console, f"{_expected(best)} for {what}")
     if any(each.time.interpolated for each in (best, *found.alternatives)):
         say(console, "≈: not measured at this size, but estimated from other sizes.")
     if request.count > 1:
-        say(console, f"The times are of {count(best.time.pieces, 'piece')}.")
+        asked = f", not of {request.count}" if request.count != best.time.pieces else ""
+        say(console, f"The times are of {count(best.time.pieces, 'piece')}{asked}.")
     say(console, f"Why: {found.why}.")
     for other in found.alternatives:
         excluded = f" ({other.excluded})" if other.excluded else ""

@@ -88,7 +88,10 @@ def run_export(
             raise ExportError(
                 f"--for {consumer} has one form", remedy="remove --format and --summary"
             )
-        _export_settings(file, output, consumer, parse_bytes(piece) if piece else 0)
+        piece_bytes = parse_bytes(piece) if piece else 0
+        if piece and not piece_bytes:
+            raise ExportError(f"--piece {piece} is no number of bytes", remedy="write 1 or more")
+        _export_settings(file, output, consumer, piece_bytes)
         return 0
     if piece:
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")

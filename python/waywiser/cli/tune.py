@@ -60,7 +60,7 @@ class TuneOptions:
 def run_tune(options: TuneOptions) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     file = Path(options.file)
-    if not file.exists():
+    if not os.path.exists(file):  # Path.exists() raises if it is too long
         require_new_output(file)
     tuning = prepare(options)
     if options.dry_run:

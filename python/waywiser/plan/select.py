@@ -288,24 +288,25 @@ def require_match(
     *,
     gpus: int | None = None,
     measured: bool = False,
+    option: str = "--only",
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
     none of ``others``, which the message does not name. Raises `UnknownLinks` for one that asks for
     a kind of link, if the links of anything else that it matches are not known.
 
     ``gpus`` is the number of GPUs of the machine, None if it is not known. ``measured`` are texts
-    of a profile, not of a plan.
+    of a profile, not of a plan. ``option`` is the name by which the command line has the patterns.
     """
     for pattern in patterns:
         if not pattern.strip():
-            raise NothingMatches(f"--only {pattern!r} is empty", remedy="write --only h2d")
+            raise NothingMatches(f"{option} {pattern!r} is empty", remedy=f"write {option} h2d")
         _require_known_links(pattern, texts)
         if not matches_any((*texts, *others), [pattern]):
-            raise _nothing_matches(pattern, texts, others, gpus=gpus, measured=measured)
+            raise _nothing_matches(pattern, texts, others, option, gpus=gpus, measured=measured)
 
 
-def _repeated(patterns: Sequence[str]) -> str:
-    return " ".join(f"--only {shlex.quote(pattern)}" for pattern in patterns)
+def _repeated(patterns: Sequence[str], option: str) -> str:
+    return " ".join(f"{option} {shlex.quote(pattern)}" for pattern in patterns)
 
 
 _LAYOUT = re.compile(r"\b(list|box)\[([^\]\s]*)\]?")
@@ -346,6 +347,7 @@ def _nothing_matches(
     pattern: str,
     texts: Sequence[str],
     others: Sequence[str],
+    option: str,
     *,
     gpus: int | None,
     measured: bool,
@@ -359,15 +361,15 @@ def _nothing_matches(
             if measured
             else "waywiser doctor shows what this machine has",
         )
-    absent = f"--only {pattern!r} " + ("was not measured" if measured else "matches no series")
+    absent = f"{option} {pattern!r} " + ("was not measured" if measured else "matches no series")
     if words and TERMS.keys() >= set(words):
         meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
-        either = f"; to select each of them: {_repeated(words)}" if len(words) > 1 else ""
+        either = f"; to select each of them: {_repeated(words, option)}" if len(words) > 1 else ""
         return NothingMatches(absent, remedy=meanings + either)
     if len(parts := [part.strip() for part in pattern.split(",") if part.strip()]) > 1 and all(
         matches_any(texts, [part]) for part in parts
     ):
-        return NothingMatches(absent, remedy=f"to select each of them: {_repeated(parts)}")
+        return NothingMatches(absent, remedy=f"to select each of them: {_repeated(parts, option)}")
     if name in HEADLINES or (words and set(words) <= _NAMES):
         other = "a --file" if name == FILE_READ else "the transfers with --workload"
         remedy = f"waywiser survey --only {pattern!r} measures it"
@@ -377,4 +379,4 @@ def _nothing_matches(
     if layouts := _other_layouts(pattern, texts, measured=measured):
         return NothingMatches(absent, remedy=layouts)
     near = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
-    return NothingMatches(f"--only {pattern!r} matches no series", remedy=near)
+    return NothingMatches(f"{option} {pattern!r} matches no series", remedy=near)

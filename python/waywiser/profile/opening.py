@@ -182,7 +182,7 @@ def open_writable(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
-    address = f"file:{quote(str(path.absolute()))}?{options}"
+    address = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
     connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anyone
     connection.execute("PRAGMA cell_size_check = ON")

@@ -39,7 +39,13 @@ def require_new_output(path: Path) -> None:
 
     Raises `ExistingFile` if ``path`` exists, `NotWritable` if its folder is missing or closed.
     """
-    if os.path.lexists(path):
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:  # a name that is too long
+        raise _not_writable(path, error.strerror or str(error)) from error
+    else:
         raise _existing(path)
     if not path.parent.is_dir():
         raise _not_writable(path, os.strerror(errno.ENOENT))
@@ -48,11 +54,18 @@ def require_new_output(path: Path) -> None:
 
 
 def require_profile_name(path: Path) -> None:
-    """Raises `NotWritable` for standard output (``-``), and for the name of another format."""
+    """Raises `NotWritable` for standard output (``-``), for the name of another format, and for
+    one that is not UTF-8: a profile stores the command that made it as text."""
     if str(path) == STANDARD_OUTPUT:
         raise NotWritable(
             "a profile cannot be written to standard output", remedy="name a file: -o node.wwp"
         )
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise NotWritable(
+            "the name is not UTF-8", where=ascii(str(path)), remedy="name a file in UTF-8"
+        ) from None
     suffix = path.suffix.removeprefix(".").lower()
     if suffix in OTHER_FORMATS:
         raise NotWritable(

@@ -163,6 +163,7 @@ def _curves(machine: Machine, catalogue: Catalogue, request: TuneRequest) -> lis
             request.paths,
             [text for known in texts.values() for text in known],
             gpus=len(machine.gpus),
+            option="--paths",
         )
         return [curve for curve in curves if matches_any(texts[curve.text], request.paths)]
     return list(_usual(curves, machine, catalogue))
