@@ -100,13 +100,16 @@ def test_few_threads_leave_methods_out() -> None:
     found = advice(max_threads=2)
     assert str(found.best.method) == "staged[threads=2]"
     assert found.alternatives[-1].excluded.startswith("takes ")
-    assert str(advice(max_threads=0).best.method) == "copy-engine"
+    assert found.code[0].code == "transfer.Context(threads=2).copy(dst, src)"
+    alone = advice(max_threads=0)
+    assert str(alone.best.method) == "copy-engine"
+    assert alone.code[0].code == "transfer.Context(plain=True).copy(dst, src)"
 
 
 def test_a_polite_copy_takes_least_from_others() -> None:
     found = advice(polite=True)
     assert str(found.best.method) == "copy-engine"
-    assert "polite_bytes=" in found.code[0].code
+    assert found.code[0].code == "transfer.Context(plain=True).copy(dst, src)"
     assert found.alternatives[0].margin < -0.5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -118,6 +119,16 @@ def test_a_policy_that_cannot_be_used_is_one_warning_and_the_defaults(tmp_path: 
     for each in (context, second):
         assert len(each.warnings()) == 1
         each.close()
+
+
+def test_names_that_are_not_utf_8_are_shown_with_question_marks(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"caf\xe9.json")
+    with pytest.warns(UserWarning, match=r"caf\?\.json is not used"):
+        transfer.Context(policy=file).close()
+    write_policy(file)
+    with transfer.Context(policy=file) as context:
+        said = context.explain(GpuArray(BYTES), random_array(BYTES))
+    assert "caf?.json: staged took" in said
 
 
 def test_a_policy_of_another_machine_is_a_warning_if_it_is_named(tmp_path: Path) -> None:

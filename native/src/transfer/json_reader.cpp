@@ -11,7 +11,28 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The first byte that is not part of well-formed UTF-8; the size of the text if there is none.
+void append_utf8(std::string& text, unsigned code) {
+    const auto put = [&](unsigned bits) { text += static_cast<char>(bits); };
+    const auto rest = [&](unsigned shift) { put(0x80U | ((code >> shift) & 0x3fU)); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xc0U | (code >> 6U));
+        rest(0);
+    } else if (code < 0x10000) {
+        put(0xe0U | (code >> 12U));
+        rest(6);
+        rest(0);
+    } else {
+        put(0xf0U | (code >> 18U));
+        rest(12);
+        rest(6);
+        rest(0);
+    }
+}
+
+}  // namespace
+
 std::size_t first_malformed(std::string_view text) {
     const auto byte = [text](std::size_t at) -> unsigned {
         return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
@@ -38,28 +59,6 @@ std::size_t first_malformed(std::string_view text) {
     }
     return at;
 }
-
-void append_utf8(std::string& text, unsigned code) {
-    const auto put = [&](unsigned bits) { text += static_cast<char>(bits); };
-    const auto rest = [&](unsigned shift) { put(0x80U | ((code >> shift) & 0x3fU)); };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xc0U | (code >> 6U));
-        rest(0);
-    } else if (code < 0x10000) {
-        put(0xe0U | (code >> 12U));
-        rest(6);
-        rest(0);
-    } else {
-        put(0xf0U | (code >> 18U));
-        rest(12);
-        rest(6);
-        rest(0);
-    }
-}
-
-}  // namespace
 
 JsonReader::JsonReader(std::string_view text) : all_(text) {
     const std::size_t malformed = first_malformed(text);

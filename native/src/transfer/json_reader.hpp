@@ -19,6 +19,9 @@ public:
         : std::runtime_error(what + " at byte " + std::to_string(at)) {}
 };
 
+// The first byte that is not part of well-formed UTF-8; the size of the text if there is none.
+std::size_t first_malformed(std::string_view text);
+
 class JsonReader {
 public:
     static constexpr std::size_t kMostDepth = 32;

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "host/files.hpp"
+#include "transfer/json_reader.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -30,11 +31,14 @@ std::string variable(const char* name) {
     return value == nullptr ? std::string() : std::string(value);
 }
 
-// A name for a message of one line.
+// A name for a message of one line of UTF-8, which Python decodes.
 std::string printable(const std::string& name) {
     std::string text = name;
     std::ranges::replace_if(
         text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+    for (std::size_t at = first_malformed(text); at < text.size(); at = first_malformed(text)) {
+        text[at] = '?';
+    }
     return text;
 }
 
@@ -81,7 +85,7 @@ public:
             const std::string other = difference(policy->machine, here_->fingerprint, here_->links);
             if (other.empty()) {
                 found_.policy = policy;
-                found_.file = file.string();
+                found_.file = printable(file.string());
                 return true;
             }
             if (named) {

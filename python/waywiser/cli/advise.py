@@ -68,8 +68,8 @@ def print_advice(found: Advice, console: Console, *, table: bool = False) -> Non
     if any(each.time.interpolated for each in (best, *found.alternatives)):
         say(console, "≈: not measured at this size, but estimated from other sizes.")
     if request.count > 1:
-        asked = f", not of {request.count}" if request.count != best.time.pieces else ""
-        say(console, f"The times are of {count(best.time.pieces, 'piece')}{asked}.")
+        requested = f", not of {request.count}" if request.count != best.time.pieces else ""
+        say(console, f"The times are of {count(best.time.pieces, 'piece')}{requested}.")
     say(console, f"Why: {found.why}.")
     for other in found.alternatives:
         excluded = f" ({other.excluded})" if other.excluded else ""

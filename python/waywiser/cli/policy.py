@@ -164,7 +164,7 @@ def _ranges(rows: Sequence[PolicyRow]) -> list[tuple[str, ...]]:
             method_text(Method(first.executor, first.settings)),
             _span(_does(first), _does(last)),
             f"{method_text(Method(other.executor, other.settings))}: {_margins(margins)}"
-            if other is not None else "none was measured",
+            if other is not None else "no other was measured",
             costs_text(last.costs),
         ))  # fmt: skip
     return lines

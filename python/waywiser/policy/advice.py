@@ -276,7 +276,7 @@ def _advice(
         why=_why(request, table, timed, chosen),
         code=code_lines(request.source, request.destination, request.count, best.method,
                         best.time.costs, polite=request.polite,
-                        plain=chosen == table.plain),
+                        plain=chosen == table.plain, max_threads=request.max_threads),
         measured=table.paths[0],
         notes=tuple(notes),
         table=table,

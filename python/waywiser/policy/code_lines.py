@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from waywiser.hardware.traits import DECLARED
 from waywiser.policy.decision_table import Method
 from waywiser.policy.table import MethodCosts
@@ -27,10 +29,20 @@ def code_lines(
     *,
     polite: bool,
     plain: bool,
+    max_threads: int | None,
 ) -> tuple[CodeLine, ...]:
     """That of the transfer library always; those of torch and CUDA for a plain copy, and for what
-    is one call of CUDA."""
-    lines = [CodeLine("waywiser.transfer", _library(source, destination, count, costs, polite))]
+    is one call of CUDA. ``polite`` and ``max_threads`` are those of the request: the library makes
+    the copy in the advised way without a policy too."""
+    limits = ["relays=[…]"] if costs.relays else []
+    reached = all(DECLARED.memory(end.kind).is_reached_by_gpus for end in (source, destination))
+    if polite and (reached or not plain):
+        limits.append(f"polite_bytes={POLITE_BYTES}")
+    elif plain and not reached and (polite or max_threads is not None):
+        limits.append("plain=True")
+    if max_threads is not None and "plain=True" not in limits:
+        limits.append(f"threads={max(max_threads, 1)}")
+    lines = [CodeLine("waywiser.transfer", _library(source, destination, count, limits))]
     path = Path(source, destination, method.executor)
     call = DECLARED.call(Transfer(path, parameters=method.settings))
     cuda = call.text if call is not None and call.text.startswith("cuda") else ""
@@ -47,11 +59,7 @@ def code_lines(
     return tuple(lines)
 
 
-def _library(
-    source: Memory, destination: Memory, count: int, costs: MethodCosts, polite: bool
-) -> str:
-    limits = ["relays=[…]"] if costs.relays else []
-    limits += [f"polite_bytes={POLITE_BYTES}"] if polite else []
+def _library(source: Memory, destination: Memory, count: int, limits: Sequence[str]) -> str:
     context = f"transfer.Context({', '.join(limits)})." if limits else "transfer."
     if source.place.kind == "file":
         return f'{context}read("FILE", dst)'

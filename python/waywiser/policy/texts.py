@@ -7,6 +7,9 @@ from waywiser.policy.table import MethodCosts
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
+SLOWED = 1.05
+"""Other work that takes less than this many times as long is shown as not slowed down."""
+
 
 def method_text(method: Method) -> str:
     """``staged[chunk=1 MiB, threads=10]``."""
@@ -32,7 +35,14 @@ def costs_text(costs: MethodCosts) -> str:
     parts += [f"{size_text(costs.pinned_bytes)} pinned"] if costs.pinned_bytes else []
     parts += [f"links of {count(costs.relays, 'GPU')}"] if costs.relays else []
     if costs.small_copy is not None:
-        parts.append(f"small copies take {costs.small_copy:.3g} × the time")
+        parts.append(_slowdown("small copies", costs.small_copy))
     if costs.matrix_product is not None:
-        parts.append(f"matrix products take {costs.matrix_product:.3g} × the time")
+        parts.append(_slowdown("matrix products", costs.matrix_product))
     return ", ".join(parts) or "nothing"
+
+
+def _slowdown(work: str, factor: float) -> str:
+    """How much longer other work takes that runs beside a large copy."""
+    if factor < SLOWED:
+        return f"{work} as fast as alone"
+    return f"{work} take {factor:.3g} × the time"
