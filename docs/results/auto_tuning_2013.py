@@ -29,10 +29,11 @@ from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import percent
 from waywiser.analysis.together import found_together
 from waywiser.profile import Profile
+from waywiser.profile.planned import TUNING
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.figures.render import svg_file
 from waywiser.stats.order import median
-from waywiser.tune.run import NOTE, TuneNote
+from waywiser.tune.run import TuneNote
 from waywiser.tune.search import Configuration, SearchAxis
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate
@@ -170,7 +171,7 @@ def grids() -> tuple[StagedGrid, ...]:
 def staged_grids(packed: Path) -> Iterator[StagedGrid]:
     subject = read(packed)
     points = {point.workload.identity: point for curve in subject.curves for point in curve.points}
-    note = msgspec.convert(subject.environment[NOTE], TuneNote)
+    note = msgspec.convert(subject.environment[TUNING], TuneNote)
     for grid in note.grids:
         default = points[grid.default]
         rates = {values: points[series].rate for series, values in grid.configurations.items()}

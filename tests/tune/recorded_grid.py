@@ -18,9 +18,10 @@ from waywiser.hardware.machine import Machine
 from waywiser.plan.catalogue import Parameter
 from waywiser.plan.points import Point
 from waywiser.profile import Profile
+from waywiser.profile.planned import TUNING
 from waywiser.records import Failure, Order, Visit
 from waywiser.stats.order import median
-from waywiser.tune.run import NOTE, TuneNote
+from waywiser.tune.run import TuneNote
 from waywiser.tune.search import Configuration
 from waywiser.tune.targets import Target, find_targets
 from waywiser.tune.tuner import Tuner, timing_of
@@ -97,7 +98,7 @@ def recorded_grids(file: Path) -> Iterator[RecordedGrid]:
     """The grids of a profile. Their parameters are those that the recording had."""
     with Profile.open(file) as profile:
         machine = profile.machine
-        notes = [e[NOTE] for _, e in sorted(profile.environments.items()) if NOTE in e]
+        notes = [e[TUNING] for _, e in sorted(profile.environments.items()) if TUNING in e]
         recorded = [n for n in (msgspec.convert(e, TuneNote) for e in notes) if n.grids]
         if not recorded:
             raise ValueError(f"{file} has no grid: record one with `waywiser tune --grid N`")

@@ -19,10 +19,11 @@ from waywiser.probe.options import ProbeOptions
 from waywiser.probe.replay import command
 from waywiser.probe.supervisor import run_orders
 from waywiser.profile import Profile
+from waywiser.profile.planned import TUNING
 from waywiser.records import Visit
 from waywiser.stats.order import Interval
 from waywiser.survey_run import SurveyError
-from waywiser.tune.run import NOTE, TuneNote, tuned_results
+from waywiser.tune.run import TuneNote, tuned_results
 from waywiser.tune.search import Ratio
 from waywiser.tune.targets import Configurator, find_targets
 from waywiser.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
@@ -91,18 +92,23 @@ def test_a_survey_is_tuned_in_further_blocks(run: Run, tmp_path: Path) -> None:
     assert min(block for _, block in after[len(before) :]) == last + 1
     with Profile.open(tmp_path / "a.wwp") as profile:
         assert len(profile.runs) == 2
-        assert msgspec.convert(profile.environment[NOTE], TuneNote).first_block == last + 1
+        assert msgspec.convert(profile.environment[TUNING], TuneNote).first_block == last + 1
+
+
+def interrupted(run: Run, file: Path) -> tuple[int, str, str]:
+    """Stops a tuning into the file after three visits, as Ctrl-C does."""
+    process = run(*tune(paths=STAGED))
+    while process.poll() is None and not (file.exists() and len(keys(file)) >= 3):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    return finish(process)
 
 
 def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(
     run: Run, tmp_path: Path
 ) -> None:
-    process = run(*tune(paths=STAGED))
     file = tmp_path / "a.wwp"
-    while process.poll() is None and not (file.exists() and len(keys(file)) >= 3):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    code, _, err = finish(process)
+    code, _, err = interrupted(run, file)
     assert code == 130 and "the same command goes on with the rest" in err
     before = keys(file)
     assert before
@@ -113,12 +119,8 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(
 
 
 def test_an_interrupted_tuning_shares_no_block_with_a_later_one(run: Run, tmp_path: Path) -> None:
-    process = run(*tune(paths=STAGED))
     file = tmp_path / "a.wwp"
-    while process.poll() is None and not (file.exists() and len(keys(file)) >= 3):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    code, _, err = finish(process)
+    code, _, err = interrupted(run, file)
     assert code == 130, err
     for paths in (LISTS, STAGED):
         code, _, err = finish(run(*tune(paths=paths)))
@@ -174,7 +176,7 @@ def test_a_recorded_grid_stands_in_for_the_machine(run: Run, tmp_path: Path) -> 
     assert len(recorded) == 2 * (5 + 1)
     with Profile.open(file) as profile:
         machine = profile.machine
-        note = msgspec.convert(profile.environment[NOTE], TuneNote)
+        note = msgspec.convert(profile.environment[TUNING], TuneNote)
     (grid,) = recorded_grids(file)
     assert [axis.name for axis in grid.target.axes] == ["blocks"] and len(grid.points) == 5
     configurator = Configurator(machine, note.request.memory_bytes)

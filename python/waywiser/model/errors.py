@@ -6,4 +6,4 @@ from waywiser.errors import WaywiserError
 
 
 class ModelError(WaywiserError):
-    """A model cannot be made, changed or asked this."""
+    """A model cannot be made or changed, or does not answer this question."""

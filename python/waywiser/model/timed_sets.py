@@ -61,7 +61,7 @@ def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
     """(single transfers, sets of several) of a frame with a bandwidth, in their order.
 
     Processes that are outliers are not used. Transfers into one shared buffer, and those that start
-    from another cache state, are left out: they have limits of their own.
+    from another cache state, are skipped: they have limits of their own.
     """
     singles: list[TimedSet] = []
     sets: list[TimedSet] = []

@@ -15,6 +15,7 @@ from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED
 from waywiser.policy.decision_table import CopyKind, Method
 from waywiser.policy.table import Relation
+from waywiser.profile.planned import TUNING
 from waywiser.series.estimate import Estimate
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.method_choice import UNKNOWN, Timed, winner
@@ -183,15 +184,12 @@ def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Foun
 _Reported = Mapping[tuple[str, str, int], int]
 """The last process that measured any settings of a path, a layout and a size in a tuning."""
 
-_TUNING = "tune"
-"""The entry of an environment that a tuning writes."""
-
 
 def _reported_blocks(subject: Subject) -> tuple[int, _Reported]:
     """Returns the first process of the latest tuning of a profile, and the last one for each path.
     That measured the winner and the defaults again. A time of the search alone is biased, because
     it was looked at as the best of many; so it is no evidence for a method."""
-    note = subject.environment.get(_TUNING)
+    note = subject.environment.get(TUNING)
     first = note.get("first_block") if isinstance(note, dict) else None
     last: dict[tuple[str, str, int], int] = {}
     if not isinstance(first, int):

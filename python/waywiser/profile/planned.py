@@ -6,6 +6,9 @@ import shlex
 
 import msgspec
 
+TUNING = "tune"
+"""The entry of a run's environment that says what a tuning searched (`waywiser.tune.run`)."""
+
 
 class StoredRequest(msgspec.Struct, frozen=True):
     """The request of a survey, as a profile stores it."""

@@ -15,6 +15,7 @@ from waywiser.plan.points import Point
 from waywiser.probe.options import MEASURE, ProbeOptions
 from waywiser.probe.supervisor import Progress
 from waywiser.profile import Profile, WritableProfile
+from waywiser.profile.planned import TUNING
 from waywiser.profile.profile import is_finished
 from waywiser.records import Unsupported, Visit
 from waywiser.scope import MachineSelection, Scope, live_machine, read_scope
@@ -33,9 +34,6 @@ from waywiser.tune.search import Configuration, SearchAxis, configurations
 from waywiser.tune.targets import Configurator, Target, TuneRequest, find_targets, fitting
 from waywiser.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, finished_visits
 from waywiser.words import Value
-
-NOTE = "tune"
-"""The entry of a run's environment that says what the run searched."""
 
 
 class GridNote(Value, frozen=True):
@@ -211,7 +209,7 @@ def tune(
     note = tuning.note
     if note.request.grid:
         note = msgspec.structs.replace(note, grids=tuning.grids)
-    environment = {**run_environment(tuning.scope), NOTE: msgspec.to_builtins(note)}
+    environment = {**run_environment(tuning.scope), TUNING: msgspec.to_builtins(note)}
     with host_lock(), _opened(tuning, file, environment, command) as profile:
         visits = list(profile.visits())
         done = [visit for visit in visits if is_finished(visit)]
@@ -296,9 +294,9 @@ def _notes(profile: Profile) -> list[TuneNote]:
     """What the runs of a profile searched, in their order."""
     found: list[TuneNote] = []
     for _, environment in sorted(profile.environments.items()):
-        if NOTE in environment:
+        if TUNING in environment:
             try:
-                found.append(msgspec.convert(environment[NOTE], TuneNote))
+                found.append(msgspec.convert(environment[TUNING], TuneNote))
             except msgspec.ValidationError:
                 continue  # of another version: its series are there all the same
     return found
