@@ -75,15 +75,39 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
     }
 }
 
+struct Sides {
+    Side to, from;
+};
+
+Sides sides_of(void* to, const void* from, std::size_t bytes) {
+    return {.to = side_of(to, bytes), .from = side_of(const_cast<void*>(from), bytes)};
+}
+
+// Whether the runtime copies so few bytes itself. Below the least size of another method the memory
+// need not be known. A policy can lower that size for one kind of memory: then the memory decides,
+// and `known` keeps what it is.
+bool is_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
+              std::optional<Sides>& known) {
+    if (bytes < engine.plain_below()) return true;
+    if (bytes >= kPlainBelow) return false;
+    known = sides_of(to, from, bytes);
+    const int to_gpu = known->to.end.gpu;
+    const int from_gpu = known->from.end.gpu;
+    const bool between_gpus = to_gpu >= 0 && from_gpu >= 0 && to_gpu != from_gpu;
+    return known->to.uniform && known->from.uniform && !between_gpus &&
+           choose(engine, known->to, known->from, bytes).method == Choice::Method::plain;
+}
+
 // A fast path for small copies, without queries that cannot change the method. Returns false,
 // without copying, if it does not apply.
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
-                const CallerStream& stream) {
+                const CallerStream& stream, std::optional<Sides>& known) {
     const std::size_t polite = engine.options().polite_bytes;
-    return bytes < engine.plain_below() && (polite == 0 || bytes <= polite) && !stream.none &&
+    return bytes < kPlainBelow && (polite == 0 || bytes <= polite) && !stream.none &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
-           !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle);
+           !overlap(to, from, bytes) && is_small(engine, to, from, bytes, known) &&
+           gpu::try_copy_on(to, from, bytes, stream.handle);
 }
 
 // --- the policy ------------------------------------------------------------------------------
@@ -174,12 +198,14 @@ struct Prepared {
     Choice choice;
 };
 
+// `known`: both sides, if they were queried already.
 Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
-                 const CallerStream& stream) {
+                 const CallerStream& stream, const std::optional<Sides>& known = std::nullopt) {
     check_arguments(to, from, bytes);
+    const Sides sides = known ? *known : sides_of(to, from, bytes);
     Prepared ready;
-    ready.to = side_of(to, bytes);
-    ready.from = side_of(const_cast<void*>(from), bytes);
+    ready.to = sides.to;
+    ready.from = sides.from;
     ready.order = ordering(engine, stream, operand_gpu(ready.to, ready.from));
     const int to_gpu = ready.to.end.gpu;
     const int from_gpu = ready.from.end.gpu;
@@ -587,24 +613,36 @@ void drain(const Engine& engine, const CallerStream& stream) noexcept {
 
 // --- calls -----------------------------------------------------------------------------------
 
+namespace {
+
+// Returns whether the fast path made the copy.
+bool copied_small(Engine& engine, void* to, const void* from, std::size_t bytes,
+                  const CallerStream& stream) {
+    std::optional<Sides> known;
+    if (copy_small(engine, to, from, bytes, stream, known)) return true;
+    const gpu::CallerState keep;
+    const Prepared ready = prepare(engine, to, from, bytes, stream, known);
+    if (ready.choice.method == Choice::Method::plain) {
+        plain_copy(ready.to, ready.from, bytes, ready.order);
+    } else {
+        run_ordered(engine, job_of(engine, ready, bytes), ready.order, stream);
+    }
+    return false;
+}
+
+}  // namespace
+
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream) {
     engine.check_process();
-    if (bytes == 0 || copy_small(engine, to, from, bytes, stream)) return;
-    const gpu::CallerState keep;
-    const Prepared ready = prepare(engine, to, from, bytes, stream);
-    if (ready.choice.method == Choice::Method::plain) {
-        return plain_copy(ready.to, ready.from, bytes, ready.order);
-    }
-    run_ordered(engine, job_of(engine, ready, bytes), ready.order, stream);
+    if (bytes != 0) copied_small(engine, to, from, bytes, stream);
 }
 
 std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
                                      const CallerStream& stream, double seconds) {
     engine.check_process();
     if (bytes == 0) return std::nullopt;
-    const bool small = copy_small(engine, to, from, bytes, stream);
-    if (!small) copy(engine, to, from, bytes, stream);
+    const bool small = copied_small(engine, to, from, bytes, stream);
     const gpu::CallerState keep;
     const CallerStream used = small ? stream : stream_of_copy(stream, to, from, bytes);
     try {

@@ -93,6 +93,26 @@ TEST_F(PolicyCopies, APolicyMayKeepLargeCopiesPlain) {
     EXPECT_EQ(known.plain_below(), kPlainBelow);
 }
 
+// Only the two queries of what the memory is are added.
+TEST_F(PolicyCopies, ArePlainAtOnceWhereOnlyOtherMemoryHasAnotherMethod) {
+    constexpr std::size_t kBytes = 2 * kMiB;
+    Engine standard(discover_machine(), {}, {});
+    Engine known = engine({staged("pageable", "device", kMiB)});
+    const gpu::HostBuffer host(kBytes, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer gpu(0, kBytes);
+    const gpu::Stream stream(0);
+    const auto calls = [&](Engine& by) {
+        const std::size_t before = fake::counts().calls;
+        copy(by, gpu.data(), host.data(), kBytes, CallerStream::of(stream.handle()));
+        const std::size_t made = fake::counts().calls - before;
+        stream.synchronize();
+        return made;
+    };
+    ASSERT_EQ(known.plain_below(), kMiB);
+    EXPECT_GE(calls(standard), 1U);
+    EXPECT_LE(calls(known), calls(standard) + 2);
+}
+
 TEST_F(PolicyCopies, ExplainNamesThePolicyAndItsExpectation) {
     Engine known = engine({staged("pageable", "device"),
                            {.from = "pageable", .to = "pageable", .rows = {{.from_bytes = 4096}}}});
