@@ -188,7 +188,8 @@ class CurveModel(Value, frozen=True):
         found = between(sizes, times, at)
         seconds = found.seconds
         if self.form == "line" and self.postal is not None:
-            seconds = self.postal.latency + self.postal.inverse_rate * at
+            line = self.postal.latency + self.postal.inverse_rate * at
+            seconds = np.where(line > 0, line, seconds)
         elif self.form == "switched lines":
             seconds = _on_lines(self.switches, at, seconds)
         around = self._around(bytes)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from waywiser.profile.columns import NUMBER_BYTES
-from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, SchemaTable
+from waywiser.profile.schema import (
+    APPLICATION_ID,
+    MODEL,
+    SCHEMA_VERSION,
+    TABLES,
+    SchemaTable,
+)
 
 QUERIES = (
     (
@@ -72,7 +78,8 @@ A visit has one row. Each of its columns of samples holds one number per sample,
 as zlib of little-endian 8-byte numbers: floats or signed integers. The column `samples` says how
 many numbers there are; `transfers` has `width` times as many, those of one sample after those of
 the sample before. A column that was not taken is NULL. Times are seconds, and NaN is a time that
-was not taken. Statistics are not stored: they follow from the samples.
+was not taken. Statistics are not stored: they follow from the samples. The table `model` says which
+samples it follows from.
 
 ```python
 {SAMPLES_IN_PYTHON}```
@@ -89,7 +96,7 @@ wrong as damage, and a table with fewer rows than `meta` says. No table has an i
 key, so that every reader sees every row.
 """
     queries = "\n\n".join(f"{what}:\n\n```sql\n{sql}\n```" for what, sql in QUERIES)
-    parts = [head, *map(_table, TABLES), "## Questions it answers\n\n" + queries]
+    parts = [head, *map(_table, (*TABLES, MODEL)), "## Questions it answers\n\n" + queries]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from waywiser.profile.errors import MissingProfile, ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
 from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
-from waywiser.profile.schema import COUNTED, TABLE, count_key
+from waywiser.profile.schema import COUNTED, MODEL, TABLE, count_key
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
 from waywiser.records import Health, Locality, Samples, Series, Unsupported, Visit
 from waywiser.words import Workload
@@ -35,6 +35,14 @@ def is_finished(visit: Visit | VisitRow) -> bool:
 
 
 NO_SAMPLES = Samples()
+
+
+class KeptModel(NamedTuple):
+    """A model that was fitted to the samples of a profile, as it is stored."""
+
+    samples: str
+    """`Profile.samples_state` of the samples that it was fitted to."""
+    json: str
 
 
 class Profile(Closeable):
@@ -155,6 +163,25 @@ class Profile(Closeable):
         workloads = self.workloads_of({row.series for row in rows})
         for row in rows:
             yield self.visit_of(row, workloads[row.series])
+
+    # What was derived from it.
+
+    @property
+    def samples_state(self) -> str:
+        """Changes with every visit that is stored or replaced."""
+        with explained(self.path):
+            (found,) = self._connection.execute("SELECT count(*), max(visit) FROM visit").fetchall()
+        return f"{found[0]} visits, the last is {found[1] or 0}"
+
+    @property
+    def kept_model(self) -> KeptModel | None:
+        """The stored model; None if there is none. Raises `DamagedProfile` if it is damaged, even
+        if nothing else is."""
+        with explained(self.path):
+            query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+            ((tables,),) = self._connection.execute(query, (MODEL.name,)).fetchall()
+        rows = self._rows(MODEL.name, tuple[int, str, str]) if tables else []
+        return KeptModel(*rows[0][1:]) if rows else None
 
     # The same for readers of many visits, who unpack only what they need.
 

@@ -187,8 +187,19 @@ TABLES = (
     ),
 )
 
+MODEL = SchemaTable(
+    "model",
+    "What `waywiser model` fitted to the samples: one row. Only files that it wrote to have the "
+    "table, and nothing else depends on it: a model of other samples is fitted again.",
+    (
+        Column("one", "INTEGER PRIMARY KEY CHECK (one = 1)", "always 1: a profile has one"),
+        Column("samples", "TEXT NOT NULL", "what it was fitted to: visits, and the last of them"),
+        Column("json", "TEXT NOT NULL", "curves, capacities, versions of schema and rules; JSON"),
+    ),
+)
+"""Not of `TABLES`: a profile is complete without it, for every reader of this schema."""
 
-TABLE = {table.name: table for table in TABLES}
+TABLE = {table.name: table for table in (*TABLES, MODEL)}
 """The tables by name."""
 
 COUNTED = ("run", "environment", "refusal", "visit", "health", "locality")
