@@ -19,15 +19,17 @@ constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
 // (64 GB/s for 1.5 us), NVLink about 1 MB (450 GB/s for 2 us) and an HBM3e stack a few MB (2.4 TB/s
 // read for 0.8 us). A block of 512 threads with eight loads of 16 bytes each has 64 KiB in flight;
 // two of them use all registers of a multiprocessor. Copies within a GPU use all of that. Over a
-// link a part is enough, and leaves resources for a concurrent kernel that uses another link, or
-// the same one in the other direction: that kernel would have to wait for a kernel that fills the
-// GPU. Between two H200 a block on each multiprocessor is 0.8 % faster than one on every other, and
-// more blocks are no faster (docs/results/2026-11-23-surveys).
+// link a part is enough, and leaves multiprocessors for concurrent kernels. Between two H200 a
+// block on each multiprocessor is 0.8 % faster than one on every other, and more blocks are no
+// faster (docs/results/2026-11-23-surveys). Over PCIe eight blocks that fill a multiprocessor each
+// are as fast on an H200 as 33 halves. A matrix product beside H2D then takes 2.4 times as long,
+// and not 11 times; beside D2H it takes 10 times as long with either
+// (docs/results/2026-11-23-policy/blocks-over-pcie.md).
 constexpr unsigned kTunedThreads = 512;
 constexpr std::size_t kTunedAhead = 8;
 constexpr unsigned kMostPerMultiprocessor = 2;
 constexpr unsigned long kMostBlocks = 65535;  // largest value of a parameter
-constexpr unsigned kMultiprocessorsPerHostBlock = 4;
+constexpr unsigned kMultiprocessorsPerHostBlock = 16;
 
 // How a thread accesses memory: plainly, or with the hint to evict lines first that are not used
 // again.
@@ -102,6 +104,7 @@ private:
 struct Grid {
     bool paper = false;
     unsigned blocks = 0;
+    unsigned threads = kTunedThreads;
     gpu::Shape of_runs;  // for bytes in runs
 };
 
@@ -116,12 +119,15 @@ bool by_whole_blocks(const Transfer& transfer) {
 Grid tuned(const Path& path, unsigned multiprocessors) {
     const unsigned all = multiprocessors * kMostPerMultiprocessor;
     unsigned blocks = all;
+    unsigned threads = kTunedThreads;
     if (with_host(path)) {
         blocks = multiprocessors / kMultiprocessorsPerHostBlock;
+        threads = 2 * kTunedThreads;  // they use all registers of a multiprocessor
     } else if (between_gpus(path)) {
         blocks = multiprocessors;
     }
     return {.blocks = std::max(blocks, 1U),
+            .threads = threads,
             .of_runs = {.blocks = std::max(all, 1U), .threads = kTunedThreads}};
 }
 
@@ -171,7 +177,7 @@ private:
         const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % sizeof(Unit);
         const std::size_t head = std::min(bytes, past == 0 ? 0 : sizeof(Unit) - past);
         const std::size_t units = (bytes - head) / sizeof(Unit);
-        const gpu::Shape most{.blocks = grid_.blocks, .threads = kTunedThreads};
+        const gpu::Shape most{.blocks = grid_.blocks, .threads = grid_.threads};
         gpu::launch(stream_, shape(units, most),
                     Copy<Access, Unit, kAhead>{to, from, bytes, head, units});
     }
