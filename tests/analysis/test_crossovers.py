@@ -71,6 +71,15 @@ def test_methods_that_are_even_are_no_finding() -> None:
     assert "1 are even" in said.summary
 
 
+@pytest.mark.parametrize(("start", "findings"), [(0.5e-6, 0), (5e-6, 1)])
+def test_a_choice_that_saves_less_than_a_microsecond_is_no_finding(
+    start: float, findings: int
+) -> None:
+    said = answer(subject(curve(PINNED, postal(start, 5e10)), curve(SM, postal(2 * start, 5e10))))
+    assert len(said.findings) == findings
+    assert len(said.tables[0].rows) == 1
+
+
 def test_a_setting_is_compared_with_the_default() -> None:
     threads = f"{HOST}[threads=8]"
     said = answer(subject(curve(HOST, postal(1e-7, 12e9)), curve(threads, postal(5e-6, 80e9))))

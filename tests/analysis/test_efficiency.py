@@ -130,6 +130,7 @@ def test_of_one_size_no_advice_is_given_on_sizes() -> None:
 def test_what_only_the_largest_size_reaches_is_said_so() -> None:
     said = answer(subject(curve(H2D, lambda size: 1e-6 + size**0.8 / 1e9)))
     assert "only its largest size, 1 GiB, comes within 5% of it" in said.findings[0].statement
+    assert said.findings[0].remedy == "", "a larger size may be needed"
 
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"

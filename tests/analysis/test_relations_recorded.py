@@ -36,5 +36,4 @@ def test_four_gpus_share_the_way_to_the_host_and_not_from_it(tmp_path: Path) -> 
     assert set(sets) == {"all-to-host", "host-and-all"}
     carried = sets["all-to-host"].exhibits[0]
     assert carried.value == pytest.approx(155e9, rel=0.03)
-    (duplex,) = [each for each in found if each.id == "duplex-loss"]
-    assert "92% of the sum (all 4 paths)" in duplex.statement
+    assert "duplex-loss" not in {each.id for each in found}, "92% of the sum changes no plan"

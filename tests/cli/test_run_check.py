@@ -66,6 +66,9 @@ def test_a_loss_that_was_not_measured_again_is_inconclusive_and_names_the_comman
     assert "to decide it, on node0:\n    waywiser survey --preset check --only" in said
     assert f"waywiser check {files['slower']} --baseline {files['base']} --repeat again" in said
     assert "largest drops:" in said
+    assert re.search(
+        r"suspected: H2D .*\n +[\d.]+ GB/s before, [\d.]+ GB/s now at .*iB; losses", said
+    )
 
 
 @pytest.mark.parametrize("new", ["same", "noisy-too"])

@@ -257,6 +257,14 @@ def test_the_largest_drops_are_listed_whatever_the_verdict() -> None:
     ratios = [drop.ratio for drop in found.drops]
     assert ratios == sorted(ratios)
     assert all(ratio < 1 for ratio in ratios)
+    assert {drop.verdict for drop in found.drops} <= {"no change", "not decided"}
+
+
+def test_a_change_by_its_own_interval_alone_is_a_note() -> None:
+    base, node = (nodes.node(seed, blocks=4, between_blocks=0.03) for seed in (28, 128))
+    found = check_up(node, [base])
+    assert found.comparison.changed_alone
+    assert any("but not among all 82 that were tested" in note for note in found.notes)
 
 
 def test_a_gpu_that_is_gone_fails_it_and_is_reported_once() -> None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import msgspec
 import nodes
 import pytest
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.comparison_text import headline_lines, why_suspected
+from waywiser.comparison.comparison_text import (
+    headline_lines,
+    summary,
+    verdict_text,
+    why_suspected,
+)
 from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
@@ -65,7 +71,7 @@ def test_a_group_is_its_lowest_member_corrected_over_all_headline_paths() -> Non
     lowest = min(members, key=lambda path: path.ratio)
     assert lowest.curve == nodes.h2d(4) and len(members) == 8
     (line,) = [line.split() for line in headline_lines(found) if line.split()[0] == "H2D"]
-    assert line[1:5] == [f"{lowest.ratio - 1:+.1%}", "lowest", "of", "8"]
+    assert line[1:6] == [f"{lowest.verdict}:", f"{lowest.ratio - 1:+.1%}", "lowest", "of", "8;"]
     decisions = [part.decision for path in found.measured if path.headline for part in path.parts]
     clearest = min(decisions, key=lambda each: each.p or 1)
     assert clearest.p is not None and 0 < clearest.p < 0.001
@@ -91,6 +97,29 @@ def test_noise_as_large_as_the_effect_hides_it_and_says_how_much() -> None:
     assert not nodes.losses(found)
     path = next(path for path in found.paths if path.curve == nodes.h2d(3))
     assert path.detectable is not None and path.detectable > 0.08
+
+
+def test_without_a_change_noise_decides_whether_that_is_an_answer() -> None:
+    quiet = compare([surveyed(1)], [surveyed(2)])
+    assert {verdict_text(quiet, path) for path in quiet.paths} == {"no change"}
+    assert not any("decide" in line for line in headline_lines(quiet))
+    loud = compare([surveyed(1, between_blocks=0.2)], [surveyed(2, between_blocks=0.2)])
+    path = next(path for path in loud.of("no change") if path.headline == "H2D")
+    assert path.detectable is not None and path.detectable > loud.most_hidden
+    assert verdict_text(loud, path) == "not decided" and "not decided" in summary(loud)
+    lines = list(headline_lines(loud))
+    assert any(line.startswith("  H2D") and "not decided: " in line and
+               "; the noise hides losses below " in line for line in lines)  # fmt: skip
+    assert "waywiser survey --preset full --only 'H2D' --only 'D2H'" in lines[-1]
+
+
+def test_a_difference_beyond_the_threshold_within_the_noise_is_not_decided() -> None:
+    sides = [surveyed(seed, between_blocks=0.03) for seed in range(1, 9)]
+    found = [compare([base], [new]) for base, new in pairwise(sides)]
+    paths = [(each, path) for each in found for path in each.of("no change")]
+    beyond = [(each, path) for each, path in paths if abs(math.log(path.ratio)) > math.log(1.03)]
+    assert beyond and len(beyond) < len(paths)
+    assert {verdict_text(each, path) for each, path in beyond} == {"not decided"}
 
 
 def test_more_processes_find_more() -> None:

@@ -14,7 +14,10 @@ from waywiser.report.entry import Entry, entry
 from waywiser.report.families import MOST_LINES, method, set_label
 from waywiser.report.figures.drawing import HALF_CAPITAL, Shape, Text
 from waywiser.report.figures.theme import SERIES, Colour
-from waywiser.report.parts import Document, Picture
+from waywiser.report.markdown import markdown
+from waywiser.report.page import page
+from waywiser.report.parts import Document, Picture, Section, Sheet
+from waywiser.words import format_bytes
 
 TO, BACK = "pinned@numa:0 -> device@gpu:0", "device@gpu:0 -> pinned@numa:0"
 LARGE = (2**26, 2**28)
@@ -178,22 +181,41 @@ def test_the_latency_of_transfers_that_start_together_is_that_of_all() -> None:
     assert titles == ["time per transfer", "time until all transfers are complete"]
 
 
-def columns(*sizes: Sequence[int]) -> tuple[str, ...]:
-    """Those of the table of curves with these sizes."""
+def sheet(*sizes: Sequence[int]) -> Sheet:
+    """The table of curves with these sizes."""
     paths = [f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine" for gpu in range(len(sizes))]
     found = [curve(path, postal(5e-6, 5e10), of) for path, of in zip(paths, sizes, strict=True)]
     made = entry(subject(*found))
-    return table(made, made.curves, "host to device (H2D)").columns[1:-1]
+    return table(made, made.curves, "host to device (H2D)")
+
+
+def columns(*sizes: Sequence[int]) -> list[str]:
+    """The sizes that have a column in the table of curves with these sizes."""
+    return list(sheet(*sizes).columns[1:-1])
 
 
 def test_columns_of_a_table_of_many_sizes_are_from_the_smallest_to_the_largest() -> None:
-    *sizes, other = columns([2**n for n in range(23)])
-    assert len(sizes) == MOST_COLUMNS and other == "at other sizes"
+    sizes = columns([2**n for n in range(23)])
+    assert len(sizes) == MOST_COLUMNS
     assert (sizes[0], sizes[-1]) == ("1 B", "4 MiB")
     assert {"64 KiB", "1 MiB"} & set(sizes)
 
 
 def test_sizes_that_most_curves_have_are_the_first_columns() -> None:
-    *sizes, _ = columns([2**n for n in range(23)], [2**n for n in range(9)])
+    sizes = columns([2**n for n in range(23)], [2**n for n in range(9)])
     assert sizes == [*(f"{2**n} B" for n in range(9)), "4 MiB"]
-    assert columns((8, 64)) == ("8 B", "64 B")
+    assert columns((8, 64)) == ["8 B", "64 B"]
+
+
+def test_every_size_has_a_column_or_stands_below_its_row() -> None:
+    found = sheet([2**n for n in range(23)], [8, 64])
+    by_name = {row.cells[0].text: row for row in found.rows}
+    many, few = (by_name[name] for name in sorted(by_name))
+    others = [part.partition(":")[0] for part in many.more.split("; ")]
+    assert {*others, *found.columns[1:-1]} == {format_bytes(2**n) for n in range(23)}
+    assert found.more == "at other sizes" and not few.more
+    section = Section("a", "A", (found,))
+    text = markdown(Document("t", (), (section,), "m"))
+    assert "| of the bound | at other sizes |" in text and f"| {many.more} |" in text
+    assert f"at other sizes: {many.more}" in page(Document("t", (), (section,), "m"))
+    assert not sheet((8, 64)).more

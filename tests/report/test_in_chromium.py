@@ -14,7 +14,7 @@ from report.conftest import HOSTILE
 
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
-PAPER = {"width": 688, "height": 1017}
+PAPER = {"width": 718, "height": 1035}
 """A4 without its margins, in points of 1/96 inch."""
 LEAST_CONTRAST = 4.5
 """The contrast of text (WCAG 2.2, 1.4.3)."""
@@ -214,6 +214,48 @@ def test_a_hint_is_shown_on_the_figures_that_scroll_and_on_no_other(
     found = look(name, viewport={"width": width, "height": 844}).evaluate(HINTED)
     assert all(scrolls == hinted for scrolls, hinted in found)
     assert any(scrolls for scrolls, _ in found) or width > PHONE["width"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_names_that_a_narrow_frame_hides_are_below_the_figure(look: Look, width: int) -> None:
+    page = look(viewport={"width": width, "height": 844})
+    page.evaluate(ALL_OPEN)
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('figure:has(.keys)')].map(figure => {
+          const drawing = figure.querySelector('.drawing');
+          const names = [...figure.querySelectorAll('.keys li')]
+            .map(each => each.textContent.trim().replace(/^= /, ''));
+          return [drawing.scrollWidth > drawing.clientWidth + 1,
+                  figure.querySelector('.keys').checkVisibility(),
+                  names.filter(name => !drawing.textContent.includes(name))];
+        })"""
+    )
+    assert len(found) > 3
+    assert all(below == scrolls and not unknown for scrolls, below, unknown in found), found
+    assert any(below for _, below, _ in found) == (width == PHONE["width"])
+
+
+BROKEN_WORDS = """() => [...document.querySelectorAll('thead th')].flatMap(cell => {
+  const text = cell.firstChild, found = [];
+  for (const word of text.data.matchAll(/[^\\s-]+/g)) {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    // a heading that is repeated in the next column has the same width there
+    const widths = [...range.getClientRects()].map(each => Math.round(each.width));
+    if (new Set(widths).size > 1) found.push(word[0]);
+  }
+  return found;
+})"""
+
+
+@pytest.mark.parametrize("name", ["beside", "recorded"])
+def test_paper_breaks_no_heading_of_a_table_within_a_word(look: Look, name: str) -> None:
+    page = look(name, viewport=PAPER)
+    page.emulate_media(media="print")
+    assert page.locator("thead th").count() > 20
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
 
 
 def test_paper_has_no_hint(look: Look) -> None:

@@ -60,7 +60,7 @@ def test_figures_are_named_and_drawn(made: Document) -> None:
     assert "bandwidth-numa-0-gpu-0" in names
     assert len(set(names)) == len(names)
     text = page(made)
-    assert text.count("<svg ") == len(names)
+    assert text.count('<svg class="figure"') == len(names)
     assert "fill: #" not in text and "stroke: #" not in text
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
 
-from waywiser.analysis.answer import Answer, Finding, ranked
+from waywiser.analysis.answer import Answer, Finding, practical, ranked
 from waywiser.analysis.curve_pairs import CurveGroup, RegimeResult, curve_groups
 from waywiser.analysis.kinds import Kind, kind_of, usual
 from waywiser.analysis.pair_answers import (
@@ -39,7 +39,7 @@ def answer(subject: Subject) -> Answer:
         question="anisotropy",
         title="Anisotropy: does the speed of a path depend on its direction?",
         summary=_summary(rates),
-        findings=ranked([*_of_moving(subject, groups), *_of_latency(subject, groups)]),
+        findings=ranked(practical([*_of_moving(subject, groups), *_of_latency(subject, groups)])),
         tables=pair_table(
             "Each direction against the opposite one",
             groups,

@@ -23,6 +23,9 @@ MOST_FINDINGS = 8
 MOST_EXHIBITS = 4
 """Exhibits of a finding that many series show."""
 
+MATTERS = 0.10
+"""Smaller differences are in tables and no findings: they change nothing that a person does."""
+
 Unit = Literal["B/s", "s", "B", "ratio"]
 
 
@@ -122,6 +125,15 @@ class Answer(Value, frozen=True):
     """What could not be answered, each with the reason."""
     answered: bool = True
     """Whether the profile has what the answer needs; else the summary says what is missing."""
+
+
+def practical(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that change what a person does: warnings, errors, and effects from `MATTERS` on."""
+    return [
+        each
+        for each in findings
+        if each.severity != "info" or each.effect is None or abs(each.effect) >= MATTERS
+    ]
 
 
 def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -12,7 +12,17 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from waywiser.analysis.answer import Answer, Cell, Exhibit, Finding, Table, ranked, table
+from waywiser.analysis.answer import (
+    MATTERS,
+    Answer,
+    Cell,
+    Exhibit,
+    Finding,
+    Table,
+    practical,
+    ranked,
+    table,
+)
 from waywiser.analysis.kinds import Kind, kind_of
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import NAMED, named, of_pairs, size_span, undecided
@@ -47,7 +57,7 @@ def answer(subject: Subject) -> Answer:
         question="contention",
         title="Contention: are transfers slower together than alone?",
         summary=_summary(sets, bidirectional),
-        findings=ranked([*_of_sets(subject, sets), *_of_duplex(subject, bidirectional)]),
+        findings=ranked(practical([*_of_sets(subject, sets), *_of_duplex(subject, bidirectional)])),
         tables=(
             *_table("Concurrent transfers against each alone", sets),
             *_table("Bidirectional against each direction alone", bidirectional),
@@ -141,7 +151,7 @@ def _of_duplex(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
         if (slowed := [each for each in members if each.is_slowed])
     ]
     lost.sort(key=lambda each: each.middle.share)
-    usual = [each for each in lost if not each.is_odd]
+    usual = [each for each in lost if not each.is_odd and 1 - each.middle.share >= MATTERS]
     found = [_duplex_loss(subject, [each]) for each in lost if each.is_odd]
     return [*found, _duplex_loss(subject, usual)] if usual else found
 

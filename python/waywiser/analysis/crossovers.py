@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
-from waywiser.analysis.answer import MOST_FINDINGS, Answer, Exhibit, Finding
+from waywiser.analysis.answer import MATTERS, MOST_FINDINGS, Answer, Exhibit, Finding
 from waywiser.analysis.box_tables import box_table, fastest_by_row
-from waywiser.analysis.duels import MATTERS, Duel, duel_table, duels, is_explicit, sizes_text, timed
+from waywiser.analysis.duels import Duel, duel_table, duels, is_explicit, sizes_text, timed
 from waywiser.analysis.methods import method_text, place_groups
 from waywiser.analysis.subject import Subject
 from waywiser.hardware.traits import Traits
@@ -83,12 +83,12 @@ def _importance(found: Duel, traits: Traits) -> int:
 
 
 def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
-    """Duels of the same two with the same winners: one for each two places, by the memory that
-    comes first."""
+    """Duels of the same two with the same winners where a program gains by the choice: one for
+    each two places, by the memory that comes first."""
     found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, Duel]] = {}
-    for each in fought:
+    for each in (duel.practical for duel in fought):
         won = sum(s.low <= size <= s.high for s in each.decided for size in each.sizes)
-        if each.most >= MATTERS and won >= LEAST_DECIDED:
+        if won >= LEAST_DECIDED:
             places = found.setdefault((frozenset(each.names), each.winners), {})
             former = places.get(each.pair.text)
             if former is None or each.first.text < former.first.text:

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import msgspec
 
-from waywiser.analysis.answer import Cell, Mark, Table, table
+from waywiser.analysis.answer import MATTERS, Cell, Mark, Table, table
 from waywiser.analysis.methods import (
     PlaceGroup,
     PlacePair,
@@ -30,8 +30,9 @@ from waywiser.words import Place, Transfer, Value
 LEAST_SIZES = 3
 """Sizes that both were measured at."""
 
-MATTERS = 0.10
-"""Smaller differences at all sizes are not reported."""
+LEAST_SAVED = 1e-6
+"""Seconds. A method that never saves so much, about the time of a call of the GPU runtime, at any
+of the sizes is no reason to change a program."""
 
 
 class Duel(Value, frozen=True):
@@ -59,6 +60,23 @@ class Duel(Value, frozen=True):
             for stretch in self.stretches
             if stretch.winner != "neither" and self._is_replicated(stretch)
         )
+
+    @property
+    def practical(self) -> Duel:
+        """The duel with those ranges alone in which a program gains by the choice: `MATTERS` of the
+        time, and `LEAST_SAVED`."""
+        kept = (s for s in self.decided if s.most >= MATTERS and self._saved(s) >= LEAST_SAVED)
+        return msgspec.structs.replace(self, stretches=tuple(kept))
+
+    def _saved(self, stretch: WinnerRange) -> float:
+        """The most seconds that the winner of a range saves."""
+        seen = (
+            timed(point, other)
+            for point in self.first.points
+            if stretch.low <= point.bytes <= stretch.high
+            and (other := self.second.at(point.bytes)) is not None
+        )
+        return max((abs(a.seconds - b.seconds) for a, b in seen), default=0.0)
 
     def _is_replicated(self, stretch: WinnerRange) -> bool:
         inside = [size for size in self.sizes if stretch.low <= size <= stretch.high]
@@ -108,8 +126,7 @@ def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
             elsewhere.setdefault((other.names, other.common), []).append(other)
     for found in _duels_of(first, traits):
         others = elsewhere.get((found.names, found.common), [])
-        who = [stretch.winner for stretch in found.decided]
-        agree = sum([stretch.winner for stretch in other.decided] == who for other in others)
+        agree = sum(other.practical.winners == found.practical.winners for other in others)
         yield msgspec.structs.replace(found, like=agree, of=len(others))
 
 

@@ -136,7 +136,10 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
         effect=1 - share if low and share is not None else None,
         devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
         exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
-        remedy=_remedy(low, saturates if len(curve.points) > 1 and not caches else None),
+        # If the largest size alone saturates, nobody knows which size is large enough.
+        remedy=_remedy(
+            low, saturates if saturates < curve.points[-1].bytes and not caches else None
+        ),
     )
 
 

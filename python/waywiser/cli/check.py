@@ -81,8 +81,12 @@ def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "
     decided; ``failure`` says why that was not done here."""
     from waywiser.cli.lines import say
     from waywiser.cli.remeasure import print_commands
-    from waywiser.comparison.comparison_text import detectable_text
-    from waywiser.words.sizes_in_text import with_units
+    from waywiser.comparison.comparison_text import (
+        NOT_DECIDED,
+        detectable_text,
+        figures_before_and_now,
+    )
+    from waywiser.words.sizes_in_text import size_of, with_units
 
     say(console, str(found), "bold")
     for line in (*found.findings, *found.undecided):
@@ -94,7 +98,10 @@ def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "
     if found.drops:
         say(console, "largest drops:", indent=2)
     for drop in found.drops:
-        loss = detectable_text(drop.detectable)
-        say(console, f"{drop.ratio - 1:+.1%}  {with_units(drop.name)} ({loss})", indent=4)
+        loss = detectable_text(drop.detectable, hides=drop.verdict == NOT_DECIDED)
+        say(console, f"{drop.ratio - 1:+.1%}  {drop.verdict}: {with_units(drop.name)}", indent=4)
+        before, now = figures_before_and_now(drop.size)
+        at = f" at {size}" if (size := size_of(drop.size.series)) else ""
+        say(console, f"{before} before, {now} now{at}; {loss}", indent=12)
     for note in found.notes:
         say(console, f"note: {note}", indent=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,8 @@ TABLE_COLUMNS = 132
 
 LEGEND = (
     "before, now: median over the processes at this size, without outliers, as in show; change: "
-    "from before to now, with its 95 % interval; of several sizes, the one with the median change"
+    "from before to now, with its 95 % interval; of several sizes, the one with the median change; "
+    "detectable: the noise hides smaller losses"
 )
 """What the figures of a path are."""
 
@@ -170,7 +170,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
     """Prints the paths that changed, then those that one side has not measured."""
     from waywiser.cli.lines import say
     from waywiser.cli.text_table import TextColumn, print_table
-    from waywiser.comparison.comparison_text import plural
+    from waywiser.comparison.comparison_text import plural, verdict_text
     from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
@@ -200,7 +200,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         columns = [
             TextColumn(name, left=name in words, folds=name in words[1:]) for name in headings
         ]
-        cells = [(path.verdict, *_cells(path, found)) for path in shown]
+        cells = [(verdict_text(found, path), *_cells(path, found)) for path in shown]
         print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
     if shown:
         say(console, LEGEND)
@@ -220,9 +220,10 @@ def _print_narrow(console: Console, path: PathChange, found: ProfileComparison) 
     from rich.text import Text
 
     from waywiser.cli.lines import say
+    from waywiser.comparison.comparison_text import verdict_text
 
     name, size, before, now, change, interval, hidden, about = _cells(path, found)
-    verdict = (f"{path.verdict:<12}", STYLES.get(path.verdict, ""))
+    verdict = (f"{verdict_text(found, path):<12}", STYLES.get(path.verdict, ""))
     console.print(Text.assemble(verdict, name))
     figures = f"{before} before, {now} now, {change}" + (f" ({interval})" if interval else "")
     detectable = f"detectable {hidden}" if hidden else ""
@@ -239,6 +240,8 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 
 def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
+    from waywiser.comparison.comparison_text import figures_before_and_now
+
     yield with_units(path.name)
     evidence = path.evidence
     if evidence is None:
@@ -246,9 +249,7 @@ def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
     else:
         size, decision = evidence.size, evidence.decision
         yield size_of(size.series)
-        relative = Z_95 * size.decision.deviation / math.sqrt(2)
-        yield _figure(size.rated_bytes, size.seconds_before, relative)
-        yield _figure(size.rated_bytes, size.seconds_now, relative)
+        yield from figures_before_and_now(size)
         yield f"{decision.ratio - 1:+.1%}"
         yield _span(decision.interval)
         yield f"{decision.detectable:.1%}" if decision.detectable is not None else "not known"
@@ -264,18 +265,3 @@ def _span(interval: Interval | None) -> str:
 
 MOST_RATIO = 100.0
 """An interval that goes further is shown to here."""
-
-
-Z_95 = 1.96
-"""Half the width of a 95 % interval in standard errors. Of a change, both sides have the same
-share."""
-
-
-def _figure(rated_bytes: int, seconds: float, relative: float) -> str:
-    """A figure with as many digits as ``relative`` allows, half the relative width of its
-    interval."""
-    from waywiser.words.number_format import RATE_BYTES, format_rate, format_time
-
-    if rated_bytes < RATE_BYTES:
-        return format_time(seconds, relative)
-    return f"{format_rate(rated_bytes / seconds, relative)} GB/s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,12 +16,15 @@ from waywiser.policy.file import encoded, is_policy, read_policy
 from waywiser.policy.table import FORMAT, Fingerprint, Policy, PolicyRow
 from waywiser.policy.texts import costs_text, method_text, size_text
 from waywiser.regular_file import open_regular
+from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 HEAD_BYTES = 4096
+
+_RATED = format_bytes(RATE_BYTES)
 
 
 class _Source(NamedTuple):
@@ -124,7 +127,8 @@ def print_policy(found: Policy, console: Console, tables: Sequence[DecisionTable
     columns = (
         TextColumn("from", left=True),
         TextColumn("method", left=True, folds=True),
-        TextColumn("bandwidth or time", left=True),
+        TextColumn(f"time below {_RATED}", left=True),
+        TextColumn(f"GB/s from {_RATED} on", left=True),
         TextColumn("next best", left=True, folds=True),
         TextColumn("takes from others", left=True, folds=True),
     )
@@ -162,7 +166,7 @@ def _ranges(rows: Sequence[PolicyRow]) -> list[tuple[str, ...]]:
         lines.append((
             size_text(first.from_bytes),
             method_text(Method(first.executor, first.settings)),
-            _span(_does(first), _does(last)),
+            *_times_and_rates(found),
             f"{method_text(Method(other.executor, other.settings))}: {_margins(margins)}"
             if other is not None else "no other was measured",
             costs_text(last.costs),
@@ -170,11 +174,29 @@ def _ranges(rows: Sequence[PolicyRow]) -> list[tuple[str, ...]]:
     return lines
 
 
-def _does(row: PolicyRow) -> str:
-    moved = row.bytes * row.pieces
-    if moved >= RATE_BYTES:
-        return f"{format_rate(moved / row.seconds, (row.high - row.low) / 2 / row.seconds)} GB/s"
-    return format_time(row.seconds, (row.high - row.low) / 2 / row.seconds)
+def _times_and_rates(rows: Sequence[PolicyRow]) -> tuple[str, str]:
+    """The times of few bytes, and the bandwidths of the others: each from the first to the last of
+    the rows."""
+    times = [row for row in rows if row.bytes * row.pieces < RATE_BYTES]
+    rates = [row for row in rows if row.bytes * row.pieces >= RATE_BYTES]
+    return _of_ends(times, _time), _of_ends(rates, _rate)
+
+
+def _of_ends(rows: Sequence[PolicyRow], text: Callable[[PolicyRow], str]) -> str:
+    return _span(text(rows[0]), text(rows[-1])) if rows else ""
+
+
+def _time(row: PolicyRow) -> str:
+    return format_time(row.seconds, _deviation(row))
+
+
+def _rate(row: PolicyRow) -> str:
+    return format_rate(row.bytes * row.pieces / row.seconds, _deviation(row))
+
+
+def _deviation(row: PolicyRow) -> float:
+    """Half of the interval, as a share of the time."""
+    return (row.high - row.low) / 2 / row.seconds
 
 
 def _span(low: str, high: str) -> str:

@@ -10,18 +10,21 @@ from waywiser.comparison.comparison_text import (
     GONE,
     ONLY_IN_BASE,
     REMEDIES,
+    changed_alone,
     could_miss,
+    counts_text,
     disturbed_text,
     label,
     ran_below,
     slower,
     suspicion,
+    verdict_text,
 )
 from waywiser.comparison.differences import gpu_models
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.matching import is_copy, match
 from waywiser.comparison.node import LoadedLink, Node, device_of
-from waywiser.comparison.path_change import PathChange, ProfileComparison
+from waywiser.comparison.path_change import PathChange, ProfileComparison, SizeChange
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 from waywiser.words.number_format import count
@@ -42,6 +45,10 @@ class Drop(Value, frozen=True):
     ratio: float
     """The ratio of bandwidths, now over before."""
     detectable: float | None
+    size: SizeChange
+    """The size whose times before and now are shown."""
+    verdict: str
+    """As `verdict_text` has it."""
 
 
 class Checkup(Value, frozen=True):
@@ -67,9 +74,7 @@ class Checkup(Value, frozen=True):
         """One line: the status and what it stands on."""
         head = f"{self.status.upper()} {self.host}"
         why = (*self.findings, *self.undecided)
-        counts = self.comparison.counts
-        counted = [f"{number} {verdict}" for verdict, number in counts.items() if number]
-        paths = ", ".join(counted) or "no path in common"
+        paths = counts_text(self.comparison) or "no path in common"
         if another := self.comparison.another_machine:
             head += f": the baseline is of another machine ({another})"
         return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
@@ -118,6 +123,7 @@ def check_up(
             *filter(None, (comparison.in_common,)),
             *_hiding(comparison),
             *comparison.notes,
+            *filter(None, (changed_alone(comparison),)),
             *minor,
         ),
         comparison=comparison,
@@ -181,7 +187,13 @@ def _drops(comparison: ProfileComparison) -> list[Drop]:
     paths = [path for path in comparison.measured if path.ratio < 1]
     paths.sort(key=lambda path: path.ratio)
     return [
-        Drop(label(path), path.ratio, evidence.decision.detectable)
+        Drop(
+            name=label(path),
+            ratio=path.ratio,
+            detectable=evidence.decision.detectable,
+            size=evidence.size,
+            verdict=verdict_text(comparison, path),
+        )
         for path in paths[:MOST_DROPS]
         if (evidence := path.evidence)
     ]

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
-from waywiser.comparison.path_change import Noises, PathChange, ProfileComparison
+from waywiser.comparison.path_change import (
+    WORST_FIRST,
+    Noises,
+    PathChange,
+    ProfileComparison,
+    SizeChange,
+)
 from waywiser.plan.headline import headline_label, in_order
-from waywiser.words.number_format import count
+from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
 """What is said of a GPU that the new files lack: of the same machine, and of another one."""
+
+NOT_DECIDED = "not decided"
+"""What is said of a path without a change if its noise is too large for a verdict."""
 
 NEW_BASELINE = "make a new baseline while the machine is healthy and nothing else uses it"
 MEASURE_AGAIN = "measure again while nothing else uses the machine"
@@ -33,8 +43,9 @@ def slower(path: PathChange) -> str:
 
 
 def suspicion(path: PathChange) -> str:
-    """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it (detectable
-    from 3.1%)``; of a loss below what is detectable, that it is and how the processes scatter."""
+    """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it (losses from
+    3.1% are found)``; of a loss below what is detectable, that it is, and how the processes
+    scatter."""
     text = f"{slower(path)}: suspected, since {why_suspected(path)}"
     evidence = path.evidence
     if evidence is None or not path.is_below_detectable:
@@ -144,20 +155,27 @@ def note_lines(found: ProfileComparison, more: str = "") -> Iterator[str]:
 
 
 def summary(found: ProfileComparison) -> str:
-    """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
-    unknown = sum(path.detectable is None for path in found.of("no change"))
-    counts = [
-        f"{n} {plural(verdict, n)}"
-        + (f" ({unknown} with unknown noise)" if unknown and verdict == "no change" else "")
-        for verdict, n in found.counts.items()
-        if n
-    ]
-    head = (
-        f"{', '.join(counts)}, of {count(len(found.paths), 'path')}"
-        if counts
-        else "no path in common"
-    )
+    """``2 regressions, 86 no change, 2 not decided, of 90 paths, at a threshold of 3 %``."""
+    counts = counts_text(found)
+    head = f"{counts}, of {count(len(found.paths), 'path')}" if counts else "no path in common"
     return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
+
+
+def counts_text(found: ProfileComparison) -> str:
+    """``2 regressions, 86 no change, 2 not decided``; empty without paths."""
+    counts: dict[str, int] = {}
+    for path in found.paths:
+        word = verdict_text(found, path)
+        counts[word] = counts.get(word, 0) + 1
+    order: list[str] = [*WORST_FIRST]
+    order.insert(order.index("no change") + 1, NOT_DECIDED)
+    return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in order
+                     if word in counts)  # fmt: skip
+
+
+def verdict_text(found: ProfileComparison, path: PathChange) -> str:
+    """The verdict on a path; of one whose noise is too large for it, that it is not decided."""
+    return path.verdict if found.is_decided(path) else NOT_DECIDED
 
 
 def changed_alone(found: ProfileComparison) -> str:
@@ -177,26 +195,67 @@ def changed_alone(found: ProfileComparison) -> str:
 
 
 def headline_lines(found: ProfileComparison) -> Iterator[str]:
-    """A line for each group of headline paths: the member with the lowest ratio, and what could be
-    missed."""
+    """A line for each group of headline paths: the verdict, the member with the lowest ratio, and
+    which losses are found; then what decides those that are not decided."""
     paths = [path for path in found.measured if path.headline]
+    undecided: list[PathChange] = []
     for group in in_order(path.headline for path in paths if path.headline):
         members = [path for path in paths if path.headline == group]
         worst = min(members, key=lambda path: path.ratio)
+        unclear = [path for path in members if not found.is_decided(path)]
+        verdict: str = worst.verdict
+        if verdict == "no change" and unclear:
+            verdict = NOT_DECIDED
+            undecided += unclear
         known = [path.detectable for path in members if path.detectable is not None]
-        hidden = detectable_text(max(known, default=None))
+        most = max(known) if len(known) == len(members) else None
+        hidden = detectable_text(most, hides=verdict == NOT_DECIDED)
         lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
         # What is detectable holds for the largest sizes; the lowest ratio may be of others.
         elsewhere = worst.evidence and worst.evidence.decision != worst.parts[-1].decision
         where = f"{worst.why} " if elsewhere and worst.why else ""
         large = "at the largest sizes " if where else ""
-        yield f"  {group:<17} {worst.ratio - 1:+.1%} {where}{lowest}({large}{hidden})"
+        change = f"{worst.ratio - 1:+.1%} {where}{lowest}".rstrip()
+        yield f"  {group:<17} {verdict}: {change}; {large}{hidden}"
+    if undecided:
+        yield f"  {_to_decide(found, undecided)}"
+
+
+def _to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
+    """What to measure so that headline paths are decided."""
+    sides = [found.noisy_sides(path) for path in paths]
+    remedy = REMEDIES[any(before for before, _ in sides), any(now for _, now in sides)]
+    groups = in_order(path.headline for path in paths if path.headline)
+    only = " ".join(f"--only '{group}'" for group in groups)
+    return f"to decide what is not decided: {remedy}: waywiser survey --preset full {only}"
 
 
 def plural(verdict: str, count: int) -> str:
     return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
 
 
-def detectable_text(loss: float | None) -> str:
-    """``detectable from 3.1%``; without a loss, that the noise is not known."""
-    return "noise not known" if loss is None else f"detectable from {loss:.1%}"
+def detectable_text(loss: float | None, *, hides: bool = False) -> str:
+    """``losses from 3.1% are found``, or that the noise hides smaller ones; without a loss, that
+    the noise is not known."""
+    if loss is None:
+        return "the noise is not known"
+    return (
+        f"the noise hides losses below {loss:.1%}" if hides else f"losses from {loss:.1%} are found"
+    )
+
+
+def figures_before_and_now(size: SizeChange) -> tuple[str, str]:
+    """``55.3 GB/s`` or ``2.2 µs`` of each side, with as many digits as the interval allows."""
+    relative = Z_95 * size.decision.deviation / math.sqrt(2)
+    before, now = (
+        format_time(seconds, relative)
+        if size.rated_bytes < RATE_BYTES
+        else f"{format_rate(size.rated_bytes / seconds, relative)} GB/s"
+        for seconds in (size.seconds_before, size.seconds_now)
+    )
+    return before, now
+
+
+Z_95 = 1.96
+"""Half the width of a 95 % interval in standard errors. Of a change, both sides have the same
+share."""

@@ -193,6 +193,18 @@ class ProfileComparison(Value, frozen=True):
         evidence = path.evidence if path.verdict == "no change" else None
         return evidence is not None and evidence.decision.is_different_alone(self.threshold)
 
+    def is_decided(self, path: PathChange) -> bool:
+        """Whether the noise of a path lets its verdict stand. Without a change it does not if the
+        noise is not known, hides losses of more than `most_hidden`, or explains a difference that
+        is larger than the threshold."""
+        evidence = path.evidence
+        if path.verdict != "no change" or evidence is None:
+            return True
+        known = [evidence.decision.detectable, path.detectable]
+        if any(loss is None or loss > self.most_hidden for loss in known):
+            return False
+        return abs(math.log(path.ratio)) <= math.log1p(self.threshold)
+
     @property
     def undecided(self) -> tuple[PathChange, ...]:
         """Those of `hiding` that leave a check inconclusive: of the groups `BOUNDED`, or repeated

@@ -23,6 +23,7 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
+    SheetRow,
     Verdict,
     Words,
     shown_of,
@@ -149,7 +150,7 @@ def _add_rows(text: _LimitedText, head: Sequence[str], sheet: Sheet) -> bool:
     if not text.add([*head, *_head_of(sheet)], SPARE_BYTES):
         return False
     for number, row in enumerate(sheet.rows):
-        line = _row([_cell(cell) for cell in row.cells], escaped=True)
+        line = _row_of(sheet, row)
         if not text.add([line], SPARE_BYTES):
             text.add(["", f"{count(len(sheet.rows) - number, 'row')} more"])
             break
@@ -239,15 +240,21 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
 
 def _sheet(sheet: Sheet) -> Iterator[str]:
     yield from _head_of(sheet)
-    yield from (_row([_cell(cell) for cell in row.cells], escaped=True) for row in sheet.rows)
+    yield from (_row_of(sheet, row) for row in sheet.rows)
     yield ""
     yield from ((_text(sheet.caption), "") if sheet.caption else ())
 
 
 def _head_of(sheet: Sheet) -> Iterator[str]:
     yield from (f"**{_text(sheet.title)}**", "")
-    yield _row(sheet.columns)
-    yield _row(["---"] * len(sheet.columns), escaped=True)
+    columns = (*sheet.columns, *filter(None, [sheet.more]))
+    yield _row(columns)
+    yield _row(["---"] * len(columns), escaped=True)
+
+
+def _row_of(sheet: Sheet, row: SheetRow) -> str:
+    more = [_text(row.more)] if sheet.more else []
+    return _row([*map(_cell, row.cells), *more], escaped=True)
 
 
 def _row(cells: tuple[str, ...] | list[str], escaped: bool = False) -> str:

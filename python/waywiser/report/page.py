@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waywiser.report.figures import theme
-from waywiser.report.figures.render import inline
+from waywiser.report.figures.render import inline, key_sign
 from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
@@ -21,6 +21,9 @@ from waywiser.report.parts import (
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+SHORT_ROWS = 12
+"""Rows up to which a table is printed on one page."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -58,13 +61,18 @@ def page(document: Document) -> str:
     def drawn(picture: Picture) -> Markup:
         return Markup(inline(picture, drawings[id(picture)], names[id(picture)]))
 
+    def keys(picture: Picture) -> list[tuple[Markup, str]]:
+        return [(Markup(key_sign(key)), key.name) for key in drawings[id(picture)].keys]
+
     environment.filters["text"] = _text
     environment.globals.update(
         drawn=drawn,
+        keys=keys,
         kind=_kind,
         marks=MARKS,
         severities=SEVERITIES,
         signs=SIGNS,
+        short_rows=SHORT_ROWS,
         shown_of=shown_of,
         shown_there=shown_there,
         name=lambda p: names[id(p)],

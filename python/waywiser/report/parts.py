@@ -53,6 +53,8 @@ class SheetRow(Value, frozen=True):
 
     cells: tuple[SheetCell, ...]
     anchor: str = ""
+    more: str = ""
+    """What has no column; the table says what it is."""
 
 
 class Sheet(Value, frozen=True):
@@ -63,6 +65,8 @@ class Sheet(Value, frozen=True):
     rows: tuple[SheetRow, ...]
     caption: str = ""
     anchor: str = ""
+    more: str = ""
+    """The heading of what rows have beside their cells; empty if none has more."""
 
 
 class Words(Value, frozen=True):

@@ -248,21 +248,20 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
     counted = Counter(line.bytes for curve in found for line in curve.measured)
     usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
-    others = len(counted) > len(usual)
     return Sheet(
         title=_title(family),
         columns=(
             "path",
             *map(format_bytes, usual),
-            *(["at other sizes"] if others else []),
             "of the bound",
         ),
-        rows=tuple(_row(entry, curve, usual, others) for curve in ordered),
+        rows=tuple(_row(entry, curve, usual) for curve in ordered),
         caption=(
             "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
             "largest size. "
             f"{_FLAGGED} has a quality flag: see Quality of the numbers."
         ),
+        more="at other sizes" if len(counted) > len(usual) else "",
     )
 
 
@@ -284,16 +283,16 @@ def _spread(sizes: Sequence[int], most: int) -> list[int]:
     return [sizes[-1 - round(n * step)] for n in range(most)]
 
 
-def _row(entry: Entry, curve: Shown, usual: Sequence[int], others: bool) -> SheetRow:
+def _row(entry: Entry, curve: Shown, usual: Sequence[int]) -> SheetRow:
     at = {line.bytes: line for line in curve.measured}
     cells = [SheetCell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
-    if others:
-        rest = [line for line in curve.measured if line.bytes not in usual]
-        cells.append(SheetCell("; ".join(map(_other, rest))))
+    others = [line for line in curve.measured if line.bytes not in usual]
     shares = [line.of_bound for line in curve.measured if line.of_bound]
     cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else "", number=True))
-    return SheetRow(tuple(cells), entry.links.anchor(curve.text))
+    return SheetRow(
+        tuple(cells), entry.links.anchor(curve.text), more="; ".join(map(_other, others))
+    )
 
 
 def _cell(line: Line | None) -> SheetCell:

@@ -16,7 +16,8 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_rate
 
-WIDTH = 500.0
+WIDTH = 430.0
+"""A phone shows 0.85 of it without scrolling."""
 MOST_NAME = 215.0
 VALUE_ROOM = 112.0
 """Space for ``1234 GB/s, 100 %`` after the longest bar."""

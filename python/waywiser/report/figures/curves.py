@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
-from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.drawing import Drawing, Key
 from waywiser.report.figures.markers import Point
 from waywiser.report.figures.styles import Style, colour_of, marker_of
 from waywiser.report.figures.text_width import folded, shortened, text_width
@@ -323,6 +323,8 @@ def _names_at_lines(
             found.bars([((last + 3, end), (left - 13, middle))], colour, 0.7, 0.55)
         found.markers([(left - 8, middle)], marker_of(first.drawn.style), colour, 5)
         found.text(left, middle, first.drawn.label, INK, size=NAME_SIZE)
+        found.keys.append(Key(first.drawn.label, marker_of(first.drawn.style), colour))
+        found.keys += [Key(each.drawn.label) for each in under]
         for n, each in enumerate(under, 1):
             _name_of_same(found, each, left, middle + n * NAME_LINE)
 

@@ -40,6 +40,15 @@ class Text(NamedTuple):
     bold: bool
 
 
+class Key(NamedTuple):
+    """A name with the marker of its curve."""
+
+    name: str
+    marker: int = 0
+    colour: Colour | None = None
+    """None for a curve that lies under the one above."""
+
+
 class Drawing:
     """All that a figure shows."""
 
@@ -47,6 +56,8 @@ class Drawing:
         self.width = width
         self.height = height
         self.marks: list[Shape | Text] = []
+        self.keys: list[Key] = []
+        """Names beside the axes, which a narrow frame does not show."""
 
     def line(
         self,

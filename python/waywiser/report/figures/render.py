@@ -8,7 +8,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from waywiser.report.figures.drawing import Drawing, Shape, Text
+from waywiser.report.figures.drawing import Drawing, Key, Shape, Text
 from waywiser.report.figures.text_width import BOLD, folded
 from waywiser.report.figures.theme import INK, PAPER, Colour
 from waywiser.report.parts import Picture
@@ -61,6 +61,16 @@ def inline(picture: Picture, drawn: Drawing, prefix: str) -> str:
         f'<desc id="{prefix}-desc">{escape(picture.description)}</desc>\n'
         f"{_elements(drawn, lambda colour: f'var({colour.variable})')}\n</svg>"
     )
+
+
+def key_sign(key: Key) -> str:
+    """The marker of a curve in the text of a page."""
+    if key.colour is None:
+        return "="
+    marker = Drawing(1, 1)
+    marker.markers([(0.5, 0.5)], key.marker, key.colour, 1.0)
+    elements = _elements(marker, lambda colour: f"var({colour.variable})")
+    return f'<svg viewBox="0 0 1 1" aria-hidden="true">{elements}</svg>'
 
 
 def svg_file(picture: Picture) -> str:
