@@ -280,7 +280,8 @@ def _decided(options: Sequence[_Option]) -> tuple[list[int], list[int]]:
         size for each in options for size, time in each.times.items() if not time.shown.interpolated
     }
     ends = sorted(measured | {sizes[-1]})
-    decided = dict(zip(ends, choices([[timed[size][n] for size in ends] for n in range(len(options))]), strict=True))
+    chosen = choices([[timed[size][n] for size in ends] for n in range(len(options))])
+    decided = dict(zip(ends, chosen, strict=True))
     for low, high in pairwise(ends):
         if decided[low] != decided[high]:
             decided |= {size: good(timed[size])[0] for size in sizes if low < size < high}
