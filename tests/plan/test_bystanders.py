@@ -10,7 +10,7 @@ from waywiser.plan.bystanders import bystander_of
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point
 from waywiser.plan.preset import Request
-from waywiser.plan.sets import LARGE_BYTES, LOAD_BYTES
+from waywiser.plan.sets import LARGE_BYTES, LARGE_LIST_BYTES, LOAD_BYTES
 from waywiser.words import Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -36,6 +36,9 @@ def planned(machine: str, request: Request) -> tuple[Plan, list[Point]]:
         (f"{H2D} of 64MiB; {H2D} of 64MiB", None),
         (f"{LOAD} of 64MiB; {LOAD} of 64MiB", None),
         (f"{LOAD} of 64MiB", None),
+        (f"{ROW} of {LARGE_LIST_BYTES}; {LOAD} of 64MiB", 1),
+        (f"{ROW} of {LARGE_LIST_BYTES}; {ROW} of 16773120", 1),
+        (f"{ROW} of 16773120; {ROW} of 16773120", None),
     ],
 )
 def test_a_bystander_is_a_load_or_small_copies_beside_a_large_copy(
@@ -61,6 +64,20 @@ def test_each_method_of_the_library_has_both_bystanders_in_each_direction() -> N
     # The first of equivalent GPUs is enough, and each bystander is measured alone.
     alone = {str(p.workload) for p in plan.points if len(p.workload.transfers) == 1}
     assert {small for _, small in found} <= alone
+
+
+def test_methods_by_which_the_library_moves_lists_alone_move_a_large_list() -> None:
+    _, pairs = planned("h200-vm-4gpu", Request())
+    found = {(str(p.workload.transfers[0]), str(p.workload.transfers[1])) for p in pairs}
+    for executor in ("sm", "batch"):
+        large = f"{ROW} of {LARGE_LIST_BYTES}".replace("copy-engine", executor)
+        assert (large, f"{LOAD} of {LOAD_BYTES}") in found
+        assert (large, f"{ROW} of 16773120") in found
+    alone = {executor for large, _ in found for executor in ("sm", "batch")
+             if f"by {executor} of" in large}  # fmt: skip
+    assert not alone
+    lists = [large for large, _ in found if " as list" in large]
+    assert lists and not any("pageable" in large for large in lists)
 
 
 def test_a_load_is_planned_at_one_size_and_is_no_path() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -13,8 +14,9 @@ from machines import machine
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point, Priority
 from waywiser.plan.preset import Request
-from waywiser.plan.schedule import Schedule, is_for_time
+from waywiser.plan.schedule import Schedule, _rounds, is_for_time
 from waywiser.records import Failure, Order, Samples, Visit
+from waywiser.words import Path, Transfer
 
 pytestmark = pytest.mark.usefixtures("scripted")
 
@@ -434,3 +436,44 @@ def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> N
     )
     reasons = {v.failure.reason for v in skipped if v.failure}
     assert reasons == {f"not compared: no size was measured of both it and {H2D}"}
+
+
+def rounds_of(sizes: dict[str, tuple[int, ...]], **like: str) -> list[int]:
+    """The sizes of the plain H2D copy between 8 B and 64 MiB in the order in which they come, if
+    other curves of such sizes are planned."""
+    plain = next(point for point in plan().points if point.curve.text == H2D)
+    points = []
+    for text, planned in {H2D: tuple(2**n for n in range(3, 27)), **sizes}.items():
+        transfer = Transfer(Path.parse(text))
+        curve = replace(plain.curve, transfers=(transfer,), principal=text == H2D)
+        for size in planned:
+            is_first = text == H2D and size in (8, 64 * MIB)
+            priority = Priority.HEADLINE if is_first else Priority.REST
+            points.append(
+                replace(
+                    plain,
+                    curve=curve,
+                    size=size,
+                    workload=curve.at(size),
+                    priority=priority,
+                    like=like.get("like", "") if text != H2D else "",
+                )
+            )
+    rounds = _rounds(points)
+    own = [p for p in points if p.curve.text == H2D and p.priority is Priority.REST]
+    return [point.size for point in sorted(own, key=lambda point: rounds[point.identity])]
+
+
+def test_sizes_of_another_method_come_earlier_but_all_sizes_are_covered() -> None:
+    usual = rounds_of({})
+    shared = rounds_of({H2D.replace("copy-engine", "staged"): (MIB, 4 * MIB, 16 * MIB)})
+    assert set(usual) == set(shared)
+    assert usual[:3] == [16 * 1024, MIB, 256]
+    assert shared[:2] == [MIB, 2048]
+    assert shared.index(4 * MIB) < usual.index(4 * MIB)
+
+
+def test_sizes_of_equivalent_paths_come_first() -> None:
+    other = H2D.replace("gpu:0", "gpu:1")
+    assert rounds_of({other: (8, MIB, 64 * MIB)}, like=H2D)[0] == MIB
+    assert rounds_of({other: (8, 2 * MIB, 64 * MIB)}, like=H2D)[0] == 2 * MIB

@@ -80,6 +80,29 @@ def test_what_is_measured_at_few_sizes_is_compared_between_them() -> None:
     assert str(table.methods[at.chosen]) == "staged"
 
 
+def test_a_method_that_is_best_only_between_two_sizes_is_used_there() -> None:
+    """The ends have other methods, and the sizes between were not measured."""
+    ends = (2**14, 2**22)
+    curves = (
+        curve(PLAIN, postal(2e-6, 4e9), ends),
+        curve(f"{STAGED}[threads=4]", postal(30e-6, 20e9), ends),
+        curve(f"{STAGED}[threads=8]", postal(60e-6, 40e9), ends),
+    )
+    table = table_of(*curves)
+    used = {each.bytes: str(table.methods[each.chosen]) for each in table.decisions}
+    assert used[2**14] == "copy-engine"
+    assert used[2**22] == "staged[threads=8]"
+    between = [size for size, method in used.items() if method == "staged[threads=4]"]
+    assert between
+    times = next(each.times for each in table.decisions if each.bytes == between[0])
+    assert all(each is None or each.interpolated for each in times)
+
+
+def test_between_two_sizes_with_one_method_nothing_is_decided() -> None:
+    table = table_of(curve(PLAIN, SLOW, (2**12, 2**22)), curve(STAGED, SLOW, (2**12, 2**22)))
+    assert [each.bytes for each in table.decisions] == [2**12, 2**22]
+
+
 def test_methods_that_need_idle_peers_are_in_a_class_of_their_own() -> None:
     curves = curve(PLAIN, SLOW), curve(STAGED, FAST), curve(RELAY, postal(60e-6, 50e9))
     policy = build_policy([subject(*curves)])
@@ -188,6 +211,27 @@ def test_the_slowdowns_beside_one_copy_are_none_beside_a_list() -> None:
     assert one.decisions[-1].time.costs.matrix_product == pytest.approx(1.1, rel=0.01)
     costs = [each.time.costs for table in several for each in table.decisions if table.count > 1]
     assert costs and all(each.matrix_product is None for each in costs)
+
+
+def test_the_slowdowns_beside_a_list_are_costs_of_lists() -> None:
+    loop = f"{PINNED} as list[piece=28672]"
+    kernel = loop.replace("copy-engine", "sm")
+    sizes = (2**20, 2**24)
+    product = beside(f"{kernel} of 268427264; {PRODUCT} of 64MiB", 5e-3, 1.1e-2)
+    subjects = [
+        subject(
+            curve(PINNED, postal(5e-6, 50e9), sizes),
+            curve(loop, postal(1e-3, 10e9), sizes, mode="host"),
+            curve(kernel, postal(1e-5, 40e9), sizes, mode="host"),
+            curve(PRODUCT, lambda _: 1e-3, (2**26,)),
+            product,
+        )
+    ]
+    one, *several = decision_tables(subjects)
+    assert one.decisions[-1].time.costs.matrix_product is None
+    chosen = [each for table in several if table.count > 1 for each in table.decisions]
+    found = [each.time.costs.matrix_product for each in chosen]
+    assert found and found == pytest.approx([11.0] * len(found), rel=0.01)
 
 
 def test_the_slowdowns_of_a_matrix_product_and_of_small_copies_are_costs() -> None:

@@ -85,6 +85,16 @@ def subject_of(path: Path) -> Subject:
             return Subject.of(profile)
 
 
+def choices_at_known_sizes(subject: Subject) -> list[Choice]:
+    """The same choices by a policy of all sizes."""
+    tables = decision_tables([subject])
+    found: dict[tuple[str, int, int], Choice] = {}
+    for table in tables:
+        for choice in _choices(table, tables, sizes_of(table)[1:-1]):
+            found.setdefault((str(choice.kind), choice.size, choice.pieces), choice)
+    return list(found.values())
+
+
 @cache
 def measured(path: Path) -> tuple[list[Choice], int]:
     """The choices of a profile at sizes that were held out, and the bytes of its policy file."""
@@ -148,19 +158,19 @@ def _choices(
         for each in reduced
         if (each.kind, each.threads, each.count > 1) == (table.kind, table.threads, table.count > 1)
     ]
-    counts = [each.count for each in same]
-    if not counts:
+    if not same:
         return
-    count = max((n for n in counts if n <= table.count), default=min(counts))
-    policy = next(each for each in same if each.count == count)
     for decision in table.decisions:
         known = {
             method: time
             for method, time in zip(table.methods, decision.times, strict=True)
             if time is not None and not time.interpolated
         }
+        if decision.bytes not in held_out or len(known) < 2:
+            continue
+        policy = _of_count(same, next(iter(known.values())).pieces)
         at = policy.at(decision.bytes)
-        if decision.bytes not in held_out or len(known) < 2 or at is None:
+        if at is None:
             continue
         chosen = policy.methods[at.chosen]
         if chosen not in known:
@@ -178,6 +188,14 @@ def _choices(
             plain is not None and plain.high / mine.low < LEAST,
             mine.low <= known[best].high,
         )
+
+
+def _of_count(tables: Sequence[DecisionTable], pieces: int) -> DecisionTable:
+    """The table that the library uses for so many pieces."""
+    fewer = [each for each in tables if each.count <= pieces]
+    if fewer:
+        return max(fewer, key=lambda table: table.count)
+    return min(tables, key=lambda table: table.count)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

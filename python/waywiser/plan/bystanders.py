@@ -1,10 +1,10 @@
 """What a large copy takes from other work: small copies and loads that are measured beside it.
 
-A bystander starts together with one large copy between a GPU and host memory, and is timed by
-itself; it is measured alone too. Small copies are a row of copies in one stream, so that most of
-them start while the large copy is under way. Loads are executors that declare the trait
-``bystander``. The large copy lasts longer than either of them. `waywiser.policy.costs` makes the
-slowdown of it. `waywiser.plan.sets` plans them.
+A bystander starts together with one large copy between a GPU and host memory, contiguous or a list,
+and is timed by itself; it is measured alone too. Small copies are a row of copies in one stream, so
+that most of them start while the large copy is under way. Loads are executors that declare the
+trait ``bystander``. The large copy lasts longer than either of them. `waywiser.policy.costs` makes
+the slowdown of it. `waywiser.plan.sets` plans them.
 """
 
 from __future__ import annotations
@@ -31,5 +31,6 @@ def bystander_of(workload: Workload, traits: Traits) -> int | None:
     small, large = (0, other) if one.bytes < other.bytes else (1, one)
     found = workload.transfers[small]
     piece = found.layout.run if found.layout is not None else found.bytes
-    is_large = large.layout is None and MANY_TIMES * found.bytes <= large.bytes
-    return small if piece <= SMALL_COPY and is_large else None
+    is_one = large.layout is None or large.layout.kind == "list"
+    is_large = MANY_TIMES * found.bytes <= large.bytes
+    return small if piece <= SMALL_COPY and is_one and is_large else None

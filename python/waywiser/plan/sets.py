@@ -45,10 +45,14 @@ there, so a larger one would take seconds an execution to say the same."""
 LARGE_BYTES = 256 * 2**20
 """The copy that the bystander is measured beside."""
 
-SMALL_COPIES = Layout("list", {"piece": str(28 * 2**10)})
-(SMALL_COPIES_BYTES,) = whole_units(SMALL_COPIES, (BANDWIDTH_SIZE,))
+PIECES = Layout("list", {"piece": str(28 * 2**10)})
+(SMALL_COPIES_BYTES,) = whole_units(PIECES, (BANDWIDTH_SIZE,))
 """585 copies of 28 KiB. This is a representative size of one of the usual layouts
 (`waywiser.plan.layouts`), so that surveys measure it alone in any case."""
+
+(LARGE_LIST_BYTES,) = whole_units(PIECES, (LARGE_BYTES,))
+"""The list that the bystander is measured beside, for methods by which the library moves lists and
+no contiguous copies."""
 
 LOAD_BYTES = 64 * 2**20
 """The bytes of a load."""
@@ -214,7 +218,8 @@ def bystander_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
 ) -> Iterator[Curve]:
     """Each bystander beside a large copy in each direction between each GPU and its nearest NUMA
-    node, by each method that the transfer library uses with default settings; and loads alone.
+    node, by each method that the transfer library uses with default settings; and loads alone. The
+    copy is a list if the library moves only lists by the method.
 
     ``valid`` are the paths that the machine has.
     """
@@ -229,13 +234,13 @@ def bystander_curves(
         for path in valid:
             if {here.place, there.place} != set(path.places) or not _is_method(path, catalogue):
                 continue
-            large = Transfer(path, bytes=LARGE_BYTES)
+            large = _large_copy(path, catalogue)
             ends = (there, here) if path.source.place == there.place else (here, there)
             for beside in (*_small_copies(ends, catalogue), *loads):
                 pair = (large, beside)
                 yield Curve(
                     pair,
-                    sizes=(LARGE_BYTES,),
+                    sizes=(large.bytes,),
                     remote=is_remote(path, catalogue),
                     peer_access=catalogue.peer_access(*pair),
                 )
@@ -256,10 +261,16 @@ def _loads(memory: Memory, catalogue: Catalogue) -> Iterator[Transfer]:
 
 def _small_copies(ends: tuple[Memory, Memory], catalogue: Catalogue) -> Iterator[Transfer]:
     path = Path(*ends, catalogue.traits.reference_executor("gpu"))
-    small = Transfer(path, bytes=SMALL_COPIES_BYTES, layout=SMALL_COPIES)
+    small = Transfer(path, bytes=SMALL_COPIES_BYTES, layout=PIECES)
     served = catalogue.executors[path.executor].layouts if path.executor else ()
-    if SMALL_COPIES.kind in served and catalogue.unsupported_reason(small) is None:
+    if PIECES.kind in served and catalogue.unsupported_reason(small) is None:
         yield small
+
+
+def _large_copy(path: Path, catalogue: Catalogue) -> Transfer:
+    if catalogue.executors[path.executor].traits.library.contiguous:
+        return Transfer(path, bytes=LARGE_BYTES)
+    return Transfer(path, bytes=LARGE_LIST_BYTES, layout=PIECES)
 
 
 def _is_method(path: Path, catalogue: Catalogue) -> bool:
@@ -267,9 +278,10 @@ def _is_method(path: Path, catalogue: Catalogue) -> bool:
     executor = catalogue.executors[path.executor]
     library = executor.traits.library
     kinds = {catalogue.traits.memory(end.kind).reference for end in path.ends}
+    # Policies have no lists of other memory.
+    reached = all(catalogue.traits.memory(end.kind).is_reached_by_gpus for end in path.ends)
     return (
         path.is_plain
         and kinds <= {"gpu", "host"}
-        and "contiguous" in executor.layouts
-        and (library.contiguous or library.lists)
+        and (library.contiguous or (library.lists and PIECES.kind in executor.layouts and reached))
     )

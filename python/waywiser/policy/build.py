@@ -3,7 +3,8 @@
 At each measured size the methods are compared by their times from call to completion; the rule is
 `waywiser.stats.method_choice`. A method that was not measured at a size has a time between those of
 its neighbours; its interval covers the line and the power law through them, if they are near.
-Between two sizes with different methods the boundary is where their curves cross.
+The same rule decides between two measured sizes with different methods, at each doubling of the
+smaller one. The boundary is where the curves of the methods on both sides cross.
 """
 
 from __future__ import annotations
@@ -237,11 +238,10 @@ def _table(
     costs: CostsOfMethods,
 ) -> DecisionTable:
     options = sorted(options, key=lambda option: option.key)
-    sizes = sorted({size for option in options for size in option.times})
+    sizes, chosen = _decided(options)
     known = [[option.times.get(size) for size in sizes] for option in options]
     times = [[each.shown if each else None for each in row] for row in known]
     timed = [[each.timed if each else None for each in row] for row in known]
-    chosen = choices(timed)
     decisions = []
     for n, (size, method) in enumerate(zip(sizes, chosen, strict=True)):
         at = tuple(row[n] for row in times)
@@ -266,6 +266,33 @@ def _table(
         notes=found.notes,
         not_measured=costs.others(options[0].transfer, measured),
     )
+
+
+def _decided(options: Sequence[_Option]) -> tuple[list[int], list[int]]:
+    """The sizes of a table, and the position of the method of each. The sizes are the measured
+    ones, the largest one, and those between two of them at which the method changes."""
+    sizes = sorted({size for option in options for size in option.times})
+    timed = {
+        size: [time.timed if (time := each.times.get(size)) else None for each in options]
+        for size in sizes
+    }
+    measured = {
+        size for each in options for size, time in each.times.items() if not time.shown.interpolated
+    }
+    ends = sorted(measured | {sizes[-1]})
+    chosen = choices([[timed[size][n] for size in ends] for n in range(len(options))])
+    decided = dict(zip(ends, chosen, strict=True))
+    for low, high in pairwise(ends):
+        if decided[low] != decided[high]:
+            decided |= {size: good(timed[size])[0] for size in sizes if low < size < high}
+    ordered = sorted(decided.items())
+    around = [None, *(method for _, method in ordered), None]
+    kept = [
+        (size, method)
+        for n, (size, method) in enumerate(ordered)
+        if size in ends or not around[n] == method == around[n + 2]
+    ]
+    return [size for size, _ in kept], [method for _, method in kept]
 
 
 def _why(times: Sequence[Timed | None], chosen: int) -> Why:
@@ -307,7 +334,13 @@ def _single(
     found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods, beyond: int
 ) -> Iterator[_Option]:
     sizes = sorted({size for each in found for size in each.times})
-    sizes += [beyond] if beyond > sizes[-1] else []
+    sizes += [
+        low * 2**doublings
+        for low, high in pairwise(sizes)
+        for doublings in range(1, (high - 1).bit_length())
+        if low * 2**doublings < high
+    ]
+    sizes += [beyond] if beyond > max(sizes) else []
     for each in found:
         times = {size: time for size in sizes if (time := _at(each, size, kind, costs)) is not None}
         yield _option(each, times, kind, costs)

@@ -90,16 +90,14 @@ class CostsOfMethods:
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
         relays = RELAYS in executor.library.settings
-        # Nothing is measured beside lists, for which a method uses a part of the GPU or of a link.
-        beside = {} if transfer.layout is not None else self._slowdowns
-        large = kind, str(_plain_method(transfer))
+        large = kind, str(_plain_method(transfer)), transfer.layout is not None
         return MethodCosts(
             threads=needs.threads,
             multiprocessors=self._multiprocessors(transfer),
             pinned_bytes=needs.pinned_bytes,
             relays=_relays(needs, transfer) if relays else 0,
-            small_copy=beside.get(_Pair(*large, is_load=False)),
-            matrix_product=beside.get(_Pair(*large, is_load=True)),
+            small_copy=self._slowdowns.get(_Pair(*large, is_load=False)),
+            matrix_product=self._slowdowns.get(_Pair(*large, is_load=True)),
         )
 
     def _multiprocessors(self, transfer: Transfer) -> int | None:
@@ -157,6 +155,8 @@ class _Pair(NamedTuple):
 
     kind: CopyKind
     method: str
+    is_list: bool
+    """Whether the large copy is a list: a kernel uses other blocks for it."""
     is_load: bool
 
 
@@ -190,7 +190,9 @@ def _beside(
             factor = _slowdown(point, known, at) if known is not None else None
             if kind is not None and factor is not None:
                 is_load = DECLARED.executor(bystander.path.executor).bystander
-                yield _Pair(kind, str(_plain_method(large)), is_load), large.bytes, factor
+                is_list = large.layout is not None
+                pair = _Pair(kind, str(_plain_method(large)), is_list, is_load)
+                yield pair, large.bytes, factor
 
 
 def _slowdown(point: MeasuredPoint, alone: MeasuredPoint, at: int) -> float | None:
