@@ -121,14 +121,12 @@ EXAMPLES = {
     ),
     "predict": (
         Example(
-            "waywiser predict node.wwp --workload "
-            "'pinned@numa:0 -> device@gpu:0 by copy-engine of 50MiB'",
+            "waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by sm of 50MiB'",
             "predict the time of a size that was not measured",
         ),
         Example(
-            "waywiser predict node.wwp --compare --workload "
-            "'pinned@numa:0 <-> device@gpu:0 by copy-engine of 64MiB'",
-            "predict a copy and its opposite together; show what was measured",
+            "waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'",
+            "predict a copy and its opposite together",
         ),
     ),
     "completion": (

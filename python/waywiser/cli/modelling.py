@@ -71,6 +71,7 @@ def predict(
     workload: Annotated[
         str,
         typer.Option(
+            "-w",
             "--workload",
             metavar="TEXT",
             help="Transfers that start together, as survey --workload has them, each with a size: "

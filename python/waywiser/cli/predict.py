@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import obtained_model
 from waywiser.model.prediction import (
     LONGER,
@@ -46,17 +47,20 @@ def run_predict(
     workload = parse_workload(text)
     with Profile.open(file) as profile:
         obtained = obtained_model(profile)
-        found = Predictor(obtained.model).predict(workload, messages)
+        try:
+            found = Predictor(obtained.model).predict(workload, messages)
+        except ModelError as error:
+            raise ModelError(error.what, where=file, remedy=error.remedy) from error
         if compare:
             from waywiser.series.series_frame import SeriesFrame
 
             measured = measured_times(SeriesFrame.read(profile), workload, messages)
             found = msgspec.structs.replace(found, measured=measured)
-        origin = _origin(profile)
+        origin, created = _origin(profile), profile.created
     if json:
         from waywiser.cli.streams import print_json
 
-        print_json(_document(found, origin, file))
+        print_json(_document(found, file, created, is_kept=obtained.is_kept))
         return 0
     from waywiser.cli.picture import plain_console
 
@@ -68,10 +72,16 @@ def run_predict(
     return 0
 
 
-def _document(found: Prediction, origin: str, file: str) -> dict[str, Any]:
-    fields = msgspec.to_builtins(found)
-    return {"schema": SCHEMA, "profile": file, "measured_on": origin, **fields,
-            "is_known": found.is_known, "error": found.error}  # fmt: skip
+def _document(found: Prediction, file: str, created: str, *, is_kept: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "profile": file,
+        "created": created,
+        "from_kept_model": is_kept,
+        **msgspec.to_builtins(found),
+        "is_known": found.is_known,
+        "error": found.error,
+    }
 
 
 def print_prediction(found: Prediction, console: Console) -> None:

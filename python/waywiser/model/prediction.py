@@ -158,8 +158,8 @@ class Predictor:
         tools may not say what it has."""
         machine = self.model.machine
         known = {
-            "gpu": [gpu.index for gpu in machine.gpus],
-            "numa": [node.index for node in machine.numa],
+            "gpu": tuple(gpu.index for gpu in machine.gpus),
+            "numa": tuple(node.index for node in machine.numa),
         }
         for place in workload.places:
             indexes = known.get(place.kind)
@@ -457,10 +457,9 @@ def _require_sizes(workload: Workload, messages: int) -> None:
 def _predicted(curve: CurveModel, bytes: int) -> CurvePrediction:
     found = curve.predict(bytes)
     if found is None:
-        low, high = format_bytes(curve.sizes[0]), format_bytes(curve.sizes[-1])
         raise ModelError(
             f"{format_bytes(bytes)} is more than {MOST_BEYOND} times beyond what was measured of "
-            f"{curve.text}, {low} to {high}",
+            f"{curve.text}, {_span_text(curve)}",
             remedy="name a size nearer to them, or survey more sizes with --sizes",
         )
     return found
@@ -483,11 +482,16 @@ def _notes_of(
     if workload is not None and curve.text != workload.curve:
         yield f"{workload.curve} was not measured: it is taken to be equal to {curve.text}"
     if found.extrapolated:
-        low, high = format_bytes(curve.sizes[0]), format_bytes(curve.sizes[-1])
         yield (
-            f"{format_bytes(found.bytes)} is beyond the measured sizes of {curve.text}, {low} to "
-            f"{high}"
+            f"{format_bytes(found.bytes)} is beyond the measured sizes of {curve.text}, "
+            f"{_span_text(curve)}"
         )
+
+
+def _span_text(curve: CurveModel) -> str:
+    """``8 B to 1 GiB``; of one size ``64 MiB``."""
+    ends = dict.fromkeys(format_bytes(size) for size in (curve.sizes[0], curve.sizes[-1]))
+    return " to ".join(ends)
 
 
 def _sizes_text(curve: CurveModel, found: CurvePrediction) -> str:
