@@ -256,7 +256,7 @@ def _print_counts(model: MachineModel, console: Console) -> None:
 # Capacities.
 
 
-class SharedResource(NamedTuple):
+class SharedCapacity(NamedTuple):
     """A capacity with the paths that share it."""
 
     capacity: Capacity
@@ -280,7 +280,7 @@ class SharedResource(NamedTuple):
         return f"{shown}; {more} more" if more > 0 else shown
 
 
-def shared_resources(model: MachineModel) -> list[SharedResource]:
+def shared_capacities(model: MachineModel) -> list[SharedCapacity]:
     """The capacities from sets first, each with the paths of its method that use the resource."""
     reader = CapacityModelReader(model.capacities)
     users: dict[tuple[str, str], dict[str, None]] = {}
@@ -293,14 +293,14 @@ def shared_resources(model: MachineModel) -> list[SharedResource]:
             if use.name != use.kind:
                 users.setdefault((use.name, method), {})[ends] = None
     found = [
-        SharedResource(each, tuple(sorted(users.get((each.resource, each.method), ()), key=len)))
+        SharedCapacity(each, tuple(sorted(users.get((each.resource, each.method), ()), key=len)))
         for each in model.capacities.capacities
     ]
     return sorted(found, key=lambda each: each.capacity.basis != "sets")
 
 
 def _print_capacities(model: MachineModel, console: Console, *, everything: bool) -> None:
-    found = shared_resources(model)
+    found = shared_capacities(model)
     shown = [each for each in found if everything or each.capacity.basis == "sets"]
     capacities = model.capacities
     if not capacities.curves:

@@ -51,7 +51,7 @@ class AccuracyRow(Value, frozen=True):
     what: str
     number: int
     median: float
-    """Of the sizes of relative errors, as fractions."""
+    """The median of relative errors without their signs, as a fraction."""
     p95: float
     worst: float
     coverage: float | None

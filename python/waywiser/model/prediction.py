@@ -271,14 +271,14 @@ class Predictor:
 
     def _limiting(self, workload: Workload, found: SetPrediction) -> Iterator[Capacity]:
         """The capacities of the resources that limit, each once."""
-        wanted: dict[tuple[str, str], None] = {}
+        requested: dict[tuple[str, str], None] = {}
         for transfer, limit in zip(workload.transfers, found.limits, strict=True):
             method = self._sets.method(transfer)
             for use in self._sets.uses(transfer):
                 if use.name == limit:
-                    wanted |= {(use.name, method): None, (use.kind, method): None}
+                    requested |= {(use.name, method): None, (use.kind, method): None}
         for each in self.model.capacities.capacities:
-            if (each.resource, each.method) in wanted:
+            if (each.resource, each.method) in requested:
                 yield each
 
     # Messages between ranks, and copies between ranks and GPUs.
@@ -385,10 +385,10 @@ def measured_times(
     if any(place.kind == "rank" for place in workload.places):
         return _measured_messages(frame, workload, messages)
     transfers = tuple(each for each in workload.transfers for _ in range(messages))
-    wanted = sorted(map(str, transfers))
+    requested = sorted(map(str, transfers))
     for known in frame.series_blocks():
         own = known.series.workload
-        if sorted(map(str, own.transfers)) != wanted or own.states != workload.states:
+        if sorted(map(str, own.transfers)) != requested or own.states != workload.states:
             continue
         blocks = [block for block in known.blocks if block is not None and block.median > 0]
         if not blocks:
@@ -396,7 +396,7 @@ def measured_times(
         flags = are_outliers([math.log(block.median) for block in blocks])
         used = [block for block, is_far in zip(blocks, flags, strict=True) if not is_far]
         times: list[float] = []
-        if len(wanted) > 1 and all(len(b.transfers) == len(wanted) for b in used):
+        if len(requested) > 1 and all(len(b.transfers) == len(requested) for b in used):
             of_own = [median(each) for each in zip(*(b.transfers for b in used), strict=True)]
             times = _in_order(transfers, own.transfers, of_own)
         return MeasuredTimes(median([block.median for block in used]), len(used), tuple(times))
@@ -525,6 +525,7 @@ def _limiting(capacity: Capacity) -> LimitingCapacity:
 
 
 def _is_between_host_and_gpus(workload: Workload) -> bool:
-    """Whether memory of the host and several GPUs are its ends."""
-    places = set(workload.places)
-    return len({p for p in places if p.kind == "gpu"}) > 1 and any(p.kind == "numa" for p in places)
+    """Whether copies are between memory of the host and several GPUs."""
+    ends = [transfer.path.places for transfer in workload.transfers]
+    of_host = [pair for pair in ends if any(place.kind == "numa" for place in pair)]
+    return len({place for pair in of_host for place in pair if place.kind == "gpu"}) > 1
