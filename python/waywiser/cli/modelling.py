@@ -75,7 +75,7 @@ def predict(
             "--workload",
             metavar="TEXT",
             help="Transfers that start together, as survey --workload has them, each with a size: "
-            "'pinned@numa:0 <-> device@gpu:0 by copy-engine of 64MiB; ...'.",
+            "'A -> B by X of 64MiB; C <-> D by Y of 1MiB'.",
         ),
     ] = "",
     messages: Annotated[

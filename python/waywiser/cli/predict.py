@@ -42,7 +42,7 @@ def run_predict(
     if not text.strip():
         raise WaywiserError(
             "--workload is missing",
-            remedy="name transfers: 'pinned@numa:0 -> device@gpu:0 by copy-engine of 64MiB'",
+            remedy="name transfers as show prints them, with a size each: 'A -> B by X of 64MiB'",
         )
     workload = parse_workload(text)
     with Profile.open(file) as profile:

@@ -315,7 +315,7 @@ class Predictor:
             raise ModelError(
                 f"{transfer.way} does not say where its ends are",
                 remedy="write the node and the socket of each end, as show prints them: "
-                "pinned[node=0,socket=0]@rank:0",
+                "...[node=0,socket=0]@rank:0",
             )
         kinds = source.kind, destination.kind
         known = [
