@@ -26,6 +26,7 @@ import numpy as np
 from waywiser.hardware.machine import Machine
 from waywiser.imports.profiles import import_files
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves, times_of
+from waywiser.model.held_out import divided, thinned
 from waywiser.model.messages import (
     Locality,
     MessageTimes,
@@ -49,7 +50,7 @@ from waywiser.model.strategies import (
 )
 from waywiser.profile import Profile
 from waywiser.series.series_frame import SeriesFrame
-from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
+from waywiser.stats.scatter import LEAST_SIZES, medians
 from waywiser.words import Workload, format_bytes
 
 ROOT = Path(__file__).parent.parent
@@ -135,24 +136,6 @@ def _contiguous(curves: Iterable[CurveTimes]) -> list[CurveTimes]:
 
 
 # Held-out sizes.
-
-
-def thinned(curve: CurveTimes, kept: Sequence[int]) -> CurveTimes:
-    blocks = curve.blocks
-    chosen = CurveBlocks(
-        [blocks.bytes[n] for n in kept],
-        [blocks.blocks[n] for n in kept],
-        [blocks.within[n] for n in kept],
-        blocks.alike,
-    )
-    return curve._replace(blocks=chosen)
-
-
-def divided(curve: CurveTimes) -> tuple[list[int], list[int]]:
-    """(positions that are fitted, positions that are held out): every second, and never an end."""
-    count = len(curve.blocks.bytes)
-    kept = sorted({*range(0, count, 2), count - 1})
-    return kept, [n for n in range(count) if n not in kept]
 
 
 def held_out(profile: MeasuredProfile) -> Iterator[HeldOut]:

@@ -48,6 +48,7 @@ OTHER_WORDS = {
         "words/memory.py": "an example in a message",
         "words/transfer.py": "an example in a message",
     },
+    "sm": {"cli/examples.py": "an example"},
 }
 """Modules in which the word means something else."""
 

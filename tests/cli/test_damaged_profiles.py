@@ -22,6 +22,8 @@ Output = pytest.CaptureFixture[str]
 
 DAMAGES = 20
 
+COPY = "device@gpu:0 <-> device@gpu:1 by copy-engine of 64MiB"
+
 
 class Files(NamedTuple):
     whole: str
@@ -49,6 +51,9 @@ def verbs(files: Files) -> dict[str, list[str]]:
         "fleet": ["fleet", whole, bad],
         "report": ["report", bad, "--format", "md", "-o", "-"],
         "show": ["show", bad],
+        "model": ["model", bad],
+        "validation": ["model", bad, "--validate"],
+        "predict": ["predict", bad, "-w", COPY],
         "export json": ["export", bad, "--format", "json", "-o", "-"],
         "export csv": ["export", bad, "--format", "csv", "-o", "-"],
         "export benchmark": ["export", bad, "--format", "google-benchmark", "-o", "-"],

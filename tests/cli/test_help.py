@@ -85,6 +85,8 @@ def test_examples_work(example: Example, folder: Path, capsys: Output) -> None:
         (folder / "node.wwp").unlink()
     if words[:3] == ["show", "node.wwp", "--only"] and "latency" in words[3]:
         unpacked(RESULTS / "2026-11-20-h200" / "one-gpu" / "quick.wwp.xz", folder / "node.wwp")
+    if words[0] == "predict":
+        unpacked(SURVEYS / "h200-standard-1.wwp.xz", folder / "node.wwp")
     code = cli.run(words)
     said = capsys.readouterr()
     assert code in (0, 1, 3), said.err

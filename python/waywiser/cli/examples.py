@@ -115,6 +115,20 @@ EXAMPLES = {
             "where to put buffers and threads, and which GPUs to use together",
         ),
     ),
+    "model": (
+        Example("waywiser model node.wwp", "fit the model of this machine, keep it and show it"),
+        Example("waywiser model node.wwp --validate", "show how well it predicts"),
+    ),
+    "predict": (
+        Example(
+            "waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by sm of 50MiB'",
+            "predict the time of a size that was not measured",
+        ),
+        Example(
+            "waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'",
+            "predict a copy and its opposite together",
+        ),
+    ),
     "completion": (
         Example("source <(waywiser completion bash)", "complete words in this shell"),
         Example(

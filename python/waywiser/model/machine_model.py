@@ -115,7 +115,7 @@ def fitted_model(profile: Profile, frame: SeriesFrame | None = None) -> MachineM
     `ProfileError` for a damaged file, `ModelError` if it has nothing to fit."""
     frame = frame or SeriesFrame.read(profile)
     machine = profile.machine
-    curves = [each for each in times_of(frame, machine) if _is_of_copies(each.text, machine)]
+    curves = [each for each in times_of(frame, machine) if is_of_copies(each.text, machine)]
     messages = messages_of(frame.summaries())
     classes = classes_of(messages)
     models = [*fit_curves(curves), *fit_curves([curve_of(each, messages) for each in classes])]
@@ -174,7 +174,7 @@ def _kept(profile: Profile, state: str) -> tuple[MachineModel | None, str]:
     return model, ""
 
 
-def _is_of_copies(text: str, machine: Machine) -> bool:
+def is_of_copies(text: str, machine: Machine) -> bool:
     """Whether a curve is no load, and no message, which have models of their own."""
     workload = Workload.parse(text)
     executors = [transfer.path.executor for transfer in workload.transfers]

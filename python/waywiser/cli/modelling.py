@@ -1,0 +1,96 @@
+"""Verbs that fit a model of a machine and ask it, and their options.
+
+Each body imports what it needs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from waywiser.cli.app import Json, ProfileFile, app
+from waywiser.cli.command_help import Verb
+
+
+@app.command(cls=Verb, short_help="Fit a model of a machine, keep it in the profile, show it.")
+def model(
+    file: ProfileFile,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every curve and every capacity.")
+    ] = False,
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate",
+            help="Instead: hold out half of the sizes and the validation sets, and show how well "
+            "the model predicts them.",
+        ),
+    ] = False,
+    rule: Annotated[
+        str,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="Instead: fit messages by another rule. published is that of Bienz et al. "
+            "(HPEC 2021).",
+        ),
+    ] = "",
+    switches: Annotated[
+        str,
+        typer.Option(
+            "--switches",
+            metavar="TEXT",
+            help="With --rule published: the first size of each protocol but the first, by "
+            "locality: 'on-socket=256,16KiB; off-node=256,16KiB'.",
+        ),
+    ] = "",
+    json: Json = False,
+) -> int:
+    """Fit latencies, bandwidths and shared capacities, and keep them in the profile for predict."""
+    from waywiser.cli.model import run_model, run_published, run_validation
+    from waywiser.words import WaywiserError
+
+    if rule not in ("", "published"):
+        raise WaywiserError(f"{rule!r} is no rule", remedy="write --rule published")
+    if switches and not rule:
+        raise WaywiserError("--switches is for --rule published", remedy="add --rule published")
+    if rule and (validate or everything):
+        option = "--validate" if validate else "--all"
+        raise WaywiserError(f"--rule and {option} do not go together", remedy=f"remove {option}")
+    if rule:
+        return run_published(file, switches, json=json)
+    if validate:
+        return run_validation(file, everything=everything, json=json)
+    return run_model(file, everything=everything, json=json)
+
+
+@app.command(cls=Verb, short_help="Predict the time of transfers that run together.")
+def predict(
+    file: ProfileFile,
+    workload: Annotated[
+        str,
+        typer.Option(
+            "-w",
+            "--workload",
+            metavar="TEXT",
+            help="Transfers that start together, as survey --workload has them, each with a size: "
+            "'A -> B by X of 64MiB; C <-> D by Y of 1MiB'.",
+        ),
+    ] = "",
+    messages: Annotated[
+        int,
+        typer.Option(
+            "--messages", metavar="N", help="So many of each transfer, or message, at once."
+        ),
+    ] = 1,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Show what was measured beside it, if the profile has it."),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Predict what transfers take that run together: time, interval, what limits them."""
+    from waywiser.cli.predict import run_predict
+
+    return run_predict(file, workload, messages=messages, compare=compare, json=json)

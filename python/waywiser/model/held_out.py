@@ -1,0 +1,170 @@
+"""How well a model predicts what it was not fitted to, by a profile's own measurements.
+
+Of each curve with enough sizes every second size is held out, and of curves with fewer sizes,
+those that have the shape of a longer one. Sets are those that the survey marked as validation
+(``survey --model``), which no model is ever fitted to. Of several messages every second number is
+held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.model.curve import CurveTimes, fit_curves, times_of
+from waywiser.model.machine_model import is_of_copies
+from waywiser.model.messages import classes_of, curve_of, messages_of
+from waywiser.model.prediction_interval import PathKind
+from waywiser.model.profile_capacities import (
+    ValidatedSet,
+    profile_capacities,
+    validated,
+    validation_sets,
+)
+from waywiser.model.rate import held_out_deviations
+from waywiser.profile import Profile
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
+from waywiser.words import Value
+
+LEAST_OF_CURVE = 3
+"""Sizes of a curve from which on one can be held out: the ends never are."""
+
+DRAWS = 2
+"""Draws of the intervals of parameters, which no prediction needs."""
+
+COUNTED: tuple[str, ...] = ("max-rate", "messages")
+"""Tests of several messages whose number varies."""
+
+
+class HeldOutSize(Value, frozen=True):
+    """A size that was held out of its curve."""
+
+    kind: PathKind
+    error: float
+    """Predicted over measured time, minus 1."""
+    is_in_interval: bool
+
+
+class AccuracyRow(Value, frozen=True):
+    """How well one class of measurements is predicted."""
+
+    what: str
+    number: int
+    median: float
+    """The median of relative errors without their signs, as a fraction."""
+    p95: float
+    worst: float
+    coverage: float | None
+    """The share of measurements in their 95 % interval; None if the interval is made from them."""
+
+
+class Validation(Value, frozen=True):
+    """What `validation` finds."""
+
+    rows: tuple[AccuracyRow, ...]
+    sets: tuple[ValidatedSet, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def thinned(curve: CurveTimes, kept: Sequence[int]) -> CurveTimes:
+    """The curve with the sizes at these positions alone."""
+    blocks = curve.blocks
+    chosen = CurveBlocks(
+        [blocks.bytes[n] for n in kept],
+        [blocks.blocks[n] for n in kept],
+        [blocks.within[n] for n in kept],
+        blocks.alike,
+    )
+    return curve._replace(blocks=chosen)
+
+
+def divided(curve: CurveTimes) -> tuple[list[int], list[int]]:
+    """(positions that are fitted, positions that are held out): every second, and never an end."""
+    count = len(curve.blocks.bytes)
+    kept = sorted({*range(0, count, 2), count - 1})
+    return kept, [n for n in range(count) if n not in kept]
+
+
+def held_out_sizes(curves: Sequence[CurveTimes]) -> Iterator[HeldOutSize]:
+    """Sizes that were held out of curves, predicted by the others."""
+    long = [curve for curve in curves if len(curve.blocks.bytes) >= LEAST_SIZES]
+    few = [curve for curve in curves if LEAST_OF_CURVE <= len(curve.blocks.bytes) < LEAST_SIZES]
+    yield from _predicted(long, [])
+    yield from _predicted(few, long)
+
+
+def _predicted(curves: Sequence[CurveTimes], shapes: Sequence[CurveTimes]) -> Iterator[HeldOutSize]:
+    fitted = [thinned(curve, divided(curve)[0]) for curve in curves]
+    models = fit_curves([*fitted, *shapes], DRAWS)[: len(fitted)]
+    for curve, model in zip(curves, models, strict=True):
+        if shapes and not model.borrowed_from:
+            continue
+        seconds = medians(curve.blocks.table).tolist()
+        for n in divided(curve)[1]:
+            found = model.predict(curve.blocks.bytes[n])
+            if found is not None:
+                around = found.interval
+                inside = around.low <= seconds[n] <= around.high
+                yield HeldOutSize(curve.kind, found.seconds / seconds[n] - 1, inside)
+
+
+def validation(profile: Profile) -> Validation:
+    """How well models of this profile predict its own measurements that are held out. Raises
+    `ProfileError` for a damaged file."""
+    frame = SeriesFrame.read(profile)
+    machine = profile.machine
+    messages = messages_of(frame.summaries())
+    curves = [each for each in times_of(frame, machine) if is_of_copies(each.text, machine)]
+    of_messages = [curve_of(each, messages) for each in classes_of(messages)]
+    rows = [*_size_rows("size", curves), *_size_rows("size of a message", of_messages)]
+    for kind in sorted({each.source for each in messages}):
+        for test in COUNTED:
+            off = held_out_deviations(messages, kind, test)
+            if off:
+                rows.append(accuracy(f"number of messages, {kind} by {test}", off))
+    notes = [] if rows else ["no curve has sizes that can be held out"]
+    sets = validation_sets(profile, frame)
+    found: list[ValidatedSet] = []
+    if sets:
+        found = validated(profile_capacities(profile, frame), sets)
+        rows += _set_rows(found)
+        if len(found) < len(sets):
+            notes.append(f"{len(sets) - len(found)} validation sets are not in the model")
+    elif not messages:
+        notes.append("the profile has no validation sets: survey the machine with --model")
+    return Validation(tuple(rows), tuple(found), tuple(notes))
+
+
+def accuracy(
+    what: str, errors: Sequence[float], inside: Sequence[bool] | None = None
+) -> AccuracyRow:
+    """The row of some relative errors, of which there are any."""
+    import numpy as np
+
+    sizes = np.abs(np.array(errors, float))
+    middle, most = np.quantile(sizes, (0.5, 0.95))
+    coverage = sum(inside) / len(inside) if inside else None
+    return AccuracyRow(what, len(errors), float(middle), float(most), float(sizes.max()), coverage)
+
+
+def _size_rows(what: str, curves: Sequence[CurveTimes]) -> Iterator[AccuracyRow]:
+    found = list(held_out_sizes(curves))
+    for kind in dict.fromkeys(each.kind for each in found):
+        own = [each for each in found if each.kind == kind]
+        errors, inside = [e.error for e in own], [e.is_in_interval for e in own]
+        yield accuracy(f"{what}, {kind}", errors, inside)
+
+
+def _set_rows(found: Sequence[ValidatedSet]) -> Iterator[AccuracyRow]:
+    for has_host, text in ((True, "set with host memory"), (False, "set of GPUs")):
+        own = [each for each in found if _has_host(each) is has_host]
+        if own:
+            inside = [each.is_in_interval for each in own]
+            yield accuracy(text, [each.error for each in own], inside)
+        of_transfers = [error for each in own for error in each.transfer_errors]
+        if of_transfers:
+            yield accuracy(f"{text}, each transfer", of_transfers)
+
+
+def _has_host(each: ValidatedSet) -> bool:
+    return any(place.kind != "gpu" for place in each.timed.workload.places)

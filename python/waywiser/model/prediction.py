@@ -1,0 +1,531 @@
+"""What a workload takes by the model of a machine: each transfer and all, and why.
+
+One transfer has the time of its curve. Transfers that start together share resources
+(`waywiser.model.capacity`); of each the time alone is that of its curve, so that sizes between the
+measured ones are as good as those of single transfers. Messages between ranks have the model of
+their number (`waywiser.model.rate`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser.hardware.system_files import format_list
+from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction
+from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
+from waywiser.model.errors import ModelError
+from waywiser.model.machine_model import CurveFinder, MachineModel
+from waywiser.model.messages import MessageClass, locality_of, messages_of
+from waywiser.model.rate import ONE_SENDER, CountModel
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats.noise_model import are_outliers
+from waywiser.stats.order import Interval, median
+from waywiser.words import Transfer, Value, Workload, format_bytes
+
+MOST_TRANSFERS = 1024
+"""The most transfers that a prediction has."""
+
+FILLED = 0.95
+"""Share of a link's capacity from which on one transfer fills it."""
+
+LONGER = 1.01
+"""From this factor on a transfer of a queue waited."""
+
+BUSY = (
+    "on a busy host, copies between the memory of the host and several GPUs may take 20 to 40 % "
+    "longer: so much they did on four H200s with other users on the host"
+)
+"""By the profiles of `docs/results/2026-11-20-h200-catalogue`: 12 sets, 20 to 40 %."""
+
+
+class LimitingCapacity(Value, frozen=True):
+    """A resource that keeps transfers below what they have alone."""
+
+    resource: str
+    method: str
+    bytes_per_second: float
+    interval: Interval | None
+    """95 %; None if the measurements do not determine it."""
+    basis: str
+    """Where the capacity is from: ``sets``, ``one transfer``, ``assumed``."""
+
+
+class TransferTime(Value, frozen=True):
+    """One transfer of a prediction."""
+
+    transfer: str
+    bytes: int
+    alone: float
+    """Seconds that it takes if nothing else runs."""
+    seconds: float
+    """Seconds from the common start to its end."""
+    limit: str
+    """The resource that limits it, or the queue in which it waits; empty for none but what it
+    reaches alone."""
+
+
+class MeasuredTimes(Value, frozen=True):
+    """What the profile has of a workload that is predicted."""
+
+    span: float
+    """Seconds: the median over processes."""
+    processes: int
+    seconds: tuple[float, ...] = ()
+    """Seconds of each transfer, in the order of the prediction; empty if they were not timed."""
+
+
+class Prediction(Value, frozen=True):
+    """What a workload takes."""
+
+    workload: str
+    span: float
+    """Seconds from the common start to the last end: at least so many if something is unknown."""
+    interval: Interval
+    """95 %; if something is unknown, up to what it takes if nothing carries more than measured."""
+    transfers: tuple[TransferTime, ...]
+    bytes: int
+    """All bytes together."""
+    limits: tuple[LimitingCapacity, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Resources whose limit was not measured, and matters."""
+    rests_on: tuple[str, ...] = ()
+    """The measured workloads that it is made from."""
+    notes: tuple[str, ...] = ()
+    measured: MeasuredTimes | None = None
+    """What was measured, if that was requested and the profile has it."""
+
+    @property
+    def is_known(self) -> bool:
+        return not self.unknown
+
+    @property
+    def error(self) -> float | None:
+        """Predicted over measured time, minus 1."""
+        return self.span / self.measured.span - 1 if self.measured is not None else None
+
+
+class FittedTimes(NamedTuple):
+    """A fitted curve as models of sets read it: a measured size has its measured time."""
+
+    sizes: tuple[int, ...]
+    times: tuple[float, ...]
+    model: CurveModel
+
+    def seconds(self, bytes: int) -> float:
+        if bytes in self.sizes:
+            return self.times[self.sizes.index(bytes)]
+        return self.model.seconds(bytes)
+
+
+class Predictor:
+    """A model with what its predictions need, made once."""
+
+    def __init__(self, model: MachineModel) -> None:
+        self.model = model
+        self._curves = CurveFinder(model)
+
+    @cached_property
+    def _sets(self) -> CapacityModelReader:
+        capacities = self.model.capacities
+        fitted = {
+            curve.text: FittedTimes(curve.sizes, curve.times, curve)
+            for curve in self.model.curves
+            if curve.text in capacities.curves
+        }
+        return CapacityModelReader(capacities, {**capacities.curves, **fitted})
+
+    def predict(self, workload: Workload, messages: int = 1) -> Prediction:
+        """What the workload takes, or so many of each of its transfers at once. Raises `ModelError`
+        for what the model cannot answer."""
+        _require_sizes(workload, messages)
+        self._require_places(workload)
+        if any(place.kind == "rank" for place in workload.places):
+            return self._messages(workload, messages)
+        if messages > 1:
+            transfers = tuple(each for each in workload.transfers for _ in range(messages))
+            workload = msgspec.structs.replace(workload, transfers=transfers)
+        if len(workload.transfers) == 1:
+            return self._single(workload)
+        return self._set(workload)
+
+    def _require_places(self, workload: Workload) -> None:
+        """Raises `ModelError` for a GPU or a node that the machine does not have. Results of other
+        tools may not say what it has."""
+        machine = self.model.machine
+        known = {
+            "gpu": tuple(gpu.index for gpu in machine.gpus),
+            "numa": tuple(node.index for node in machine.numa),
+        }
+        for place in workload.places:
+            indexes = known.get(place.kind)
+            if indexes and place.index not in indexes:
+                raise ModelError(
+                    f"the machine of the profile has no {place}",
+                    remedy=f"use {place.kind}:{format_list(indexes)}",
+                )
+
+    # One transfer.
+
+    def _single(self, workload: Workload) -> Prediction:
+        curve, found = self._alone(workload)
+        (transfer,) = workload.transfers
+        capacity = self._filled_link(transfer, found.seconds)
+        own = TransferTime(str(transfer), transfer.bytes, found.seconds, found.seconds,
+                           capacity.resource if capacity else "")  # fmt: skip
+        return Prediction(
+            workload=str(workload),
+            span=found.seconds,
+            interval=found.interval,
+            transfers=(own,),
+            bytes=transfer.bytes,
+            limits=(_limiting(capacity),) if capacity else (),
+            rests_on=(_sizes_text(curve, found),),
+            notes=tuple(_notes_of(workload, curve, found)),
+        )
+
+    def _alone(self, workload: Workload) -> tuple[CurveModel, CurvePrediction]:
+        """The curve of one transfer, and its prediction. Raises `ModelError`."""
+        curve = self._curves.of(workload)
+        if curve is None:
+            raise ModelError(
+                f"{workload.curve} was not measured alone, nor an equivalent transfer",
+                remedy=f"measure it: waywiser survey --workload '{workload.curve}'",
+            )
+        return curve, _predicted(curve, workload.transfers[0].bytes)
+
+    def _filled_link(self, transfer: Transfer, seconds: float) -> Capacity | None:
+        """The link that the transfer fills alone; None if there is none."""
+        if transfer.way not in self.model.capacities.curves:
+            return None
+        alone = self._sets.alone.of(transfer)
+        if alone is None:
+            return None
+        rate = transfer.bytes / max(seconds - alone.latency, seconds * (1 - FILLED))
+        method = self._sets.method(transfer)
+        for use in self._sets.uses(transfer):
+            for each in self.model.capacities.capacities:
+                is_of_it = each.resource in (use.name, use.kind) and each.method == method
+                if is_of_it and use.passes * rate >= FILLED * each.bytes_per_second:
+                    return each
+        return None
+
+    # Transfers that start together.
+
+    def _set(self, workload: Workload) -> Prediction:
+        if not self.model.capacities.curves:
+            raise ModelError(
+                "the profile has no samples of single transfers, so sets cannot be predicted",
+                remedy="survey the machine with waywiser survey --model",
+            )
+        alone = []
+        for transfer in workload.transfers:
+            own = Workload((transfer,), cache=workload.cache)
+            alone.append(self._alone(own))
+        found = self._sets.predicted(workload)
+        capacities = list(self._limiting(workload, found))
+        rests_on = dict.fromkeys(found.rests_on)
+        rests_on |= dict.fromkeys(_sizes_text(curve, each) for curve, each in alone)
+        notes = dict.fromkeys(
+            note
+            for transfer, (curve, each) in zip(workload.transfers, alone, strict=True)
+            for note in _notes_of(Workload((transfer,)), curve, each)
+        )
+        if _is_between_host_and_gpus(workload):
+            notes[BUSY] = None
+        if found.unknown:
+            notes["survey --model measures the sets that show unknown limits"] = None
+        return Prediction(
+            workload=str(workload),
+            span=found.span,
+            interval=_widened(found, [each for _, each in alone]),
+            transfers=tuple(
+                TransferTime(
+                    str(t), t.bytes, each.seconds, seconds, limit or self._queue(t, seconds, each)
+                )
+                for t, (_, each), seconds, limit in zip(
+                    workload.transfers, alone, found.seconds, found.limits, strict=True
+                )
+            ),
+            bytes=workload.bytes,
+            limits=tuple(map(_limiting, capacities)),
+            unknown=found.unknown,
+            rests_on=tuple(rests_on),
+            notes=tuple(notes),
+        )
+
+    def _queue(self, transfer: Transfer, seconds: float, alone: CurvePrediction) -> str:
+        """The queue that a transfer waited in; empty for none."""
+        if seconds <= LONGER * alone.seconds:
+            return ""
+        method = self._sets.method(transfer)
+        for queue in self.model.capacities.queues:
+            place = transfer.path.places[0 if queue.end == "source" else 1]
+            if queue.method == method and place.kind == "gpu":
+                return f"queue {'out of' if queue.end == 'source' else 'into'} {place}"
+        return ""
+
+    def _limiting(self, workload: Workload, found: SetPrediction) -> Iterator[Capacity]:
+        """The capacities of the resources that limit, each once."""
+        requested: dict[tuple[str, str], None] = {}
+        for transfer, limit in zip(workload.transfers, found.limits, strict=True):
+            method = self._sets.method(transfer)
+            for use in self._sets.uses(transfer):
+                if use.name == limit:
+                    requested |= {(use.name, method): None, (use.kind, method): None}
+        for each in self.model.capacities.capacities:
+            if (each.resource, each.method) in requested:
+                yield each
+
+    # Messages between ranks, and copies between ranks and GPUs.
+
+    def _messages(self, workload: Workload, count: int) -> Prediction:
+        if len(workload.transfers) > 1:
+            raise ModelError(
+                "sets of different messages are not in the model",
+                remedy="name one message, and how many with --messages",
+            )
+        (transfer,) = workload.transfers
+        if count > 1:
+            return self._several(transfer, count)
+        found = self._message_class(transfer)
+        curve = self._curves.named(found.name)
+        if curve is None:
+            raise ModelError(f"{found.name} has no curve in the model")
+        time = _predicted(curve, transfer.bytes)
+        own = TransferTime(str(transfer), transfer.bytes, time.seconds, time.seconds, "")
+        return Prediction(
+            workload=str(workload),
+            span=time.seconds,
+            interval=time.interval,
+            transfers=(own,),
+            bytes=transfer.bytes,
+            rests_on=(_sizes_text(curve, time),),
+            notes=tuple(_notes_of(None, curve, time)),
+        )
+
+    def _message_class(self, transfer: Transfer) -> MessageClass:
+        source, destination = transfer.path.ends
+        locality = locality_of(transfer)
+        if locality is None:
+            raise ModelError(
+                f"{transfer.way} does not say where its ends are",
+                remedy="write the node and the socket of each end, as show prints them: "
+                "...[node=0,socket=0]@rank:0",
+            )
+        kinds = source.kind, destination.kind
+        known = [
+            each
+            for each in self.model.messages
+            if (each.source, each.destination) == kinds and each.locality == locality
+        ]
+        pair = source.place.index, destination.place.index
+        own = [each for each in known if {pair, pair[::-1]} & set(each.pairs)]
+        if own:
+            return own[0]
+        if len(known) != 1:
+            raise ModelError(
+                f"{' to '.join(kinds)}, {locality}, of ranks {pair[0]} and {pair[1]} was not "
+                "measured",
+                remedy="use one of: "
+                + "; ".join(each.name for each in known or self.model.messages),
+            )
+        return known[0]
+
+    def _several(self, transfer: Transfer, count: int) -> Prediction:
+        kind, test = transfer.path.source.kind, transfer.parameters.get("test", ONE_SENDER)
+        if locality_of(transfer) != "off-node":
+            raise ModelError(
+                "several messages are modelled between two nodes",
+                remedy="name two ends with different nodes",
+            )
+        model = next((m for m in self.model.counts if (m.kind, m.test) == (kind, test)), None)
+        if model is None:
+            known = ", ".join(f"{m.kind} [test={m.test}]" for m in self.model.counts) or "none"
+            raise ModelError(
+                f"several messages of {kind} memory by {test} were not measured",
+                remedy=f"measured are: {known}",
+            )
+        found = model.predict(count, transfer.bytes)
+        if found is None:
+            raise ModelError(
+                f"{count} messages of {format_bytes(transfer.bytes)} are beyond what was measured",
+                remedy=f"ask for at most {model.counts[-1]} messages of "
+                f"{format_bytes(model.sizes[0])} to {format_bytes(model.sizes[-1])}",
+            )
+        alone = model.seconds(1, transfer.bytes)
+        limits: tuple[LimitingCapacity, ...] = ()
+        if found.limited and model.limit is not None:
+            rate, around = model.limit.bytes_per_second, model.limit.interval
+            limits = (LimitingCapacity(_INJECTION, f"{kind} by {test}", rate, around, "sets"),)
+        name = _INJECTION if limits else ""
+        return Prediction(
+            workload=f"{count} × {transfer}",
+            span=found.seconds,
+            interval=found.interval,
+            transfers=(TransferTime(str(transfer), transfer.bytes, alone, found.seconds, name),),
+            bytes=count * transfer.bytes,
+            limits=limits,
+            rests_on=(_counts_text(model),),
+        )
+
+
+_INJECTION = "injection limit of the node"
+
+
+def measured_times(
+    frame: SeriesFrame, workload: Workload, messages: int = 1
+) -> MeasuredTimes | None:
+    """What a profile has of the workload, or of so many of each of its transfers, in any order;
+    None if it was not measured. Processes that are outliers are not used."""
+    if any(place.kind == "rank" for place in workload.places):
+        return _measured_messages(frame, workload, messages)
+    transfers = tuple(each for each in workload.transfers for _ in range(messages))
+    requested = sorted(map(str, transfers))
+    for known in frame.series_blocks():
+        own = known.series.workload
+        if sorted(map(str, own.transfers)) != requested or own.states != workload.states:
+            continue
+        blocks = [block for block in known.blocks if block is not None and block.median > 0]
+        if not blocks:
+            return None
+        flags = are_outliers([math.log(block.median) for block in blocks])
+        used = [block for block, is_far in zip(blocks, flags, strict=True) if not is_far]
+        times: list[float] = []
+        if len(requested) > 1 and all(len(b.transfers) == len(requested) for b in used):
+            of_own = [median(each) for each in zip(*(b.transfers for b in used), strict=True)]
+            times = _in_order(transfers, own.transfers, of_own)
+        return MeasuredTimes(median([block.median for block in used]), len(used), tuple(times))
+    return None
+
+
+def _measured_messages(frame: SeriesFrame, workload: Workload, count: int) -> MeasuredTimes | None:
+    """The median over the pairs of the same locality, or of these ranks if they are there."""
+    (transfer,) = workload.transfers
+    source, destination = transfer.path.ends
+    test = transfer.parameters.get("test", ONE_SENDER)
+    tests = ("", "ping-pong") if count == 1 else (test,)
+    known = [
+        each
+        for each in messages_of(frame.summaries())
+        if (each.source, each.destination) == (source.kind, destination.kind)
+        and (each.count, each.bytes) == (count, transfer.bytes)
+        and each.locality == locality_of(transfer)
+        and each.test in tests
+    ]
+    pair = source.place.index, destination.place.index
+    own = [each for each in known if each.ranks in (pair, pair[::-1])] or known
+    if not own:
+        return None
+    seconds = [seconds for each in own for seconds in each.seconds]
+    return MeasuredTimes(median(seconds), len(seconds))
+
+
+def _in_order(
+    transfers: Sequence[Transfer], own: Sequence[Transfer], times: Sequence[float]
+) -> list[float]:
+    """The times of ``own`` in the order of ``transfers``; equal ones in their own order."""
+    left: dict[str, list[float]] = {}
+    for transfer, seconds in zip(own, times, strict=True):
+        left.setdefault(str(transfer), []).append(seconds)
+    return [left[str(transfer)].pop(0) for transfer in transfers]
+
+
+def _require_sizes(workload: Workload, messages: int) -> None:
+    if not workload.transfers:
+        raise ModelError("a model predicts transfers, and none is named", remedy="name a transfer")
+    if not 1 <= messages <= MOST_TRANSFERS:
+        raise ModelError(
+            f"{messages} messages cannot be predicted", remedy=f"ask for 1 to {MOST_TRANSFERS}"
+        )
+    if len(workload.transfers) * messages > MOST_TRANSFERS:
+        raise ModelError(
+            f"{len(workload.transfers) * messages} transfers are too many",
+            remedy=f"name at most {MOST_TRANSFERS}",
+        )
+    for transfer in workload.transfers:
+        if transfer.bytes <= 0:
+            raise ModelError(
+                f"{transfer} has no size, and no time without it", remedy="write a size: of 64MiB"
+            )
+
+
+def _predicted(curve: CurveModel, bytes: int) -> CurvePrediction:
+    found = curve.predict(bytes)
+    if found is None:
+        raise ModelError(
+            f"{format_bytes(bytes)} is more than {MOST_BEYOND} times beyond what was measured of "
+            f"{curve.text}, {_span_text(curve)}",
+            remedy="name a size nearer to them, or survey more sizes with --sizes",
+        )
+    return found
+
+
+def _widened(found: SetPrediction, alone: Iterable[CurvePrediction]) -> Interval:
+    """The interval of a set with that of the curves, if a size was not measured: they are
+    independent, so the squares of logarithms add."""
+    more = max(
+        (math.log(e.interval.high / e.seconds) for e in alone if not e.is_measured), default=0.0
+    )
+    low = math.hypot(math.log(found.span / found.interval.low), more)
+    high = math.hypot(math.log(found.interval.high / found.span), more)
+    return Interval(found.span * math.exp(-low), found.span * math.exp(high))
+
+
+def _notes_of(
+    workload: Workload | None, curve: CurveModel, found: CurvePrediction
+) -> Iterator[str]:
+    if workload is not None and curve.text != workload.curve:
+        yield f"{workload.curve} was not measured: it is taken to be equal to {curve.text}"
+    if found.extrapolated:
+        yield (
+            f"{format_bytes(found.bytes)} is beyond the measured sizes of {curve.text}, "
+            f"{_span_text(curve)}"
+        )
+
+
+def _span_text(curve: CurveModel) -> str:
+    """``8 B to 1 GiB``; of one size ``64 MiB``."""
+    ends = dict.fromkeys(format_bytes(size) for size in (curve.sizes[0], curve.sizes[-1]))
+    return " to ".join(ends)
+
+
+def _sizes_text(curve: CurveModel, found: CurvePrediction) -> str:
+    """``PATH of 1MiB and 4MiB``, ``PATH, 9 sizes from 8B to 1GiB``."""
+    if found.is_measured:
+        return f"{curve.text} of {format_bytes(found.bytes)}"
+    sizes = found.rests_on
+    if len(sizes) <= 4:
+        return f"{curve.text} of {', '.join(map(format_bytes, sizes))}"
+    return (
+        f"{curve.text}, {len(sizes)} sizes from {format_bytes(sizes[0])} to "
+        f"{format_bytes(sizes[-1])}"
+    )
+
+
+def _counts_text(model: CountModel) -> str:
+    return (
+        f"{model.kind} [test={model.test}], {model.counts[0]} to {model.counts[-1]} messages of "
+        f"{format_bytes(model.sizes[0])} to {format_bytes(model.sizes[-1])}"
+    )
+
+
+def _limiting(capacity: Capacity) -> LimitingCapacity:
+    return LimitingCapacity(
+        capacity.resource,
+        capacity.method,
+        capacity.bytes_per_second,
+        capacity.interval,
+        capacity.basis,
+    )
+
+
+def _is_between_host_and_gpus(workload: Workload) -> bool:
+    """Whether copies are between memory of the host and several GPUs."""
+    ends = [transfer.path.places for transfer in workload.transfers]
+    of_host = [pair for pair in ends if any(place.kind == "numa" for place in pair)]
+    return len({place for pair in of_host for place in pair if place.kind == "gpu"}) > 1

@@ -1,0 +1,228 @@
+"""``waywiser model`` and ``waywiser predict``: what they print, keep and reject."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import profiles
+from waywiser import cli
+from waywiser.cli.model import FORMS
+from waywiser.cli.predict import SCHEMA
+from waywiser.imports.profiles import import_files
+from waywiser.model.published import SwitchesError, parse_switches
+from waywiser.profile import Profile
+from waywiser.words import WaywiserError
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(__file__).parents[1] / "imports" / "data"
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+SWITCHES = "on-socket=8; on-node=8,16; off-node=8"
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return str(profiles.write(tmp_path / "a.wwp"))
+
+
+@pytest.fixture
+def of_messages(tmp_path: Path) -> str:
+    names = ("ping_pong", "mult_pong", "node_pong", "maxrate", "memcpy", "memcpy_mult")
+    import_files([DATA / f"benchpress_{name}.out" for name in names], tmp_path / "m.wwp")
+    return str(tmp_path / "m.wwp")
+
+
+def output(words: list[str], capsys: Output) -> str:
+    capsys.readouterr()
+    code = cli.run(words)
+    said = capsys.readouterr()
+    assert (code, said.err) == (0, "")
+    return said.out
+
+
+def error(words: list[str], capsys: Output) -> str:
+    capsys.readouterr()
+    assert cli.run(words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("waywiser: error: ")
+    assert "mistake in waywiser" not in said.err
+    return said.err
+
+
+def test_model_is_kept_and_predict_finds_it(file: str, capsys: Output) -> None:
+    text = output(["model", file], capsys)
+    assert "It was fitted now, since the profile has no kept model." in text
+    assert f"kept in {file}" in text
+    with Profile.open(file) as profile:
+        assert profile.kept_model is not None
+    assert "fitted now" not in output(["model", file], capsys)
+    found = json.loads(output(["predict", file, "--json", "-w", f"{H2D} of 2MiB"], capsys))
+    assert found["from_kept_model"] is True
+
+
+def test_predict_writes_nothing(file: str, capsys: Output) -> None:
+    before = Path(file).read_bytes()
+    text = output(["predict", file, "-w", f"{H2D} of 2MiB"], capsys)
+    assert f"waywiser model {file} keeps it" in text
+    assert Path(file).read_bytes() == before
+
+
+def test_model_says_why_it_is_not_kept(
+    file: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert "the model is not kept: belongs to another user" in output(["model", file], capsys)
+
+
+def test_the_model_names_what_is_not_identified(file: str, capsys: Output) -> None:
+    short, whole = (output(["model", file, *more], capsys) for more in ([], ["--all"]))
+    for text in (short, whole):
+        assert "Not identified: latency and bandwidth of " in text
+    assert H2D in whole
+    assert FORMS["neighbours"] in whole
+    assert len(whole) > len(short)
+
+
+def test_the_model_as_json(file: str, capsys: Output) -> None:
+    found = json.loads(output(["model", file, "--json"], capsys))
+    assert found["kept"] is True
+    assert {each["text"] for each in found["model"]["curves"]} >= {H2D}
+    assert found["model"]["capacities"]["capacities"]
+
+
+def test_the_prediction_as_json(file: str, capsys: Output) -> None:
+    text = f"{H2D} of 2MiB; {profiles.D2H} of 2MiB"
+    found = json.loads(output(["predict", file, "--json", "-w", text], capsys))
+    assert found["schema"] == SCHEMA
+    assert found["interval"]["low"] < found["span"] < found["interval"]["high"]
+    assert [each["bytes"] for each in found["transfers"]] == [2**21, 2**21]
+    assert found["created"].startswith("20")
+    assert isinstance(found["is_known"], bool)
+
+
+def test_predict_compares_with_what_was_measured(file: str, capsys: Output) -> None:
+    words = ["predict", file, "--compare", "-w", f"{H2D} of 1MiB"]
+    assert "Measured: " in output(words, capsys)
+    assert "within its interval" in output(words, capsys)
+    words[-1] = f"{H2D} of 3MiB"
+    assert "the profile has no measurement of it" in output(words, capsys)
+
+
+def test_predict_says_from_when_the_profile_is(file: str, capsys: Output) -> None:
+    with Profile.open(file) as profile:
+        day = profile.created[:10]
+    assert f"measured on {day}" in output(["predict", file, "-w", f"{H2D} of 1MiB"], capsys)
+
+
+def test_results_of_another_tool_are_imported_and_not_measured(
+    of_messages: str, capsys: Output
+) -> None:
+    words = [of_messages, "-w", "pinned[node=0,socket=0]@rank:0 -> "
+             "pinned[node=1,socket=0]@rank:2 by mpi of 16"]  # fmt: skip
+    text = output(["predict", *words], capsys)
+    assert "The profile was imported on " in text
+    assert "imported on " in output(["model", of_messages], capsys)
+
+
+def test_messages_by_the_published_rule(of_messages: str, capsys: Output) -> None:
+    words = ["model", of_messages, "--rule", "published", "--switches", SWITCHES]
+    text = output(words, capsys)
+    assert "alpha, s" in text
+    assert "rendezvous" in text
+    found = json.loads(output([*words, "--json"], capsys))
+    assert {line["protocol"] for line in found["lines"]} >= {"rendezvous", ""}
+
+
+def test_validation_prints_each_class(file: str, capsys: Output) -> None:
+    assert "held out" in output(["model", file, "--validate"], capsys)
+    found = json.loads(output(["model", file, "--validate", "--json"], capsys))
+    assert {row["what"] for row in found["rows"]} == {"size, link"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("model FILE --rule unknown", "'unknown' is no rule"),
+        ("model FILE --switches off-node=8", "--switches is for --rule published"),
+        ("model FILE --rule published --validate", "do not go together"),
+        ("model FILE --rule published", "has no messages between ranks"),
+        ("model missing.wwp", "there is no such file"),
+        ("predict FILE", "--workload is missing"),
+        ("predict missing.wwp -w 'x of 1'", "not a path"),
+        ("predict FILE --messages x -w y", "it is not a whole number"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: str, says: str, file: str, capsys: Output) -> None:
+    given = [file if word == "FILE" else word for word in shlex.split(words)]
+    assert says in error(given, capsys)
+
+
+@pytest.mark.parametrize(
+    "switches",
+    ["nowhere=8", "off-node", "off-node=", "off-node=16,8", "off-node=1,2,3", "off-node=x",
+     "a b off-node=8", "off-node=-8", "=8", "off-node=" + "9" * 400],
+)  # fmt: skip
+def test_switches_that_are_none_are_one_line(
+    of_messages: str, capsys: Output, switches: str
+) -> None:
+    words = ["model", of_messages, "--rule", "published", "--switches", switches]
+    assert len(error(words, capsys)) < 1000
+
+
+@settings(max_examples=200)
+@given(
+    text=st.one_of(
+        st.text(max_size=30),
+        st.lists(
+            st.sampled_from(
+                ["off-node", "on-node", "=", ",", ";", " ", "16KiB", "8", "device", "-1", "1e9"]
+            ),
+            max_size=8,
+        ).map("".join),
+    )
+)
+def test_any_text_of_switches_is_read_or_rejected(text: str) -> None:
+    try:
+        found = parse_switches(text)
+    except WaywiserError as caught:
+        assert isinstance(caught, SwitchesError) or caught.remedy
+        return
+    for sizes in found.values():
+        assert list(sizes) == sorted(set(sizes))
+        assert all(size >= 0 for size in sizes)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(text=st.text(max_size=40).filter(lambda text: text.strip() and text[0] != "-"))
+def test_any_workload_is_one_line(file: str, capsys: Output, text: str) -> None:
+    error(["predict", file, "-w", text], capsys)
+
+
+def test_a_prediction_from_a_kept_model_imports_little(file: str, capsys: Output) -> None:
+    output(["model", file], capsys)
+    script = (
+        "import sys; from waywiser import cli;"
+        f"code = cli.run(['predict', {file!r}, '-w', {f'{H2D} of 2MiB'!r}]);"
+        "heavy = ('scipy', 'matplotlib', 'jinja2', 'waywiser._native');"
+        "bad = [name for name in heavy if name in sys.modules];"
+        "print(code, bad, file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "0 []"

@@ -1,0 +1,206 @@
+"""Predictions of workloads: what they take, what limits them, and what is not known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kept import RESULTS, unpacked
+from waywiser.errors import WaywiserError
+from waywiser.imports.profiles import import_files
+from waywiser.model.errors import ModelError
+from waywiser.model.machine_model import MachineModel, fitted_model
+from waywiser.model.prediction import BUSY, Prediction, Predictor, measured_times
+from waywiser.plan.requested_workloads import parse_workload
+from waywiser.profile import Profile
+from waywiser.series.series_frame import SeriesFrame
+
+TWO = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
+FILES = Path(__file__).parents[1] / "imports" / "data"
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
+P2P = "device@gpu:0 -> device@gpu:1 by copy-engine"
+BOTH = "PCIe of gpu:*, both directions"
+MESSAGE = "pinned[node=0,socket=0]@rank:0 -> pinned[node=0,socket=1]@rank:1 by mpi"
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(TWO, tmp_path_factory.mktemp("two") / "two.wwp")
+
+
+@pytest.fixture(scope="module")
+def model(two: Path) -> MachineModel:
+    with Profile.open(two) as profile:
+        return fitted_model(profile)
+
+
+@pytest.fixture(scope="module")
+def predictor(model: MachineModel) -> Predictor:
+    return Predictor(model)
+
+
+@pytest.fixture(scope="module")
+def of_messages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("messages") / "a.wwp"
+    names = ("ping_pong", "mult_pong", "maxrate", "memcpy")
+    import_files([FILES / f"benchpress_{name}.out" for name in names], file)
+    return file
+
+
+def predicted(predictor: Predictor, text: str, messages: int = 1) -> Prediction:
+    return predictor.predict(parse_workload(text), messages)
+
+
+def test_one_transfer_has_the_time_of_its_curve(predictor: Predictor, model: MachineModel) -> None:
+    (curve,) = [each for each in model.curves if each.text == H2D]
+    found = predicted(predictor, f"{H2D} of 50MiB")
+    expected = curve.predict(50 * 2**20)
+    assert expected is not None
+    assert found.span == expected.seconds == found.transfers[0].alone
+    assert found.interval == expected.interval
+    assert found.is_known
+
+
+def test_a_link_that_one_transfer_fills_limits_it(predictor: Predictor) -> None:
+    found = predicted(predictor, f"{H2D} of 256MiB")
+    assert [each.resource for each in found.limits] == ["PCIe to gpu:*"]
+    assert found.limits[0].basis == "one transfer"
+    assert not predicted(predictor, f"{H2D} of 64").limits
+
+
+def test_both_directions_share_the_link(predictor: Predictor) -> None:
+    found = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 64MiB")
+    assert [each.resource for each in found.limits] == [BOTH]
+    assert {each.limit for each in found.transfers} == {"PCIe of gpu:0, both directions"}
+    assert all(each.seconds > 1.03 * each.alone for each in found.transfers)
+    assert any("device@gpu:0 -> pinned@numa:0" in text for text in found.rests_on)
+    assert found.interval.low < found.span < found.interval.high
+    assert BUSY not in found.notes
+
+
+def test_a_limit_that_was_not_measured_is_unknown(predictor: Predictor) -> None:
+    """No set of the survey has the host and both GPUs."""
+    other = H2D.replace("gpu:0", "gpu:1")
+    found = predicted(predictor, f"{H2D} of 64MiB; {other} of 64MiB")
+    assert "reads of numa:0" in found.unknown
+    assert not found.is_known
+    assert found.interval.high > 1.5 * found.span
+    assert BUSY in found.notes
+
+
+def test_sizes_between_measured_ones_widen_the_interval(predictor: Predictor) -> None:
+    measured = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 64MiB")
+    between = predicted(predictor, f"{H2D} of 60MiB; {D2H} of 60MiB")
+    width, wider = (e.interval.high / e.span for e in (measured, between))
+    assert 1 < width < wider
+
+
+def test_several_transfers_of_one_kind(predictor: Predictor) -> None:
+    one, four = (predicted(predictor, f"{H2D} of 64MiB", number) for number in (1, 4))
+    assert len(four.transfers) == 4
+    assert four.bytes == 4 * one.bytes
+    assert 3.5 < four.span / one.span < 4.5
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (H2D, "has no size"),
+        (f"{H2D} of 64GiB", "times beyond what was measured"),
+        (f"{H2D.replace('gpu:0', 'gpu:5')} of 1MiB", "has no gpu:5"),
+        (f"{H2D.replace('copy-engine', 'nobody')} of 1MiB", "was not measured alone"),
+        (f"{H2D} of 1MiB; {H2D} of 1MiB (shared)", "shared buffer"),
+        (f"{MESSAGE} of 4", "was not measured"),
+    ],
+)
+def test_what_the_model_cannot_answer(predictor: Predictor, text: str, says: str) -> None:
+    with pytest.raises(ModelError, match=says) as raised:
+        predicted(predictor, text)
+    assert raised.value.remedy
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("messages", [0, -1, 10**9])
+def test_a_number_of_messages_that_is_not_possible(predictor: Predictor, messages: int) -> None:
+    with pytest.raises(ModelError, match="cannot be predicted"):
+        predicted(predictor, f"{H2D} of 1MiB", messages)
+
+
+def test_what_was_measured_is_found_in_any_order(two: Path, predictor: Predictor) -> None:
+    with Profile.open(two) as profile:
+        frame = SeriesFrame.read(profile)
+    one, other = (
+        measured_times(frame, parse_workload(text))
+        for text in (f"{H2D} of 64MiB; {D2H} of 64MiB", f"{D2H} of 64MiB; {H2D} of 64MiB")
+    )
+    assert one is not None and other is not None
+    assert one.span == other.span
+    assert one.seconds == other.seconds[::-1]
+    found = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 64MiB")
+    compared = msgspec.structs.replace(found, measured=one)
+    assert compared.error is not None and abs(compared.error) < 0.03
+    assert measured_times(frame, parse_workload(f"{H2D} of 3MiB")) is None
+
+
+def test_messages_have_the_curve_of_their_pairs(of_messages: Path) -> None:
+    with Profile.open(of_messages) as profile:
+        model = fitted_model(profile)
+        frame = SeriesFrame.read(profile)
+    workload = parse_workload(f"{MESSAGE} of 16")
+    found = Predictor(model).predict(workload)
+    measured = measured_times(frame, workload)
+    assert measured is not None
+    assert found.span == pytest.approx(measured.span, rel=0.05)
+    assert found.interval.low < measured.span < found.interval.high
+
+
+def test_messages_that_do_not_say_where_they_are(of_messages: Path) -> None:
+    with Profile.open(of_messages) as profile:
+        predictor = Predictor(fitted_model(profile))
+    with pytest.raises(ModelError, match="where its ends are"):
+        predicted(predictor, "pinned@rank:0 -> pinned@rank:1 by mpi of 16")
+    with pytest.raises(ModelError, match="between two nodes"):
+        predicted(predictor, f"{MESSAGE} of 16", 3)
+    with pytest.raises(ModelError, match="sets of different messages"):
+        predicted(predictor, f"{MESSAGE} of 16; {MESSAGE} of 8")
+
+
+PIECES = st.sampled_from(
+    [H2D, D2H, P2P, "<->", "->", ";", " of ", "64MiB", "0", "1e99", " by ", "(shared)", "(flushed)",
+     "@", "gpu:1", "gpu:99999999999", "rank:3", "[a=b]", "as list[piece=4096]", " ", "\n", "×"]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(pieces=st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=9))
+def test_any_text_is_predicted_or_one_clear_line(predictor: Predictor, pieces: list[str]) -> None:
+    try:
+        found = predicted(predictor, "".join(pieces))
+    except WaywiserError as error:
+        assert str(error)
+        return
+    assert 0 < found.interval.low <= found.span <= found.interval.high
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 2**34), min_size=1, max_size=6),
+    paths=st.lists(st.sampled_from([H2D, D2H, P2P]), min_size=6, max_size=6),
+)
+def test_any_sizes_have_a_time_that_makes_sense(
+    predictor: Predictor, sizes: list[int], paths: list[str]
+) -> None:
+    text = "; ".join(f"{path} of {size}" for path, size in zip(paths, sizes, strict=False))
+    try:
+        found = predicted(predictor, text)
+    except ModelError as error:
+        assert "beyond what was measured" in str(error)
+        return
+    assert found.span >= max(each.alone for each in found.transfers) * 0.999
+    assert 0 < found.interval.low <= found.span <= found.interval.high
