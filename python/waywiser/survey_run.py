@@ -121,7 +121,12 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
             remedy=why or "see 'waywiser topology'",
         )
     request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
-    plan = make_plan(scope.machine, request)
+    return Survey(scope, selection, nonempty_plan(scope.machine, request))
+
+
+def nonempty_plan(machine: Machine, request: Request) -> Plan:
+    """The plan of a survey. Raises `SurveyError` if it measures nothing."""
+    plan = make_plan(machine, request)
     if not plan.points:
         why = (
             plan.unsupported_paths[-1].reason
@@ -129,7 +134,7 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
             else "no size fits the paths that --only selects"
         )
         raise SurveyError("nothing is left to measure", remedy=why)
-    return Survey(scope, selection, plan)
+    return plan
 
 
 def host_lock() -> SurveyLock:

@@ -151,6 +151,8 @@ class Machine(Value, frozen=True):
     traits: Traits = Traits()
     """The traits of the executors and kinds of memory of the program that measures: not captured,
     but added by a survey."""
+    simulated: str = ""
+    """Empty for a real machine. Of a simulated one: of which profile, with which changes."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
