@@ -10,20 +10,21 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from waywiser import __version__
-from waywiser.model.capacity import CapacityModel
+from waywiser.hardware.machine import Machine, require_real
 from waywiser.model.changes import MachineChanges
 from waywiser.model.errors import ModelError
 from waywiser.model.profile_capacities import profile_capacities
-from waywiser.model.simulation import Simulation
+from waywiser.model.simulation import SimulatedMachine, Simulation
 from waywiser.plan.evidence import located_cpus, located_memories
 from waywiser.plan.plan import Plan
+from waywiser.plan.points import Point
 from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, outlook
 from waywiser.probe.options import ProbeOptions
@@ -31,7 +32,7 @@ from waywiser.probe.simulate import command as worker_command
 from waywiser.probe.supervisor import Supervisor
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
-from waywiser.records import Process, Visit
+from waywiser.records import Process, Unsupported, Visit
 from waywiser.scope import MachineSelection
 from waywiser.survey_run import (
     Commission,
@@ -53,11 +54,16 @@ MOST_SIMULATED_GPUS = 32
 class SimulatedSurvey:
     """A survey of a simulated machine, ready to be made."""
 
-    file: Path
-    measured: CapacityModel
-    changed: CapacityModel
+    simulation: Simulation
     plan: Plan
     environment: dict[str, Any]
+
+    unknown: int = 0
+    """Curves of the plan that the model does not know."""
+
+    @property
+    def machine(self) -> Machine:
+        return self.simulation.changed.machine
 
 
 def prepare_simulation(
@@ -75,7 +81,7 @@ def prepare_simulation(
             remedy=f"give 1 to {MOST_SIMULATED_GPUS}",
         )
     with Profile.open(file) as profile:
-        require_measured(profile)
+        require_real(profile.machine, str(file))
         request = options or _request_of(profile)
         measured = profile_capacities(profile)
         environment = dict(profile.environment)
@@ -86,24 +92,20 @@ def prepare_simulation(
     of_machine = f" ({measured.machine.hostname})" if measured.machine.hostname else ""
     origin = " of ".join(filter(None, (f"{file.name}{of_machine}", day)))
     text = f"from {origin}; {str(changes) or 'no changes'}; seed {request.seed}"
-    machine = msgspec.structs.replace(changed.machine, simulated=text)
+    machine = msgspec.structs.replace(
+        changed.machine,
+        hostname=f"{measured.machine.hostname or 'machine'} (simulated)",
+        simulated=text,
+    )
     changed = msgspec.structs.replace(changed, machine=machine)
+    simulation = Simulation(str(file.absolute()), measured, changed, request.seed)
     for entry in (TUNING, IMPORTED):
         environment.pop(entry, None)
     environment.update(waywiser=__version__, backend="simulation")
-    return SimulatedSurvey(
-        file, measured, changed, nonempty_plan(machine, request), environment
-    )
-
-
-def require_measured(profile: Profile) -> None:
-    """Raises `SurveyError` for the profile of a simulated machine."""
-    if profile.machine.simulated:
-        raise SurveyError(
-            f"its machine is simulated ({profile.machine.simulated})",
-            where=str(profile.path),
-            remedy="name the profile of a real machine",
-        )
+    whole = nonempty_plan(machine, request)
+    plan = _known(whole, SimulatedMachine(simulation))
+    unknown = len(plan.unsupported_paths) - len(whole.unsupported_paths)
+    return SimulatedSurvey(simulation, plan, environment, unknown)
 
 
 def start_simulation(
@@ -111,22 +113,14 @@ def start_simulation(
 ) -> None:
     """Makes the survey into a new profile. Raises `WaywiserError`: the file exists;
     `Interrupted`, and then no file is left: it can be made again."""
-    plan, machine = survey.plan, survey.changed.machine
+    plan, machine = survey.plan, survey.machine
     expected = outlook(plan)
-    estimate = SurveyEstimate(
-        len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds
-    )
+    estimate = SurveyEstimate(len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds)
     selection = MachineSelection(memory_bytes=plan.request.memory_bytes)
     commission = Commission(plan.request, selection, estimate, validation=plan.validation)
     with tempfile.TemporaryDirectory() as folder:
         simulation = Path(folder) / "simulation.json"
-        simulation.write_bytes(
-            msgspec.json.encode(
-                Simulation(
-                    str(survey.file.absolute()), survey.measured, survey.changed, plan.request.seed
-                )
-            )
-        )
+        simulation.write_bytes(msgspec.json.encode(survey.simulation))
         options = ProbeOptions(
             memory_bytes=plan.buffer_bytes,
             command=worker_command(simulation),
@@ -149,6 +143,31 @@ def start_simulation(
                 raise Interrupted(
                     "interrupted: no profile is kept", remedy="simulate the machine again"
                 ) from None
+
+
+def _known(plan: Plan, machine: SimulatedMachine) -> Plan:
+    """The plan without what the model does not know, which is listed with the reasons. Raises
+    `SurveyError` if nothing is left."""
+    known: list[Point] = []
+    reasons: dict[str, str] = {}
+    for point in plan.points:
+        try:
+            machine.times(point.workload)
+        except ModelError as error:
+            reasons.setdefault(point.curve.text, error.what)
+        else:
+            known.append(point)
+    if not known:
+        raise SurveyError(
+            "the model knows nothing of what is to be measured", remedy=next(iter(reasons.values()))
+        )
+    measured = {point.curve.text for point in known}
+    unsupported = [Unsupported(*each) for each in reasons.items() if each[0] not in measured]
+    return replace(
+        plan,
+        points=tuple(known),
+        unsupported_paths=(*plan.unsupported_paths, *unsupported),
+    )
 
 
 class _SimulatedClock:
@@ -177,7 +196,7 @@ def _measure(
         profile.commit_later(visit)
         watcher.visit(visit)
 
-    plan, machine = survey.plan, survey.changed.machine
+    plan, machine = survey.plan, survey.machine
     clock = _SimulatedClock(plan.worker_seconds)
     schedule = Schedule(plan, on_skip=skip, clock=clock)
     watcher.begin(plan, ())

@@ -20,7 +20,7 @@ from waywiser.hardware.environment import environment
 from waywiser.hardware.file_places import same_places
 from waywiser.hardware.filesystem import filesystem_of
 from waywiser.hardware.health import HealthWatch
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine import Machine, require_real
 from waywiser.plan.evidence import located_cpus, located_memories
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
@@ -181,6 +181,7 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
     """
     with Profile.open(file) as before:
         machine = before.machine
+        require_real(machine, str(file))
         commission = commission_of(before)
     with SurveyLock():
         require_same(machine, live_machine(), file)

@@ -1,4 +1,4 @@
-"""Changes of a machine as the user writes them: ``PCIe to gpu:*=126GB/s``, ``latency ...=1.5us``."""
+"""Changes of a machine as the user writes them: ``PCIe to gpu:*=126GB/s``."""
 
 from __future__ import annotations
 

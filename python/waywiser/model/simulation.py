@@ -17,6 +17,7 @@ from waywiser.model.capacity import CapacityModel, CapacityModelReader
 from waywiser.model.errors import ModelError
 from waywiser.model.recorded_noise import (
     RecordedNoise,
+    RecordedSeries,
     drawn,
     middle_of,
     own_medians,
@@ -73,16 +74,15 @@ class SimulatedMachine:
     def times(self, workload: Workload) -> SimulatedTimes:
         """Its seconds without noise. Raises `ModelError` for a workload that is not in the
         model."""
-        recorded = self._noise.recorded(workload)
         if workload.operation is not None:
-            donor = recorded or self._noise.nearest(workload)
-            if donor is None:
-                raise ModelError(f"{NOT_IN_MODEL}: it was not measured")
-            return SimulatedTimes(donor.seconds)
+            return SimulatedTimes(self._lender(workload).seconds)
         try:
             changed = _predicted(self._changed, workload)
         except ModelError as error:
-            raise ModelError(f"{NOT_IN_MODEL}: {error.what}") from error
+            known = all(self._changed.alone.of(each) for each in workload.transfers)
+            why = error.what if known else "no such transfer was measured alone"
+            raise ModelError(f"{NOT_IN_MODEL}: {why}") from error
+        recorded = self._noise.recorded(workload)
         if recorded is None:
             return changed
         own = recorded.transfer_seconds or changed.transfers
@@ -92,13 +92,11 @@ class SimulatedMachine:
     def visit(self, workload: Workload, process: Process) -> Visit:
         """What a worker measures, as the visit of a recorded profile. Raises `ModelError`."""
         times = self.times(workload)
-        donor = self._noise.nearest(workload)
-        if donor is None:
-            raise ModelError(f"{NOT_IN_MODEL}: nothing like it was measured")
+        lender = self._lender(workload)
         of_process = random.Random(f"{self._seed} {process.block} {process.peer_access}")
         rng = random.Random(f"{self._seed} {process.block} {workload.identity}")
         factor = self._noise.process_factor(workload, of_process)
-        lent = donor.visits[rng.randrange(len(donor.visits))]
+        lent = lender.visits[rng.randrange(len(lender.visits))]
         is_same = self._has_same_gpus and lent.workload.identity == workload.identity
         return msgspec.structs.replace(
             lent,
@@ -109,6 +107,13 @@ class SimulatedMachine:
             notes=lent.notes if is_same else (),
             gpu_states=(),
         )
+
+    def _lender(self, workload: Workload) -> RecordedSeries:
+        """The series that lends its noise, and to an operation its time. Raises `ModelError`."""
+        found = self._noise.nearest(workload)
+        if found is None:
+            raise ModelError(f"{NOT_IN_MODEL}: it was not measured")
+        return found
 
     def locality(self, memory: str, block: int) -> Locality:
         """What a recorded worker found about the memory. Raises `ModelError`."""
@@ -131,9 +136,7 @@ def _predicted(reader: CapacityModelReader, workload: Workload) -> SimulatedTime
     return SimulatedTimes(filled.span, tuple(own))
 
 
-def _with_noise(
-    times: SimulatedTimes, factor: float, lent: Samples, rng: random.Random
-) -> Samples:
+def _with_noise(times: SimulatedTimes, factor: float, lent: Samples, rng: random.Random) -> Samples:
     """The times with the deviations of recorded samples from their medians."""
     samples = drawn(lent, rng)
     longer = factor * times.span / middle_of(lent)
