@@ -20,7 +20,7 @@ from waywiser.hardware.environment import environment
 from waywiser.hardware.file_places import same_places
 from waywiser.hardware.filesystem import filesystem_of
 from waywiser.hardware.health import HealthWatch
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine import Machine, require_real
 from waywiser.plan.evidence import located_cpus, located_memories
 from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.preset import Request
@@ -121,7 +121,12 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
             remedy=why or "see 'waywiser topology'",
         )
     request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
-    plan = make_plan(scope.machine, request)
+    return Survey(scope, selection, nonempty_plan(scope.machine, request))
+
+
+def nonempty_plan(machine: Machine, request: Request) -> Plan:
+    """The plan of a survey. Raises `SurveyError` if it measures nothing."""
+    plan = make_plan(machine, request)
     if not plan.points:
         why = (
             plan.unsupported_paths[-1].reason
@@ -129,7 +134,7 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
             else "no size fits the paths that --only selects"
         )
         raise SurveyError("nothing is left to measure", remedy=why)
-    return Survey(scope, selection, plan)
+    return plan
 
 
 def host_lock() -> SurveyLock:
@@ -176,6 +181,7 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
     """
     with Profile.open(file) as before:
         machine = before.machine
+        require_real(machine, str(file))
         commission = commission_of(before)
     with SurveyLock():
         require_same(machine, live_machine(), file)

@@ -75,6 +75,84 @@ def import_(
     return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
 
 
+@app.command(cls=Verb, short_help="Survey a simulated machine: that of a profile, with changes.")
+def simulate(
+    file: ProfileFile,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the profile to FILE."),
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change the bandwidth of a resource or the latency of paths: "
+            "'PCIe to gpu:*=126GB/s', 'latency pinned@* -> device@*=1.5us'. May be repeated.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", metavar="N", help="Simulate N GPUs like those of the profile."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Seed of the noise and of the order; by default that of the profile.",
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="How much to measure, as for 'survey'. By default what the profile was asked for.",
+        ),
+    ] = None,
+    only: Only = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            metavar="TEXT",
+            help="Measure these transfers, as for 'survey'. May be repeated.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option("--sizes", metavar="SIZES", help="Sizes to measure, as for 'survey'."),
+    ] = None,
+    model: Annotated[
+        bool,
+        typer.Option(
+            "--model",
+            help="Also measure the sets of transfers that a model of the machine needs.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Survey a simulated machine: that of a profile, with its noise and with changes."""
+    from waywiser.cli.simulate import SimulateOptions, run_simulate
+
+    run_simulate(
+        SimulateOptions(
+            file=file,
+            output=output,
+            changes=tuple(set_ or ()),
+            gpus=gpus,
+            seed=seed,
+            preset=preset,
+            only=tuple(only or ()),
+            workloads=tuple(workload or ()),
+            sizes=sizes,
+            model=model,
+            json=json,
+        )
+    )
+
+
 @app.command(cls=Verb)
 def export(
     file: ProfileFile,

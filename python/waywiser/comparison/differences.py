@@ -51,12 +51,19 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     yield from _environment(base, new)
     yield from _changed("another plan: ", base, new, _plan)
     for node in (*base, *new):
+        if node.machine.simulated:
+            yield simulated(node)
         if node.unfinished:
             yield f"{unfinished(node.called)}; continue it with {resume_command(node.called)}"
     for node in new:
         for old in base:
             if is_copy(old, node):
                 yield f"{node.called} is the same survey as {old.called}: it has no new information"
+
+
+def simulated(node: Node) -> str:
+    """The note on a simulated machine."""
+    return f"{node.called} is simulated {node.machine.simulated}"
 
 
 def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from waywiser.analysis.answer import Device, device_at
 from waywiser.comparison.comparison_text import ran_below, unfinished
+from waywiser.comparison.differences import simulated
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.comparison.matching import Matched, without_copies
@@ -145,6 +146,8 @@ def _assessed(
 
 def _notes(surveys: Sequence[Node]) -> Iterator[str]:
     for node in surveys:
+        if node.machine.simulated:
+            yield simulated(node)
         if node.unfinished:
             yield unfinished(node.called)
     if minor := errors_of(surveys[-1])[1]:

@@ -22,6 +22,7 @@ from waywiser.words.number_format import RATE_BYTES, format_rate
 Check = Callable[[Situation], Iterator[DoctorFinding]]
 
 CHECKS: tuple[Check, ...] = (
+    virtual.simulated,
     gpu.presence,
     gpu.driver,
     gpu.links,

@@ -33,6 +33,18 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
         )
 
 
+def simulated(situation: Situation) -> Iterator[DoctorFinding]:
+    """A simulated machine: its description is that of the machine of another profile."""
+    if situation.machine.simulated:
+        yield DoctorFinding(
+            "simulated",
+            "warning",
+            f"the machine is simulated {situation.machine.simulated}",
+            "the description of the machine in the profile",
+            "name the profile of a real machine",
+        )
+
+
 def topology_notes(situation: Situation) -> Iterator[DoctorFinding]:
     """What the topology had to leave out or assume."""
     source = "the capture of this machine" if situation.is_live else "the machine in the profile"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.hardware.traits import Traits
-from waywiser.words import Value
+from waywiser.words import Value, WaywiserError
 
 
 class Cache(Value, frozen=True):
@@ -151,6 +151,8 @@ class Machine(Value, frozen=True):
     traits: Traits = Traits()
     """The traits of the executors and kinds of memory of the program that measures: not captured,
     but added by a survey."""
+    simulated: str = ""
+    """Empty for a real machine. Of a simulated one: of which profile, with which changes."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
@@ -166,3 +168,17 @@ class Machine(Value, frozen=True):
         """Bytes that all caches of the last level hold together; 0 if none is known."""
         last = max((cache.level for cache in self.caches), default=0)
         return sum(cache.bytes for cache in self.caches if cache.level == last)
+
+
+class SimulatedMachineError(WaywiserError):
+    """A simulated machine where only a real one makes sense."""
+
+
+def require_real(machine: Machine, where: str) -> None:
+    """Raises `SimulatedMachineError` for a simulated machine; ``where`` is its profile."""
+    if machine.simulated:
+        raise SimulatedMachineError(
+            f"its machine is simulated {machine.simulated}",
+            where=where,
+            remedy="name the profile of a real machine",
+        )

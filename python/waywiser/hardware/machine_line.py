@@ -12,8 +12,8 @@ from waywiser.words.number_format import count
 def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) -> str:
     """``host: 2 × Intel …, 2 NUMA nodes; 8 × NVIDIA H200; driver 580.159``.
 
-    ``host`` says whether the name of the host is in it, ``reason`` whether a machine without GPUs
-    states why it has none. What is unknown is not in it.
+    A simulated machine says so. ``host`` says whether the name of the host is in it, ``reason``
+    whether a machine without GPUs states why it has none. What is unknown is not in it.
     """
     packages = [package.model for package in machine.packages] or [machine.cpu_model]
     processors = _counted(name for name in packages if not name.startswith("unknown"))
@@ -25,6 +25,7 @@ def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) ->
         ", ".join(filter(None, (processors or machine.architecture, nodes))),
         gpus,
         f"driver {machine.driver}" if machine.driver else "",
+        f"simulated {machine.simulated}" if machine.simulated else "",
     )
     line = "; ".join(filter(None, parts))
     return f"{machine.hostname}: {line}" if host and machine.hostname else line

@@ -8,7 +8,7 @@ import msgspec
 
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import size_span
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine import Machine, require_real
 from waywiser.hardware.traits import DECLARED, declared_memories
 from waywiser.plan.classes import Classes
 from waywiser.policy.build import decision_tables
@@ -100,7 +100,9 @@ class Advice(Value, frozen=True):
 
 def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     """Raises `NotMeasured` for a copy of which there is no time, `PolicyError` for memory of which
-    policies have no class."""
+    policies have no class, `SimulatedMachineError` for a simulated machine."""
+    for subject in subjects:
+        require_real(subject.machine, subject.overview.profile or subject.name)
     table, notes = find_table(subjects, request)
     times = table.times_at(request.bytes)
     if times is None:

@@ -18,7 +18,7 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.analysis.subject import Subject
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine import Machine, require_real
 from waywiser.hardware.traits import DECLARED
 from waywiser.imports.machine import UNKNOWN as UNKNOWN_CPU
 from waywiser.policy.candidates import (
@@ -103,7 +103,9 @@ def build_policy(subjects: Sequence[Subject]) -> Policy:
 
 
 def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> Policy:
-    """The tables as a policy."""
+    """The tables as a policy. Raises `SimulatedMachineError` for a simulated machine."""
+    for subject in subjects:
+        require_real(subject.machine, _file(subject))
     rows: dict[CopyKind, list[PolicyRow]] = {}
     for table in tables:
         if why_not_written(table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from waywiser.analysis.subject import Subject
+from waywiser.hardware.machine import require_real
 from waywiser.profile import Profile
 from waywiser.settings_export.flexkv import flexkv_variables
 from waywiser.settings_export.kv_offload import kv_offload_json
@@ -21,7 +22,7 @@ def settings_text(profile: Profile, consumer: str, piece: int = 0) -> str:
     """The settings of a consumer; ``piece`` is the bytes of the pieces that it will move.
 
     Raises `SettingsError` for an unknown consumer, for a piece that it has no use for, and if the
-    profile has nothing that it reads.
+    profile has nothing that it reads; `SimulatedMachineError` for a simulated machine.
     """
     if consumer not in CONSUMERS:
         raise SettingsError(
@@ -32,6 +33,7 @@ def settings_text(profile: Profile, consumer: str, piece: int = 0) -> str:
         raise SettingsError(
             f"--piece is not for {consumer}, which chooses by size itself", remedy="remove it"
         )
+    require_real(profile.machine, str(profile.path))
     subject = Subject.of(profile)
     if consumer == "sglang":
         return sglang_config(subject, piece)

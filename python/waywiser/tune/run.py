@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from waywiser.hardware.machine import Machine
+from waywiser.hardware.machine import Machine, require_real
 from waywiser.plan.points import Point
 from waywiser.probe.options import MEASURE, ProbeOptions
 from waywiser.probe.supervisor import Progress
@@ -146,6 +146,7 @@ def prepare_tuning(
     if exists:
         with Profile.open(file) as profile:
             machine = profile.machine
+            require_real(machine, str(file))
             before = _note_of(profile, request)
             stored = before or _last_note(profile)
             own = stored.selection if stored else commission_of(profile).selection
