@@ -71,7 +71,7 @@ def test_the_example_is_listed_measured_assessed_and_reported(run: Run, tmp_path
     assert subject.machine.traits.executor("chunked") == ExecutorTraits("chunked")
     assert subject.machine.traits.executor("relay").route == "over relays"
     kind = kind_of(Transfer.parse(PATH), subject.machine)
-    assert str(kind) == "pageable → pageable by chunked" and not kind.is_quiet
+    assert str(kind) == "pageable -> pageable by chunked" and not kind.is_quiet
     assert subject.curve(PATH) is not None
 
     # Readers need no native library.

@@ -43,7 +43,7 @@ def test_the_chapter_is_agreed_with_but_for_three_claims(page: ModuleType, impor
     wrong = [f"{each.where}: {each.says}" for each in page.CLAIMS if not each.found(imported)[0]]
     assert len(page.CLAIMS) == 28
     assert wrong == [
-        "affinity: pageable ← GPU: no",
+        "affinity: pageable <- GPU: no",
         "anisotropy: pinned: 2 GB/s",
         "pinned copies: 60–70 % of the PCIe 3 x16 bandwidth",
     ]

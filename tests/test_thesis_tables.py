@@ -29,49 +29,49 @@ AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Differences between
 BOTH = ("local", "remote")
 
 ROWS: dict[tuple[str, str], tuple[str, ...]] = {
-    (AFFINITY, "pageable → GPU"): (f"pageable → GPU {BY}",),
-    (AFFINITY, "pageable ← GPU"): (f"GPU → pageable {BY}",),
-    (AFFINITY, "pinned → GPU"): (f"pinned → GPU {BY}",),
-    (AFFINITY, "pinned ← GPU"): (f"GPU → pinned {BY}",),
+    (AFFINITY, "pageable -> GPU"): (f"pageable -> GPU {BY}",),
+    (AFFINITY, "pageable <- GPU"): (f"GPU -> pageable {BY}",),
+    (AFFINITY, "pinned -> GPU"): (f"pinned -> GPU {BY}",),
+    (AFFINITY, "pinned <- GPU"): (f"GPU -> pinned {BY}",),
     **{
-        (ANISOTROPY, f"{kind} ↔ GPU ({near})"): (f"{kind} ↔ GPU {BY} ({near})",)
+        (ANISOTROPY, f"{kind} <-> GPU ({near})"): (f"{kind} <-> GPU {BY} ({near})",)
         for kind in ("pageable", "pinned")
         for near in BOTH
     },
     **{
-        (IDENTICAL, f"{kind} → GPU"): tuple(f"{kind} → GPU {BY} ({near})" for near in BOTH)
+        (IDENTICAL, f"{kind} -> GPU"): tuple(f"{kind} -> GPU {BY} ({near})" for near in BOTH)
         for kind in ("pageable", "pinned")
     },
     **{
-        (IDENTICAL, f"{kind} ← GPU"): tuple(f"GPU → {kind} {BY} ({near})" for near in BOTH)
+        (IDENTICAL, f"{kind} <- GPU"): tuple(f"GPU -> {kind} {BY} ({near})" for near in BOTH)
         for kind in ("pageable", "pinned")
     },
-    (IDENTICAL, "GPU ↔ local GPU, peer on"): (
-        f"GPU → GPU {BY} (local)",
-        f"GPU → GPU {BY} (NVLink ×1, local)",
+    (IDENTICAL, "GPU <-> local GPU, peer on"): (
+        f"GPU -> GPU {BY} (local)",
+        f"GPU -> GPU {BY} (NVLink ×1, local)",
     ),
     # The chapter compares copies that are submitted by the node of the sending GPU.
-    (IDENTICAL, "GPU ↔ local GPU, peer off"): (
-        f"GPU → GPU {BY} (peer off, local, submitted locally)",
+    (IDENTICAL, "GPU <-> local GPU, peer off"): (
+        f"GPU -> GPU {BY} (peer off, local, submitted locally)",
     ),
-    (IDENTICAL, "GPU ↔ remote GPU, peer off"): (
-        f"GPU → GPU {BY} (peer off, remote, submitted by the source's node)",
+    (IDENTICAL, "GPU <-> remote GPU, peer off"): (
+        f"GPU -> GPU {BY} (peer off, remote, submitted by the source's node)",
     ),
 }
 """The rows of the program's tables that a cell of the chapter is about."""
 
 DIFFERENT = {
     "s822lc": {
-        (AFFINITY, "pageable ← GPU"),
-        (AFFINITY, "pinned → GPU"),
-        (AFFINITY, "pinned ← GPU"),
+        (AFFINITY, "pageable <- GPU"),
+        (AFFINITY, "pinned -> GPU"),
+        (AFFINITY, "pinned <- GPU"),
         *(cell for cell in ROWS if cell[0] == ANISOTROPY),
-        (IDENTICAL, "pageable → GPU"),
-        (IDENTICAL, "GPU ↔ local GPU, peer off"),
+        (IDENTICAL, "pageable -> GPU"),
+        (IDENTICAL, "GPU <-> local GPU, peer off"),
     },
     "dgx-1": {
         *(cell for cell in ROWS if cell[0] == ANISOTROPY),
-        (IDENTICAL, "GPU ↔ local GPU, peer off"),
+        (IDENTICAL, "GPU <-> local GPU, peer off"),
     },
 }
 """Where the chapter's tables have a tick; all other cells have a cross."""
@@ -133,7 +133,7 @@ def test_no_cell_disagrees_but_one_that_the_files_contradict(machine: Subject) -
         assert wrong == []
         return
     (only,) = wrong  # all eight GPUs write 60 % longer to the remote node, up to 512 MiB
-    assert only.cell == (AFFINITY, "pageable ← GPU")
+    assert only.cell == (AFFINITY, "pageable <- GPU")
     slower = [remote_penalty(machine, gpu) for gpu in range(8)]
     assert min(slower) > 1.4
 
@@ -155,9 +155,9 @@ def test_few_cells_are_not_determined_and_they_say_what_could_be_missed(machine:
     open_ = {each.cell: each.found for each in compared(machine) if each.verdict[0] == "n"}
     expected = {
         "s822lc": {
-            (AFFINITY, "pageable → GPU"),
-            (IDENTICAL, "pageable ← GPU"),
-            (IDENTICAL, "GPU ↔ remote GPU, peer off"),
+            (AFFINITY, "pageable -> GPU"),
+            (IDENTICAL, "pageable <- GPU"),
+            (IDENTICAL, "GPU <-> remote GPU, peer off"),
         },
         "dgx-1": set(),
     }

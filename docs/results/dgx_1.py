@@ -232,15 +232,15 @@ AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Differences between
 BY = "by copy-engine"
 
 CLAIMS = (
-    Claim("affinity", "pageable → GPU: no", mark(AFFINITY, f"pageable → GPU {BY}", "no")),
-    Claim("affinity", "pageable ← GPU: no", mark(AFFINITY, f"GPU → pageable {BY}", "no")),
-    Claim("affinity", "pinned → GPU: no", mark(AFFINITY, f"pinned → GPU {BY}", "no")),
-    Claim("affinity", "pinned ← GPU: no", mark(AFFINITY, f"GPU → pinned {BY}", "no")),
+    Claim("affinity", "pageable -> GPU: no", mark(AFFINITY, f"pageable -> GPU {BY}", "no")),
+    Claim("affinity", "pageable <- GPU: no", mark(AFFINITY, f"GPU -> pageable {BY}", "no")),
+    Claim("affinity", "pinned -> GPU: no", mark(AFFINITY, f"pinned -> GPU {BY}", "no")),
+    Claim("affinity", "pinned <- GPU: no", mark(AFFINITY, f"GPU -> pinned {BY}", "no")),
     *(
         Claim(
             "anisotropy",
-            f"{kind} ↔ GPU ({near}): yes",
-            mark(ANISOTROPY, f"{kind} ↔ GPU {BY} ({near})", "yes"),
+            f"{kind} <-> GPU ({near}): yes",
+            mark(ANISOTROPY, f"{kind} <-> GPU {BY} ({near})", "yes"),
         )
         for kind in ("pageable", "pinned")
         for near in ("local", "remote")
@@ -254,27 +254,29 @@ CLAIMS = (
             mark(IDENTICAL, f"{row} {BY} ({near})", "no"),
         )
         for says, row in (
-            ("pageable → GPU", "pageable → GPU"),
-            ("pageable ← GPU", "GPU → pageable"),
-            ("pinned → GPU", "pinned → GPU"),
-            ("pinned ← GPU", "GPU → pinned"),
+            ("pageable -> GPU", "pageable -> GPU"),
+            ("pageable <- GPU", "GPU -> pageable"),
+            ("pinned -> GPU", "pinned -> GPU"),
+            ("pinned <- GPU", "GPU -> pinned"),
         )
         for near in ("local", "remote")
     ),
     Claim(
         "GPU-GPU links differ",
         "local, peer on: no",
-        mark(IDENTICAL, f"GPU → GPU {BY} (NVLink ×1, local)", "no"),
+        mark(IDENTICAL, f"GPU -> GPU {BY} (NVLink ×1, local)", "no"),
     ),
     Claim(
         "GPU-GPU links differ",
         "local, peer off: yes",
-        mark(IDENTICAL, f"GPU → GPU {BY} (peer off, local, submitted locally)", "yes"),
+        mark(IDENTICAL, f"GPU -> GPU {BY} (peer off, local, submitted locally)", "yes"),
     ),
     Claim(
         "GPU-GPU links differ",
         "remote, peer off: no",
-        mark(IDENTICAL, f"GPU → GPU {BY} (peer off, remote, submitted by the source's node)", "no"),
+        mark(
+            IDENTICAL, f"GPU -> GPU {BY} (peer off, remote, submitted by the source's node)", "no"
+        ),
     ),
     Claim(
         "GPU-GPU links differ",
@@ -321,13 +323,13 @@ def claims(imported: Imported) -> str:
 def curves(imported: Imported) -> str:
     """Writes the bandwidths that are the evidence."""
     result = {
-        "GPU 0 → pageable, local": DOWN,
-        "GPU 0 → pageable, remote": REMOTE,
-        "pageable, local → GPU 0": UP,
-        "GPU 0 → pinned": f"device@gpu:0 -> pinned@numa:0 {ENGINE}",
-        "pinned → GPU 0": f"pinned@numa:0 -> device@gpu:0 {ENGINE}",
-        "CPU 0 → CPU 0": f"pageable@numa:0 -> pinned@numa:0 {ENGINE}",
-        "CPU 0 → CPU 1": f"pageable@numa:0 -> pinned@numa:1 {ENGINE}",
+        "GPU 0 -> pageable, local": DOWN,
+        "GPU 0 -> pageable, remote": REMOTE,
+        "pageable, local -> GPU 0": UP,
+        "GPU 0 -> pinned": f"device@gpu:0 -> pinned@numa:0 {ENGINE}",
+        "pinned -> GPU 0": f"pinned@numa:0 -> device@gpu:0 {ENGINE}",
+        "CPU 0 -> CPU 0": f"pageable@numa:0 -> pinned@numa:0 {ENGINE}",
+        "CPU 0 -> CPU 1": f"pageable@numa:0 -> pinned@numa:1 {ENGINE}",
     }
     head = f"| GB/s at | {' | '.join(map(format_bytes, SHOWN))} |"
     lines = ["## The curves of these statements\n", head, "|---" * (len(SHOWN) + 1) + "|"]

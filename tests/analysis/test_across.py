@@ -41,7 +41,7 @@ def test_a_table_has_a_column_for_each_machine_and_a_dash_for_what_it_lacks() ->
     assert titles == ["Anisotropy", "Differences between equivalent paths"]
     links = by_title(found)["Differences between equivalent paths"]
     assert found[1].columns == ("transfer", "even", "slow", "lone")
-    there, back = links["pinned → GPU by copy-engine"], links["GPU → pinned by copy-engine"]
+    there, back = links["pinned -> GPU by copy-engine"], links["GPU -> pinned by copy-engine"]
     assert (there[0], there[2]) == ("no", "—")
     assert there[1].startswith("yes +")
     assert there[1].endswith("(1 of 8)")
@@ -57,7 +57,7 @@ def test_machines_of_one_name_are_numbered() -> None:
 def test_anisotropy_says_which_way_is_faster() -> None:
     seen = subject(curve(H2D, postal(0, 55e9), BIG), curve(D2H, postal(0, 50e9), BIG))
     (row,) = by_title(tables([seen]))["Anisotropy"].values()
-    assert row[0].startswith("yes → ")
+    assert row[0].startswith("yes -> ")
     slow_start = subject(curve(H2D, postal(5e-6, 50e9)), curve(D2H, postal(8e-6, 50e9)))
     (row,) = by_title(tables([slow_start]))["Anisotropy"].values()
     assert row == ["no medium differs"]
@@ -89,10 +89,10 @@ def test_choices_show_which_is_faster_and_how_many_times() -> None:
     seen = subject(*(curve(text, postal(0, rate), BIG) for text, rate in rates.items()))
     found = by_title(tables([seen]))
     for title, direction, result, times in (
-        ("Pageable or pinned memory", "host → GPU", "pinned", 5.0),
-        ("Peer access on or off", "GPU → GPU", "on", 10.0),
-        ("Managed memory on demand or prefetched", "GPU → host", "prefetched", 4.0),
-        ("Host memory by kernels in place or by copy engines", "host → GPU", "copied", 1.1),
+        ("Pageable or pinned memory", "host -> GPU", "pinned", 5.0),
+        ("Peer access on or off", "GPU -> GPU", "on", 10.0),
+        ("Managed memory on demand or prefetched", "GPU -> host", "prefetched", 4.0),
+        ("Host memory by kernels in place or by copy engines", "host -> GPU", "copied", 1.1),
     ):
         ((row, (text,)),) = found[title].items()
         assert row == direction

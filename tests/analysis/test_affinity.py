@@ -86,7 +86,7 @@ def test_copies_within_a_node_are_related_with_copies_to_another() -> None:
         )
     )
     assert found.findings[0].id == "remote-memory"
-    assert found.tables[0].rows[0][0].text == "pageable → pageable by cpu"
+    assert found.tables[0].rows[0][0].text == "pageable -> pageable by cpu"
 
 
 def test_of_one_node_nothing_can_be_reported() -> None:

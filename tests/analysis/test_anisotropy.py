@@ -30,7 +30,7 @@ def test_a_machine_that_is_even_has_nothing_to_show() -> None:
     assert (found.findings, found.unanswered) == ((), ())
     (row,) = found.tables[0].rows
     assert [cell.mark for cell in row] == ["", "no", "no", "no", ""]
-    assert row[0].text == "pinned ↔ GPU by copy-engine"
+    assert row[0].text == "pinned <-> GPU by copy-engine"
     assert row[1].series == "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
@@ -42,13 +42,13 @@ def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
     assert finding.effect == pytest.approx(0.15, abs=0.01)
     assert finding.interval is not None
     assert finding.interval.low < 0.15 < finding.interval.high
-    assert finding.statement.startswith("GPU → pinned by copy-engine takes ")
+    assert finding.statement.startswith("GPU -> pinned by copy-engine takes ")
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.devices[0].uuid == "GPU-00000000"
     assert finding.statement.endswith("pairs)")
     assert [exhibit.unit for exhibit in finding.exhibits] == ["B/s", "B/s", "ratio"]
     assert found.tables[0].rows[0][1].mark == "yes"
-    assert "→ " in found.tables[0].rows[0][1].text
+    assert "-> " in found.tables[0].rows[0][1].text
 
 
 def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None:
@@ -59,8 +59,8 @@ def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None
 
 def test_the_way_there_may_be_the_slower_one() -> None:
     found = answer(subject(bidirectional(postal(5e-6, 50e9 / 1.15), EVEN)))
-    assert found.findings[0].statement.startswith("pinned → GPU by copy-engine takes ")
-    assert "← " in found.tables[0].rows[0][1].text
+    assert found.findings[0].statement.startswith("pinned -> GPU by copy-engine takes ")
+    assert "<- " in found.tables[0].rows[0][1].text
 
 
 def test_what_all_pairs_show_accuses_no_hardware() -> None:
@@ -104,7 +104,7 @@ def test_what_is_too_noisy_is_said_to_be() -> None:
     found = answer(subject(noisy))
     assert found.findings == ()
     (reason,) = found.unanswered
-    assert reason.startswith("a difference of this size could have been missed: pinned ↔ GPU")
+    assert reason.startswith("a difference of this size could have been missed: pinned <-> GPU")
     assert found.tables[0].rows[0][1].text.startswith("< ")
 
 

@@ -87,7 +87,7 @@ def test_the_direction_that_is_slow_is_named() -> None:
     assert "numa:0 to gpu:5" in finding.statement
     assert " more take" not in finding.statement
     marks = {row[0].text: row[1].mark for row in found.tables[-1].rows}
-    assert marks == {"pinned → GPU by copy-engine": "yes", "GPU → pinned by copy-engine": "no"}
+    assert marks == {"pinned -> GPU by copy-engine": "yes", "GPU -> pinned by copy-engine": "no"}
 
 
 def test_a_link_that_is_an_outlier_is_broken() -> None:

@@ -27,17 +27,17 @@ def two_nodes() -> Machine:
 @pytest.mark.parametrize(
     ("text", "result"),
     [
-        ("pinned@numa:0 -> device@gpu:0 by copy-engine", "pinned → GPU by copy-engine (local)"),
-        ("device@gpu:0 -> pinned@numa:1 by sm", "GPU → pinned by sm (remote)"),
-        ("pageable@numa:0 -> pageable@numa:1 by cpu", "pageable → pageable by cpu (remote)"),
+        ("pinned@numa:0 -> device@gpu:0 by copy-engine", "pinned -> GPU by copy-engine (local)"),
+        ("device@gpu:0 -> pinned@numa:1 by sm", "GPU -> pinned by sm (remote)"),
+        ("pageable@numa:0 -> pageable@numa:1 by cpu", "pageable -> pageable by cpu (remote)"),
         ("device@gpu:0 -> device@gpu:1 by copy-engine",
-         "GPU → GPU by copy-engine (NVLink ×2, remote)"),
+         "GPU -> GPU by copy-engine (NVLink ×2, remote)"),
         ("device@gpu:0 -> device@gpu:1 by copy-engine[peer=off]",
-         "GPU → GPU by copy-engine (peer off, remote)"),
+         "GPU -> GPU by copy-engine (peer off, remote)"),
         ("device@gpu:0 -> device@gpu:0 by copy-engine",
-         "same GPU → same GPU by copy-engine (local)"),
+         "same GPU -> same GPU by copy-engine (local)"),
         ("managed@numa:0 -> managed@gpu:0 by prefetch",
-         "managed at host → managed at GPU by prefetch (local)"),
+         "managed at host -> managed at GPU by prefetch (local)"),
     ],
 )  # fmt: skip
 def test_a_kind_is_what_is_moved_and_whether_it_is_near(text: str, result: str) -> None:
@@ -46,7 +46,7 @@ def test_a_kind_is_what_is_moved_and_whether_it_is_near(text: str, result: str) 
 
 def test_on_one_node_nothing_is_near_or_far() -> None:
     machine = profiles.machine()
-    assert str(kind_of(Transfer.parse(profiles.H2D), machine)) == "pinned → GPU by copy-engine"
+    assert str(kind_of(Transfer.parse(profiles.H2D), machine)) == "pinned -> GPU by copy-engine"
     assert kind_of(Transfer.parse(profiles.PEER), machine).link == "NVSwitch"
 
 

@@ -71,4 +71,4 @@ def test_a_path_that_failed_is_missing() -> None:
         for each in host_links(8)
     ]
     (finding,) = findings(subject(failed, machine=machine()))
-    assert finding.statement.startswith("gpu:7 has no pinned → GPU by copy-engine")
+    assert finding.statement.startswith("gpu:7 has no pinned -> GPU by copy-engine")

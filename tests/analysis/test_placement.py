@@ -56,7 +56,7 @@ def test_the_node_of_each_gpu_is_ranked_with_the_cost_of_the_worst() -> None:
         assert rank.cost.interval.low < rank.cost.longer < rank.cost.interval.high
         assert rank.best.rate == pytest.approx(50e9, rel=0.02)
     assert "Put buffers and threads of GPUs 0-1 on numa:0" in found.sentences[0]
-    assert "takes longer, for copies of 16 MiB and more: pinned → GPU by copy-engine 20 %" in str(
+    assert "takes longer, for copies of 16 MiB and more: pinned -> GPU by copy-engine 20 %" in str(
         found
     )
 
@@ -247,10 +247,10 @@ def test_a_dgx_1_shows_what_the_thesis_about_it_shows(tmp_path: Path) -> None:
     ranks: dict[str, list[PlacementCost]] = {}
     for rank in large(found, "buffer"):
         ranks.setdefault(rank.transfer, []).append(rank.cost)
-    pinned = ranks["pinned → GPU by copy-engine"]
+    pinned = ranks["pinned -> GPU by copy-engine"]
     assert {cost.verdict for cost in pinned} == {"equivalent"}
     assert max(cost.limit or 1 for cost in pinned) < 0.01
-    assert all(cost.longer > 0.3 for cost in ranks["GPU → pageable by copy-engine"])
+    assert all(cost.longer > 0.3 for cost in ranks["GPU -> pageable by copy-engine"])
     threads = large(found, "thread")
     assert threads and all(rank.cost.verdict != "different" for rank in threads)
     (pair,) = [rank for rank in large(found, "pair") if rank.is_headline]

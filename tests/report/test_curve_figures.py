@@ -68,7 +68,7 @@ def test_a_method_has_one_colour_in_all_figures(direct: Document) -> None:
         (f"{BACK} by sm[blocks=64]", "sm[blocks=64], pinned"),
         ("device@gpu:0 -> device@gpu:1 by sm", "sm"),
         ("managed@numa:0 -> managed@gpu:0 by prefetch", "prefetch, managed"),
-        ("pageable@numa:0 -> pinned@numa:0 by cpu", "cpu, pageable → pinned"),
+        ("pageable@numa:0 -> pinned@numa:0 by cpu", "cpu, pageable -> pinned"),
         ("file@file:scratch -> pageable@numa:0 by direct-io", "direct-io, file/pageable"),
         ("pageable@numa:0 -> file@file:scratch by direct-io", "direct-io, file/pageable"),
         (f"{TO} by copy-engine; {BACK} by copy-engine", "copy-engine, pinned"),
@@ -82,7 +82,7 @@ def test_a_method_is_named_without_its_direction(text: str, expected: str) -> No
 def test_a_set_is_named_without_its_kinds_of_memory() -> None:
     texts = [f"device@gpu:{n} -> device@gpu:{(n + 1) % 3} by sm" for n in range(3)]
     (shown,) = entry(subject(curve("; ".join(texts), postal(5e-6, 5e10), (2**20,)))).curves
-    assert set_label(shown) == "ring gpu:0-2 → gpu:0-2"
+    assert set_label(shown) == "ring gpu:0-2 -> gpu:0-2"
 
 
 def sets() -> Iterator[list[Series]]:
@@ -99,7 +99,7 @@ def test_transfers_over_pcie_come_first_then_those_between_gpus() -> None:
     found = pictures(*sets())
     places = [picture.title.partition(", ")[2] for picture in found]
     assert [place.removesuffix(": bandwidth") for place in places] == [
-        *("numa:0 ↔ gpu:0", "gpu:0 ↔ gpu:1", "numa:0 ↔ file:scratch")
+        *("numa:0 <-> gpu:0", "gpu:0 <-> gpu:1", "numa:0 <-> file:scratch")
     ]
     (bar,) = found[0].data.rows if found[0].data else ()
     assert [cell.text for cell in bar.cells[:2]] == ["copy-engine, pinned", "512 MiB"]
@@ -113,7 +113,7 @@ def test_different_sets_of_one_figure_are_named() -> None:
     )
     assert found.data is not None
     assert [row.cells[0].text for row in found.data.rows] == [
-        *("host-to-all numa:0 → gpu:0,1", "all-to-host gpu:0,1 → numa:0")
+        *("host-to-all numa:0 -> gpu:0,1", "all-to-host gpu:0,1 -> numa:0")
     ]
     assert found.title.endswith(", host and GPU: bandwidth")
 

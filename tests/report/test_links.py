@@ -78,7 +78,7 @@ def test_the_picture_has_a_table_of_all_that_it_shows() -> None:
     topology = pictures.pictures[0]
     assert isinstance(topology.data, Sheet)
     result = {row.cells[0].text for row in topology.data.rows}
-    assert {"numa:0 → gpu:3", "gpu:3 → numa:0", "gpu:1 → gpu:2"} <= result
+    assert {"numa:0 -> gpu:3", "gpu:3 -> numa:0", "gpu:1 -> gpu:2"} <= result
 
 
 @pytest.mark.parametrize("name", ["h200-vm-4gpu", "two-socket-4gpu", "dgx-1", "mig"])
@@ -91,11 +91,11 @@ def test_each_link_has_its_type_bandwidth_and_share_as_in_the_table(name: str) -
     rows = {row.cells[0].text: [cell.text for cell in row.cells] for row in topology.data.rows}
     for gpu in machine.gpus:
         place = f"gpu:{gpu.index}"
-        for word, path in (("H2D", f"numa:0 → {place}"), ("D2H", f"{place} → numa:0")):
+        for word, path in (("H2D", f"numa:0 -> {place}"), ("D2H", f"{place} -> numa:0")):
             _, link, bandwidth, share, *_ = rows[path]
             assert link in written and link.startswith("PCIe")
             assert f"{word} {bandwidth} GB/s{', ' if share else ''}{share}" in written
-        assert rows[f"{place} → {place}"][2] in " ".join(written)
+        assert rows[f"{place} -> {place}"][2] in " ".join(written)
     lanes = {link.lanes for gpu in machine.gpus for link in gpu.nvlinks}
     assert all(any(f"{lane} lane" in text for text in written) for lane in lanes)
 
@@ -229,7 +229,7 @@ def test_a_link_without_a_large_size_has_a_latency_and_no_bandwidth() -> None:
     assert "at 64 MiB" in topology.title and bandwidth.title == "Bandwidth at 64 MiB, GB/s"
     assert latency.title == "Latency of 8 B, µs"
     assert topology.data is not None
-    assert [row.cells[0].text for row in topology.data.rows] == ["gpu:0 → gpu:1"]
+    assert [row.cells[0].text for row in topology.data.rows] == ["gpu:0 -> gpu:1"]
 
 
 def test_links_of_a_few_bytes_have_no_bandwidth() -> None:

@@ -86,7 +86,7 @@ def rows_of(section: Section) -> list[list[str]]:
 def test_a_row_says_the_sizes_the_method_the_gain_and_the_costs() -> None:
     first, second = rows_of(methods([made(CONTIGUOUS)]))
     assert first == [
-        "pageable → device", "below 3\N{NO-BREAK SPACE}MiB", "copy-engine", "is the plain copy",
+        "pageable -> device", "below 3\N{NO-BREAK SPACE}MiB", "copy-engine", "is the plain copy",
         "nothing",
     ]  # fmt: skip
     assert second == [
@@ -98,9 +98,9 @@ def test_a_row_says_the_sizes_the_method_the_gain_and_the_costs() -> None:
 def test_the_middle_count_stands_for_lists_and_all_are_folded() -> None:
     section = methods([made(CONTIGUOUS, *LISTS)])
     titles = [row[0] for row in rows_of(section) if row[0]]
-    assert titles == ["pageable → device", "pageable → device, lists of 32 pieces and more"]
+    assert titles == ["pageable -> device", "pageable -> device, lists of 32 pieces and more"]
     (below,) = section.sections
-    assert below.folded and below.title == "pageable → device"
+    assert below.folded and below.title == "pageable -> device"
     (fold,) = [block for block in below.blocks if isinstance(block, Fold)]
     (sheet,) = fold.blocks
     assert [row.cells[0].text.rsplit("of ")[-1] for row in sheet.rows if row.cells[0].text] == [
@@ -150,7 +150,7 @@ def test_kinds_with_one_method_are_named_in_one_sentence() -> None:
     )
     section = methods([made(CONTIGUOUS, alone)])
     notes = [block.text for block in section.blocks if isinstance(block, Words)]
-    assert notes == ["Only one method was measured: pinned → device."]
+    assert notes == ["Only one method was measured: pinned -> device."]
     assert len(section.sections) == 1
 
 
@@ -177,7 +177,7 @@ def test_a_recorded_survey_has_the_chapter_before_its_curves(recorded: Document)
     section = recorded.section("methods")
     assert section is not None
     names = [row[0] for row in rows_of(section) if row[0]]
-    assert "pinned → device, lists of 256 pieces and more" in names
+    assert "pinned -> device, lists of 256 pieces and more" in names
     assert all(each.folded for each in section.sections)
     pictures = [each for each in recorded.pictures() if each.name.startswith("method-")]
     assert len(pictures) == len({each.name for each in pictures}) >= 5

@@ -54,7 +54,7 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
             "transfer",
             subjects,
             _anisotropy,
-            f"yes: one direction is faster by {DIFFER} {LARGE} (→ as written, ← the opposite), "
+            f"yes: one direction is faster by {DIFFER} {LARGE} (-> as written, <- the opposite), "
             "no: equal",
         ),
         *_table(
@@ -179,7 +179,7 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
             other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
             if other is not None and other is not curve and source != destination:
                 ends = ("GPU" if place.kind == "gpu" else "host" for place in (source, destination))
-                pairs.setdefault(" → ".join(ends), []).append((curve, other))
+                pairs.setdefault(" -> ".join(ends), []).append((curve, other))
         for direction, found in pairs.items():
             for group in curve_groups({direction: found}):
                 yield choice, group

@@ -44,7 +44,7 @@ def answer(subject: Subject) -> Answer:
             "Each direction against the opposite one",
             groups,
             faster_direction,
-            "→ n %: the direction as written is n % faster, ← n %: the opposite one is",
+            "-> n %: the direction as written is n % faster, <- n %: the opposite one is",
         ),
         unanswered=not_determined(groups),
         answered=bool(rates),
@@ -136,9 +136,9 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
         most,
         "anisotropic-kind",
         (
-            f"{slow} ↔ {fast} {by} takes {{effect}} longer in one direction{{sizes}}"
+            f"{slow} <-> {fast} {by} takes {{effect}} longer in one direction{{sizes}}"
             if slow == fast
-            else f"{slow} → {fast} {by} takes {{effect}} longer than {fast} → {slow}{{sizes}}"
+            else f"{slow} -> {fast} {by} takes {{effect}} longer than {fast} -> {slow}{{sizes}}"
         )
         + (f" ({some})" if len(pairs) > 1 else ""),
         "plan each direction with its own bandwidth",
@@ -181,5 +181,5 @@ def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Find
 
 
 def faster_direction(decision: Decision) -> str:
-    """``→ 5.1 %``."""
-    return f"{'←' if decision.slower else '→'} {percent(slower_by(decision)[0])}"
+    """``-> 5.1 %``."""
+    return f"{'<-' if decision.slower else '->'} {percent(slower_by(decision)[0])}"

@@ -351,7 +351,7 @@ def _who(subject: Subject, transfers: Sequence[Transfer]) -> str:
 
 
 def _ends(transfers: Sequence[Transfer]) -> str:
-    return named([f"{t.path.source.place} → {t.path.destination.place}" for t in transfers])
+    return named([f"{t.path.source.place} -> {t.path.destination.place}" for t in transfers])
 
 
 def _rate_text(rate: float, span: Interval | None) -> str:

@@ -189,9 +189,9 @@ class SharedResource(NamedTuple):
 
 
 def _ends(peer: PeerResult) -> str:
-    """``gpu:0``, ``gpu:0 → gpu:1``: the places that distinguish it from its equivalents."""
+    """``gpu:0``, ``gpu:0 -> gpu:1``: the places that distinguish it from its equivalents."""
     source, destination = peer.path.places
-    return str(source) if source == destination else f"{source} → {destination}"
+    return str(source) if source == destination else f"{source} -> {destination}"
 
 
 def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Transfers sorted into kinds, as the thesis chapter's tables have rows: ``pageable → GPU``.
+"""Transfers sorted into kinds, as the thesis chapter's tables have rows: ``pageable -> GPU``.
 
 A kind is what is moved between which memories by whom, and whether the places are near; which GPU
 or node it is, is not part of it. Of curves that differ in settings alone one is usual: that with
@@ -46,17 +46,17 @@ class Kind(Value, frozen=True):
     """Which of two GPUs are local to the NUMA node that submits the transfer, if it names one."""
 
     def __str__(self) -> str:
-        return f"{self.source} → {self.destination} by {self.executor}{self.states}"
+        return f"{self.source} -> {self.destination} by {self.executor}{self.states}"
 
     @property
     def bidirectional(self) -> str:
-        return f"{self.source} ↔ {self.destination} by {self.executor}{self.states}"
+        return f"{self.source} <-> {self.destination} by {self.executor}{self.states}"
 
     @property
     def bare(self) -> str:
         """The kind without the nearness of its places."""
         link = f" ({self.link})" if self.link else ""
-        return f"{self.source} → {self.destination} by {self.executor}{link}"
+        return f"{self.source} -> {self.destination} by {self.executor}{link}"
 
     @property
     def states(self) -> str:

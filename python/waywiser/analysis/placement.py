@@ -84,7 +84,7 @@ class PlacementRank(Value, frozen=True):
     """What the choice is made for: ``gpu:0``, ``numa:1``, ``gpu:0 -> gpu:1``, ``2 GPUs``; empty if
     for the whole machine."""
     transfer: str
-    """The kind of transfer: ``pinned → GPU by copy-engine``."""
+    """The kind of transfer: ``pinned -> GPU by copy-engine``."""
     is_headline: bool
     """Whether paths with a GPU are compared by it: sentences name these kinds."""
     regime: Regime
@@ -349,7 +349,7 @@ def _pair_questions(
         if kind.group != "GPU-GPU" or curve.path is None:
             continue
         low, high = sorted(place.index for place in curve.path.places)
-        what = f"{kind.source} → {kind.destination} by {kind.executor}"
+        what = f"{kind.source} -> {kind.destination} by {kind.executor}"
         pairs.setdefault(what, {}).setdefault((low, high), []).append((curve, kind))
     for label, found in pairs.items():
         options, headline = [], False
@@ -381,7 +381,7 @@ def _set_questions(subject: Subject) -> Iterator[_Question]:
         if same:
             ends = (first.source, first.destination)
             kinds = ["GPU" if end.place.kind == "gpu" else end.kind for end in ends]
-            label = f"{kinds[0]} → {kinds[1]} by {first.executor}"
+            label = f"{kinds[0]} -> {kinds[1]} by {first.executor}"
             name = ", ".join(f"gpu:{gpu}" for gpu in gpus)
             found.setdefault((f"{len(gpus)} GPUs", label), []).append(_Option(name, "", curve))
     for (whose, label), options in found.items():

@@ -247,7 +247,7 @@ def rounded_up(share: float) -> float:
 
 
 def _worst(rank: PlacementRank) -> str:
-    """``pinned → GPU by copy-engine 7.3 % (4.6–10) at 256 B, numa:0 against numa:1 for gpu:5``."""
+    """``pinned -> GPU by copy-engine 7.3 % (4.6–10) at 256 B, numa:0 against numa:1 for gpu:5``."""
     whom = f" for {rank.subject}" if rank.subject else ""
     return (
         f"{rank.transfer} {cost_text(rank.cost)} at {format_bytes(rank.cost.bytes)}, "

@@ -65,7 +65,7 @@ class DrawnGroup(Value, frozen=True):
     """Curves that are drawn together."""
 
     title: str
-    """``numa:0 → gpu:0``; of concurrent transfers the kinds of places: ``host and GPU``."""
+    """``numa:0 -> gpu:0``; of concurrent transfers the kinds of places: ``host and GPU``."""
     curves: tuple[Shown, ...]
     """The most important first: those that others are compared with, then the fastest."""
     total: int
@@ -151,7 +151,7 @@ def method_of(transfer: Transfer, traits: Traits) -> str:
     kinds = list(dict.fromkeys(map(_kind, named)))
     if path.source.place.kind != path.destination.place.kind:
         kinds.sort()
-    arrow = " → " if path.source.place.kind == path.destination.place.kind else "/"
+    arrow = " -> " if path.source.place.kind == path.destination.place.kind else "/"
     executor = f"{path.executor}{format_settings(transfer.parameters)}"
     return with_units(", ".join(filter(None, (executor, arrow.join(kinds)))))
 
@@ -164,30 +164,30 @@ _MEMORY = re.compile(r"[\w-]+(?:\[[^\]]*\])?@")
 
 
 def set_label(curve: Shown) -> str:
-    """What starts together, without kinds of memory: ``ring gpu:0-3 → gpu:0-3``."""
+    """What starts together, without kinds of memory: ``ring gpu:0-3 -> gpu:0-3``."""
     name, by, rest = curve.name.partition(" by ")
     if not by or ";" in rest:
         return with_units(curve.name)
-    return _MEMORY.sub("", name).replace("<->", "↔").replace("->", "→")
+    return _MEMORY.sub("", name)
 
 
 def between(curve: Shown) -> str:
-    """``numa:0 → gpu:0``; of several transfers what they are together."""
+    """``numa:0 -> gpu:0``; of several transfers what they are together."""
     if curve.transfer is None:
         return curve.family
     path = curve.transfer.path
     if path.source.place == path.destination.place:
         return f"within {path.source.place}"
-    return f"{path.source.place} → {path.destination.place}"
+    return f"{path.source.place} -> {path.destination.place}"
 
 
 def label(curve: Shown) -> str:
-    """Its difference from others between the same places: ``pinned → device, copy-engine``."""
+    """Its difference from others between the same places: ``pinned -> device, copy-engine``."""
     if curve.transfer is None:
         return with_units(curve.name)
     path, settings = curve.transfer.path, format_settings(curve.transfer.parameters)
     ends = (f"{end.kind}{format_settings(end.variant)}" for end in (path.source, path.destination))
-    return with_units(f"{' → '.join(ends)}, {path.executor}{settings}")
+    return with_units(f"{' -> '.join(ends)}, {path.executor}{settings}")
 
 
 def sustained(curve: Shown) -> float:

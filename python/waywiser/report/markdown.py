@@ -32,8 +32,8 @@ from waywiser.report.parts import (
 from waywiser.visible import visible
 from waywiser.words.number_format import count
 
-_SPECIAL = re.compile(r"([\\`*_\[\]>|#]|<(?![0-9]))")
-"""What Markdown would read as its own; ``<`` before a digit begins no tag."""
+_SPECIAL = re.compile(r"([\\`*_\[\]|#]|(?<!-)>|<(?![0-9]|->))")
+"""What Markdown would read as its own; arrows and ``<`` before a digit begin no tag."""
 
 
 LIMIT_BYTES = 8000

@@ -184,7 +184,7 @@ def _name_of(figure: _Figure) -> str:
 
 
 def _title_of(figure: _Figure) -> str:
-    """``Host to device (H2D), numa:0 → gpu:0``."""
+    """``Host to device (H2D), numa:0 -> gpu:0``."""
     where = _common_label(figure) or figure.group.title
     return f"{_title(figure.family)}, {where.removeprefix('within ')}"
 

@@ -8,7 +8,7 @@ TERMS = (
     ("place", "where memory is: numa:0 (a NUMA node of the host), gpu:1, file:NAME"),
     ("memory", "a kind of memory at a place: pinned, pageable, device, managed"),
     ("executor", "who moves the bytes, for example a copy engine, a kernel or CPU threads"),
-    ("path", "source memory → destination memory by an executor"),
+    ("path", "source memory -> destination memory by an executor"),
     ("transfer, workload", "one path with bytes and settings; transfers that start together"),
     ("operation", "a call that costs time and moves no bytes: an allocation, a kernel launch"),
     ("sample", "one timed execution"),

@@ -81,11 +81,11 @@ def _alone(entry: Entry) -> Sheet:
 
 
 def _named(row: HeadlineRow) -> str:
-    """``H2D, numa:0 → gpu:0``; sets of transfers by their group alone."""
+    """``H2D, numa:0 -> gpu:0``; sets of transfers by their group alone."""
     if row.first.transfer is None:
         return row.group
     source, destination = row.first.transfer.path.places
-    ends = f"within {source}" if source == destination else f"{source} → {destination}"
+    ends = f"within {source}" if source == destination else f"{source} -> {destination}"
     return f"{row.group}, {ends}"
 
 

@@ -259,7 +259,7 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         if most is None:
             continue
         relative = most.estimate.relative if most.estimate else None
-        path = f"{source} → {destination}"
+        path = f"{source} -> {destination}"
         cells = [
             SheetCell(path, link=entry.links.anchor(found.curve.text)),
             SheetCell(_kind_of_link(machine, source, destination)),
@@ -271,7 +271,7 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         if not alike:
             cells.insert(2, SheetCell(format_bytes(most.bytes), number=True))
         rows.append(SheetRow(tuple(cells)))
-    columns = ["from → to", "link", "GB/s", "of the bound", "bound", "achieved by"]
+    columns = ["from -> to", "link", "GB/s", "of the bound", "bound", "achieved by"]
     if not alike:
         columns.insert(2, "size")
     return Sheet(

@@ -73,20 +73,15 @@ def methods(entries: Sequence[Entry]) -> Section:
 def _without_choice(entry: Entry) -> list[str]:
     """The kinds of copies with one method alone."""
     return [
-        kind_text(kind)
+        str(kind)
         for kind, tables in by_kind(entry).items()
         if all(len(table.methods) == 1 for table in tables)
     ]
 
 
-def kind_text(kind: CopyKind) -> str:
-    """``pageable → device``."""
-    return str(kind).replace("->", "→")
-
-
 def table_text(table: DecisionTable) -> str:
-    """``pinned → device, lists of 256 pieces and more``."""
-    text = kind_text(table.kind)
+    """``pinned -> device, lists of 256 pieces and more``."""
+    text = str(table.kind)
     return text if table.count == 1 else f"{text}, lists of {table.count} pieces and more"
 
 
@@ -168,11 +163,11 @@ def _kinds(entry: Entry, several: bool) -> Iterator[Section]:
         lists = [table for table in tables if table.count > 1 and len(table.methods) > 1]
         if len(lists) > 1:
             rows = tuple(row for table in lists for row in _rows_of(entry, table))
-            sheet = Sheet(f"Lists, {kind_text(kind)}", COLUMNS, rows, CAPTION)
+            sheet = Sheet(f"Lists, {kind!s}", COLUMNS, rows, CAPTION)
             blocks.append(Fold(f"Lists of other counts: {count(len(lists), 'count')}", (sheet,)))
         if notes := tuple(dict.fromkeys(note for table in tables for note in table.notes)):
             blocks.append(Listing(notes))
-        title = f"{entry.name}, {kind_text(kind)}" if several else kind_text(kind)
+        title = f"{entry.name}, {kind!s}" if several else str(kind)
         yield Section(_anchor(entry, kind), title, tuple(blocks), folded=True)
 
 
