@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import profiles
 from waywiser import cli
-from waywiser.cli.model import FORMS
 from waywiser.cli.predict import SCHEMA
 from waywiser.imports.profiles import import_files
 from waywiser.model.published import SwitchesError, parse_switches
+from waywiser.model.texts import FORMS
 from waywiser.profile import Profile
 from waywiser.words import WaywiserError
 

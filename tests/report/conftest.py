@@ -15,6 +15,8 @@ from kept import RESULTS, unpacked
 from report import answered, browser, machines
 from waywiser.comparison.fleet import Fleet, assess_fleet
 from waywiser.comparison.node import LoadedLink
+from waywiser.model.machine_model import obtained_model
+from waywiser.profile import Profile
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry, read
 from waywiser.report.fleet import fleet_document
@@ -66,9 +68,11 @@ def direct() -> Document:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Document:
-    """The largest survey that is kept: a machine with four GPUs."""
+    """The largest survey that is kept, with its model: a machine with four GPUs."""
     packed = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
     file = unpacked(packed, tmp_path_factory.mktemp("recorded") / "standard.wwp")
+    with Profile.open(file) as profile:
+        assert obtained_model(profile, keep=True).is_kept
     return document(read([file]))
 
 

@@ -151,6 +151,11 @@ def obtained_model(profile: Profile, *, keep: bool = False) -> ObtainedModel:
     return ObtainedModel(found, True, why)
 
 
+def kept_model(profile: Profile) -> MachineModel | None:
+    """The model that is kept in the profile; None if there is none that can be used."""
+    return _kept(profile, profile.samples_state)[0]
+
+
 def _kept(profile: Profile, state: str) -> tuple[MachineModel | None, str]:
     """(the kept model, if it can be used; why not)."""
     try:

@@ -15,6 +15,7 @@ from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import method
 from waywiser.report.chapters.methods import methods
+from waywiser.report.chapters.model import model
 from waywiser.report.chapters.quality import missing, quality
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
@@ -29,6 +30,7 @@ from waywiser.words.number_format import count
 
 def document(entries: Sequence[Entry]) -> Document:
     """The report of one machine, or of several side by side."""
+    last = (model(entries), quality(entries), missing(entries), method(entries), glossary())
     chapters = (
         status(entries),
         headlines(entries),
@@ -38,7 +40,7 @@ def document(entries: Sequence[Entry]) -> Document:
         methods(entries),
         _curves(entries),
         questions(entries),
-        *map(folded, (quality(entries), missing(entries), method(entries), glossary())),
+        *map(folded, last),
     )
     return Document(
         title=" and ".join(entry.name for entry in entries),

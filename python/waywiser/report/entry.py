@@ -12,6 +12,7 @@ from waywiser.analysis.shown import Shown, curves
 from waywiser.analysis.subject import Subject
 from waywiser.comparison.matching import without_copies as copies_among
 from waywiser.comparison.node import read_node
+from waywiser.model.machine_model import MachineModel, kept_model
 from waywiser.native import NativeError
 from waywiser.policy.build import decision_tables
 from waywiser.policy.decision_table import DecisionTable
@@ -37,6 +38,8 @@ class Entry(Value, frozen=True):
     """Which method to use for each kind of copy."""
     undecided: str = ""
     """Why nobody knows which method to use; empty if it is known."""
+    model: MachineModel | None = None
+    """The model that is kept in the profile; None if there is none."""
 
     @property
     def key(self) -> str:
@@ -68,16 +71,22 @@ def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:
     found = []
     for file in files:
         with Profile.open(file) as profile:
-            found.append((Subject.of(profile), profile.plan_json))
-    names = names_of([subject for subject, _ in found])
+            found.append((Subject.of(profile), profile.plan_json, kept_model(profile)))
+    names = names_of([subject for subject, _, _ in found])
     several = len(found) > 1
     return tuple(
-        entry(subject, plan, name, f"{_letter(n)}-" if several else "")
-        for n, ((subject, plan), name) in enumerate(zip(found, names, strict=True))
+        entry(subject, plan, name, f"{_letter(n)}-" if several else "", model)
+        for n, ((subject, plan, model), name) in enumerate(zip(found, names, strict=True))
     )
 
 
-def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> Entry:
+def entry(
+    subject: Subject,
+    plan: str = "{}",
+    name: str = "",
+    key: str = "",
+    model: MachineModel | None = None,
+) -> Entry:
     """``key`` begins its anchors."""
     request = planned(plan).request
     shown = tuple(curves(subject.overview.series))
@@ -91,6 +100,7 @@ def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> 
         links=Links(key, frozenset(curve.text for curve in shown)),
         decisions=decisions,
         undecided=undecided,
+        model=model,
     )
 
 

@@ -1,0 +1,131 @@
+"""What a model has found, as terminals and reports show it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from waywiser.hardware.machine import Machine
+from waywiser.model.capacity import Capacity, CapacityModelReader
+from waywiser.model.curve import CurveModel, FittedParameter
+from waywiser.model.machine_model import MachineModel
+from waywiser.plan.classes import Classes, Key
+from waywiser.words import Transfer, Workload, format_bytes
+from waywiser.words.number_format import count, format_rate, format_time
+
+MOST_SHARERS = 2
+"""Paths that are named beside a capacity."""
+
+FORMS = {
+    "line": "one line",
+    "switched lines": "lines with switches",
+    "neighbours": "between measured sizes",
+}
+"""From what sizes between measured ones are predicted."""
+
+_GPU = re.compile(r"gpu:\d+")
+
+
+def first_of_classes(curves: Sequence[CurveModel], machine: Machine) -> list[CurveModel]:
+    """The first of each class of equal paths."""
+    classes = Classes(machine)
+    found: dict[Key, CurveModel] = {}
+    for curve in curves:
+        found.setdefault(classes.key(Workload.parse(curve.text)), curve)
+    return list(found.values())
+
+
+def form_text(curve: CurveModel) -> str:
+    """From what sizes between measured ones are predicted."""
+    if curve.borrowed_from:
+        return "the shape of an equal path"
+    form = FORMS[curve.form]
+    if curve.switches:
+        form += " at " + ", ".join(format_bytes(each.low) for each in curve.switches[1:])
+    return form
+
+
+def latency_text(parameter: FittedParameter) -> str:
+    """``1.35 µs (1.30 to 1.41)``; a dash if it is not identified."""
+    value, around = parameter.value, parameter.interval
+    if value is None:
+        return "—"
+    if around is None:
+        return format_time(value)
+    sure = around.width / 2 / value
+    return (
+        f"{format_time(value, sure)} ({format_time(around.low, sure)} to "
+        f"{format_time(around.high, sure)})"
+    )
+
+
+def bandwidth_text(parameter: FittedParameter) -> str:
+    """The same of seconds per byte, as GB/s."""
+    value, around = parameter.value, parameter.interval
+    if value is None:
+        return "—"
+    if around is None:
+        return format_rate(1 / value)
+    sure = around.width / 2 / value
+    low, high = format_rate(1 / around.high, sure), format_rate(1 / around.low, sure)
+    return f"{format_rate(1 / value, sure)} ({low} to {high})"
+
+
+def not_identified(curves: Sequence[CurveModel]) -> Iterator[str]:
+    """Why curves have no latency or bandwidth, with how many."""
+    reasons: Counter[tuple[str, str]] = Counter()
+    for curve in curves:
+        latency, rate = curve.latency.reason, curve.inverse_rate.reason
+        if latency and latency == rate:
+            reasons["latency and bandwidth", latency] += 1
+            continue
+        for what, reason in (("latency", latency), ("bandwidth", rate)):
+            if reason:
+                reasons[what, reason] += 1
+    for (what, reason), number in reasons.most_common():
+        yield f"Not identified: {what} of {count(number, 'curve')}: {reason}."
+
+
+class SharedCapacity(NamedTuple):
+    """A capacity with the paths that share it."""
+
+    capacity: Capacity
+    paths: tuple[str, ...]
+    """The shortest first; with ``*`` for the numbers of GPUs."""
+
+    @property
+    def rate(self) -> str:
+        """``101.6 (99.9 to 103.3)``, in GB/s."""
+        value, around = self.capacity.bytes_per_second, self.capacity.interval
+        if around is None:
+            return format_rate(value, 0.005)
+        sure = around.width / 2 / value
+        low, high = format_rate(around.low, sure), format_rate(around.high, sure)
+        return f"{format_rate(value, sure)} ({low} to {high})"
+
+    @property
+    def sharers(self) -> str:
+        more = len(self.paths) - MOST_SHARERS
+        shown = "; ".join(self.paths[:MOST_SHARERS])
+        return f"{shown}; {more} more" if more > 0 else shown
+
+
+def shared_capacities(model: MachineModel) -> list[SharedCapacity]:
+    """The capacities from sets first, each with the paths of its method that use the resource."""
+    reader = CapacityModelReader(model.capacities)
+    users: dict[tuple[str, str], dict[str, None]] = {}
+    for text in model.capacities.curves:
+        transfer = Transfer.parse(text)
+        ends = f"{transfer.path.source} -> {transfer.path.destination}"
+        method = reader.method(transfer)
+        for use in reader.uses(transfer):
+            users.setdefault((use.kind, method), {})[_GPU.sub("gpu:*", ends)] = None
+            if use.name != use.kind:
+                users.setdefault((use.name, method), {})[ends] = None
+    found = [
+        SharedCapacity(each, tuple(sorted(users.get((each.resource, each.method), ()), key=len)))
+        for each in model.capacities.capacities
+    ]
+    return sorted(found, key=lambda each: each.capacity.basis != "sets")
