@@ -9,6 +9,7 @@ profile, or of an equivalent place: no change concerns them. Noise is that of th
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -104,9 +105,15 @@ class SimulatedMachine:
             samples=_with_noise(times, factor, lent.samples, rng),
             buffers=lent.buffers if is_same else (),
             evidence=lent.evidence if is_same else None,
-            notes=lent.notes if is_same else (),
+            notes=(*(lent.notes if is_same else ()), *self._unknown_limits(workload)),
             gpu_states=(),
         )
+
+    def _unknown_limits(self, workload: Workload) -> Iterator[str]:
+        """A note for each resource that may limit a set more than the model knows."""
+        if len(workload.transfers) > 1 and self._noise.recorded(workload) is None:
+            for resource in self._changed.predicted(workload).unknown:
+                yield f"the limit of {resource} was not measured: the time may be longer"
 
     def _lender(self, workload: Workload) -> RecordedSeries:
         """The series that lends its noise, and to an operation its time. Raises `ModelError`."""

@@ -25,7 +25,8 @@ def when(entry: Entry) -> str:
     day = (seen.runs[0].started if seen.runs else seen.created)[:10]
     files = _files(entry)
     if not files:
-        return f"measured {day}" if day else ""
+        how = "simulated" if entry.subject.machine.simulated else "measured"
+        return f"{how} {day}" if day else ""
     files_dates = (_DAY.match(str(file.get("date", ""))) for file in files)
     days = sorted({found.group() for found in files_dates if found})
     if not days:

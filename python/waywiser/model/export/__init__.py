@@ -1,0 +1,18 @@
+"""Models in the files of other programs; one file per format. Each file says what it loses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from waywiser.model.capacity import CapacityModel
+from waywiser.model.export.astra_sim import astra_sim_yaml
+from waywiser.model.export.model_json import model_json
+from waywiser.model.export.simgrid import simgrid_xml
+
+EXPORTS: Mapping[str, Callable[[CapacityModel], str]] = {
+    "simgrid": simgrid_xml,
+    "astra-sim": astra_sim_yaml,
+    "json": model_json,
+}
+"""Name of the format -> what writes it. All raise `ModelError` for a model that the format cannot
+hold."""
