@@ -7,6 +7,7 @@
 
 #include "gpu/gpu.hpp"
 #include "host/files.hpp"
+#include "many_bytes.hpp"
 
 namespace waywiser::test {
 namespace {
@@ -21,7 +22,7 @@ const Executor& executor_of(const Transfer& transfer) {
 
 // By memcmp: a sanitizer checks each byte that a loop touches.
 bool same(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+    return a.size() == b.size() && same_bytes(a.data(), b.data(), a.size());
 }
 std::vector<std::byte> complement(const std::vector<std::byte>& bytes) {
     std::vector<std::byte> flipped(bytes.size());
@@ -87,7 +88,7 @@ void GuardedBuffer::write(const std::vector<std::byte>& all) const {
     if (buffer_->file() >= 0) {
         host::write_fully(buffer_->file(), all.data(), all.size(), buffer_->offset());
     } else if (by_cpu_) {
-        std::memcpy(buffer_->data(), all.data(), all.size());
+        copy_bytes(buffer_->data(), all.data(), all.size());
     } else {
         gpu::copy_sync(buffer_->data(), all.data(), all.size(), gpu_);
     }
@@ -98,7 +99,7 @@ std::vector<std::byte> GuardedBuffer::read() const {
     if (buffer_->file() >= 0) {
         host::read_fully(buffer_->file(), all.data(), all.size(), buffer_->offset());
     } else if (by_cpu_) {
-        std::memcpy(all.data(), buffer_->data(), all.size());
+        copy_bytes(all.data(), buffer_->data(), all.size());
     } else {
         gpu::copy_sync(all.data(), buffer_->data(), all.size(), gpu_);
     }
@@ -172,8 +173,8 @@ void GuardedTransfer::lay(Offsets offsets, unsigned seed) {
         for (std::size_t n = 0; n < from_.count; ++n) {
             const std::size_t from = guard_ + start(time, from_, offsets.source) + from_.offset(n);
             const std::size_t to = guard_ + start(time, to_, offsets.destination) + to_.offset(n);
-            std::memcpy(expected_.data() + to, sent_.data() + from, from_.run);
-            std::memcpy(before.data() + to, other.data() + from, from_.run);
+            copy_bytes(expected_.data() + to, sent_.data() + from, from_.run);
+            copy_bytes(before.data() + to, other.data() + from, from_.run);
         }
     }
     destination_->write(before);

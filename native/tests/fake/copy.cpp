@@ -1,11 +1,11 @@
 // Copies of contiguous bytes in the fake: a real memcpy, at a simulated bandwidth.
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "copy_work.hpp"
 #include "handles.hpp"
 #include "managed.hpp"
+#include "many_bytes.hpp"
 
 namespace waywiser::gpu {
 namespace {
@@ -22,7 +22,7 @@ Copy known(void* destination, const void* source, std::size_t bytes, const char*
     Copy copy{.bytes = bytes,
               .to = ranges.side(destination, bytes, call),
               .from = ranges.side(source, bytes, call),
-              .move = [=] { std::memcpy(destination, source, bytes); }};
+              .move = [=] { test::copy_bytes(destination, source, bytes); }};
     if (bytes != 0) copy.last = static_cast<std::byte*>(destination) + bytes - 1;
     return copy;
 }
@@ -33,7 +33,7 @@ void enqueue(Copy copy, const void* source, const Effects& effects, const Stream
         const auto* bytes = static_cast<const std::byte*>(source);
         const auto along = std::make_shared<std::vector<std::byte>>(bytes, bytes + copy.bytes);
         std::byte* const begin = copy.last + 1 - copy.bytes;
-        copy.move = [along, begin] { std::memcpy(begin, along->data(), along->size()); };
+        copy.move = [along, begin] { test::copy_bytes(begin, along->data(), along->size()); };
     }
     fake::enqueue(copy, effects, stream);
 }
@@ -83,7 +83,7 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
         context.hang(effects);
         if (effects.lost) context.lose();
         if (context.lost()) return;
-        if (bytes != 0) std::memset(destination, value, bytes);
+        if (bytes != 0) test::fill_bytes(destination, value, bytes);
         if (side.managed()) fake::Managed::instance().move(destination, bytes, {.device = device});
         const auto settings = context.options();
         fake::wait_until(

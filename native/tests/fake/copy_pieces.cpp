@@ -1,10 +1,10 @@
 // Copies of bytes that are not contiguous: boxes of pitched arrays, and batches of runs.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "copy_work.hpp"
 #include "handles.hpp"
+#include "many_bytes.hpp"
 
 namespace waywiser::gpu {
 namespace {
@@ -42,7 +42,7 @@ Copy known(const Pitched& destination, const Pitched& source, const Box& box, co
     const auto move = [=] {
         for (std::size_t z = 0; z < box.depth; ++z) {
             for (std::size_t y = 0; y < box.height; ++y) {
-                std::memcpy(row(destination, y, z), row(source, y, z), box.width);
+                test::copy_bytes(row(destination, y, z), row(source, y, z), box.width);
             }
         }
     };
@@ -121,7 +121,8 @@ void copy_batch_async(const std::vector<void*>& destinations,
         if (i == 0 || from.pageable()) copy.from = from;
     }
     copy.move = [=] {
-        for (std::size_t i = 0; i < count; ++i) std::memcpy(destinations[i], sources[i], sizes[i]);
+        for (std::size_t i = 0; i < count; ++i)
+            test::copy_bytes(destinations[i], sources[i], sizes[i]);
     };
     copy.last = static_cast<std::byte*>(destinations.back()) + sizes.back() - 1;
     copy.pieces_seconds = static_cast<double>(count) * Context::instance().options()->piece_seconds;

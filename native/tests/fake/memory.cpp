@@ -1,12 +1,12 @@
 // Memory of the fake: host memory, registered as ranges.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 
 #include "context.hpp"
 #include "handles.hpp"
 #include "managed.hpp"
+#include "many_bytes.hpp"
 #include "ranges.hpp"
 
 namespace waywiser::gpu {
@@ -48,7 +48,7 @@ std::byte* allocate(std::size_t bytes, Side side, const char* call) {
     std::unique_ptr<std::byte, Free> data(static_cast<std::byte*>(
         ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow)));
     if (!data) out_of_memory(call);
-    std::memset(data.get(), 0xA5, std::min(bytes, kSoiledBytes));
+    test::fill_bytes(data.get(), 0xA5, std::min(bytes, kSoiledBytes));
     Ranges::instance().add(data.get(), bytes, side, call);
     return data.release();
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 
@@ -84,7 +84,7 @@ TEST_F(Calls, AreOrderedInTheStream) {
     const gpu::DeviceBuffer a(0, bytes);
     const gpu::DeviceBuffer b(0, bytes);
     context.copy(a.data(), first.data(), bytes, stream.handle());
-    std::memset(first.data(), 0, bytes);  // the source can be reused
+    test::fill_bytes(first.data(), 0, bytes);  // the source can be reused
     context.copy(b.data(), a.data(), bytes, stream.handle());
     context.copy(a.data(), second.data(), bytes, stream.handle());
     std::vector<std::byte> back(bytes);
@@ -118,7 +118,7 @@ TEST_F(Calls, AsyncCopiesStartAfterTheStreamAndSayWhenTheyAreDone) {
     close(descriptor);
     EXPECT_TRUE(transfer.done());
     EXPECT_EQ(transfer.result(), from.size());
-    EXPECT_EQ(std::memcmp(device.data(), from.data(), from.size()), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), from.data(), from.size()));
 }
 
 TEST_F(Calls, PlainAsyncCopiesNotifyToo) {
@@ -147,7 +147,7 @@ TEST_F(Calls, AListIsDoneWhenItsBytesAreThere) {
     const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
     const gpu::DeviceBuffer device(0, kMiB);
     const auto content = sequence(kMiB, 4);
-    std::memcpy(host.data(), content.data(), kMiB);
+    test::copy_bytes(host.data(), content.data(), kMiB);
     gpu::Gate gate(0);
     gate.close(stream);
     void* to[] = {device.data(), device.data() + kMiB / 2};
@@ -157,8 +157,8 @@ TEST_F(Calls, AListIsDoneWhenItsBytesAreThere) {
     EXPECT_FALSE(transfer.done());
     gate.open();
     EXPECT_EQ(transfer.result(), kMiB);
-    EXPECT_EQ(std::memcmp(device.data(), content.data() + kMiB / 2, kMiB / 2), 0);
-    EXPECT_EQ(std::memcmp(device.data() + kMiB / 2, content.data(), kMiB / 2), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), content.data() + kMiB / 2, kMiB / 2));
+    EXPECT_TRUE(test::same_bytes(device.data() + kMiB / 2, content.data(), kMiB / 2));
 }
 
 TEST_F(Calls, ReadsAndWritesFiles) {
@@ -174,17 +174,17 @@ TEST_F(Calls, ReadsAndWritesFiles) {
         EXPECT_EQ(context.read(file.number(), offset, device.data(), left + 50, stream.handle()),
                   left);
         stream.synchronize();
-        EXPECT_EQ(std::memcmp(device.data(), content.data() + offset, left), 0) << offset;
+        EXPECT_TRUE(test::same_bytes(device.data(), content.data() + offset, left)) << offset;
         std::vector<std::byte> host(left + 50);
         EXPECT_EQ(context.read(file.number(), offset, host.data(), left + 50), left);
-        EXPECT_EQ(std::memcmp(host.data(), content.data() + offset, left), 0) << offset;
+        EXPECT_TRUE(test::same_bytes(host.data(), content.data() + offset, left)) << offset;
     }
     EXPECT_EQ(context.read(file.number(), content.size() + 5, device.data(), 10), 0U);
     const File other;
     context.write(other.number(), 13, device.data(), 5 * kMiB, stream.handle());
     std::vector<std::byte> back(5 * kMiB);
     EXPECT_EQ(context.read(other.number(), 13, back.data(), back.size()), back.size());
-    EXPECT_EQ(std::memcmp(back.data(), device.data(), back.size()), 0);
+    EXPECT_TRUE(test::same_bytes(back.data(), device.data(), back.size()));
 }
 
 TEST_F(Calls, SayWhatIsWrongWithAFile) {
@@ -220,7 +220,7 @@ TEST_F(Calls, AListOfSeveralPlacesEndsWithTheLastOfThem) {
     const gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable, 0);
     const gpu::DeviceBuffer device(0, kMiB);
     const auto sent = sequence(16 * kMiB, 4);
-    std::memcpy(pinned.data(), sent.data(), kMiB);
+    test::copy_bytes(pinned.data(), sent.data(), kMiB);
     std::vector<std::byte> received(sent.size());
     void* to[] = {device.data(), received.data()};
     const void* from[] = {pinned.data(), sent.data()};
@@ -230,7 +230,7 @@ TEST_F(Calls, AListOfSeveralPlacesEndsWithTheLastOfThem) {
     EXPECT_FALSE(transfer.done());
     gate.open();
     EXPECT_EQ(transfer.result(), kMiB + sent.size());
-    EXPECT_EQ(std::memcmp(device.data(), pinned.data(), kMiB), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), pinned.data(), kMiB));
     EXPECT_EQ(received, sent);
 }
 
@@ -244,9 +244,9 @@ TEST_F(Calls, OfHostMemoryAreOrderedInTheStream) {
             const gpu::HostBuffer pinned(bytes, gpu::HostUse::portable, 0);
             const gpu::DeviceBuffer device(0, bytes);
             std::vector<std::byte> received(bytes);
-            std::memset(device.data(), 7, bytes);
+            test::fill_bytes(device.data(), 7, bytes);
             const auto expect_ordered = [&](const auto& call) {
-                std::memset(pinned.data(), 0, bytes);
+                test::fill_bytes(pinned.data(), 0, bytes);
                 std::ranges::fill(received, std::byte{0});
                 gpu::Gate gate(0);
                 gate.close(stream);
@@ -311,7 +311,7 @@ TEST_F(Calls, WaitForTheSubmissionAsLongAsTheyAreAsked) {
     gate.open();
     transfer.wait(other.handle(), 60);
     other.synchronize();
-    EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), sent.data(), sent.size()));
 }
 
 // A copy of the runtime continues when its context is released, and its end is not reported.
@@ -482,7 +482,7 @@ TEST_F(Calls, RecordPlainCopiesWhileAStreamIsCaptured) {
     const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
     const gpu::DeviceBuffer device(0, kMiB);
     std::vector<std::byte> pageable(kMiB);
-    std::memset(host.data(), 7, kMiB);
+    test::fill_bytes(host.data(), 7, kMiB);
     const gpu::Graph graph(stream, [&] {
         context.copy(device.data(), host.data(), kMiB, stream.handle());
         EXPECT_THROW(context.copy(device.data(), pageable.data(), kMiB, stream.handle()),
@@ -490,10 +490,10 @@ TEST_F(Calls, RecordPlainCopiesWhileAStreamIsCaptured) {
         EXPECT_THROW((void)context.copy_async(device.data(), host.data(), kMiB, stream.handle()),
                      TransferError);
     });
-    std::memset(device.data(), 0, kMiB);
+    test::fill_bytes(device.data(), 0, kMiB);
     gpu::ExecutableGraph(graph).launch(stream);
     stream.synchronize();
-    EXPECT_EQ(std::memcmp(device.data(), host.data(), kMiB), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), host.data(), kMiB));
 }
 
 TEST_F(Calls, KeepTheCurrentDeviceOfTheCaller) {
@@ -532,11 +532,11 @@ TEST_F(Calls, WaitForACopyOfAThreadWithoutADevice) {
     const auto content = sequence(kMiB, 14);
     const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
     const gpu::DeviceBuffer device(1, kMiB);
-    std::memcpy(device.data(), content.data(), kMiB);
-    std::memset(host.data(), 0, kMiB);
+    test::copy_bytes(device.data(), content.data(), kMiB);
+    test::fill_bytes(host.data(), 0, kMiB);
     fake::set_current_device(-1);
     context.copy_and_wait(host.data(), device.data(), kMiB);
-    EXPECT_EQ(std::memcmp(host.data(), content.data(), kMiB), 0);
+    EXPECT_TRUE(test::same_bytes(host.data(), content.data(), kMiB));
 }
 
 TEST_F(Calls, CopyAcrossTheBordersOfRegistrations) {
@@ -545,7 +545,7 @@ TEST_F(Calls, CopyAcrossTheBordersOfRegistrations) {
     auto* const base = reinterpret_cast<std::byte*>(
         (reinterpret_cast<std::uintptr_t>(host.data()) + 4095) / 4096 * 4096);
     const auto content = sequence(64 * kKiB * 3, 9);
-    std::memcpy(base, content.data(), content.size());
+    test::copy_bytes(base, content.data(), content.size());
     const gpu::DeviceBuffer device(0, content.size());
     const gpu::Registration first(base, 64 * kKiB, 0);
     const gpu::Registration second(base + 64 * kKiB, 64 * kKiB, 0);
@@ -564,11 +564,11 @@ TEST_F(Calls, WorkWithoutAGpu) {
     std::vector<std::byte> to(from.size());
     context.copy(to.data(), from.data(), from.size());
     EXPECT_EQ(to, from);
-    std::memset(to.data(), 0, to.size());
+    test::fill_bytes(to.data(), 0, to.size());
     EXPECT_EQ(context.copy_async(to.data(), from.data(), from.size()).result(), from.size());
     EXPECT_EQ(to, from);
     const PinnedBuffer pinned(kMiB);
-    std::memset(pinned.data(), 1, kMiB);
+    test::fill_bytes(pinned.data(), 1, kMiB);
 }
 
 TEST_F(Calls, PinnedMemoryOutlivesTheContext) {
@@ -577,12 +577,12 @@ TEST_F(Calls, PinnedMemoryOutlivesTheContext) {
     const PinnedBuffer pinned(from.size());
     {
         Context context(small());
-        std::memcpy(pinned.data(), from.data(), from.size());
+        test::copy_bytes(pinned.data(), from.data(), from.size());
         context.copy(device.data(), pinned.data(), from.size(), WAYWISER_LEGACY_STREAM_OF(0));
         EXPECT_EQ(describe(pinned.data(), from.size()).kind, WAYWISER_PINNED);
     }
     gpu::synchronize_device(0);
-    EXPECT_EQ(std::memcmp(device.data(), pinned.data(), from.size()), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), pinned.data(), from.size()));
 }
 
 // Random copies with real bytes: sizes, offsets, kinds of memory, streams, faults. A copy either
@@ -621,8 +621,8 @@ TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
             if (a == b && to_at + bytes > kBufferBytes / 2) continue;
             std::byte* const to = places[a] + to_at;
             std::byte* const from = places[b] + from_at;
-            std::memcpy(from, content.data(), bytes);
-            std::memset(to, 0, bytes);
+            test::copy_bytes(from, content.data(), bytes);
+            test::fill_bytes(to, 0, bytes);
             const std::byte guard{0x5A};
             to[bytes] = guard;
             const gpu::Stream& stream = streams[pick(2)];
@@ -650,7 +650,7 @@ TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
             ASSERT_EQ(to[bytes], guard) << "case " << i << " of block " << block;
             if (arrived) {
                 ++copied;
-                ASSERT_EQ(std::memcmp(to, content.data(), bytes), 0)
+                ASSERT_TRUE(test::same_bytes(to, content.data(), bytes))
                     << "case " << i << " of block " << block << ": " << bytes << " bytes from " << b
                     << " to " << a;
             }

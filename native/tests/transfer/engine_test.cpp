@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <random>
 #include <set>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "case_stride.hpp"
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "many_bytes.hpp"
 #include "transfer/chunked_copy.hpp"
 #include "transfer/copy.hpp"
 #include "units.hpp"
@@ -35,7 +35,7 @@ std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
 
 // Device memory of the fake is host memory: tests access it directly.
 bool same(const std::byte* a, const std::byte* b, std::size_t bytes) {
-    return std::memcmp(a, b, bytes) == 0;
+    return test::same_bytes(a, b, bytes);
 }
 
 class OnEngine : public test::OnFake {
@@ -85,7 +85,7 @@ TEST_F(OnEngine, StagesBetweenGpusAndRelaysOverOthers) {
     const auto from = sequence(kBytes, 3);
     const gpu::DeviceBuffer one(0, kBytes);
     const gpu::DeviceBuffer two(1, kBytes);
-    std::memcpy(one.data(), from.data(), kBytes);
+    test::copy_bytes(one.data(), from.data(), kBytes);
     own->run(job(*own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes),
              Engine::Until::done);
     EXPECT_TRUE(same(two.data(), from.data(), kBytes));
@@ -96,12 +96,12 @@ TEST_F(OnEngine, StagesBetweenGpusAndRelaysOverOthers) {
         const gpu::HostBuffer locked(kBytes, gpu::HostUse::portable, 0);
         std::vector<std::byte> pageable(kBytes);
         std::byte* const host = pinned ? locked.data() : pageable.data();
-        std::memcpy(host, from.data(), kBytes);
-        std::memset(one.data(), 0, kBytes);
+        test::copy_bytes(host, from.data(), kBytes);
+        test::fill_bytes(one.data(), 0, kBytes);
         own->run(job(*own, End::device(one.data(), 0), End::host(host, pinned), kBytes, shape),
                  Engine::Until::done);
         EXPECT_TRUE(same(one.data(), from.data(), kBytes));
-        std::memset(host, 0, kBytes);
+        test::fill_bytes(host, 0, kBytes);
         own->run(job(*own, End::host(host, pinned), End::device(one.data(), 0), kBytes, shape),
                  Engine::Until::done);
         EXPECT_TRUE(same(host, from.data(), kBytes));
@@ -118,7 +118,7 @@ TEST_F(OnEngine, OneThreadWithOneSlotCompletesAnySetOfTransfers) {
     std::vector<std::shared_ptr<Job>> jobs;
     for (int i = 0; i < 4; ++i) {
         devices.push_back(std::make_unique<gpu::DeviceBuffer>(i % 2, kBytes));
-        std::memcpy(devices.back()->data(), from.data(), kBytes);
+        test::copy_bytes(devices.back()->data(), from.data(), kBytes);
         CopyShape shape = small_chunks();
         if (i == 3) shape.relays = {0};
         jobs.push_back(job(*own, End::host(back[static_cast<std::size_t>(i)].data(), false),
@@ -301,9 +301,9 @@ TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
         for (const bool to_gpu : {true, false}) {
             configure_slow_start();
             if (to_gpu) {
-                std::memset(device_->data(), 0, kBytes);
+                test::fill_bytes(device_->data(), 0, kBytes);
             } else {
-                std::memset(back_.data(), 0, kBytes);
+                test::fill_bytes(back_.data(), 0, kBytes);
             }
             own->run(copy(*own, to_gpu, relayed), Engine::Until::done);
             const std::byte* const arrived = to_gpu ? device_->data() : back_.data();
@@ -319,7 +319,7 @@ TEST_F(Gathered, MovesEveryByteWithoutTheBatchedCopy) {
     configure(";without=batch");
     auto own = large_engine();
     for (const bool relayed : {false, true}) {
-        std::memset(device_->data(), 0, kBytes);
+        test::fill_bytes(device_->data(), 0, kBytes);
         own->run(copy(*own, true, relayed), Engine::Until::done);
         EXPECT_TRUE(same(device_->data(), from_.data(), kBytes));
     }
@@ -332,7 +332,7 @@ TEST_F(Gathered, IsOrderedBeforeWhatComesAfterIt) {
     const gpu::DeviceBuffer copied(0, kBytes);
     const gpu::Stream stream(0);
     for (const bool relayed : {false, true}) {
-        std::memset(device_->data(), 0, kBytes);
+        test::fill_bytes(device_->data(), 0, kBytes);
         const auto made = copy(*own, true, relayed);
         own->run(made, Engine::Until::submitted);
         made->order(stream);
@@ -533,8 +533,8 @@ TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
             const std::size_t bytes = pick(8) == 0 ? 1 + pick(80 * kKiB) : 1 + pick(9000);
             const std::size_t to_at = pick(5000);
             const std::size_t from_at = pick(5000);
-            std::memcpy(bytes_of[b] + from_at, content.data(), bytes);
-            std::memset(bytes_of[a] + to_at, 0, bytes);
+            test::copy_bytes(bytes_of[b] + from_at, content.data(), bytes);
+            test::fill_bytes(bytes_of[a] + to_at, 0, bytes);
             bytes_of[a][to_at + bytes] = std::byte{0x5A};
             CopyShape shape{.chunk = std::size_t{4096} << pick(3),
                             .threads = pick(3),

@@ -19,6 +19,7 @@
 #include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.h"
 
@@ -26,6 +27,7 @@ namespace waywiser {
 namespace {
 
 constexpr double kLong = 60;  // seconds; longer means that it hangs
+constexpr auto kPoll = std::chrono::microseconds(100);
 const std::string kFastFake =
     "devices=2;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500;";
 
@@ -40,6 +42,7 @@ bool copying_threads_end() {
             some = (std::getline(file, name) && name == "waywiser-copy") || some;
         }
         if (!some) return true;
+        std::this_thread::sleep_for(kPoll);
     }
     return false;
 }
@@ -75,7 +78,9 @@ public:
             EXPECT_EQ(waywiser_context_usage(context, &usage), WAYWISER_OK);
             EXPECT_LE(usage.threads, usage.most_threads);
             EXPECT_LE(usage.pinned_bytes, usage.most_pinned_bytes);
-        } while (usage.transfers != 0 && std::chrono::steady_clock::now() < end);
+            if (usage.transfers == 0) return 0;
+            std::this_thread::sleep_for(kPoll);
+        } while (std::chrono::steady_clock::now() < end);
         return usage.transfers;
     }
 
@@ -166,11 +171,11 @@ protected:
         };
         return {.name = std::move(name),
                 .call = call,
-                .arrived = [=, this] { return std::memcmp(to, content.data(), bytes) == 0; },
+                .arrived = [=, this] { return test::same_bytes(to, content.data(), bytes); },
                 .clear =
                     [=, this] {
-                        std::memcpy(from, content.data(), bytes);
-                        std::memset(to, 0, bytes);
+                        test::copy_bytes(from, content.data(), bytes);
+                        test::fill_bytes(to, 0, bytes);
                     },
                 .options = std::move(options),
                 .to = to,
@@ -210,12 +215,12 @@ protected:
             }
             if (usable) {
                 const bool failed = status != WAYWISER_OK && operation.to != nullptr;
-                const std::vector<std::byte> seen(operation.to,
-                                                  operation.to + (failed ? operation.bytes : 0));
+                std::vector<std::byte> seen(failed ? operation.bytes : 0);
+                if (failed) test::copy_bytes(seen.data(), operation.to, seen.size());
                 fake::configure(kFastFake);
                 stream.synchronize();
                 EXPECT_TRUE(seen.empty() ||
-                            std::memcmp(seen.data(), operation.to, seen.size()) == 0)
+                            test::same_bytes(seen.data(), operation.to, seen.size()))
                     << "it was in flight after the failure";
                 EXPECT_TRUE(status != WAYWISER_OK || operation.arrived());
                 EXPECT_EQ(own.left(), 0U);
@@ -418,11 +423,11 @@ TEST_F(EveryCallFails, OfFiles) {
             all.push_back(
                 {.name = async ? "read later" : "read",
                  .call = read,
-                 .arrived = [=, this] { return std::memcmp(memory, content.data(), kSmall) == 0; },
+                 .arrived = [=, this] { return test::same_bytes(memory, content.data(), kSmall); },
                  .clear =
                      [=, this] {
                          put(content.data());
-                         std::memset(memory, 0, kSmall);
+                         test::fill_bytes(memory, 0, kSmall);
                      }});
             all.push_back({.name = async ? "write later" : "write",
                            .call = write,
@@ -436,7 +441,7 @@ TEST_F(EveryCallFails, OfFiles) {
                            .clear =
                                [=, this] {
                                    ASSERT_EQ(ftruncate(file, 0), 0);
-                                   std::memcpy(memory, content.data(), kSmall);
+                                   test::copy_bytes(memory, content.data(), kSmall);
                                }});
         }
     }
