@@ -99,8 +99,9 @@ class Findings:
         that depended on a path's own result would bias it. None if too few processes have shown
         it."""
         similar = self._similar.get(_similarity(workload), {})
+        own = workload.curve
         others = tuple(tuple(values) for (curve, _), values in similar.items()
-                       if curve != workload.curve and len(values) > 1)  # fmt: skip
+                       if curve != own and len(values) > 1)  # fmt: skip
         variance = process_variance(others, within=0.0)
         return variance.deviation if variance.freedom >= ENOUGH_FREEDOM else None
 
