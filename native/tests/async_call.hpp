@@ -12,10 +12,10 @@ inline constexpr std::chrono::seconds kLong{180};
 inline constexpr std::chrono::milliseconds kMoment{60};
 
 // A call in its own thread.
-class Call {
+class AsyncCall {
 public:
     template <class Work>
-    explicit Call(Work work) : done_(std::async(std::launch::async, std::move(work))) {}
+    explicit AsyncCall(Work work) : done_(std::async(std::launch::async, std::move(work))) {}
 
     [[nodiscard]] bool returns() const {
         return done_.wait_for(kLong) == std::future_status::ready;

@@ -15,7 +15,7 @@
 namespace waywiser {
 namespace {
 
-using test::Call;
+using test::AsyncCall;
 using test::failure;
 
 // One stream, and memory on both sides of it.
@@ -90,7 +90,7 @@ TEST_F(FakeFaults, ALostContextReleasesItsGates) {
     gpu::Event event(0);
     fake::configure("sticky=event");
     EXPECT_THROW(event.record(stream), gpu::Error);
-    EXPECT_TRUE(Call([&] { EXPECT_THROW(stream.synchronize(), gpu::Error); }).returns());
+    EXPECT_TRUE(AsyncCall([&] { EXPECT_THROW(stream.synchronize(), gpu::Error); }).returns());
 }
 
 TEST_F(FakeFaults, AnErrorOnTheStreamSurfacesAtTheNextSynchronisation) {
@@ -108,7 +108,7 @@ TEST_F(FakeFaults, AnOrdinaryErrorPasses) {
 TEST_F(FakeFaults, AHungCopyHoldsItsStream) {
     fake::configure("hang=copy");
     copy();
-    Call waiting([&] { stream.synchronize(); });
+    AsyncCall waiting([&] { stream.synchronize(); });
     EXPECT_TRUE(waiting.blocks());
     fake::reset();
     EXPECT_TRUE(waiting.returns());
@@ -121,15 +121,15 @@ TEST_F(FakeFaults, AHangEndsWithItsConfigurationEvenIfTheStreamGetsThereLater) {
     copy();
     fake::reset();
     gate.open();
-    EXPECT_TRUE(Call([&] { stream.synchronize(); }).returns());
+    EXPECT_TRUE(AsyncCall([&] { stream.synchronize(); }).returns());
 }
 
 TEST_F(FakeFaults, AHungCopyThatBlocksHoldsItsCaller) {
     fake::configure("hang=copy@/1");
     std::vector<std::byte> pageable(64);
-    Call blocked([&] { gpu::copy_async(pageable.data(), device.data(), 64, stream); });
+    AsyncCall blocked([&] { gpu::copy_async(pageable.data(), device.data(), 64, stream); });
     EXPECT_TRUE(blocked.blocks());
-    Call synchronous([&] { gpu::copy_sync(device.data(), host.data(), 64, 0); });
+    AsyncCall synchronous([&] { gpu::copy_sync(device.data(), host.data(), 64, 0); });
     EXPECT_TRUE(synchronous.blocks());
     fake::reset();
     EXPECT_TRUE(blocked.returns());

@@ -13,7 +13,7 @@ namespace {
 
 using gpu::Gate;
 using gpu::Stream;
-using test::Call;
+using test::AsyncCall;
 
 // Buffers of every type, and streams blocked by a gate.
 class FakeGate : public test::OnFake {
@@ -31,7 +31,7 @@ protected:
     template <class Work>
     void expect_blocks(Work work) {
         gate.close(stream);
-        Call call(work);
+        AsyncCall call(work);
         EXPECT_TRUE(call.blocks());
         gate.open();
         ASSERT_TRUE(call.returns());
@@ -41,7 +41,7 @@ protected:
     template <class Work>
     void expect_passes(Work work) {
         gate.close(stream);
-        Call call(work);
+        AsyncCall call(work);
         const bool passed = call.returns();
         gate.open();
         EXPECT_TRUE(passed);
@@ -78,7 +78,7 @@ TEST_F(FakeGate, OpensWhenItIsDestroyed) {
     auto brief = std::make_unique<Gate>(0);
     brief->close(stream);
     brief.reset();
-    EXPECT_TRUE(Call([&] { stream.synchronize(); }).returns());
+    EXPECT_TRUE(AsyncCall([&] { stream.synchronize(); }).returns());
 }
 
 TEST_F(FakeGate, LetsPageLockedCopiesAndFillsBeEnqueued) {
@@ -126,7 +126,7 @@ TEST_F(FakeGate, BlocksWhereTheQueueIsFull) {
     gpu::Event event(0);
     gate.close(stream);  // one entry
     for (int i = 1; i < 1020; ++i) event.record(stream);
-    Call one_more([&] { event.record(stream); });
+    AsyncCall one_more([&] { event.record(stream); });
     EXPECT_TRUE(one_more.blocks());
     gate.open();
     EXPECT_TRUE(one_more.returns());
@@ -148,13 +148,13 @@ TEST_F(FakeGate, ALostOpeningNeedsAnother) {
     fake::configure("gate=lost");
     gate.close(stream);
     gate.open();
-    Call waiting([&] { stream.synchronize(); });
+    AsyncCall waiting([&] { stream.synchronize(); });
     EXPECT_TRUE(waiting.blocks());
     gate.open();
     EXPECT_TRUE(waiting.returns());
     gate.close(stream);
     gate.open();
-    EXPECT_TRUE(Call([&] { stream.synchronize(); }).returns());
+    EXPECT_TRUE(AsyncCall([&] { stream.synchronize(); }).returns());
 }
 
 TEST_F(FakeGate, AStuckGateIsOpenedByNobody) {
@@ -162,7 +162,7 @@ TEST_F(FakeGate, AStuckGateIsOpenedByNobody) {
     gate.close(stream);
     gate.open();
     gate.open();
-    Call waiting([&] { stream.synchronize(); });
+    AsyncCall waiting([&] { stream.synchronize(); });
     EXPECT_TRUE(waiting.blocks());
     fake::reset();
     EXPECT_TRUE(waiting.returns());

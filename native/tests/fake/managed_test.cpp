@@ -75,7 +75,7 @@ TEST_F(FakeManaged, PrefetchesAreStruckAsCopies) {
     stream.synchronize();
     EXPECT_EQ(managed.data()[9], std::byte{5});
     fake::configure("hang=copy;block=copy");
-    test::Call blocked([&] { gpu::prefetch_async(managed.data(), 1, {}, stream); });
+    test::AsyncCall blocked([&] { gpu::prefetch_async(managed.data(), 1, {}, stream); });
     EXPECT_TRUE(blocked.blocks());
     fake::reset();
     EXPECT_TRUE(blocked.returns());

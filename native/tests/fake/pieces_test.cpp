@@ -87,14 +87,14 @@ TEST_F(FakePieces, OfPageableMemoryBlockBehindAGate) {
              }}) {
         gpu::Gate gate{0};
         gate.close(stream);
-        test::Call call(copy);
+        test::AsyncCall call(copy);
         EXPECT_TRUE(call.blocks());
         gate.open();
         EXPECT_TRUE(call.returns());
     }
     gpu::Gate gate{0};
     gate.close(stream);
-    EXPECT_TRUE(test::Call([&] {
+    EXPECT_TRUE(test::AsyncCall([&] {
                     gpu::copy_rows_async(device_box(), host_box(), kPiece, 2, stream);
                 }).returns());
     gate.open();

@@ -17,7 +17,7 @@ namespace {
 using gpu::Event;
 using gpu::Gate;
 using gpu::Stream;
-using test::Call;
+using test::AsyncCall;
 
 class FakeStream : public test::OnFake {};
 
@@ -130,7 +130,7 @@ TEST_F(FakeStream, AWaitIsForTheRecordingThatWasThere) {
     Gate gate{0};
     gate.close(first);
     event.record(first);  // a later recording does not block those who wait for the earlier one
-    EXPECT_TRUE(Call([&] { second.synchronize(); }).returns());
+    EXPECT_TRUE(AsyncCall([&] { second.synchronize(); }).returns());
     EXPECT_FALSE(event.done());
     gate.open();
     event.synchronize();
@@ -202,8 +202,8 @@ TEST_F(FakeStream, SynchronisingADeviceWaitsForAllItsStreams) {
     Stream held(1);
     Gate gate{0};
     gate.close(held);
-    EXPECT_TRUE(Call([] { gpu::synchronize_device(0); }).returns());
-    Call waiting([] { gpu::synchronize_device(1); });
+    EXPECT_TRUE(AsyncCall([] { gpu::synchronize_device(0); }).returns());
+    AsyncCall waiting([] { gpu::synchronize_device(1); });
     EXPECT_TRUE(waiting.blocks());
     gate.open();
     EXPECT_TRUE(waiting.returns());

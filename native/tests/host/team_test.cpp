@@ -100,7 +100,7 @@ TEST(Team, WorksWithACallerThatIsOneOfThem) {
 TEST(Team, EndsWhileArmedWithoutStarting) {
     std::atomic<int> started{0};
     const std::function<void(std::size_t)> job = [&](std::size_t) { ++started; };
-    const test::Call call([&] {
+    const test::AsyncCall call([&] {
         Team team(anywhere(2));
         team.arm(job);
     });

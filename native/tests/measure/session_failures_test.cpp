@@ -46,14 +46,14 @@ TEST_F(SessionTest, FindsBytesThatGoWrongLater) {
 TEST_F(SessionTest, IsDelayedAndNotLostByAnOpeningThatWasLost) {
     options.watchdog_seconds = 0.1;
     fake::configure("gate=lost");
-    test::Call call([&] { EXPECT_EQ(measure(to_gpu(64 << 10)).mode, TimingMode::device); });
+    test::AsyncCall call([&] { EXPECT_EQ(measure(to_gpu(64 << 10)).mode, TimingMode::device); });
     EXPECT_TRUE(call.returns());
 }
 
 TEST_F(SessionTest, ReportsThatAPathBlocksBehindTheGate) {
     options.watchdog_seconds = 0.1;
     fake::configure("block=copy@/1;only_bytes=65536");
-    test::Call call([&] { EXPECT_THROW(measure(to_gpu(64 << 10)), BlocksBehindGate); });
+    test::AsyncCall call([&] { EXPECT_THROW(measure(to_gpu(64 << 10)), BlocksBehindGate); });
     ASSERT_TRUE(call.returns());
     call.get();
     session.reset();
@@ -126,7 +126,7 @@ TEST_F(SessionTest, OutOfMemoryAtAnyAllocationLeaksNothing) {
 
 TEST_F(SessionTest, AHangIsTheSupervisorsToEnd) {
     fake::configure("hang=copy@3;only_bytes=65536");
-    test::Call call([&] { measure(to_gpu(64 << 10)); });
+    test::AsyncCall call([&] { measure(to_gpu(64 << 10)); });
     EXPECT_TRUE(call.blocks());
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     EXPECT_TRUE(call.blocks());

@@ -20,7 +20,7 @@ TEST_F(WatchdogTest, OpensAGateThatStaysClosed) {
     Watchdog watchdog(gate, 0.05);
     watchdog.closing();
     gate.close(stream);
-    EXPECT_TRUE(test::Call([&] { stream.synchronize(); }).returns());
+    EXPECT_TRUE(test::AsyncCall([&] { stream.synchronize(); }).returns());
     EXPECT_FALSE(watchdog.opened());
 }
 
@@ -41,7 +41,7 @@ TEST_F(WatchdogTest, OpensAgainWhereAnOpeningWasLost) {
     watchdog.closing();
     gate.close(stream);
     EXPECT_TRUE(watchdog.opened());  // in time, but the stream did not notice it
-    EXPECT_TRUE(test::Call([&] { stream.synchronize(); }).returns());
+    EXPECT_TRUE(test::AsyncCall([&] { stream.synchronize(); }).returns());
     watchdog.finished();
 }
 
@@ -51,7 +51,7 @@ TEST_F(WatchdogTest, DoesNotWatchWhatHasFinished) {
     EXPECT_TRUE(watchdog.opened());
     watchdog.finished();
     gate.close(stream);  // without a call of closing()
-    test::Call waiting([&] { stream.synchronize(); });
+    test::AsyncCall waiting([&] { stream.synchronize(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_TRUE(waiting.blocks());
     gate.open();
@@ -59,7 +59,7 @@ TEST_F(WatchdogTest, DoesNotWatchWhatHasFinished) {
 }
 
 TEST_F(WatchdogTest, EndsWithoutWaitingForItsTime) {
-    EXPECT_TRUE(test::Call([&] { const Watchdog watchdog(gate, 3600); }).returns());
+    EXPECT_TRUE(test::AsyncCall([&] { const Watchdog watchdog(gate, 3600); }).returns());
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ TEST_F(Calls, OfHostMemoryAreOrderedInTheStream) {
                 gpu::Gate gate(0);
                 gate.close(stream);
                 gpu::copy_async(pinned.data(), device.data(), bytes, stream);
-                test::Call running([&] {
+                test::AsyncCall running([&] {
                     fake::set_current_device(current);
                     call();
                 });

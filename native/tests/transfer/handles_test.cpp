@@ -183,9 +183,9 @@ TEST_F(Handles, WaitUntilTheTimeout) {
     gpu::Gate gate(0);
     gate.close(stream);
     const TransferHandle job = start(false);
-    std::vector<std::unique_ptr<test::Call>> calls;
+    std::vector<std::unique_ptr<test::AsyncCall>> calls;
     for (const double seconds : {1e300, HUGE_VAL, -1.0}) {
-        calls.push_back(std::make_unique<test::Call>(
+        calls.push_back(std::make_unique<test::AsyncCall>(
             [&job, seconds] { EXPECT_EQ(job.result(seconds), kMiB); }));
     }
     for (const auto& call : calls) EXPECT_TRUE(call->blocks());
