@@ -80,6 +80,23 @@ def test_a_choice_that_saves_less_than_a_microsecond_is_no_finding(
     assert len(said.tables[0].rows) == 1
 
 
+def test_a_narrow_range_of_a_few_bytes_is_no_finding() -> None:
+    """On a healthy machine pageable memory was faster from 16 to 32 B."""
+
+    def pinned(size: int) -> float:
+        return 5e-6 + (3e-6 if 16 <= size <= 32 else 0) + size / 50e9
+
+    def wider(size: int) -> float:
+        return 5e-6 + (3e-6 if 8 <= size <= 512 else 0) + size / 50e9
+
+    def winners(first: Seconds) -> str:
+        found = answer(subject(curve(PINNED, first), curve(PAGEABLE, postal(5e-6, 10e9))))
+        return found.findings[0].statement
+
+    assert winners(pinned).startswith("pinned is faster than pageable: ")
+    assert "pageable from 8 B to 512 B" in winners(wider)
+
+
 def test_a_setting_is_compared_with_the_default() -> None:
     threads = f"{HOST}[threads=8]"
     said = answer(subject(curve(HOST, postal(1e-7, 12e9)), curve(threads, postal(5e-6, 80e9))))

@@ -171,3 +171,29 @@ def test_all_such_paths_have_the_digits_of_the_command_line() -> None:
     (row,) = headline_rows(found.subject.machine, found.curves)
     ends = range_of(row.paths, rate_of, format_rate)
     assert cells(found)["H2D"]["all such paths, GB/s"] == f"2: {ends} at 64 MiB"
+
+
+@pytest.mark.parametrize(("rate", "is_shown"), [(40e9, True), (10.5e9, False), (5e9, False)])
+def test_a_copy_of_the_transfer_library_has_a_row_if_it_is_faster(
+    rate: float, is_shown: bool
+) -> None:
+    pageable = "pageable@numa:0 -> device@gpu:0 by"
+    plain = curve(f"{pageable} copy-engine", postal(6e-6, 10e9))
+    library = curve(f"{pageable} staged[threads=8]", postal(20e-6, rate))
+    made = entry(subject(plain, library))
+    rows = headline_rows(made.subject.machine, made.curves, library=True)
+    calls = [row.call for row in rows if row.group == "pageable H2D"]
+    expected = ["cudaMemcpyAsync, pageable host memory"]
+    if is_shown:
+        expected.append("waywiser.transfer.copy in 8 threads, pageable host memory")
+    assert calls == expected
+    assert len(headline_rows(made.subject.machine, made.curves)) == 1
+
+
+def test_a_copy_over_relays_has_no_row() -> None:
+    """It is fast only if other GPUs are idle."""
+    pinned = "pinned@numa:0 -> device@gpu:0 by"
+    plain = curve(f"{pinned} copy-engine", postal(6e-6, 50e9))
+    relay = curve(f"{pinned} relay", postal(20e-6, 100e9))
+    made = entry(subject(plain, relay))
+    assert len(headline_rows(made.subject.machine, made.curves, library=True)) == 1

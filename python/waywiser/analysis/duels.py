@@ -34,6 +34,11 @@ LEAST_SAVED = 1e-6
 """Seconds. A method that never saves so much, about the time of a call of the GPU runtime, at any
 of the sizes is no reason to change a program."""
 
+USED_BYTES = 4096
+NARROW = 16
+"""A range of sizes below `USED_BYTES` whose ends differ by a smaller factor than `NARROW` is no
+reason either: no program chooses by it, and noise makes such ranges."""
+
 
 class Duel(Value, frozen=True):
     """Two curves between the same two places."""
@@ -64,8 +69,14 @@ class Duel(Value, frozen=True):
     @property
     def practical(self) -> Duel:
         """The duel with those ranges alone in which a program gains by the choice: `MATTERS` of the
-        time, and `LEAST_SAVED`."""
-        kept = (s for s in self.decided if s.most >= MATTERS and self._saved(s) >= LEAST_SAVED)
+        time, and `LEAST_SAVED`, at sizes that are used."""
+        kept = (
+            s
+            for s in self.decided
+            if s.most >= MATTERS
+            and (s.high >= USED_BYTES or s.high >= NARROW * s.low)
+            and self._saved(s) >= LEAST_SAVED
+        )
         return msgspec.structs.replace(self, stretches=tuple(kept))
 
     def _saved(self, stretch: WinnerRange) -> float:

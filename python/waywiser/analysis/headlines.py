@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from waywiser.analysis.answer import MATTERS
 from waywiser.analysis.methods import is_cached
 from waywiser.analysis.shown import FAMILIES, SMALL_BYTES, Shown
 from waywiser.hardware.calls import call_text
 from waywiser.hardware.machine import Machine
+from waywiser.hardware.traits import DECLARED
 from waywiser.plan.headline import FILE_READ, GROUPS, headline, reads_file
 from waywiser.series.line import Line
 from waywiser.words import Workload
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
+
+LIBRARY_CALL = "waywiser.transfer.copy"
+"""How the call of an executor begins with which the transfer library makes a copy."""
 
 ORDER = (*GROUPS, FILE_READ, *FAMILIES)
 """The groups in the order in which they are shown."""
@@ -65,10 +70,53 @@ def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str
     return found
 
 
-def headline_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
-    """Returns a row for each group that was measured, and for each file that was read."""
-    found = _members(machine, curves)
-    return [_row(machine, group, members) for (group, _), members in found.items()]
+def headline_rows(
+    machine: Machine, curves: Sequence[Shown], *, library: bool = False
+) -> list[HeadlineRow]:
+    """Returns a row for each group that was measured, and for each file that was read. With
+    ``library`` a row follows if the copies of `waywiser.transfer` are faster by `MATTERS`."""
+    rows = []
+    for (group, _), members in _members(machine, curves).items():
+        row = _row(machine, group, members)
+        rows.append(row)
+        if library and (found := _by_library(machine, row, curves)) is not None:
+            rows.append(_row(machine, group, [found]))
+    return rows
+
+
+def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Shown]) -> Shown | None:
+    """The fastest curve between the memories of a row that a call of the transfer library makes
+    alone, if it is faster: at the largest size that both have, beyond both intervals. None if there
+    is none. Copies over relays need other GPUs that are idle."""
+    own = row.first.transfer
+    if own is None or row.large is None:
+        return None
+    known = {line.bytes: line for line in rated_lines(row.first)}
+    found: list[tuple[float, Shown]] = []
+    for curve in curves:
+        transfer = curve.transfer
+        if transfer is None or transfer.layout or curve.workload.states:
+            continue
+        path = transfer.path
+        if (path.source, path.destination) != (own.path.source, own.path.destination):
+            continue
+        is_relayed = DECLARED.executor(path.executor).route == "over relays"
+        if is_relayed or not call_text([transfer], machine.traits).startswith(LIBRARY_CALL):
+            continue
+        common = [line for line in rated_lines(curve) if line.bytes in known]
+        if common and (ratio := _faster(common[-1], known[common[-1].bytes])):
+            found.append((ratio, curve))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _faster(line: Line, other: Line) -> float:
+    """How many times as fast a series is as another one; 0 if that is not certain, or little."""
+    ours, theirs = (each.estimate.rate if each.estimate else None for each in (line, other))
+    if ours is None or theirs is None or ours.interval is None or theirs.interval is None:
+        return 0.0
+    ratio = ours.value / theirs.value
+    is_certain = ours.interval.low > theirs.interval.high
+    return ratio if is_certain and ratio >= 1 + MATTERS else 0.0
 
 
 def headline_path_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:

@@ -32,7 +32,7 @@ def print_headline(console: Console, machine: Machine, shown: Sequence[Shown]) -
     """Prints for each group of headline paths the bandwidth and its share of the bound, the
     latency, and the call that achieves them: of the first path, and the lowest and the highest
     bandwidth of all. Prints nothing if there is no such path."""
-    rows = [_row(row) for row in headline_rows(machine, shown)]
+    rows = [_row(row) for row in headline_rows(machine, shown, library=True)]
     if not rows:
         return
     bounds = {"achieved by": (0, WIDEST_CALL)}

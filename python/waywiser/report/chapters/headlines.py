@@ -40,13 +40,13 @@ def headlines(entries: Sequence[Entry]) -> Section:
     return Section("headlines", TITLE, (sheet,) if sheet.rows else ())
 
 
-def _rows(entry: Entry) -> list[HeadlineRow]:
-    return headline_rows(entry.subject.machine, entry.curves)
+def _rows(entry: Entry, *, library: bool = False) -> list[HeadlineRow]:
+    return headline_rows(entry.subject.machine, entry.curves, library=library)
 
 
 def _alone(entry: Entry) -> Sheet:
     """Columns without any value are not shown."""
-    rows = _rows(entry)
+    rows = _rows(entry, library=True)
     smallest = {row.small.bytes for row in rows if row.small is not None}
     small = format_bytes(min(smallest)) if len(smallest) == 1 else "the size in small print"
     cells = [
