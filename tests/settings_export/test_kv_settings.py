@@ -69,6 +69,19 @@ def test_vllm_moves_longer_pieces_by_kernel_on_a_kept_h200() -> None:
     assert "585 x 28 KiB: kernel 49.7 GB/s, copy engine 33.7 GB/s" in comments(text)
 
 
+def test_a_kernel_is_known_by_its_traits_and_not_by_its_call() -> None:
+    found = made(
+        {
+            f"{TO_GPU} by {executor} as list[piece=4096] of {64 * 4 * KIB}": 1e9
+            for executor in ("sm", "batch", "pack", "copy-engine")
+        }
+    )
+    (cell,) = list_directions(found)["H2D"].cells
+    assert {m.name for m in cell.methods} >= {"sm", "batch", "copy-engine"}
+    assert [m.name for m in cell.methods if m.is_kernel] == ["sm"]
+    assert cell.kernel is not None and cell.kernel.name == "sm"
+
+
 def test_a_crossover_by_size_and_count_is_found() -> None:
     found = made(lists(SECONDS, TO_GPU, "batch"))
     both = kernels_and_engines(list_directions(found)["H2D"].cells, "cudaMemcpyBatchAsync")

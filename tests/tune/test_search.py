@@ -177,15 +177,19 @@ def test_a_search_is_a_function_of_what_was_measured() -> None:
     assert first.visits == second.visits
 
 
-def test_a_ratio_has_an_interval_from_two_processes_on() -> None:
+def test_a_ratio_has_an_interval_from_three_processes_on() -> None:
     slow = {n: Timing(2.0 + 0.01 * n, 0.001) for n in range(4)}
     fast = {n: Timing(1.0 + 0.005 * n, 0.001) for n in range(4)}
     found = ratio(slow, fast)
     assert found is not None and found.interval is not None
     assert found.value == pytest.approx(2.0)
     assert found.interval.low < 2.0 < found.interval.high < 2.02
-    one = ratio({0: Timing(2.0)}, {0: Timing(1.0)})
-    assert one is not None and one.value == 2.0 and one.interval is None
+    for few in (1, 2):
+        by_few = ratio({n: slow[n] for n in range(few)}, fast)
+        assert by_few is not None and by_few.interval is None
+        assert by_few.value == pytest.approx(2.0)
+    three = ratio({n: slow[n] for n in range(3)}, fast)
+    assert three is not None and three.interval is not None
     assert ratio({0: Timing(2.0)}, {1: Timing(1.0)}) is None
 
 

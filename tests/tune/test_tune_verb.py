@@ -230,8 +230,16 @@ def test_a_line_has_the_winner_and_what_was_gained() -> None:
     )
     assert result_line(tuned) == (
         "16 MiB: staged[chunk=1MiB,threads=10]: 45 GB/s, 1.12x [1.09, 1.15] of the defaults, "
-        "6.10x of cudaMemcpyAsync (20 of 128 configurations measured)"
+        "6.10x [too few processes for an interval] of cudaMemcpyAsync "
+        "(20 of 128 configurations measured)"
     )
+
+
+def test_a_folder_without_space_or_rights_is_named_with_an_option_that_there_is(run: Run) -> None:
+    code, _, err = finish(run(*tune("--dry-run", "--scratch", "nowhere/at/all")))
+    assert code == 2
+    assert "no scratch file can be made there" in err
+    assert "--scratch" in err and "--no-scratch" not in err and "Traceback" not in err
 
 
 def test_paths_that_match_nothing_are_named_as_the_option_is(run: Run) -> None:

@@ -362,6 +362,8 @@ WORST = """\
 |---|---|---|---|---|---|---|"""
 
 STAGED = """
+See also [copies with a policy](transfers.md) and [blocks of a kernel copy](blocks-over-pcie.md).
+
 ## Older profiles have too low staged figures
 
 The fifth survey of the H200 and the third of the H100 are the first in which

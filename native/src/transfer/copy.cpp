@@ -779,7 +779,7 @@ std::string explain(Engine& engine, const void* to, const void* from, std::size_
         choice.shape.threads == 0 ? most : std::min(choice.shape.threads, most);
     std::string text = "chunked copy: " + choice.why + "; chunks of " +
                        std::to_string(choice.shape.chunk >> 10) + " KiB, up to " +
-                       std::to_string(choice.policy == nullptr ? most : threads) + " threads";
+                       std::to_string(threads) + " threads";
     if (!choice.shape.relays.empty()) {
         text += ", relays";
         for (const int relay : choice.shape.relays) text += " gpu:" + std::to_string(relay);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -136,6 +137,10 @@ public:
         if (missing != seen.end()) {
             const std::string_view name = kNeeded[static_cast<std::size_t>(missing - seen.begin())];
             reader_.fail("a row without " + std::string(name) + " ends");
+        }
+        const bool in_interval = 0 < row.low && row.low <= row.seconds && row.seconds <= row.high;
+        if (!in_interval || !std::isfinite(row.high)) {
+            reader_.fail("a row whose time is not within its interval ends");
         }
         decide(row, given);
         return row;

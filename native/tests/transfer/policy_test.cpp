@@ -181,6 +181,12 @@ TEST(PolicyReader, DamageInAnyFieldIsFound) {
         {"\"executor\": \"copy-engine\"", "\"executor\": \"sm\""},    // makes lists only
         {"\"executor\": \"copy-engine\"", "\"executor\": \"pack\""},  // the library never uses it
         {"\"executor\": \"copy-engine\"", "\"executor\": 3"},
+        {"\"seconds\": 0.000412", "\"seconds\": 0"},
+        {"\"seconds\": 0.000412", "\"seconds\": 0.000404"},
+        {"\"seconds\": 0.000412", "\"seconds\": 0.000419"},
+        {"\"low\": 0.000405", "\"low\": 0"},
+        {"\"low\": 0.000405", "\"low\": 0.0005"},
+        {"\"high\": 0.000418", "\"high\": 1e400"},
         {"\"settings\": {}", "\"settings\": []"},
         {"\"chunk\": \"524288\"", "\"chunk\": 524288"},
         {"\"524288\"", "\"4095\""},

@@ -223,10 +223,10 @@ def result_line(tuned: Tuned) -> str:
 
 
 def _ratio(ratio: Ratio) -> str:
-    """``1.12x [1.09, 1.15]``."""
+    """``1.12x [1.09, 1.15]``, or why there is no interval."""
     digits = 2 if ratio.value < 10 else 1
     if ratio.interval is None:
-        return f"{ratio.value:.{digits}f}x"
+        return f"{ratio.value:.{digits}f}x [too few processes for an interval]"
     low, high = ratio.interval.low, ratio.interval.high
     return f"{ratio.value:.{digits}f}x [{low:.{digits}f}, {high:.{digits}f}]"
 

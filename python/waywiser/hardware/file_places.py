@@ -80,7 +80,7 @@ def scratch_folder(folder: str, name: str = SCRATCH) -> FilePlace:
         raise FileError(
             f"no scratch file can be made there: {error.strerror}",
             where=path,
-            remedy="name a folder that can be written with --scratch, or skip it with --no-scratch",
+            remedy="name a folder that can be written with --scratch",
         ) from None
     free = disk.f_bavail * disk.f_frsize
     allowed = min(MOST_SCRATCH, free // FREE_SHARE, max(free - LEFT_FREE, 0))
@@ -89,7 +89,7 @@ def scratch_folder(folder: str, name: str = SCRATCH) -> FilePlace:
             f"{format_bytes(free >> 20 << 20)} are free, too little for scratch files: they take "
             f"a tenth of it and leave {format_bytes(LEFT_FREE)}",
             where=path,
-            remedy="name another folder with --scratch, or skip it with --no-scratch",
+            remedy="name another folder with --scratch",
         )
     kind = filesystem_of(path).type
     whole = allowed >> 20 << 20

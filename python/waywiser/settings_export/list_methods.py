@@ -11,7 +11,7 @@ from typing import Literal
 
 from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.hardware.calls import call_text
-from waywiser.hardware.traits import Traits
+from waywiser.hardware.traits import DECLARED, Traits
 from waywiser.series.estimate import Estimate
 from waywiser.settings_export.origin import SettingsError, samples_text, seen_rate_text
 from waywiser.words import Transfer, Value, format_bytes, format_settings
@@ -20,8 +20,8 @@ Direction = Literal["H2D", "D2H"]
 
 DIRECTIONS: tuple[Direction, ...] = ("H2D", "D2H")
 
-KERNEL = "kernel that loads and stores"
-"""The call of a kernel of a GPU that moves pieces in place."""
+_KERNELS = "kernels"
+"""The family of executors that are kernels of a GPU."""
 
 ONE_CALL_EACH = "cudaMemcpyAsync"
 """The call that moves one piece by a copy engine."""
@@ -47,6 +47,12 @@ class ListMethod(Value, frozen=True):
         return self.transfer.path.executor + format_settings(self.transfer.parameters)
 
     @property
+    def is_kernel(self) -> bool:
+        """Whether a kernel of a GPU moves the pieces in place, as the library does."""
+        executor = DECLARED.executor(self.transfer.path.executor)
+        return executor.family == _KERNELS and executor.library.lists
+
+    @property
     def seconds(self) -> float:
         return self.estimate.seen_median
 
@@ -70,6 +76,11 @@ class ListCell(Value, frozen=True):
     @property
     def text(self) -> str:
         return f"{self.count} x {format_bytes(self.piece)}"
+
+    @property
+    def kernel(self) -> ListMethod | None:
+        """The fastest kernel; None if none was measured."""
+        return next((method for method in self.methods if method.is_kernel), None)
 
     def fastest(self, *calls: str) -> ListMethod | None:
         """The fastest method that makes one of the calls; None if none was measured."""
@@ -181,7 +192,7 @@ def kernels_and_engines(cells: Iterable[ListCell], *engine_calls: str) -> list[K
     """The cells that both a kernel and one of the copy-engine calls moved."""
     found = []
     for cell in cells:
-        kernel, engine = cell.fastest(KERNEL), cell.fastest(*engine_calls)
+        kernel, engine = cell.kernel, cell.fastest(*engine_calls)
         if kernel is not None and engine is not None:
             found.append(KernelAndEngine(cell, kernel, engine))
     return found

@@ -374,12 +374,17 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+LEAST_PROCESSES = 3
+"""Fewest processes of which a ratio has an interval: Student's factor of two is 12.7, so that the
+interval would say nothing."""
+
+
 class Ratio(Value, frozen=True):
     """How many times as fast something is, with its 95 % interval."""
 
     value: float
     interval: Interval | None = None
-    """None if fewer than two processes measured both."""
+    """None if fewer than `LEAST_PROCESSES` measured both."""
 
 
 def ratio(slower: Mapping[int, Timing], faster: Mapping[int, Timing]) -> Ratio | None:
@@ -390,7 +395,7 @@ def ratio(slower: Mapping[int, Timing], faster: Mapping[int, Timing]) -> Ratio |
         return None
     logs = [math.log(slower[p].seconds / faster[p].seconds) for p in both]
     mean, count = _mean(logs), len(logs)
-    if count < 2:
+    if count < LEAST_PROCESSES:
         return Ratio(math.exp(mean))
     between = math.fsum((x - mean) ** 2 for x in logs) / (count - 1) / count
     deviations = (slower[p].deviation ** 2 + faster[p].deviation ** 2 for p in both)
