@@ -95,6 +95,8 @@ def _print_head(
 ) -> None:
     model = found.model
     day = f"{'imported' if imported else 'measured'} on {model.surveyed[:10]}"
+    if model.machine.simulated:
+        day = f"simulated on {model.surveyed[:10]} {model.machine.simulated}"
     by_sets = sum(each.basis == "sets" for each in model.capacities.capacities)
     has = [f"{count(len(model.curves), 'curve')} of single transfers"]
     if model.capacities.curves:

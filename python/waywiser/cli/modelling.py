@@ -84,6 +84,20 @@ def predict(
             "--messages", metavar="N", help="So many of each transfer, or message, at once."
         ),
     ] = 1,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="CHANGE",
+            help="Assume another capacity or latency, as simulate --set; may be repeated.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            "--gpus", metavar="N", help="Assume a machine with so many GPUs, like the measured."
+        ),
+    ] = None,
     compare: Annotated[
         bool,
         typer.Option("--compare", help="Show what was measured beside it, if the profile has it."),
@@ -93,4 +107,12 @@ def predict(
     """Predict what transfers take that run together: time, interval, what limits them."""
     from waywiser.cli.predict import run_predict
 
-    return run_predict(file, workload, messages=messages, compare=compare, json=json)
+    return run_predict(
+        file,
+        workload,
+        messages=messages,
+        changes=change or (),
+        gpus=gpus,
+        compare=compare,
+        json=json,
+    )
