@@ -17,6 +17,7 @@ import profiles
 from waywiser import cli
 from waywiser.cli.predict import SCHEMA
 from waywiser.imports.profiles import import_files
+from waywiser.model.export import EXPORTS
 from waywiser.model.published import SwitchesError, parse_switches
 from waywiser.model.texts import FORMS
 from waywiser.profile import Profile
@@ -145,6 +146,18 @@ def test_messages_by_the_published_rule(of_messages: str, capsys: Output) -> Non
     assert {line["protocol"] for line in found["lines"]} >= {"rendezvous", ""}
 
 
+@pytest.mark.parametrize("format", EXPORTS)
+def test_the_model_is_exported(file: str, capsys: Output, tmp_path: Path, format: str) -> None:
+    words = ["model", file, "--export", format]
+    text = output(words, capsys)
+    assert text
+    target = str(tmp_path / "exported")
+    assert output([*words, "-o", target], capsys) == ""
+    assert Path(target).read_text() == text
+    assert "exists" in error([*words, "-o", target], capsys)
+    assert Path(target).read_text() == text
+
+
 def test_validation_prints_each_class(file: str, capsys: Output) -> None:
     assert "held out" in output(["model", file, "--validate"], capsys)
     found = json.loads(output(["model", file, "--validate", "--json"], capsys))
@@ -158,9 +171,16 @@ def test_validation_prints_each_class(file: str, capsys: Output) -> None:
         ("model FILE --switches off-node=8", "--switches is for --rule published"),
         ("model FILE --rule published --validate", "do not go together"),
         ("model FILE --rule published", "has no messages between ranks"),
+        ("model FILE --export ucx", "'ucx' is no format of models"),
+        ("model FILE --export json --validate", "do not go together"),
+        ("model FILE --export json -o b.wwp", "is no profile"),
+        ("model FILE -o x", "-o is for --export"),
         ("model missing.wwp", "there is no such file"),
         ("predict FILE", "--workload is missing"),
         ("predict missing.wwp -w 'x of 1'", "not a path"),
+        (f"predict FILE --compare --gpus 1 -w '{H2D} of 1MiB'", "no measurement of a changed mac"),
+        (f"predict FILE --set x=1 -w '{H2D} of 1MiB'", "is not a change"),
+        (f"predict FILE --gpus 0 -w '{H2D} of 1MiB'", "0 GPUs is not possible"),
         ("predict FILE --messages x -w y", "it is not a whole number"),
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kept import RESULTS, unpacked
 from waywiser.errors import WaywiserError
 from waywiser.imports.profiles import import_files
+from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import MachineModel, fitted_model
 from waywiser.model.prediction import BUSY, Prediction, Predictor, measured_times
@@ -124,6 +125,37 @@ def test_what_the_model_cannot_answer(predictor: Predictor, text: str, says: str
         predicted(predictor, text)
     assert raised.value.remedy
     assert "\n" not in str(raised.value)
+
+
+def changed(model: MachineModel, *changes: str, gpus: int | None = None) -> Predictor:
+    return Predictor(model, MachineChanges(tuple(map(Change.parse, changes)), gpus))
+
+
+def test_a_faster_link_takes_less_time_until_something_else_limits(
+    model: MachineModel, predictor: Predictor
+) -> None:
+    faster = changed(model, "PCIe to gpu:*=126GB/s")
+    before, after = (predicted(each, f"{H2D} of 64MiB") for each in (predictor, faster))
+    assert 0.5 < after.span / before.span < 0.6
+    assert [each.resource for each in after.limits] == [BOTH]
+    assert predicted(faster, f"{P2P} of 64MiB").span == predicted(predictor, f"{P2P} of 64MiB").span
+
+
+def test_more_gpus_are_like_the_measured_ones(model: MachineModel, predictor: Predictor) -> None:
+    four = changed(model, gpus=4)
+    found = predicted(four, "device@gpu:2 <-> device@gpu:3 by copy-engine of 64MiB")
+    expected = predicted(predictor, "device@gpu:0 <-> device@gpu:1 by copy-engine of 64MiB")
+    assert found.span == pytest.approx(expected.span, rel=0.02)
+    both = "; ".join(f"{H2D.replace('gpu:0', f'gpu:{n}')} of 64MiB" for n in range(4))
+    assert predicted(four, both).unknown
+    with pytest.raises(ModelError, match="has no gpu:4"):
+        predicted(four, f"{H2D.replace('gpu:0', 'gpu:4')} of 64MiB")
+
+
+def test_another_latency_moves_the_whole_curve(model: MachineModel, predictor: Predictor) -> None:
+    slower = changed(model, f"latency {H2D}=50us")
+    before, after = (predicted(each, f"{H2D} of 64KiB").span for each in (predictor, slower))
+    assert after - before == pytest.approx(47.5e-6, abs=2e-6)
 
 
 @pytest.mark.parametrize("messages", [0, -1, 10**9])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +12,7 @@ from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, print_table
 from waywiser.hardware.machine import Machine
 from waywiser.model.curve import CurveModel
+from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import MachineModel, ObtainedModel, obtained_model
 from waywiser.model.texts import (
     bandwidth_text,
@@ -21,6 +23,7 @@ from waywiser.model.texts import (
     shared_capacities,
 )
 from waywiser.profile import Profile
+from waywiser.profile.name import SUFFIX
 from waywiser.words import WaywiserError, Workload, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
@@ -95,6 +98,8 @@ def _print_head(
 ) -> None:
     model = found.model
     day = f"{'imported' if imported else 'measured'} on {model.surveyed[:10]}"
+    if model.machine.simulated:
+        day = f"simulated on {model.surveyed[:10]} {model.machine.simulated}"
     by_sets = sum(each.basis == "sets" for each in model.capacities.capacities)
     has = [f"{count(len(model.curves), 'curve')} of single transfers"]
     if model.capacities.curves:
@@ -226,6 +231,37 @@ def _print_capacities(model: MachineModel, console: Console, *, everything: bool
     for group in capacities.groups:
         names = ", ".join(f"gpu:{index}" for index in group)
         say(console, f"{names} may share a port to the host.")
+
+
+# For other programs.
+
+
+def run_export_of_model(file: str, format: str, output: str) -> int:
+    """Writes the capacities and curves in the form of another program. Returns 0. Raises
+    `ModelError` for a format that is not known and for a model that it cannot hold, `ExistingFile`,
+    `NotWritable`, and the `ProfileError` of a bad profile."""
+    from waywiser.cli.output import text_output
+    from waywiser.cli.overwrite import STANDARD_OUTPUT
+    from waywiser.model.export import EXPORTS
+
+    if format not in EXPORTS:
+        raise ModelError(
+            f"{format!r} is no format of models", remedy=f"write one of {', '.join(EXPORTS)}"
+        )
+    if PurePath(output).suffix == SUFFIX:
+        raise ModelError(f"{output}: an exported model is no profile", remedy="use another name")
+    with Profile.open(file) as profile:
+        found = obtained_model(profile, keep=True).model.capacities
+    if not found.curves:
+        raise ModelError(
+            "the profile has no samples of single transfers, so there is nothing to export",
+            where=file,
+            remedy="survey the machine with waywiser survey --model",
+        )
+    text = EXPORTS[format](found)
+    with text_output(output or STANDARD_OUTPUT) as stream:
+        stream.write(text)
+    return 0
 
 
 # How good it is.

@@ -45,12 +45,38 @@ def model(
             "locality: 'on-socket=256,16KiB; off-node=256,16KiB'.",
         ),
     ] = "",
+    export: Annotated[
+        str,
+        typer.Option(
+            "--export",
+            metavar="FORMAT",
+            help="Instead: write the model for another program: simgrid, astra-sim or json.",
+        ),
+    ] = "",
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="With --export: write to FILE; by default, or with -, to standard output.",
+        ),
+    ] = "",
     json: Json = False,
 ) -> int:
     """Fit latencies, bandwidths and shared capacities, and keep them in the profile for predict."""
-    from waywiser.cli.model import run_model, run_published, run_validation
+    from waywiser.cli.model import run_export_of_model, run_model, run_published, run_validation
     from waywiser.words import WaywiserError
 
+    if output and not export:
+        raise WaywiserError("-o is for --export", remedy="add --export simgrid")
+    others = {"--rule": rule, "--validate": validate, "--all": everything, "--json": json}
+    if export and (given := [name for name, value in others.items() if value]):
+        raise WaywiserError(
+            f"--export and {given[0]} do not go together", remedy=f"remove {given[0]}"
+        )
+    if export:
+        return run_export_of_model(file, export, output)
     if rule not in ("", "published"):
         raise WaywiserError(f"{rule!r} is no rule", remedy="write --rule published")
     if switches and not rule:
@@ -84,6 +110,20 @@ def predict(
             "--messages", metavar="N", help="So many of each transfer, or message, at once."
         ),
     ] = 1,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="CHANGE",
+            help="Assume another capacity or latency, as simulate --set; may be repeated.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            "--gpus", metavar="N", help="Assume a machine with so many GPUs, like the measured."
+        ),
+    ] = None,
     compare: Annotated[
         bool,
         typer.Option("--compare", help="Show what was measured beside it, if the profile has it."),
@@ -93,4 +133,12 @@ def predict(
     """Predict what transfers take that run together: time, interval, what limits them."""
     from waywiser.cli.predict import run_predict
 
-    return run_predict(file, workload, messages=messages, compare=compare, json=json)
+    return run_predict(
+        file,
+        workload,
+        messages=messages,
+        changes=change or (),
+        gpus=gpus,
+        compare=compare,
+        json=json,
+    )

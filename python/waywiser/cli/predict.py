@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import obtained_model
 from waywiser.model.prediction import (
@@ -35,7 +37,14 @@ MOST_SHOWN = 32
 
 
 def run_predict(
-    file: str, text: str, *, messages: int = 1, compare: bool = False, json: bool = False
+    file: str,
+    text: str,
+    *,
+    messages: int = 1,
+    changes: Sequence[str] = (),
+    gpus: int | None = None,
+    compare: bool = False,
+    json: bool = False,
 ) -> int:
     """Prints the prediction. Returns 0. Raises `WorkloadError`, `ModelError`, and the
     `ProfileError` of a bad profile."""
@@ -45,10 +54,16 @@ def run_predict(
             remedy="name transfers as show prints them, with a size each: 'A -> B by X of 64MiB'",
         )
     workload = parse_workload(text)
+    assumed = MachineChanges(tuple(map(Change.parse, changes)), gpus)
+    if compare and str(assumed):
+        raise WaywiserError(
+            "--compare has no measurement of a changed machine",
+            remedy="remove it, or --set and --gpus",
+        )
     with Profile.open(file) as profile:
         obtained = obtained_model(profile)
         try:
-            found = Predictor(obtained.model).predict(workload, messages)
+            found = Predictor(obtained.model, assumed).predict(workload, messages)
         except ModelError as error:
             raise ModelError(error.what, where=file, remedy=error.remedy) from error
         if compare:
@@ -57,6 +72,9 @@ def run_predict(
             measured = measured_times(SeriesFrame.read(profile), workload, messages)
             found = msgspec.structs.replace(found, measured=measured)
         origin, created = _origin(profile), profile.created
+    if str(assumed):
+        note = f"the machine is assumed to have {assumed}, which nobody measured"
+        found = msgspec.structs.replace(found, notes=(note, *found.notes))
     if json:
         from waywiser.cli.streams import print_json
 
@@ -215,6 +233,8 @@ def _print_origin(origin: str, note: str, file: str, console: Console) -> None:
 def _origin(profile: Profile) -> str:
     """``measured on 2026-11-20``; results of other tools are only known to be imported."""
     day = profile.created[:10]
+    if profile.machine.simulated:
+        return f"simulated on {day} {profile.machine.simulated}"
     return f"imported on {day}" if "imported" in profile.environment else f"measured on {day}"
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from waywiser.hardware.system_files import format_list
 from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction
+from waywiser.model.changes import MachineChanges
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import CurveFinder, MachineModel
@@ -29,6 +30,8 @@ from waywiser.words import Transfer, Value, Workload, format_bytes
 
 MOST_TRANSFERS = 1024
 """The most transfers that a prediction has."""
+
+UNCHANGED = MachineChanges()
 
 FILLED = 0.95
 """Share of a link's capacity from which on one transfer fills it."""
@@ -125,17 +128,22 @@ class FittedTimes(NamedTuple):
 class Predictor:
     """A model with what its predictions need, made once."""
 
-    def __init__(self, model: MachineModel) -> None:
-        self.model = model
-        self._curves = CurveFinder(model)
+    def __init__(self, model: MachineModel, changes: MachineChanges = UNCHANGED) -> None:
+        """``changes`` make another machine of it (`waywiser.model.whatif`). Raises `ModelError` for
+        a change that is not possible."""
+        self._measured = model.capacities
+        self._is_changed = changes != UNCHANGED
+        capacities = changes.applied(model.capacities) if self._is_changed else model.capacities
+        self.model = msgspec.structs.replace(model, capacities=capacities)
+        self._curves = CurveFinder(self.model)
 
     @cached_property
     def _sets(self) -> CapacityModelReader:
-        capacities = self.model.capacities
+        capacities, before = self.model.capacities, self._measured.curves
         fitted = {
             curve.text: FittedTimes(curve.sizes, curve.times, curve)
             for curve in self.model.curves
-            if curve.text in capacities.curves
+            if curve.text in before and capacities.curves.get(curve.text) == before[curve.text]
         }
         return CapacityModelReader(capacities, {**capacities.curves, **fitted})
 
@@ -149,7 +157,7 @@ class Predictor:
         if messages > 1:
             transfers = tuple(each for each in workload.transfers for _ in range(messages))
             workload = msgspec.structs.replace(workload, transfers=transfers)
-        if len(workload.transfers) == 1:
+        if len(workload.transfers) == 1 and not self._is_changed:
             return self._single(workload)
         return self._set(workload)
 
@@ -207,12 +215,14 @@ class Predictor:
             return None
         rate = transfer.bytes / max(seconds - alone.latency, seconds * (1 - FILLED))
         method = self._sets.method(transfer)
+        fullest: tuple[float, Capacity | None] = (FILLED, None)
         for use in self._sets.uses(transfer):
             for each in self.model.capacities.capacities:
+                share = use.passes * rate / each.bytes_per_second
                 is_of_it = each.resource in (use.name, use.kind) and each.method == method
-                if is_of_it and use.passes * rate >= FILLED * each.bytes_per_second:
-                    return each
-        return None
+                if is_of_it and share > fullest[0]:
+                    fullest = share, each
+        return fullest[1]
 
     # Transfers that start together.
 
@@ -227,7 +237,18 @@ class Predictor:
             own = Workload((transfer,), cache=workload.cache)
             alone.append(self._alone(own))
         found = self._sets.predicted(workload)
-        capacities = list(self._limiting(workload, found))
+        capacities = dict.fromkeys(self._limiting(workload, found))
+        times = [
+            self._transfer_time(transfer, each.seconds, seconds, limit)
+            for transfer, (_, each), seconds, limit in zip(
+                workload.transfers, alone, found.seconds, found.limits, strict=True
+            )
+        ]
+        if len(times) == 1:  # of a changed machine
+            filled = self._filled_link(workload.transfers[0], times[0].seconds)
+            if filled is not None and not times[0].limit:
+                capacities[filled] = None
+                times = [msgspec.structs.replace(times[0], limit=filled.resource)]
         rests_on = dict.fromkeys(found.rests_on)
         rests_on |= dict.fromkeys(_sizes_text(curve, each) for curve, each in alone)
         notes = dict.fromkeys(
@@ -243,14 +264,7 @@ class Predictor:
             workload=str(workload),
             span=found.span,
             interval=_widened(found, [each for _, each in alone]),
-            transfers=tuple(
-                TransferTime(
-                    str(t), t.bytes, each.seconds, seconds, limit or self._queue(t, seconds, each)
-                )
-                for t, (_, each), seconds, limit in zip(
-                    workload.transfers, alone, found.seconds, found.limits, strict=True
-                )
-            ),
+            transfers=tuple(times),
             bytes=workload.bytes,
             limits=tuple(map(_limiting, capacities)),
             unknown=found.unknown,
@@ -258,9 +272,18 @@ class Predictor:
             notes=tuple(notes),
         )
 
-    def _queue(self, transfer: Transfer, seconds: float, alone: CurvePrediction) -> str:
+    def _transfer_time(
+        self, transfer: Transfer, alone: float, seconds: float, limit: str
+    ) -> TransferTime:
+        """``alone`` is the time on the measured machine."""
+        if self._is_changed:
+            alone = self._sets.filled(Workload((transfer,))).span
+        limit = limit or self._queue(transfer, alone, seconds)
+        return TransferTime(str(transfer), transfer.bytes, alone, seconds, limit)
+
+    def _queue(self, transfer: Transfer, alone: float, seconds: float) -> str:
         """The queue that a transfer waited in; empty for none."""
-        if seconds <= LONGER * alone.seconds:
+        if seconds <= LONGER * alone:
             return ""
         method = self._sets.method(transfer)
         for queue in self.model.capacities.queues:
