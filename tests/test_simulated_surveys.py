@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -41,7 +43,7 @@ def test_an_unchanged_machine_has_no_regression_and_no_improvement(folder: Path)
 
 
 def test_a_standard_survey_has_none_either(tmp_path: Path) -> None:
-    """Of the paths between memory and GPUs by copy engines, at all sizes."""
+    """Copies by copy engines between memory and GPUs, at all sizes."""
     file = unpacked(STANDARD, tmp_path / "standard.wwp")
     words = ["--preset", "standard", "--only", "h2d copy-engine", "--only", "p2p copy-engine"]
     assert run(["simulate", str(file), "-o", str(tmp_path / "again.wwp"), *words]) == 0
@@ -182,3 +184,19 @@ def test_an_interrupted_simulation_leaves_no_file(
     file = folder / "interrupted.wwp"
     assert run(["simulate", str(folder / "check.wwp"), "-o", str(file)]) == 130
     assert not list(folder.glob("interrupted*"))
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "simulate-a-machine.md"
+
+
+def test_the_commands_of_the_guide_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the survey; their profile is a check of two GPUs."""
+    monkeypatch.chdir(folder)
+    (folder / "node.wwp").write_bytes((folder / "check.wwp").read_bytes())
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True)[1:] for line in lines if " survey " not in line]
+    assert len(commands) >= 5
+    for words in commands:
+        allowed = (0, 1, 3) if words[0] == "compare" else (0,)
+        assert run(words) in allowed, words

@@ -47,7 +47,7 @@ IMPORTED = "imported"
 """The entry of the environment of a profile that was imported."""
 
 MOST_SIMULATED_GPUS = 32
-"""Of more GPUs the pairs alone would be thousands of curves."""
+"""The most GPUs: the pairs of more would be thousands of curves."""
 
 
 @dataclass(frozen=True)

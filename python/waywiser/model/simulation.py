@@ -48,7 +48,7 @@ class SimulatedTimes(Value, frozen=True):
 
     span: float
     transfers: tuple[float, ...] = ()
-    """Of each transfer from its own start."""
+    """The seconds of each transfer from its own start."""
 
     def scaled(self, base: SimulatedTimes, other: SimulatedTimes) -> SimulatedTimes:
         """These times as much longer as ``other`` is than ``base``."""
