@@ -189,10 +189,10 @@ def test_an_interrupted_simulation_leaves_no_file(
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "simulate-a-machine.md"
 
 
-def test_the_commands_of_the_guide_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All but the survey; their profile is a check of two GPUs."""
-    monkeypatch.chdir(folder)
-    (folder / "node.wwp").write_bytes((folder / "check.wwp").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    unpacked(CHECK, tmp_path / "node.wwp")
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines()]
     commands = [shlex.split(line, comments=True)[1:] for line in lines if " survey " not in line]
