@@ -47,7 +47,7 @@ IMPORTED = "imported"
 """The entry of the environment of a profile that was imported."""
 
 MOST_SIMULATED_GPUS = 32
-"""Of more GPUs the pairs alone would be thousands of curves."""
+"""The most GPUs: the pairs of more would be thousands of curves."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def start_simulation(
     survey: SimulatedSurvey, output: Path, watcher: Watcher, *, command: Sequence[str] = ()
 ) -> None:
     """Makes the survey into a new profile. Raises `WaywiserError`: the file exists;
-    `Interrupted`, and then no file is left: it can be made again."""
+    `Interrupted`. After an error no file is left: it can be made again."""
     plan, machine = survey.plan, survey.machine
     expected = outlook(plan)
     estimate = SurveyEstimate(len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds)
@@ -128,21 +128,25 @@ def start_simulation(
             located=located_memories(machine),
             located_cpus=located_cpus(machine),
         )
-        with WritableProfile.create(
+        profile = WritableProfile.create(
             output,
             machine,
             survey.environment,
             plan_json=msgspec.json.encode(commission),
             unsupported_paths=plan.unsupported_paths,
             command=command,
-        ) as profile:
-            try:
+        )
+        try:
+            with profile:
                 _measure(profile, survey, options, watcher)
-            except KeyboardInterrupt:
-                output.unlink(missing_ok=True)
-                raise Interrupted(
-                    "interrupted: no profile is kept", remedy="simulate the machine again"
-                ) from None
+        except KeyboardInterrupt:
+            output.unlink(missing_ok=True)
+            raise Interrupted(
+                "interrupted: no profile is kept", remedy="simulate the machine again"
+            ) from None
+        except BaseException:
+            output.unlink(missing_ok=True)
+            raise
 
 
 def _known(plan: Plan, machine: SimulatedMachine) -> Plan:

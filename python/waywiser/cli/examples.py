@@ -63,6 +63,16 @@ EXAMPLES = {
             "the same with the links of the machine that was measured",
         ),
     ),
+    "simulate": (
+        Example(
+            "waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp",
+            "survey the machine of a profile as if its links to GPUs were faster",
+        ),
+        Example(
+            "waywiser simulate node.wwp --gpus 4 --preset check -o four.wwp",
+            "survey the links of a machine with four GPUs like those of the profile",
+        ),
+    ),
     "export": (
         Example("waywiser export node.wwp --summary -o summary.csv", "write a row for each size"),
         Example(

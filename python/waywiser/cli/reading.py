@@ -88,7 +88,7 @@ def simulate(
             "--set",
             metavar="NAME=VALUE",
             help="Change the bandwidth of a resource or the latency of paths: "
-            "'PCIe to gpu:*=126GB/s', 'latency pinned@* -> device@*=1.5us'. May be repeated.",
+            "'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us'. May be repeated.",
         ),
     ] = None,
     gpus: Annotated[

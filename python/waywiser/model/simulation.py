@@ -48,7 +48,7 @@ class SimulatedTimes(Value, frozen=True):
 
     span: float
     transfers: tuple[float, ...] = ()
-    """Of each transfer from its own start."""
+    """The seconds of each transfer from its own start."""
 
     def scaled(self, base: SimulatedTimes, other: SimulatedTimes) -> SimulatedTimes:
         """These times as much longer as ``other`` is than ``base``."""
@@ -144,12 +144,13 @@ def _predicted(reader: CapacityModelReader, workload: Workload) -> SimulatedTime
 
 
 def _with_noise(times: SimulatedTimes, factor: float, lent: Samples, rng: random.Random) -> Samples:
-    """The times with the deviations of recorded samples from their medians."""
+    """The times with the deviations of recorded samples from their medians. What the median of few
+    samples deviates by is in the differences between processes already."""
     samples = drawn(lent, rng)
-    longer = factor * times.span / middle_of(lent)
+    longer = factor * times.span / (middle_of(samples) or middle_of(lent))
     transfers: tuple[tuple[float, ...], ...] = ()
     if samples.transfers:
-        medians = own_medians(lent)
+        medians = own_medians(samples)
         if len(medians) == len(times.transfers) and min(medians) > 0:
             each = [factor * t / m for t, m in zip(times.transfers, medians, strict=True)]
             transfers = tuple(

@@ -1,8 +1,8 @@
 """The network of ASTRA-sim (YAML of its analytical network): GPUs of one dimension.
 
 Its grammar (``inputs/network/analytical`` of ASTRA-sim): ``topology``, ``npus_count``,
-``bandwidth`` (GB/s, of one link and direction) and ``latency`` (ns) are lists with an entry for each
-dimension.
+``bandwidth`` (GB/s, of one link and direction) and ``latency`` (ns) are lists with an entry for
+each dimension.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def exported_routes(model: CapacityModel, bytes: int = ROUTE_BYTES) -> list[Expo
         for destination in places:
             if source == destination or "gpu" not in (source.kind, destination.kind):
                 continue
-            ends = (Memory(kinds[each.kind], each) for each in (source, destination))
-            workload = Workload((Transfer(Path(*ends, executor), bytes),))
+            first, second = (Memory(kinds[each.kind], each) for each in (source, destination))
+            workload = Workload((Transfer(Path(first, second, executor), bytes),))
             try:
                 (demand,) = reader.demands(workload, reader.known)
             except ModelError:
