@@ -84,18 +84,21 @@ Sides sides_of(void* to, const void* from, std::size_t bytes) {
 }
 
 // Whether the runtime copies so few bytes itself. Below the least size of another method the memory
-// need not be known. A policy can lower that size for one kind of memory: then the memory decides,
-// and `known` keeps what it is.
+// need not be known. A policy can lower that size for some memory only: then the memory decides,
+// and `known` keeps what both sides are. One side on a GPU can be enough, since queries take time.
 bool is_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
               std::optional<Sides>& known) {
     if (bytes < engine.plain_below()) return true;
     if (bytes >= kPlainBelow) return false;
-    known = sides_of(to, from, bytes);
-    const int to_gpu = known->to.end.gpu;
-    const int from_gpu = known->from.end.gpu;
-    const bool between_gpus = to_gpu >= 0 && from_gpu >= 0 && to_gpu != from_gpu;
-    return known->to.uniform && known->from.uniform && !between_gpus &&
-           choose(engine, known->to, known->from, bytes).method == Choice::Method::plain;
+    const bool plain_with_gpu = bytes < engine.plain_below_with_gpu();
+    const Side into = side_of(to, bytes);
+    if (plain_with_gpu && into.end.gpu >= 0) return true;
+    const Side out = side_of(const_cast<void*>(from), bytes);
+    if (plain_with_gpu && out.end.gpu >= 0) return true;
+    known = Sides{.to = into, .from = out};
+    const bool between_gpus = into.end.gpu >= 0 && out.end.gpu >= 0 && into.end.gpu != out.end.gpu;
+    return into.uniform && out.uniform && !between_gpus &&
+           choose(engine, into, out, bytes).method == Choice::Method::plain;
 }
 
 // A fast path for small copies, without queries that cannot change the method. Returns false,

@@ -176,6 +176,7 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
         policy_ = std::make_unique<const PolicyTable>(found.policy, limits);
         policy_file_ = found.file;
         plain_below_ = policy_->plain_below(kPlainBelow);
+        plain_below_with_gpu_ = policy_->plain_below(kPlainBelow, true);
     }
     const std::lock_guard lock(live_engines().mutex);
     live_engines().engines.insert(this);

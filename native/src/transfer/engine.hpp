@@ -94,6 +94,8 @@ public:
     [[nodiscard]] const std::string& policy_file() const { return policy_file_; }
     // Smaller copies are plain by the policy, or without one.
     [[nodiscard]] std::size_t plain_below() const { return plain_below_; }
+    // The same of copies from or to memory of a GPU.
+    [[nodiscard]] std::size_t plain_below_with_gpu() const { return plain_below_with_gpu_; }
     // Current use.
     [[nodiscard]] std::size_t threads() const;
     [[nodiscard]] std::size_t pinned_bytes() const;
@@ -202,6 +204,7 @@ private:
     std::unique_ptr<const PolicyTable> policy_;
     std::string policy_file_;
     std::size_t plain_below_ = kPlainBelow;
+    std::size_t plain_below_with_gpu_ = kPlainBelow;
 };
 
 // A child process uses an engine of its parent.

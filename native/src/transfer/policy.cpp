@@ -521,11 +521,14 @@ std::size_t PolicyTable::Curve::plain_below(std::size_t standard) const {
     return standard;
 }
 
-std::size_t PolicyTable::plain_below(std::size_t standard) const {
+std::size_t PolicyTable::plain_below(std::size_t standard, bool with_gpu) const {
     std::size_t least = standard;
     for (const PolicyClass& one : policy_->classes) {
-        if (in_file(one.key.from) || in_file(one.key.to)) continue;
-        least = std::min(least, copies_[one.key.cell()].plain_below(standard));
+        const PolicyKey& key = one.key;
+        if (in_file(key.from) || in_file(key.to)) continue;
+        const bool has_gpu = key.from == PolicyMemory::device || key.to == PolicyMemory::device;
+        if (with_gpu && !has_gpu) continue;
+        least = std::min(least, copies_[key.cell()].plain_below(standard));
     }
     return least;
 }

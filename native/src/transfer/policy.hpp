@@ -133,8 +133,8 @@ public:
     [[nodiscard]] const PolicyDecision* list(const PolicyKey& key, std::size_t count,
                                              std::size_t bytes) const;
     // Smaller contiguous copies between memories are plain, whatever their class, if those of the
-    // library's defaults are plain below `standard`.
-    [[nodiscard]] std::size_t plain_below(std::size_t standard) const;
+    // library's defaults are plain below `standard`. `with_gpu`: those from or to memory of a GPU.
+    [[nodiscard]] std::size_t plain_below(std::size_t standard, bool with_gpu = false) const;
 
 private:
     // Decisions from growing sizes on.

@@ -111,6 +111,13 @@ TEST_F(PolicyCopies, ArePlainAtOnceWhereOnlyOtherMemoryHasAnotherMethod) {
     ASSERT_EQ(known.plain_below(), kMiB);
     EXPECT_GE(calls(standard), 1U);
     EXPECT_LE(calls(known), calls(standard) + 2);
+    Engine of_hosts = engine(
+        {{.from = "pageable",
+          .to = "pageable",
+          .rows = {{}, {.from_bytes = kMiB, .executor = "cpu", .settings = {{"threads", "2"}}}}}});
+    ASSERT_EQ(of_hosts.plain_below(), kMiB);
+    EXPECT_EQ(of_hosts.plain_below_with_gpu(), kPlainBelow);
+    EXPECT_LE(calls(of_hosts), calls(standard) + 1) << "one side is on a GPU";
 }
 
 TEST_F(PolicyCopies, ExplainNamesThePolicyAndItsExpectation) {
