@@ -19,7 +19,7 @@ namespace waywiser::test {
 // The thread sanitizer records every eight bytes of a memcpy, which takes up to a hundred times as
 // long as the copy. Of a large range these functions record the first and the last byte and the
 // first byte of each page. That finds the same races: chunks and slots of large copies have at
-// least a page, and all recorded pages are aligned alike.
+// least a page, and all recorded pages have the same alignment.
 #if defined(__SANITIZE_THREAD__)
 
 inline constexpr std::size_t kRecordedFully = std::size_t{32} << 10;

@@ -70,7 +70,7 @@ def prepare_simulation(
     file: Path, changes: MachineChanges, options: Request | None, seed: int | None
 ) -> SimulatedSurvey:
     """Fits the model of a profile, changes it and plans. ``options`` is what to survey; by default
-    what the profile was asked for.
+    the request of the profile.
 
     Raises `WaywiserError`: a file that is no profile, no transfers, impossible changes, bad
     requests.
@@ -218,7 +218,7 @@ def _measure(
 
 
 def _request_of(profile: Profile) -> Request:
-    """What the profile was asked for; the default if that is not known."""
+    """The request of the profile; the default if that is not known."""
     stored = planned(profile.plan_json).request
     if stored is None:
         return Request()

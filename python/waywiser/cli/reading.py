@@ -108,7 +108,7 @@ def simulate(
         typer.Option(
             "--preset",
             metavar="NAME",
-            help="How much to measure, as for 'survey'. By default what the profile was asked for.",
+            help="How much to measure, as for 'survey'. By default as the profile was surveyed.",
         ),
     ] = None,
     only: Only = None,

@@ -36,7 +36,7 @@ class SimulateOptions:
 
     @property
     def request(self) -> Request | None:
-        """What to survey; None for what the profile was asked for."""
+        """What to survey; None: as the profile was surveyed."""
         given = (self.preset, self.only, self.workloads, self.sizes, self.model)
         if not any(given):
             return None

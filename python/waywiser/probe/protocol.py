@@ -30,6 +30,7 @@ from waywiser.records import (
     Order,
     Process,
     Samples,
+    Visit,
 )
 from waywiser.words import Memory, Stop, TimingMode, Transfer, Value, WaywiserError
 
@@ -134,6 +135,24 @@ class MeasuredVisit(Value, frozen=True):
     host_timed: tuple[Transfer, ...] = ()
     """Transfers that this visit showed to block behind a closed gate."""
     evidence: LinkEvidence | None = None
+
+    @classmethod
+    def of_visit(cls, visit: Visit, samples: Samples, setup_seconds: float) -> MeasuredVisit:
+        """The answer of a worker that measures nothing itself: what the visit has, with these
+        samples and this time of set-up."""
+        return cls(
+            mode=visit.mode,
+            stop=visit.stop,
+            samples=samples,
+            buffers=visit.buffers,
+            gate=visit.gate,
+            notes=visit.notes,
+            setup_seconds=setup_seconds,
+            sampling_seconds=visit.sampling_seconds,
+            buffer_bytes=visit.buffer_bytes,
+            held_bytes=visit.held_bytes,
+            evidence=visit.evidence,
+        )
 
 
 class Result(Value, frozen=True, tag="result", tag_field="type"):

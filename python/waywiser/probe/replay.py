@@ -96,22 +96,11 @@ class Recording:
         samples = self._samples(visit)
         if len(samples):
             estimate(len(samples), statistics.median(samples.span), float("nan"), float("nan"))
-        notes = visit.notes
-        if visit.block != order.block:
-            notes = (*notes, f"replayed from block {visit.block} of the recording")
-        return MeasuredVisit(
-            mode=visit.mode,
-            stop=visit.stop,
-            samples=samples,
-            buffers=visit.buffers,
-            gate=visit.gate,
-            notes=notes,
-            setup_seconds=visit.setup_seconds,
-            sampling_seconds=visit.sampling_seconds,
-            buffer_bytes=visit.buffer_bytes,
-            held_bytes=visit.held_bytes,
-            evidence=visit.evidence,
-        )
+        measured = MeasuredVisit.of_visit(visit, samples, visit.setup_seconds)
+        if visit.block == order.block:
+            return measured
+        notes = (*visit.notes, f"replayed from block {visit.block} of the recording")
+        return msgspec.structs.replace(measured, notes=notes)
 
     def _visit(self, order: Order) -> Visit:
         share = share_of(order.workload, self._hello.rank, self._hello.size)

@@ -62,19 +62,8 @@ class SimulatedMeasurer:
             raise OrderFailed("not-supported", error.what) from error
         samples = visit.samples
         estimate(len(samples), statistics.median(samples.span), float("nan"), float("nan"))
-        return MeasuredVisit(
-            mode=visit.mode,
-            stop=visit.stop,
-            samples=samples,
-            buffers=visit.buffers,
-            gate=visit.gate,
-            notes=visit.notes,
-            setup_seconds=max(visit.elapsed_seconds - visit.sampling_seconds, 0.0),
-            sampling_seconds=visit.sampling_seconds,
-            buffer_bytes=visit.buffer_bytes,
-            held_bytes=visit.held_bytes,
-            evidence=visit.evidence,
-        )
+        setup_seconds = max(visit.elapsed_seconds - visit.sampling_seconds, 0.0)
+        return MeasuredVisit.of_visit(visit, samples, setup_seconds)
 
 
 def read_simulation(file: Path) -> Simulation:
