@@ -1,0 +1,207 @@
+"""The benchmark of relay copies and their links, on fake GPUs whose rates are known."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_gpu import GpuArray, Stream, configure
+
+from waywiser import transfer
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+MIB = 1 << 20
+GB = 1e9
+SMALL = 16
+"""MiB of a block: the least that relays are used for."""
+
+
+class Array(GpuArray):
+    """A part of a fake GPU's memory that can be sliced."""
+
+    def __getitem__(self, part: slice) -> Array:
+        start, stop, _ = part.indices(self.shape[0])
+        return Array(
+            stop - start, buffer=self.buffer, offset=self.offset + start, stream=self.stream
+        )
+
+
+class FakeGpus:
+    name = "fake"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.streams: list[Any] = []
+
+    def empty(self, gpu: int, nbytes: int) -> Array:
+        return Array(nbytes, gpu=gpu)
+
+    def stream(self, gpu: int) -> Any:
+        self.streams.append(Stream(gpu))
+        return self.streams[-1].handle
+
+    def copy(self, to: Any, of: Any) -> None:
+        transfer.copy(to, of)
+
+
+@pytest.fixture
+def relay(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.delitem(sys.modules, "link_limits", raising=False)
+    spec = importlib.util.spec_from_file_location("relay_benchmark", BENCHMARKS / "relay.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "relay_benchmark", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sizes(relay: ModuleType, blocks: int = 2) -> Any:
+    return relay.Sizes(block=SMALL * MIB, blocks=blocks, piece=2 * MIB)
+
+
+def requested(**changed: Any) -> argparse.Namespace:
+    usual = {"kinds": [], "gpu": 0, "links": [1, 2], "rounds": 1, "within": 1e9, "json": None}
+    return argparse.Namespace(**{**usual, **changed})
+
+
+def test_both_sockets_lend_their_links_and_their_memory(relay: ModuleType) -> None:
+    """The fake machine deals blocks to two hidden halves, and GPUs 0-3 and 4-7 to one each."""
+    configure("devices=8;remote=300@1;h2d=1;d2h=1;peer=4")
+    gpus = FakeGpus(8)
+    few = relay.Sizes(block=MIB, blocks=6, piece=MIB)
+    bench = relay.PinnedLinks(gpus, 1, few)
+    try:
+        assert bench.sides.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
+        assert bench.order[0] == 1
+        halves = [gpu // 4 for gpu in bench.order]
+        assert halves == [0, 1, 0, 1, 0, 1, 0, 1] and sorted(bench.order) == list(range(8))
+        shares = bench.memory.shares()
+        assert set(shares) == {"A", "B"} and min(shares.values()) >= relay.BALANCED
+        assert all(bench.local_pieces(gpu) for gpu in bench.order)
+        assert bench.local_pieces(0) is bench.of_side[0]
+        assert bench.local_pieces(7) is bench.of_side[1]
+    finally:
+        bench.close()
+
+
+def test_eight_links_carry_more_than_one(relay: ModuleType) -> None:
+    """Rates are so low that a busy host does not matter."""
+    configure("devices=8;h2d=0.1;d2h=0.1;peer=1")
+    bench = relay.PinnedLinks(FakeGpus(8), 0, relay.Sizes(SMALL * MIB, 2, SMALL * MIB))
+    try:
+        bench.check(8)
+        for direction in ("H2D", "D2H"):
+            one, eight = (bench.relay(links, direction) for links in (1, 8))
+            assert one < 0.11 * GB and eight > 2 * one
+    finally:
+        bench.close()
+
+
+def test_every_number_of_links_has_its_bounds_and_a_limit(
+    relay: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure("devices=2;h2d=2;d2h=2;peer=6")
+    file = tmp_path / "relay.json"
+    assert relay.measure(FakeGpus(2), requested(kinds=["pinned"], json=file), sizes(relay)) == 0
+    found = json.loads(file.read_text())["pinned"]
+    for direction in ("H2D", "D2H"):
+        one, two = found["limits"][direction]
+        assert (one["links"], two["links"]) == (1, 2)
+        assert set(one["bounds"]) <= {"link", "socket interconnect"}
+        assert {"link", "host memory", "copy engine", "NVLink"} <= set(two["bounds"])
+        assert two["limits"] and two["lowest"] in two["bounds"]
+    shown = capsys.readouterr().out
+    assert "| H2D, links | relay, GB/s |" in shown and "| D2H, links |" in shown
+    assert "aim: 300 GB/s with eight links; this machine has 2" in shown
+
+
+def test_a_slow_peer_link_is_the_lowest_bound(relay: ModuleType) -> None:
+    """What a relay passes on is a fifth of what it gets. Rates are so low that a busy host does
+    not matter."""
+    configure("devices=2;h2d=0.2;d2h=0.2;peer=0.04")
+    found = relay.measure_pinned(FakeGpus(2), 0, [2], sizes(relay, 1), 1, 1e9)
+    for direction in ("H2D", "D2H"):
+        (limit,) = relay.limits_of(found, direction)
+        assert limit.lowest == "NVLink" and limit.limits in (
+            ("NVLink",),
+            ("none of those measured",),
+        )
+        assert limit.bounds["NVLink"] == pytest.approx(0.24 * GB, rel=0.3)
+        assert limit.rate < limit.bounds["copy engine"]
+
+
+def test_one_gpu_has_a_smaller_answer(
+    relay: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure("devices=1;h2d=2;d2h=2;staged=1")
+    assert relay.measure(FakeGpus(1), requested(links=[1, 2, 4, 8]), sizes(relay)) == 0
+    shown = capsys.readouterr().out
+    assert "not measured: 2, 4, 8 links, this machine has 1 GPUs" in shown
+    assert "| H2D, pageable | GB/s |" in shown and "| CPUs alone, " in shown
+
+
+def test_pageable_memory_is_compared_with_what_cpus_copy_alone(relay: ModuleType) -> None:
+    configure("devices=2;h2d=1;d2h=1;peer=4;staged=0.5")
+    found = relay.measure_pageable(FakeGpus(2), [0, 1], [1, 2], SMALL * MIB, 2, 1e9)
+    for rates in found["measured"].values():
+        assert {"1 link", "2 links", relay.PLAIN} < set(rates)
+        assert any(name.startswith(relay.ALONE) for name in rates)
+        assert all(len(each) == 2 and min(each) > 0 for each in rates.values())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_cpus_alone_read_all_of_the_memory_or_write_it(relay: ModuleType, threads: int) -> None:
+    memory = np.zeros(3 * MIB, "u1")
+    assert relay.cpus_alone(memory, threads, into_memory=False) > 0
+    assert not memory.any()
+    relay.cpus_alone(memory, threads, into_memory=True)
+    assert memory.mean() > 0.9, "but for the rest that fills no buffer"
+
+
+def test_wrong_bytes_are_found(relay: ModuleType) -> None:
+    configure("devices=2;h2d=8;d2h=8;peer=8")
+    bench = relay.PinnedLinks(FakeGpus(2), 0, sizes(relay))
+    try:
+        bench.check(2)
+        configure("devices=2;h2d=8;d2h=8;peer=8;flip=copy@2")
+        with pytest.raises(ValueError, match="over 2 links moved wrong bytes"):
+            bench.check(2)
+    finally:
+        configure("devices=2")
+        bench.close()
+
+
+def test_a_failure_of_one_link_ends_the_measurement(relay: ModuleType) -> None:
+    configure("devices=2;h2d=8;d2h=8;peer=8")
+    bench = relay.PinnedLinks(FakeGpus(2), 0, sizes(relay))
+    try:
+        bench.lane = lambda *given: relay.Lane(None, relay.Tickets(1), lambda n: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            bench.at_once([0, 1], "H2D", own=True, peers=True)
+    finally:
+        bench.close()
+
+
+def test_blocks_are_chosen_so_that_both_sides_have_as_much(relay: ModuleType) -> None:
+    sides = [[0, 0], [0, 0], [0, 1], [1, 1], [0, 0], [None, 1]]
+    chosen = relay.balanced(sides, 4)
+    every = [side for number in chosen for side in sides[number]]
+    assert abs(every.count(0) - every.count(1)) <= 1
+    assert relay.least_share(sides) == pytest.approx(4 / 12)
+
+
+def test_without_torch_it_says_what_is_missing(
+    relay: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["relay.py"])
+    monkeypatch.setattr(relay.importlib.util, "find_spec", lambda name: None)
+    assert relay.main() == 2
+    assert "torch is not installed" in capsys.readouterr().err
