@@ -969,7 +969,8 @@ def instanttensor_loader(path: Path) -> Callable[[], object]:
 
     def load() -> object:
         with instanttensor.safe_open([str(path)], framework="pt", device=0) as file:
-            return dict(file.tensors())
+            # A tensor lies in a buffer that is used again: its documentation says to clone it.
+            return {name: tensor.clone() for name, tensor in file.tensors()}
 
     return load
 
