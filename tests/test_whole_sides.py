@@ -3,6 +3,9 @@ its surveys, and the page of one, say of it."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from waywiser.profile import Profile
 from waywiser.series.locality import Sides, decide_sides
 
 TESTS = Path(__file__).parent
+BENCHMARKS = TESTS.parent / "benchmarks"
 REMOTE_MICROSECONDS = 200
 """Much more than all other noise of this host."""
 DEALT = (1, 2)
@@ -65,3 +69,36 @@ def test_the_report_says_it_first_and_draws_it(surveyed: Path) -> None:
     page = (surveyed / "report.html").read_text()
     assert page.index(result) < page.index('id="links"'), "in the verdict"
     assert "side A of host memory" in page and "side B of host memory" in page
+
+
+def benchmark(folder: Path, name: str, *arguments: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / name), *arguments],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def test_the_groups_of_several_surveys_are_one_table_with_their_confidence(surveyed: Path) -> None:
+    files = [f"{seed}.wwp" for seed in DEALT]
+    # The scripted counters count what does not move, which is a finding.
+    shown = benchmark(surveyed, "evidence.py", *files, "--json", "evidence.json", code=1)
+    assert shown.count("| 0-3 and 4-7 | blocks | ") == len(DEALT)
+    assert f"all {len(DEALT)} profiles show the same groups" in shown
+    for each in json.loads((surveyed / "evidence.json").read_text())["sides"]:
+        assert each["groups"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+        assert each["p_value"] <= 0.01 and 0 < each["agreeing"] <= each["blocks"]
+
+
+def test_the_time_of_a_survey_is_shown_beside_its_plan(surveyed: Path) -> None:
+    plan = {"outlook": {"seconds": 23.4}, "deadline_seconds": 25.0}
+    (surveyed / "plan.json").write_text(json.dumps(plan))
+    (surveyed / "steps.txt").write_text("survey, check    27.1 s   exit 0\n")
+    shown = benchmark(
+        surveyed, "planned.py", "steps.txt", "--survey", "plan.json", "1.wwp", "survey, check",
+        "--json", "planned.json",
+    )  # fmt: skip
+    assert "| survey, check | 23 s | 25 s | " in shown and " | 27.1 s | " in shown
+    (found,) = json.loads((surveyed / "planned.json").read_text())
+    assert found["measuring"] > 0 and found["series"] > 0
