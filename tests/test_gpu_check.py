@@ -21,6 +21,9 @@ case "$*" in *"-o policy.json"*) echo policy >policy.json ;; esac
 case "$*" in *"-o standard.wwp"*) exit 3 ;; esac
 case "$*" in *doctor*) exit 1 ;; esac
 case "$*" in *"$HANGS"*) [ -z "$HANGS" ] || exec sleep 600 ;; esac
+case "$*" in *"--dry-run --json --preset standard"*)
+    echo '{"deadline_seconds": 346.0}'; exit ;;
+esac
 echo "python3 $*"
 """
 """Makes every profile that it is asked for, finds something, and fails at one survey."""
@@ -166,3 +169,32 @@ def test_it_lists_its_steps_and_fails_for_what_it_does_not_know(machine: dict[st
     assert listed.index("survey, standard") < listed.index("gpu_tests") < listed.index("racecheck")
     assert check(machine, "--fast", "x")[0] == check(machine)[0] == 2
     assert check(machine, "--within", "soon", "x")[0] == 2
+
+
+def test_several_gpus_take_one_call(machine: dict[str, str], tmp_path: Path) -> None:
+    """Checks first, then links and processes, then a survey in the time that is left."""
+    out = tmp_path / "out"
+    _, text = check(machine, "--several-gpus", "--within", "400", str(out))
+    found = steps(text)
+    expected = [
+        "machine", "offline install", "doctor", "check, planned", "survey, check",
+        *(f"survey, check again {n}" for n in range(1, 5)), "survey, P2P", "relay", "loading",
+        "survey, planned", "survey, planned again", "survey, standard", "evidence",
+        "planned and used", "report", "policy", "advise",
+    ]  # fmt: skip
+    assert list(found) == expected
+    log = (out / "log.txt").read_text()
+    pattern = r"-m waywiser survey --preset standard --deadline (\d+) -o standard.wwp"
+    (deadline,) = set(re.findall(pattern, log))
+    assert 200 < int(deadline) <= 340
+    assert re.search(r"evidence.py \S+/standard.wwp .*check-4.wwp .*/p2p.wwp --json", log)
+    assert re.search(r"planned.py \S+/steps.txt --survey \S+planned-check.json", log)
+    assert log.count("--peers-idle") >= 12
+    assert "16GiB --from device@gpu:0 --to pageable@numa:0" in log
+
+
+def test_a_survey_that_has_its_time_is_as_planned(machine: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _, text = check(machine, "--only", "survey, (planned|standard)", "--within", "500", str(out))
+    assert list(steps(text))[1:] == ["survey, planned", "survey, standard"]
+    assert "--deadline" not in (out / "log.txt").read_text()
