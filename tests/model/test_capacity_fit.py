@@ -17,6 +17,7 @@ from waywiser.model.alone import AloneCurves, SampledCurve
 from waywiser.model.capacity import Capacity, CapacityModel
 from waywiser.model.capacity_fit import capacity_findings, fit_capacities
 from waywiser.model.errors import ModelError
+from waywiser.model.share import Demand, fill
 from waywiser.model.timed_sets import TimedSet, timed
 from waywiser.model.whatif import with_capacity, with_gpus, with_latency
 from waywiser.plan.name import name_of
@@ -220,6 +221,28 @@ def test_a_model_is_the_same_after_json() -> None:
     again = msgspec.json.decode(msgspec.json.encode(model), type=CapacityModel)
     assert again == model
     assert again.predicted(workload(*ALL_UP)) == model.predicted(workload(*ALL_UP))
+
+
+def test_transfers_that_differ_have_wider_intervals_than_their_set() -> None:
+    """Of two directions that share a link one gets more, which no max-min share predicts."""
+    even = together(80e9, up(0), down(0))
+    uneven = [
+        TimedSet(e.workload, e.spans, tuple((0.8 * e.span, e.span) for _ in e.spans))
+        for e in (together(80e9, up(gpu), down(gpu)) for gpu in range(4))
+    ]
+    for sets, is_wider in ([even], False), (uneven, True):
+        found = fitted(*sets).predicted(workload(up(0), down(0)))
+        own = found.intervals[0].high / found.seconds[0]
+        of_all = found.interval.high / found.span
+        assert (own > 1.1 * of_all) is is_wider
+        assert found.intervals[0].low <= sets[0].transfer_seconds[0] <= found.intervals[0].high
+
+
+def test_a_transfer_that_waits_counts_from_its_turn() -> None:
+    demands = [Demand(100, 100.0, 0.1, queue="one", gap=0.2) for _ in range(3)]
+    found = fill(demands)
+    assert found.waited == pytest.approx((0.0, 1.1, 2.4))
+    assert found.own_seconds == pytest.approx((1.1, 1.3, 1.3))
 
 
 # What-if.
