@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
@@ -114,19 +113,6 @@ class Prediction(Value, frozen=True):
         return self.span / self.measured.span - 1 if self.measured is not None else None
 
 
-class FittedTimes(NamedTuple):
-    """A fitted curve as models of sets read it: a measured size has its measured time."""
-
-    sizes: tuple[int, ...]
-    times: tuple[float, ...]
-    model: CurveModel
-
-    def seconds(self, bytes: int) -> float:
-        if bytes in self.sizes:
-            return self.times[self.sizes.index(bytes)]
-        return self.model.seconds(bytes)
-
-
 class Predictor:
     """A model with what its predictions need, made once."""
 
@@ -143,7 +129,7 @@ class Predictor:
     def _sets(self) -> CapacityModelReader:
         capacities, before = self.model.capacities, self._measured.curves
         fitted = {
-            curve.text: FittedTimes(curve.sizes, curve.times, curve)
+            curve.text: curve
             for curve in self.model.curves
             if curve.text in before and capacities.curves.get(curve.text) == before[curve.text]
         }
