@@ -224,7 +224,7 @@ def test_a_model_is_the_same_after_json() -> None:
 
 
 def test_transfers_that_differ_have_wider_intervals_than_their_set() -> None:
-    """Of two directions that share a link one gets more, which no max-min share predicts."""
+    """One of two directions that share a link gets more, which no max-min share predicts."""
     even = together(80e9, up(0), down(0))
     uneven = [
         TimedSet(e.workload, e.spans, tuple((0.8 * e.span, e.span) for _ in e.spans))

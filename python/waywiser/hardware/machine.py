@@ -163,7 +163,7 @@ class Machine(Value, frozen=True):
     simulated: str = ""
     """Empty for a real machine. Of a simulated one: of which profile, with which changes."""
     assumed_peaks: tuple[AssumedPeak, ...] = ()
-    """Of a simulated machine: the peaks of the links that were changed."""
+    """The peaks of the links that a simulation changed; empty for a real machine."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
