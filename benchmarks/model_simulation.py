@@ -82,7 +82,10 @@ def on_simgrid(folder: Path, python: str) -> Iterator[str]:
     yield (
         "The sets of copies by copy engines, on the exported platform of their size: the time in "
         "SimGrid over that of the model, minus 1. A queue is a set whose copies run one after "
-        "another, which a platform cannot say.\n\n"
+        "another. A platform file cannot say this: a link of its grammar (DTD 4.1) has the "
+        "policies SHARED, SPLITDUPLEX, FATPIPE and WIFI and no limit of concurrent transfers, and "
+        "properties are for the program that reads them. The program can call "
+        "`Link.set_concurrency_limit`, which was not tried here.\n\n"
     )
     names = [name for name in FILES if name.startswith("four")]
     yield f"| set | size | {' | '.join(names)} |\n|{'---|' * (2 + len(names))}\n"

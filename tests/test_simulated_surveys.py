@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 from pathlib import Path
@@ -13,8 +14,10 @@ from waywiser.cli import run
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.node import read_node
 from waywiser.profile import Profile
+from waywiser.series.overview import overview
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-1.wwp.xz"
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 STANDARD = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
 
 
@@ -54,9 +57,7 @@ def test_a_standard_survey_has_none_either(tmp_path: Path) -> None:
 
 def test_a_faster_link_is_an_improvement(folder: Path) -> None:
     found = compare([read_node(folder / "check.wwp")], [read_node(folder / "four.wwp")])
-    assert "pinned@numa:0 -> device@gpu:0 by copy-engine" in {
-        each.curve for each in found.of("improvement")
-    }
+    assert H2D in {each.curve for each in found.of("improvement")}
     assert not found.of("regression")
 
 
@@ -69,6 +70,27 @@ def test_the_profile_names_its_origin_and_all_changes(folder: Path) -> None:
     assert machine.hostname.endswith("(simulated)")
     for part in ("check.wwp", "4 GPUs", "PCIe to gpu:*=70GB/s", "seed 7"):
         assert part in machine.simulated
+
+
+def test_no_copy_exceeds_the_bound_of_the_changed_link(folder: Path) -> None:
+    shares = {}
+    for name in ("check.wwp", "four.wwp"):
+        with Profile.open(folder / name) as profile:
+            (line,) = [e for e in overview(profile).series if e.workload == f"{H2D} of {2**26}"]
+        assert line.of_bound is not None
+        shares[name] = line.of_bound
+    assert shares["four.wwp"] == pytest.approx(shares["check.wwp"], rel=0.02)
+
+
+@pytest.mark.parametrize("form", [[], ["--summary"]])
+def test_each_exported_row_says_whether_it_is_simulated(
+    folder: Path, tmp_path: Path, form: list[str]
+) -> None:
+    for name, mark in (("check.wwp", "0"), ("four.wwp", "1")):
+        target = tmp_path / f"{name}.csv"
+        assert run(["export", str(folder / name), *form, "-o", str(target)]) == 0
+        with target.open(encoding="utf-8", newline="") as stream:
+            assert {row["simulated"] for row in csv.DictReader(stream)} == {mark}
 
 
 @pytest.mark.parametrize(
@@ -134,9 +156,9 @@ def test_what_is_for_real_machines_rejects_it(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--gpus", "0"], "0 GPUs"),
+        (["--gpus", "0"], "give 1 to 32"),
         (["--gpus", "-1"], "-1 GPUs"),
-        (["--gpus", "1000000"], "too many"),
+        (["--gpus", "1000000"], "give 1 to 32"),
         (["--set", "PCIe to gpu:*=0GB/s"], "out of range"),
         (["--set", "nonsense"], "not a change"),
         (["--set", "no such link=5GB/s"], "no resource"),

@@ -75,9 +75,9 @@ def prepare_simulation(
     Raises `WaywiserError`: a file that is no profile, no transfers, impossible changes, bad
     requests.
     """
-    if changes.gpus is not None and changes.gpus > MOST_SIMULATED_GPUS:
+    if changes.gpus is not None and not 1 <= changes.gpus <= MOST_SIMULATED_GPUS:
         raise ModelError(
-            f"--gpus {changes.gpus} is too many for a survey",
+            f"a survey of {changes.gpus} GPUs cannot be simulated",
             remedy=f"give 1 to {MOST_SIMULATED_GPUS}",
         )
     with Profile.open(file) as profile:

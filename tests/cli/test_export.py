@@ -205,9 +205,15 @@ def test_a_summary_as_json_has_the_same_rows(profile: Path, tmp_path: Path) -> N
     assert (found["schema"], found["hostname"]) == (1, "node7")
     rows = list(csv.DictReader(io.StringIO(summary(profile, "csv", tmp_path), newline="")))
     assert [
-        {name: "" if value is None else str(value) for name, value in series.items()}
-        for series in found["series"]
+        {name: cell(value) for name, value in series.items()} for series in found["series"]
     ] == rows
+
+
+def cell(value: object) -> str:
+    """A value of JSON as CSV has it."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return "" if value is None else str(value)
 
 
 def test_a_summary_has_no_form_of_a_benchmark(profile: Path) -> None:

@@ -109,6 +109,8 @@ def test_the_prediction_as_json(file: str, capsys: Output) -> None:
     assert found["schema"] == SCHEMA
     assert found["interval"]["low"] < found["span"] < found["interval"]["high"]
     assert [each["bytes"] for each in found["transfers"]] == [2**21, 2**21]
+    for each in found["transfers"]:
+        assert each["interval"]["low"] < each["seconds"] < each["interval"]["high"]
     assert found["created"].startswith("20")
     assert isinstance(found["is_known"], bool)
 

@@ -12,10 +12,12 @@ from kept import RESULTS, unpacked
 from planted.capacities import CapacityScore, planted_capacities
 from planted.model import Model, between, down, up
 from planted.noise import recorded
+from waywiser.hardware.bounds import Bound, bound
 from waywiser.model.alone import AloneCurves, SampledCurve
 from waywiser.model.capacity import Capacity, CapacityModel
 from waywiser.model.capacity_fit import capacity_findings, fit_capacities
 from waywiser.model.errors import ModelError
+from waywiser.model.share import Demand, fill
 from waywiser.model.timed_sets import TimedSet, timed
 from waywiser.model.whatif import with_capacity, with_gpus, with_latency
 from waywiser.plan.name import name_of
@@ -221,6 +223,28 @@ def test_a_model_is_the_same_after_json() -> None:
     assert again.predicted(workload(*ALL_UP)) == model.predicted(workload(*ALL_UP))
 
 
+def test_transfers_that_differ_have_wider_intervals_than_their_set() -> None:
+    """One of two directions that share a link gets more, which no max-min share predicts."""
+    even = together(80e9, up(0), down(0))
+    uneven = [
+        TimedSet(e.workload, e.spans, tuple((0.8 * e.span, e.span) for _ in e.spans))
+        for e in (together(80e9, up(gpu), down(gpu)) for gpu in range(4))
+    ]
+    for sets, is_wider in ([even], False), (uneven, True):
+        found = fitted(*sets).predicted(workload(up(0), down(0)))
+        own = found.intervals[0].high / found.seconds[0]
+        of_all = found.interval.high / found.span
+        assert (own > 1.1 * of_all) is is_wider
+        assert found.intervals[0].low <= sets[0].transfer_seconds[0] <= found.intervals[0].high
+
+
+def test_a_transfer_that_waits_counts_from_its_turn() -> None:
+    demands = [Demand(100, 100.0, 0.1, queue="one", gap=0.2) for _ in range(3)]
+    found = fill(demands)
+    assert found.waited == pytest.approx((0.0, 1.1, 2.4))
+    assert found.own_seconds == pytest.approx((1.1, 1.3, 1.3))
+
+
 # What-if.
 
 
@@ -241,6 +265,32 @@ def test_a_slower_device_is_one_device() -> None:
         LATENCY + 64 * MIB / 25e9, rel=1e-3
     )
     assert slower.predicted(workload(up(2))).span == pytest.approx(seconds(64 * MIB), rel=1e-3)
+
+
+def peak(model: CapacityModel, path: str) -> Bound:
+    """The bound of the path on the machine of the model."""
+    shown = bound(model.machine, workload(path))
+    assert shown is not None
+    return shown
+
+
+def test_copies_reach_the_same_share_of_the_bound_of_a_changed_link() -> None:
+    before = fitted()
+    share = RATE / peak(before, up(1)).bytes_per_second
+    for rate in (60e9, 20e9):
+        after = peak(with_capacity(before, "PCIe to gpu:*", rate), up(1))
+        assert rate / after.bytes_per_second == pytest.approx(share, rel=1e-2)
+        assert after.made_of.startswith(f"assumed: {after.bytes_per_second / 1e9:.1f} GB/s")
+    again = with_capacity(with_capacity(before, "PCIe to gpu:*", 20e9), "PCIe to gpu:*", 60e9)
+    assert peak(again, up(1)) == peak(with_capacity(before, "PCIe to gpu:*", 60e9), up(1))
+    assert peak(again, down(1)) == peak(before, down(1))
+
+
+def test_the_bound_of_one_changed_device_is_its_own() -> None:
+    before = fitted()
+    changed = with_capacity(with_capacity(before, "PCIe to gpu:*", 60e9), "PCIe to gpu:3", 20e9)
+    assert peak(changed, up(3)).bytes_per_second < peak(before, up(3)).bytes_per_second
+    assert peak(changed, up(2)).bytes_per_second > peak(before, up(2)).bytes_per_second
 
 
 def test_another_latency_moves_all_times() -> None:

@@ -102,6 +102,28 @@ def test_sizes_between_measured_ones_widen_the_interval(predictor: Predictor) ->
     assert 1 < width < wider
 
 
+def test_each_transfer_has_an_interval(predictor: Predictor) -> None:
+    unequal = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 16MiB")
+    for each in unequal.transfers:
+        assert each.interval.low < each.seconds < each.interval.high
+    last = max(unequal.transfers, key=lambda each: each.seconds)
+    assert last.seconds == unequal.span
+    single = predicted(predictor, f"{H2D} of 60MiB")
+    assert single.transfers[0].interval == single.interval
+
+
+def test_sizes_between_measured_ones_widen_the_interval_of_their_transfer(
+    predictor: Predictor,
+) -> None:
+    measured = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 64MiB").transfers
+    between = predicted(predictor, f"{H2D} of 60MiB; {D2H} of 64MiB").transfers
+    widths = [
+        [each.interval.high / each.seconds for each in transfers]
+        for transfers in (measured, between)
+    ]
+    assert 1 < widths[0][0] < widths[1][0]
+
+
 def test_several_transfers_of_one_kind(predictor: Predictor) -> None:
     one, four = (predicted(predictor, f"{H2D} of 64MiB", number) for number in (1, 4))
     assert len(four.transfers) == 4

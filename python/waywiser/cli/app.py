@@ -42,6 +42,28 @@ Only = Annotated[
         "(up to 4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
     ),
 ]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of the order, and of the bytes that are moved or the simulated noise. By "
+        "default 1; for 'simulate' that of the profile.",
+    ),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Assume another bandwidth of a resource or another latency of paths: "
+        "'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us'. May be repeated.",
+    ),
+]
+GpuCount = Annotated[
+    int | None,
+    typer.Option("--gpus", metavar="N", help="Assume N GPUs like those of the profile."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
 

@@ -157,7 +157,7 @@ def _export_parquet(profile: Profile, output: str, summary: bool) -> None:
 
 def _summary_rows(profile: Profile) -> Iterator[tuple[Any, ...]]:
     frame = SeriesFrame.read(profile)
-    return series_rows(overview(profile, frame=frame).series, frame)
+    return series_rows(overview(profile, frame=frame).series, frame, profile.machine)
 
 
 def write_summary_csv(profile: Profile, stream: TextIO) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import Json, Only, app
+from waywiser.cli.app import Json, Only, Seed, app
 from waywiser.cli.command_help import Verb
 
 Gpus = Annotated[
@@ -109,14 +109,7 @@ def survey(
         ),
     ] = False,
     share: Share = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Seed of the order and of the bytes that are moved; by default 1.",
-        ),
-    ] = None,
+    seed: Seed = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -221,14 +214,7 @@ def tune(
         ),
     ] = None,
     share: Share = False,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Seed of the order and of the bytes that are moved; by default 1.",
-        ),
-    ] = 1,
+    seed: Seed = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be searched and how long it takes.")
     ] = False,
@@ -249,7 +235,7 @@ def tune(
             files=tuple(from_file or ()),
             scratch=scratch,
             share=share,
-            seed=seed,
+            seed=1 if seed is None else seed,
             dry_run=dry_run,
             json=json,
         )

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import Json, ProfileFile, app
+from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile, app
 from waywiser.cli.command_help import Verb
 
 
@@ -110,20 +110,8 @@ def predict(
             "--messages", metavar="N", help="So many of each transfer, or message, at once."
         ),
     ] = 1,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="CHANGE",
-            help="Assume another capacity or latency, as simulate --set; may be repeated.",
-        ),
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option(
-            "--gpus", metavar="N", help="Assume a machine with so many GPUs, like the measured."
-        ),
-    ] = None,
+    change: Changes = None,
+    gpus: GpuCount = None,
     compare: Annotated[
         bool,
         typer.Option("--compare", help="Show what was measured beside it, if the profile has it."),

@@ -190,12 +190,16 @@ def _print_transfers(found: Prediction, console: Console) -> None:
         TextColumn("transfer", left=True, folds=True),
         TextColumn("alone"),
         TextColumn("together"),
+        TextColumn("95 %"),
         *([TextColumn("measured")] if measured else []),
         TextColumn("limited by", left=True, folds=True),
     ]
     rows = []
     for n, each in enumerate(found.transfers[:MOST_SHOWN]):
+        low, high = each.interval.low, each.interval.high
+        sure = (high - low) / 2 / each.seconds
         times = [format_time(each.alone, 0.005), format_time(each.seconds, 0.005)]
+        times.append(f"{format_time(low, sure)} to {format_time(high, sure)}")
         if measured:
             times.append(format_time(measured[n], 0.005))
         rows.append((with_sizes(each.transfer), *times, each.limit or "—"))

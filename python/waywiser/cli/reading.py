@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import Json, Only, ProfileFile, app
+from waywiser.cli.app import Changes, GpuCount, Json, Only, ProfileFile, Seed, app
 from waywiser.cli.command_help import Verb
 
 
@@ -82,27 +82,9 @@ def simulate(
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Write the profile to FILE."),
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change the bandwidth of a resource or the latency of paths: "
-            "'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us'. May be repeated.",
-        ),
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option("--gpus", metavar="N", help="Simulate N GPUs like those of the profile."),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Seed of the noise and of the order; by default that of the profile.",
-        ),
-    ] = None,
+    change: Changes = None,
+    gpus: GpuCount = None,
+    seed: Seed = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -140,7 +122,7 @@ def simulate(
         SimulateOptions(
             file=file,
             output=output,
-            changes=tuple(set_ or ()),
+            changes=tuple(change or ()),
             gpus=gpus,
             seed=seed,
             preset=preset,

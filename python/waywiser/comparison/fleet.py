@@ -82,7 +82,7 @@ class Fleet(Value, frozen=True):
     hosts: tuple[HostVerdict, ...]
     classes: tuple[HardwareClass, ...]
     unreadable: dict[str, str] = msgspec.field(default_factory=dict)
-    """File -> why it could not be read, or was left out."""
+    """File -> why it could not be read, or was skipped."""
 
     def of(self, *statuses: Status) -> tuple[HostVerdict, ...]:
         return tuple(host for host in self.hosts if host.status in statuses)

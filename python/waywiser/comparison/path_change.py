@@ -20,8 +20,8 @@ PathVerdict = Literal[
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
 detectable change says how large one could have been missed (`verdict_of` decides between these).
-``missing``: planned and expected, but absent. ``skipped``: not planned, not supported or left out
-for time; never a finding. ``new``: the baseline does not have it.
+``missing``: planned and expected, but absent. ``skipped``: not planned, not supported, or the time
+was over; never a finding. ``new``: the baseline does not have it.
 """
 
 REGIMES: dict[Regime, str] = {

@@ -8,6 +8,7 @@ nothing here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from waywiser.hardware.routes import (
     takes_shortest_path,
 )
 from waywiser.words import Transfer, Value, Workload
+
+_GPU = re.compile(r"gpu:\d+")
 
 
 class Bound(Value, frozen=True):
@@ -92,6 +95,29 @@ def _bound(machine: Machine, workload: Workload) -> Bound | str:
 
 def uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     """The resources that a transfer passes through, or why they are unknown."""
+    found = _shown_by_topology(machine, transfer)
+    if isinstance(found, str) or not machine.assumed_peaks:
+        return found
+    return tuple(each._replace(resource=_assumed(machine, each.resource)) for each in found)
+
+
+def of_any_gpu(resource: str) -> str:
+    """The name of a resource without the numbers of GPUs: ``PCIe to gpu:*``."""
+    return _GPU.sub("gpu:*", resource)
+
+
+def _assumed(machine: Machine, resource: Resource) -> Resource:
+    """The resource with the peak that a simulated machine is assumed to have, if there is one: that
+    of this resource, else that of all GPUs."""
+    peaks = {each.resource: each for each in machine.assumed_peaks}
+    peak = peaks.get(resource.name) or peaks.get(of_any_gpu(resource.name))
+    if peak is None:
+        return resource
+    return resource._replace(bytes_per_second=peak.bytes_per_second, made_of=peak.made_of)
+
+
+def _shown_by_topology(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
+    """The resources with the peaks that the topology shows."""
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     if is_between_ranks(transfer, machine):

@@ -127,6 +127,15 @@ class FilePlace(Value, frozen=True):
     """Files there can be opened with ``O_DIRECT``, around the page cache."""
 
 
+class AssumedPeak(Value, frozen=True):
+    """The theoretical peak of a link that a simulated machine is assumed to have."""
+
+    resource: str
+    """As bounds name it, ``PCIe to gpu:3``; of all GPUs ``PCIe to gpu:*``."""
+    bytes_per_second: float
+    made_of: str
+
+
 class Machine(Value, frozen=True):
     """A machine as a capture shows it; the places of every path come from here."""
 
@@ -153,6 +162,8 @@ class Machine(Value, frozen=True):
     but added by a survey."""
     simulated: str = ""
     """Empty for a real machine. Of a simulated one: of which profile, with which changes."""
+    assumed_peaks: tuple[AssumedPeak, ...] = ()
+    """The peaks of the links that a simulation changed; empty for a real machine."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""

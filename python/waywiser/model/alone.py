@@ -12,7 +12,8 @@ from waywiser.words import Transfer, Value, Workload
 
 
 class TransferCurve(Protocol):
-    """The seconds of one transfer over sizes, measured and between."""
+    """The seconds of one transfer over sizes: `SampledCurve`, or a fitted
+    `waywiser.model.curve.CurveModel`."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -23,11 +24,12 @@ class TransferCurve(Protocol):
         """Seconds of each."""
 
     def seconds(self, bytes: int) -> float:
-        """Seconds of a transfer of so many bytes."""
+        """Seconds of a transfer of so many bytes; a fit may deviate from measured times."""
 
 
 class SampledCurve(Value, frozen=True):
-    """Lines between measured sizes, and the last line beyond them."""
+    """Lines between measured sizes, and the last line beyond them: what capacities are fitted
+    with, before and without a fit of each curve."""
 
     sizes: tuple[int, ...]
     times: tuple[float, ...]
@@ -95,12 +97,20 @@ class AloneCurves:
         if curve is None or first is None:
             return None
         bytes = transfer.bytes
-        seconds = curve.seconds(bytes)
-        if bytes not in curve.sizes:
+        if bytes in curve.sizes:
+            seconds = _seconds(curve, bytes)
+        else:
             near = min(curve.sizes, key=lambda size: abs(size - bytes))
-            seconds = first.seconds(bytes) * curve.seconds(near) / first.seconds(near)
+            seconds = _seconds(first, bytes) * _seconds(curve, near) / _seconds(first, near)
         share = latency_share(first, bytes)
         return Alone(share * seconds, seconds)
+
+
+def _seconds(curve: TransferCurve, bytes: int) -> float:
+    """The measured time of a measured size, else that of the curve."""
+    if bytes in curve.sizes:
+        return curve.times[curve.sizes.index(bytes)]
+    return curve.seconds(bytes)
 
 
 def latency_share(curve: TransferCurve, bytes: int) -> float:

@@ -31,7 +31,7 @@ from waywiser.words import Transfer, Value, Workload
 SCHEMA = 1
 """The schema of the JSON form of a model."""
 
-RULES = 1
+RULES = 2
 """The version of the rules that find capacities: a model of older rules is fitted again."""
 
 BEYOND = 1.05
@@ -90,12 +90,21 @@ class SetPrediction(Value, frozen=True):
     """Seconds from the common start to the last end."""
     interval: Interval
     """The interval of the span: 95 % by the capacities, and what unknown limits may add."""
+    intervals: tuple[Interval, ...]
+    """The same of the seconds of each transfer."""
     limits: tuple[str, ...]
     """The resource that limits each transfer; empty for none but its own rate."""
     unknown: tuple[str, ...]
     """Resources that carry more than any measurement showed: their limits are not known."""
     rests_on: tuple[str, ...]
     """The measured sets behind the capacities that limit."""
+    waited: tuple[float, ...] = ()
+    """Seconds from the common start until each transfer was the first of its queue."""
+
+    @property
+    def own_seconds(self) -> tuple[float, ...]:
+        """The seconds of each transfer without those that it waited."""
+        return tuple(end - waited for end, waited in zip(self.seconds, self.waited, strict=True))
 
     @property
     def is_known(self) -> bool:
@@ -117,6 +126,8 @@ class CapacityModel(Value, frozen=True):
     """GPUs that may share a port to the host."""
     deviations: dict[str, float] = msgspec.field(default_factory=dict)
     """Method -> the standard deviation of measured over predicted spans, as a fraction."""
+    transfer_deviations: dict[str, float] = msgspec.field(default_factory=dict)
+    """The same of the times of single transfers of a set."""
     findings: tuple[str, ...] = ()
     """What to know of the capacities, one sentence each."""
     schema: int = SCHEMA
@@ -274,13 +285,16 @@ class CapacityModelReader:
         }  # fmt: skip
         capacities = [c for c in self.model.capacities if (c.resource, c.method) in limiting]
         rests_on = dict.fromkeys(text for c in capacities for text in c.rests_on)
+        interval, intervals = self._intervals(workload, filled, capacities, unknown)
         return SetPrediction(
             seconds=filled.seconds,
             span=filled.span,
-            interval=self._interval(workload, filled.span, capacities, unknown),
+            interval=interval,
+            intervals=intervals,
             limits=filled.limits,
             unknown=tuple(dict.fromkeys(use.name for use, _, _ in unknown)),
             rests_on=tuple(rests_on),
+            waited=filled.waited,
         )
 
     def _is_of_kind(self, use: ResourceUse, transfer: Transfer) -> bool:
@@ -307,33 +321,44 @@ class CapacityModelReader:
                 found.setdefault(frozenset(users[name]), (use, method, shown))
         return list(found.values())
 
-    def _interval(
+    def _intervals(
         self,
         workload: Workload,
-        span: float,
+        filled: Filled,
         capacities: Sequence[Capacity],
         unknown: Sequence[tuple[ResourceUse, str, float]],
-    ) -> Interval:
-        """The span with each limiting capacity changed by its standard error; with an unknown
-        limit up to what it takes if the resource carries no more than was measured."""
-        methods = {self.method(transfer) for transfer in workload.transfers}
-        squares = max(self.model.deviations.get(method, 0.0) for method in methods) ** 2
+    ) -> tuple[Interval, tuple[Interval, ...]]:
+        """(that of the span, those of the transfers): with each limiting capacity changed by its
+        standard error; with an unknown limit up to what it takes if the resource carries no more
+        than was measured."""
+        methods = [self.method(transfer) for transfer in workload.transfers]
+        of_sets = max(self.model.deviations.get(method, 0.0) for method in methods)
+        times = [filled.span, *filled.seconds]
+        squares = [of_sets**2]
+        for method, waited in zip(methods, filled.waited, strict=True):
+            own = self.model.transfer_deviations.get(method, 0.0) if not waited else 0.0
+            squares.append(max(of_sets, own) ** 2)
         freedom = math.inf
         for each in capacities:
             key = CapacityKey(each.resource, each.method)
             less = {**self.known, key: each.bytes_per_second * math.exp(-each.deviation)}
-            slower = fill(self.demands(workload, less)).span
-            squares += math.log(slower / span) ** 2
+            slower = self.filled_with(workload, less)
+            for n, seconds in enumerate([slower.span, *slower.seconds]):
+                squares[n] += math.log(seconds / times[n]) ** 2
             freedom = min(freedom, each.freedom or 1.0)
-        times = student_quantile(freedom, (1 + CONFIDENCE) / 2) if freedom < math.inf else 1.96
-        width = math.exp(min(times * math.sqrt(squares), 50.0))
-        longest = span * width
+        quantile = student_quantile(freedom, (1 + CONFIDENCE) / 2) if freedom < math.inf else 1.96
+        longest = times
         if unknown:
             worst = dict(self.known)
             for use, method, shown in unknown:
                 worst[CapacityKey(use.kind, method)] = shown or _slowest(workload, self)
-            longest = max(longest, fill(self.demands(workload, worst)).span)
-        return Interval(span / width, longest)
+            limited = self.filled_with(workload, worst)
+            longest = [limited.span, *limited.seconds]
+        found = []
+        for seconds, most, square in zip(times, longest, squares, strict=True):
+            width = math.exp(min(quantile * math.sqrt(square), 50.0))
+            found.append(Interval(seconds / width, max(seconds * width, most)))
+        return found[0], tuple(found[1:])
 
 
 def _slowest(workload: Workload, reader: CapacityModelReader) -> float:

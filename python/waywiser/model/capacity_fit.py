@@ -173,7 +173,33 @@ def fit_capacities(
         carried=_carried(reader, [*singles, *(s for each in by_method.values() for s in each)]),
         deviations=deviations,
     )
-    return msgspec.structs.replace(model, findings=tuple(capacity_findings(model, singles)))
+    return msgspec.structs.replace(
+        model,
+        transfer_deviations=_transfer_deviations(model, by_method),
+        findings=tuple(capacity_findings(model, singles)),
+    )
+
+
+def _transfer_deviations(
+    model: CapacityModel, by_method: Mapping[str, Sequence[TimedSet]]
+) -> dict[str, float]:
+    """The standard deviation of measured over predicted times of the transfers of fitted sets. One
+    direction may get more of a shared capacity than the other, which no model of max-min shares
+    predicts."""
+    reader = CapacityModelReader(model)
+    found: dict[str, float] = {}
+    for method, sets in sorted(by_method.items()):
+        squares = [
+            math.log(predicted / measured) ** 2
+            for each in sets
+            if each.transfers
+            for predicted, measured in zip(
+                reader.filled(each.workload).own_seconds, each.transfer_seconds, strict=True
+            )
+        ]
+        if squares:
+            found[method] = math.sqrt(fmean(squares))
+    return found
 
 
 def _is_load(timed: TimedSet, machine: Machine) -> bool:

@@ -163,7 +163,8 @@ def _set_rows(found: Sequence[ValidatedSet]) -> Iterator[AccuracyRow]:
             yield accuracy(text, [each.error for each in own], inside)
         of_transfers = [error for each in own for error in each.transfer_errors]
         if of_transfers:
-            yield accuracy(f"{text}, each transfer", of_transfers)
+            inside = [is_in for each in own for is_in in each.are_transfers_in_interval]
+            yield accuracy(f"{text}, each transfer", of_transfers, inside)
 
 
 def _has_host(each: ValidatedSet) -> bool:

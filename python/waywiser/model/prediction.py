@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
@@ -67,6 +66,8 @@ class TransferTime(Value, frozen=True):
     """Seconds that it takes if nothing else runs."""
     seconds: float
     """Seconds from the common start to its end."""
+    interval: Interval
+    """95 %, of `seconds`."""
     limit: str
     """The resource that limits it, or the queue in which it waits; empty for none but what it
     reaches alone."""
@@ -112,19 +113,6 @@ class Prediction(Value, frozen=True):
         return self.span / self.measured.span - 1 if self.measured is not None else None
 
 
-class FittedTimes(NamedTuple):
-    """A fitted curve as models of sets read it: a measured size has its measured time."""
-
-    sizes: tuple[int, ...]
-    times: tuple[float, ...]
-    model: CurveModel
-
-    def seconds(self, bytes: int) -> float:
-        if bytes in self.sizes:
-            return self.times[self.sizes.index(bytes)]
-        return self.model.seconds(bytes)
-
-
 class Predictor:
     """A model with what its predictions need, made once."""
 
@@ -141,7 +129,7 @@ class Predictor:
     def _sets(self) -> CapacityModelReader:
         capacities, before = self.model.capacities, self._measured.curves
         fitted = {
-            curve.text: FittedTimes(curve.sizes, curve.times, curve)
+            curve.text: curve
             for curve in self.model.curves
             if curve.text in before and capacities.curves.get(curve.text) == before[curve.text]
         }
@@ -184,7 +172,7 @@ class Predictor:
         (transfer,) = workload.transfers
         capacity = self._filled_link(transfer, found.seconds)
         own = TransferTime(str(transfer), transfer.bytes, found.seconds, found.seconds,
-                           capacity.resource if capacity else "")  # fmt: skip
+                           found.interval, capacity.resource if capacity else "")  # fmt: skip
         return Prediction(
             workload=str(workload),
             span=found.seconds,
@@ -239,9 +227,14 @@ class Predictor:
         found = self._sets.predicted(workload)
         capacities = dict.fromkeys(self._limiting(workload, found))
         times = [
-            self._transfer_time(transfer, each.seconds, seconds, limit)
-            for transfer, (_, each), seconds, limit in zip(
-                workload.transfers, alone, found.seconds, found.limits, strict=True
+            self._transfer_time(transfer, each, seconds, around, limit)
+            for transfer, (_, each), seconds, around, limit in zip(
+                workload.transfers,
+                alone,
+                found.seconds,
+                found.intervals,
+                found.limits,
+                strict=True,
             )
         ]
         if len(times) == 1:  # of a changed machine
@@ -263,7 +256,7 @@ class Predictor:
         return Prediction(
             workload=str(workload),
             span=found.span,
-            interval=_widened(found, [each for _, each in alone]),
+            interval=_widened(found.span, found.interval, [each for _, each in alone]),
             transfers=tuple(times),
             bytes=workload.bytes,
             limits=tuple(map(_limiting, capacities)),
@@ -273,13 +266,20 @@ class Predictor:
         )
 
     def _transfer_time(
-        self, transfer: Transfer, alone: float, seconds: float, limit: str
+        self,
+        transfer: Transfer,
+        measured: CurvePrediction,
+        seconds: float,
+        around: Interval,
+        limit: str,
     ) -> TransferTime:
-        """``alone`` is the time on the measured machine."""
+        """``measured`` is the time alone on the measured machine."""
+        alone = measured.seconds
         if self._is_changed:
             alone = self._sets.filled(Workload((transfer,))).span
         limit = limit or self._queue(transfer, alone, seconds)
-        return TransferTime(str(transfer), transfer.bytes, alone, seconds, limit)
+        around = _widened(seconds, around, [measured])
+        return TransferTime(str(transfer), transfer.bytes, alone, seconds, around, limit)
 
     def _queue(self, transfer: Transfer, alone: float, seconds: float) -> str:
         """The queue that a transfer waited in; empty for none."""
@@ -320,7 +320,8 @@ class Predictor:
         if curve is None:
             raise ModelError(f"{found.name} has no curve in the model")
         time = _predicted(curve, transfer.bytes)
-        own = TransferTime(str(transfer), transfer.bytes, time.seconds, time.seconds, "")
+        own = TransferTime(str(transfer), transfer.bytes, time.seconds, time.seconds,
+                           time.interval, "")  # fmt: skip
         return Prediction(
             workload=str(workload),
             span=time.seconds,
@@ -386,11 +387,13 @@ class Predictor:
             rate, around = model.limit.bytes_per_second, model.limit.interval
             limits = (LimitingCapacity(_INJECTION, f"{kind} by {test}", rate, around, "sets"),)
         name = _INJECTION if limits else ""
+        own = TransferTime(str(transfer), transfer.bytes, alone, found.seconds, found.interval,
+                           name)  # fmt: skip
         return Prediction(
             workload=f"{count} × {transfer}",
             span=found.seconds,
             interval=found.interval,
-            transfers=(TransferTime(str(transfer), transfer.bytes, alone, found.seconds, name),),
+            transfers=(own,),
             bytes=count * transfer.bytes,
             limits=limits,
             rests_on=(_counts_text(model),),
@@ -488,15 +491,15 @@ def _predicted(curve: CurveModel, bytes: int) -> CurvePrediction:
     return found
 
 
-def _widened(found: SetPrediction, alone: Iterable[CurvePrediction]) -> Interval:
-    """The interval of a set with that of the curves, if a size was not measured: they are
-    independent, so the squares of logarithms add."""
+def _widened(seconds: float, around: Interval, alone: Iterable[CurvePrediction]) -> Interval:
+    """The interval of a time by capacities with that of the curves, if a size was not measured:
+    they are independent, so the squares of logarithms add."""
     more = max(
         (math.log(e.interval.high / e.seconds) for e in alone if not e.is_measured), default=0.0
     )
-    low = math.hypot(math.log(found.span / found.interval.low), more)
-    high = math.hypot(math.log(found.interval.high / found.span), more)
-    return Interval(found.span * math.exp(-low), found.span * math.exp(high))
+    low = math.hypot(math.log(seconds / around.low), more)
+    high = math.hypot(math.log(around.high / seconds), more)
+    return Interval(seconds * math.exp(-low), seconds * math.exp(high))
 
 
 def _notes_of(

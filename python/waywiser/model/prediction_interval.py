@@ -35,11 +35,11 @@ PathKind = Literal["link", "pageable memory", "within a GPU", "host", "migrating
 within one GPU; within the host and its files; of memory that migrates."""
 
 WIDTHS: dict[PathKind, float] = {
-    "link": 3.9,
+    "link": 4.1,
     "pageable memory": 5.2,
-    "within a GPU": 2.4,
+    "within a GPU": 2.5,
     "host": 2.6,
-    "migrating memory": 9.0,
+    "migrating memory": 9.1,
 }
 
 LEAST_SPREAD = 0.003

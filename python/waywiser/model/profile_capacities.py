@@ -37,8 +37,19 @@ class ValidatedSet(Value, frozen=True):
         own = self.timed.transfer_seconds
         if not own:
             return ()
-        pairs = zip(self.prediction.seconds, own, strict=True)
+        pairs = zip(self.prediction.own_seconds, own, strict=True)
         return tuple(predicted / measured - 1 for predicted, measured in pairs)
+
+    @property
+    def are_transfers_in_interval(self) -> tuple[bool, ...]:
+        """Whether each measured time is in its interval; empty if they were not timed."""
+        own = self.timed.transfer_seconds
+        if not own:
+            return ()
+        rows = zip(self.prediction.intervals, self.prediction.waited, own, strict=True)
+        return tuple(
+            around.low <= waited + measured <= around.high for around, waited, measured in rows
+        )
 
 
 def profile_capacities(profile: Profile, frame: SeriesFrame | None = None) -> CapacityModel:

@@ -11,7 +11,6 @@ resource is its name without the numbers of equal devices, as ``PCIe to gpu:*``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -22,8 +21,6 @@ from waywiser.hardware.system_files import format_list
 from waywiser.words import Transfer, format_settings
 
 BOTH = ", both directions"
-
-_GPU = re.compile(r"gpu:\d+")
 
 
 class ResourceUse(NamedTuple):
@@ -87,7 +84,7 @@ class MachineResources:
     def _named(
         self, name: str, passes: int = 1, bound: float | None = None, breadth: int = 0
     ) -> ResourceUse:
-        kind = _GPU.sub("gpu:*", name) if self._are_equal else name
+        kind = bounds.of_any_gpu(name) if self._are_equal else name
         return ResourceUse(name, kind, passes, bound, breadth)
 
     def _ports(self, transfer: Transfer) -> list[ResourceUse]:

@@ -56,6 +56,13 @@ class Filled(Value, frozen=True):
     empty for none."""
     carried: dict[str, float]
     """Resource -> the most bytes per second that went through it for `LASTING` of the span."""
+    waited: tuple[float, ...]
+    """Seconds from the common start until each transfer was the first of its queue."""
+
+    @property
+    def own_seconds(self) -> tuple[float, ...]:
+        """The seconds of each transfer without those that it waited."""
+        return tuple(end - waited for end, waited in zip(self.seconds, self.waited, strict=True))
 
     @property
     def span(self) -> float:
@@ -103,6 +110,7 @@ def fill(demands: Sequence[Demand]) -> Filled:
     starts = _starts(demands)
     left = [float(demand.bytes) for demand in demands]
     ends = [math.inf] * len(demands)
+    waited = [0.0] * len(demands)
     limited: list[dict[str, float]] = [{} for _ in demands]
     used: dict[str, list[tuple[float, float]]] = {}
     now = 0.0
@@ -110,7 +118,7 @@ def fill(demands: Sequence[Demand]) -> Filled:
         for n, start in enumerate(starts):
             if math.isinf(ends[n]) and start <= now and left[n] <= 0:
                 ends[n] = start
-                _start_next(n, demands, starts, ends)
+                _start_next(n, demands, starts, ends, waited)
         moving = [n for n, start in enumerate(starts) if math.isinf(ends[n]) and start <= now]
         waiting = [start for n, start in enumerate(starts) if math.isinf(ends[n]) and start > now]
         if not moving:
@@ -130,11 +138,12 @@ def fill(demands: Sequence[Demand]) -> Filled:
             limited[n][limit] = limited[n].get(limit, 0.0) + moved
             if left[n] <= demands[n].bytes * ALMOST:
                 ends[n] = now + step
-                _start_next(n, demands, starts, ends)
+                _start_next(n, demands, starts, ends, waited)
         now += step
     main = tuple(max(each, key=lambda name: each[name], default="") for each in limited)
     least = LASTING * max(ends)
-    return Filled(tuple(ends), main, {name: _lasting(each, least) for name, each in used.items()})
+    carried = {name: _lasting(each, least) for name, each in used.items()}
+    return Filled(tuple(ends), main, carried, tuple(waited))
 
 
 def _starts(demands: Sequence[Demand]) -> list[float]:
@@ -149,7 +158,11 @@ def _starts(demands: Sequence[Demand]) -> list[float]:
 
 
 def _start_next(
-    ended: int, demands: Sequence[Demand], starts: list[float], ends: Sequence[float]
+    ended: int,
+    demands: Sequence[Demand],
+    starts: list[float],
+    ends: Sequence[float],
+    waited: list[float],
 ) -> None:
     """Starts the next transfer of the queue of one that has ended."""
     queue = demands[ended].queue
@@ -157,6 +170,7 @@ def _start_next(
         return
     for n, demand in enumerate(demands):
         if demand.queue == queue and math.isinf(starts[n]):
+            waited[n] = ends[ended]
             starts[n] = ends[ended] + demand.latency + demand.gap
             return
 

@@ -23,7 +23,6 @@ from waywiser.model.recorded_noise import (
     middle_of,
     own_medians,
 )
-from waywiser.model.share import fill
 from waywiser.profile import Profile
 from waywiser.records import Locality, Process, Samples, Visit
 from waywiser.words import Value, Workload
@@ -132,15 +131,8 @@ class SimulatedMachine:
 
 def _predicted(reader: CapacityModelReader, workload: Workload) -> SimulatedTimes:
     """The times of the model. Transfers of a queue start when the one before has ended."""
-    demands = reader.demands(workload, reader.known)
-    filled = fill(demands)
-    started: dict[str, float] = {}
-    own = []
-    for demand, end in zip(demands, filled.seconds, strict=True):
-        own.append(end - started.get(demand.queue, 0.0))
-        if demand.queue:
-            started[demand.queue] = end
-    return SimulatedTimes(filled.span, tuple(own))
+    filled = reader.filled(workload)
+    return SimulatedTimes(filled.span, filled.own_seconds)
 
 
 def _with_noise(times: SimulatedTimes, factor: float, lent: Samples, rng: random.Random) -> Samples:

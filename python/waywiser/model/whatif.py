@@ -2,7 +2,8 @@
 
 A link that one transfer fills is what holds single transfers back too: with a faster link they take
 less time, by what their bytes took on the link. Nothing else becomes faster, so that a set may be
-limited by what was measured of another resource, and no further.
+limited by what was measured of another resource, and no further. Its theoretical peak changes too:
+copies reach the same share of it as before.
 
 A machine with more GPUs has more of the same: each new GPU is a copy of a measured one, with its
 links. What GPUs share keeps its capacity. If it has none, the model does not know what more GPUs
@@ -12,14 +13,16 @@ reach together, and says so (`waywiser.model.capacity.SetPrediction.unknown`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from waywiser.hardware.machine import Gpu, Machine
+from waywiser.hardware.machine import AssumedPeak, Gpu, Machine
 from waywiser.model.alone import SampledCurve
 from waywiser.model.capacity import Capacity, CapacityKey, CapacityModel, CapacityModelReader
 from waywiser.model.errors import ModelError
+from waywiser.model.resources import BOTH, MachineResources
 from waywiser.words import Transfer
 
 MOST_GPUS = 1024
@@ -54,7 +57,7 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
     kinds = {use.name: use.kind for t in model.curves for use in reader.uses(Transfer.parse(t))}
     before = {CapacityKey(each.resource, each.method): each for each in model.capacities}
     kept = [each for key, each in before.items() if key not in names]
-    changed = []
+    changed: list[Capacity] = []
     for key in names:
         own = before.get(key) or before.get(
             CapacityKey(kinds.get(key.resource, key.resource), key.method)
@@ -69,7 +72,38 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
                 measured=_measured(own),
             )
         )
-    return msgspec.structs.replace(model, capacities=tuple(kept + changed))
+    machine = msgspec.structs.replace(
+        model.machine, assumed_peaks=_assumed_peaks(model, changed, bytes_per_second)
+    )
+    return msgspec.structs.replace(model, machine=machine, capacities=tuple(kept + changed))
+
+
+def _assumed_peaks(
+    model: CapacityModel, changed: Sequence[Capacity], bytes_per_second: float
+) -> tuple[AssumedPeak, ...]:
+    """The peaks of a machine of which these capacities were changed.
+
+    One transfer reaches a share of the topology's peak; it reaches the same share of the new one.
+    The largest share of all methods counts. If no transfer fills the link, its share is not known:
+    the peak is the capacity, but no less than the topology shows."""
+    names = {each.resource for each in changed}
+    found = {p.resource: p for p in model.machine.assumed_peaks if p.resource not in names}
+    machine = msgspec.structs.replace(model.machine, assumed_peaks=())
+    shown = {
+        name: use.bound
+        for transfer in map(Transfer.parse, model.curves)
+        for use in MachineResources(machine, model.groups).uses(transfer)
+        if use.bound is not None and not use.name.endswith(BOTH)
+        for name in (use.kind, use.name)
+    }
+    for name in sorted(names & shown.keys()):
+        peak = shown[name]
+        measured = max(each.measured for each in changed if each.resource == name)
+        share = min(measured / peak, 1.0)
+        most = bytes_per_second / share if share else max(bytes_per_second, peak)
+        made_of = f"assumed: {most / 1e9:.1f} GB/s instead of {peak / 1e9:.1f} GB/s"
+        found[name] = AssumedPeak(name, most, made_of)
+    return tuple(found.values())
 
 
 def _measured(capacity: Capacity | None) -> float:

@@ -126,7 +126,7 @@ class ProfileView:
     @cached_property
     def series(self) -> DataTable:
         """One row per series, by curve, then by size; those that were not measured too."""
-        rows = series_rows(self._overview.series, self._frame)
+        rows = series_rows(self._overview.series, self._frame, self._machine)
         return DataTable.of("series", SERIES_TYPES, rows)
 
     @cached_property
@@ -136,7 +136,7 @@ class ProfileView:
         return DataTable(
             "samples",
             SAMPLE_TYPES,
-            lambda: rows_of_series(self._with_samples(), self._overview.sides),
+            lambda: rows_of_series(self._with_samples(), self._overview.sides, self._machine),
             lambda: int(self._frame.taken.sum()),
         )
 

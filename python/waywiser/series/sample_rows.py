@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import isnan
 from typing import Any
 
+from waywiser.hardware.machine import Machine
 from waywiser.profile import Profile
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Series, Visit
 from waywiser.series.estimate import rate
@@ -36,6 +37,7 @@ TYPES: dict[str, type] = {
     "destination": str,
     "executor": str,
     "gb_per_s": float,
+    "simulated": bool,
 }
 """The type of each column; of ``transfer_seconds`` a tuple of floats."""
 
@@ -44,18 +46,23 @@ COLUMNS = tuple(TYPES)
 ``below_resolution`` and ``summary`` (the sample is another tool's mean or median) are true or
 false; ``side`` says, if a machine has two sides, whether the visit's host memory was ``local`` to
 its GPU, ``remote``, or ``mixed``; ``source``, ``destination`` and ``executor`` are those of
-`waywiser.series.series_rows.SERIES_TYPES`; ``gb_per_s`` is the bandwidth of one execution over all
-its bytes, in 10^9 bytes per second, if a bandwidth is known of the workload."""
+`waywiser.series.series_rows.SERIES_TYPES`, and ``simulated`` too; ``gb_per_s`` is the bandwidth of
+one execution over all its bytes, in 10^9 bytes per second, if a bandwidth is known of the
+workload."""
 
 
 def rows_of(profile: Profile) -> Iterator[tuple[Any, ...]]:
     """One per sample, in the order taken, with the columns of `COLUMNS`; None for what was not
     taken. A visit without samples has none. One series in memory at a time."""
-    return rows_of_series(profile.iter_series(), decide_sides(profile.localities()))
+    sides = decide_sides(profile.localities())
+    return rows_of_series(profile.iter_series(), sides, profile.machine)
 
 
-def rows_of_series(series: Iterable[Series], sides: Sides | None) -> Iterator[tuple[Any, ...]]:
+def rows_of_series(
+    series: Iterable[Series], sides: Sides | None, machine: Machine
+) -> Iterator[tuple[Any, ...]]:
     """As `rows_of`, of series with their samples on a machine with these sides."""
+    is_simulated = bool(machine.simulated)
     for each in series:
         workload = each.workload
         head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
@@ -65,7 +72,7 @@ def rows_of_series(series: Iterable[Series], sides: Sides | None) -> Iterator[tu
             for n, (*row, summary) in enumerate(_measured(visit)):
                 known = (visit.mode, visit.block, visit.stop, visit.started, n)
                 bandwidth = gb_per_s(rated, row[0])
-                yield (*head, *known, *row, side, summary, *path_ends, bandwidth)
+                yield (*head, *known, *row, side, summary, *path_ends, bandwidth, is_simulated)
 
 
 def _measured(visit: Visit) -> Iterator[tuple[Any, ...]]:

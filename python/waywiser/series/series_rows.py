@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from waywiser.hardware.machine import Machine
 from waywiser.series.estimate import worst_stop
 from waywiser.series.line import Line
 from waywiser.series.series_frame import SeriesFrame
@@ -40,15 +41,19 @@ SERIES_TYPES: dict[str, type] = {
     "curve": str,
     "workload": str,
     "identity": str,
+    "simulated": bool,
 }
 """The type of each column. New ones are added at the end. ``settings`` and ``layout`` are empty for
 the default settings and for contiguous bytes. ``not_measured`` is the reason why a series has no
-time. ``curve``, ``workload`` and ``identity`` are those of the samples."""
+time. ``curve``, ``workload`` and ``identity`` are those of the samples. ``simulated`` says that the
+machine of the profile is simulated, so that nothing was measured."""
 
 
-def series_rows(lines: Iterable[Line], frame: SeriesFrame) -> Iterator[tuple[Any, ...]]:
-    """One per line, with the columns of `SERIES_TYPES`; None for what is not known. ``frame`` is
-    that of the profile."""
+def series_rows(
+    lines: Iterable[Line], frame: SeriesFrame, machine: Machine
+) -> Iterator[tuple[Any, ...]]:
+    """One per line, with the columns of `SERIES_TYPES`; None for what is not known. ``frame`` and
+    ``machine`` are those of the profile."""
     known = {each.row.identity: each for each in frame.series}
     for line in lines:
         workload, _, of = known[line.identity]
@@ -67,6 +72,7 @@ def series_rows(lines: Iterable[Line], frame: SeriesFrame) -> Iterator[tuple[Any
             line.curve,
             line.workload,
             line.identity,
+            bool(machine.simulated),
         )
 
 
