@@ -182,6 +182,19 @@ def test_both_ways_of_a_link_may_cost_one_another() -> None:
     assert "all 4 paths" in finding.statement
 
 
+def test_the_answer_has_the_share_of_both_directions_without_a_finding() -> None:
+    pairs = [together([h2d(gpu), d2h(gpu)], [46e9, 46e9]) for gpu in range(4)]
+    found = answered(*pairs)
+    assert found.findings == ()
+    assert re.search(
+        r"4 of 4 bidirectional paths\. Both directions at once reach 92% of the sum of each alone "
+        r"for pinned <-> GPU by copy-engine.*, 9[12]\.\d( to 92\.\d)? GB/s\.$",
+        found.summary,
+    )
+    alone = answered(together([h2d(gpu) for gpu in range(4)], [50e9] * 4))
+    assert "both directions" not in alone.summary
+
+
 def test_a_link_that_is_taken_in_turns_is_odd_and_so_is_one_that_loses_alone() -> None:
     halves = [together([h2d(gpu), d2h(gpu)], [25e9, 25e9]) for gpu in range(4)]
     assert answered(*halves).findings[0].severity == "warning"

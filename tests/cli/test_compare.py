@@ -320,6 +320,23 @@ def test_junit_is_a_test_case_per_path() -> None:
     assert nodes.h2d(0) in skipped
 
 
+def test_junit_skips_paths_that_are_not_decided_and_gives_the_losses_that_noise_hides() -> None:
+    base, loud = (nodes.node(n, gpus=2, blocks=4, between_blocks=n * 0.05) for n in (1, 4))
+    found = compare([base], [loud])
+    undecided = [path for path in found.paths if not found.is_decided(path)]
+    assert undecided
+    root = ElementTree.fromstring(junit(found, ("regression",)))
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    for path in undecided:
+        assert path.verdict == "no change"
+        skipped = cases[path.curve].find("skipped")
+        assert skipped is not None
+        message = skipped.get("message") or ""
+        assert message.startswith("not decided: ") and "no change" not in message
+        hidden = re.search(r"the noise hides losses below ([\d.]+)%", message)
+        assert hidden is not None and float(hidden[1]) / 100 > found.most_hidden
+
+
 def check_junit(root: ElementTree.Element) -> None:
     """What the schemas of JUnit's readers have in common."""
     assert root.tag == "testsuites"

@@ -16,7 +16,7 @@ from waywiser.report.entry import read
 from waywiser.report.figures.render import pdf_file, svg_file
 from waywiser.report.markdown import markdown
 from waywiser.report.page import page
-from waywiser.report.parts import Document
+from waywiser.report.parts import Document, Fold, Sheet, Words
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,11 @@ def test_the_sections_come_in_their_order(made: Document) -> None:
     questions = made.section("questions")
     assert questions is not None and questions.sections
     assert all(section.folded for section in questions.sections)
+    counts, answers = questions.blocks
+    assert isinstance(counts, Words) and isinstance(answers, Fold)
+    assert counts.text.startswith(f"{len(questions.sections)} questions: ")
+    assert isinstance(answers.blocks[0], Sheet)
+    assert len(answers.blocks[0].rows) == len(questions.sections)
 
 
 def test_terms_of_the_glossary_are_those_of_the_documentation() -> None:

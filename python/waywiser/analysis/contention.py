@@ -9,7 +9,7 @@ at once, those that are slowed by as much are one group.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.answer import (
@@ -56,7 +56,7 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="contention",
         title="Contention: are transfers slower together than alone?",
-        summary=_summary(sets, bidirectional),
+        summary=_summary(subject, sets, bidirectional),
         findings=ranked(practical([*_of_sets(subject, sets), *_of_duplex(subject, bidirectional)])),
         tables=(
             *_table("Concurrent transfers against each alone", sets),
@@ -70,7 +70,7 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def _summary(sets: Sequence[Together], bidirectional: Sequence[Together]) -> str:
+def _summary(subject: Subject, sets: Sequence[Together], bidirectional: Sequence[Together]) -> str:
     if not sets and not bidirectional:
         return "Not determined: no transfers were measured together."
     parts = [
@@ -81,7 +81,41 @@ def _summary(sets: Sequence[Together], bidirectional: Sequence[Together]) -> str
         )
         if found
     ]
-    return f"Slower together than alone: {', '.join(parts)}."
+    slower = f"Slower together than alone: {', '.join(parts)}."
+    return f"{slower}{_shares_of_sum(subject, bidirectional)}"
+
+
+def _shares_of_sum(subject: Subject, bidirectional: Sequence[Together]) -> str:
+    """What the reference paths of host and GPUs reach in both directions, as a sentence, however
+    small the loss is; empty without any."""
+    kinds: dict[str, list[Together]] = {}
+    for each in bidirectional:
+        if _is_reference(each, subject):
+            kind = kind_of(each.transfers[0], subject.machine)
+            kinds.setdefault(kind.bidirectional, []).append(each)
+    parts: list[str] = []
+    for name, paths in kinds.items():
+        shares = _span(f"{end(each.share for each in paths):.0%}" for end in (min, max))
+        rates = _span(format_rate(end(each.rate for each in paths), OF_SUM) for end in (min, max))
+        of_sum = "" if parts else " of the sum of each alone"
+        parts.append(f"{shares}{of_sum} for {name}, {rates} GB/s")
+    return f" Both directions at once reach {'; '.join(parts)}." if parts else ""
+
+
+def _span(ends: Iterable[str]) -> str:
+    """``755 to 756``; one of two equal ends."""
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _is_reference(each: Together, subject: Subject) -> bool:
+    """Whether it is between GPUs, or GPU and host, by the executor and memories that such paths are
+    compared by."""
+    traits = subject.machine.traits
+    return all(
+        traits.executor(transfer.path.executor).reference == "gpu"
+        and all(traits.memory(end.kind).reference == "gpu" for end in transfer.path.ends)
+        for transfer in each.transfers
+    )
 
 
 def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:

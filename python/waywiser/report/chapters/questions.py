@@ -38,7 +38,8 @@ MARK: dict[Severity, Mark | Severity] = {"info": "", "warning": "warning", "erro
 
 
 def questions(entries: Sequence[Entry]) -> Section:
-    """All answers in a table, then each question folded: its evidence by machine."""
+    """How many questions are answered; then folded all answers in a table, and each question with
+    its evidence by machine."""
     names = dict.fromkeys(a.question for entry in entries for a in entry.answers)
     several = len(entries) > 1
     sections = []
@@ -50,8 +51,29 @@ def questions(entries: Sequence[Entry]) -> Section:
             continue
         below = tuple(_section(entry, answer, entry.name) for entry, answer in answers)
         sections.append(Section(f"question-{question}", title, (), below, folded=True))
-    table = (_answers(entries),) if names else ()
-    return Section("questions", "Questions and evidence", table, tuple(sections))
+    blocks: tuple[Block, ...] = ()
+    if names:
+        blocks = (Words(_counts(entries)), Fold("All answers in a table", (_answers(entries),)))
+    return Section("questions", "Questions and evidence", blocks, tuple(sections))
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    """``8 questions: 7 answered, 1 not determined. Findings to review: Quality.``"""
+    several = len(entries) > 1
+    return " ".join(
+        f"{entry.name}: {_counts_of(entry)}" if several else _counts_of(entry) for entry in entries
+    )
+
+
+def _counts_of(entry: Entry) -> str:
+    answered = sum(answer.answered for answer in entry.answers)
+    unknown = len(entry.answers) - answered
+    left = f", {unknown} not determined" if unknown else ""
+    text = f"{count(len(entry.answers), 'question')}: {answered} answered{left}."
+    for severity, what in (("error", "Problems"), ("warning", "Findings to review")):
+        found = [a.title.partition(":")[0] for a in entry.answers if worst_of(a) == severity]
+        text += f" {what}: {', '.join(found)}." if found else ""
+    return text
 
 
 def _answers(entries: Sequence[Entry]) -> Sheet:
