@@ -72,7 +72,7 @@ def test_no_change_is_clean_and_a_slower_link_is_a_finding(
     assert run(["compare", files["base"], files["same"]]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "10 no change, of 10 paths, at a threshold of 3 %"
-    assert any(line.split()[0] == "H2D" and "; losses from 3." in line for line in lines)
+    assert any(line.split()[0] == "H2D" and "; a loss of 3." in line for line in lines)
     assert run(regressed(files)) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("5 regressions, 5 no change, of 10 paths, at a threshold of 3 %")
@@ -94,7 +94,7 @@ def test_a_loss_in_one_survey_is_suspected_and_the_commands_that_decide_it_work(
     capsys.readouterr()
     assert run([*slow, "--threshold", "5%", "--only", "H2D"]) == 3
     said = capsys.readouterr().out.splitlines()
-    at = said.index("  to decide it, on node0:")
+    at = said.index("  to confirm or refute what is suspected, on node0:")
     assert said[at - 1] == "suspected, since one new survey alone shows it: 1 path"
     survey, again = (shlex.split(line) for line in said[at + 1 :])
     assert survey == ["waywiser", "survey", "--preset", "check", "--only", nodes.h2d(1),
@@ -146,13 +146,14 @@ def test_paths_that_changed_by_their_own_interval_alone_are_counted_and_listed()
         return paper.getvalue()
 
     said = (
-        "note: 2 paths changed by more than the threshold by their own 95 % interval (2 faster), "
-        "but not among all 82 that were tested, of which some do by chance"
+        "note: 2 of 82 paths changed by more than the threshold, each tested alone (2 faster); "
+        "tested with all others they are not significant: among so many paths some seem to change "
+        "by chance; a second survey shows which do again"
     )
     assert f"{said}; --all lists them\n" in printed(False)
     assert f"{said}\n" in printed(True)
-    assert printed(True).count("by its own interval alone") == 2
-    assert "by its own interval alone" not in printed(False)
+    assert printed(True).count("changed if tested alone") == 2
+    assert "changed if tested alone" not in printed(False)
 
 
 def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:

@@ -63,12 +63,34 @@ def test_a_loss_that_was_not_measured_again_is_inconclusive_and_names_the_comman
     assert run(["check", files["slower"], "--baseline", files["base"]]) == 3
     said = capsys.readouterr().out
     assert said.startswith("INCONCLUSIVE node0: ")
-    assert "to decide it, on node0:\n    waywiser survey --preset check --only" in said
+    purpose = "to confirm or refute what is suspected, on node0:"
+    assert f"{purpose}\n    waywiser survey --preset check --only" in said
     assert f"waywiser check {files['slower']} --baseline {files['base']} --repeat again" in said
     assert "largest drops:" in said
     assert re.search(
-        r"suspected: H2D .*\n +[\d.]+ GB/s before, [\d.]+ GB/s now at .*iB; losses", said
+        r"suspected: H2D .*\n +[\d.]+ GB/s before, [\d.]+ GB/s now at .*iB; smallest detect", said
     )
+
+
+def test_a_baseline_of_another_machine_is_no_failure_and_names_the_command_of_a_new_one(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = nodes.stored(nodes.node(9, "node9", gpus=2, blocks=8), tmp_path / "other.wwp")
+    assert run(["check", str(other), "--baseline", files["base"]]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("OK node9: the baseline is of another machine (host node0 before, ")
+    purpose = "have a baseline of this machine for later checks, while the machine is healthy"
+    at = said.index(f"  to {purpose}, on node9:") + 1
+    assert said[at] == "    waywiser survey --preset check -o baseline.wwp"
+
+
+def test_drops_that_are_not_decided_have_a_command(files: dict[str, str], capsys: Output) -> None:
+    run(["check", files["noisy-too"], "--baseline", files["noisy"]])
+    said = capsys.readouterr().out.splitlines()
+    assert any(line.lstrip().split(": ")[0].endswith("not decided") for line in said)
+    (command,) = [line for line in said if "for a verdict where it is 'not decided', " in line]
+    assert "waywiser survey --preset full --only " in command
 
 
 @pytest.mark.parametrize("new", ["same", "noisy-too"])

@@ -101,7 +101,23 @@ def test_a_baseline_of_other_gpus_decides_nothing() -> None:
     )
     found = check_up(other, [surveyed(1)])
     assert found.status == "inconclusive"
-    assert found.undecided[0].startswith("the baseline is of other GPUs")
+    assert found.undecided[0].startswith("the GPUs of the baseline are of another model: make a")
+
+
+@pytest.mark.parametrize("gpus", [1, 8])
+def test_a_baseline_of_another_machine_of_the_same_model_is_said_first(gpus: int) -> None:
+    node, base = surveyed(2, gpus=gpus), surveyed(1, gpus=gpus)
+    others = tuple(
+        msgspec.structs.replace(gpu, uuid=f"{gpu.uuid}-other") for gpu in base.machine.gpus
+    )
+    machine = msgspec.structs.replace(base.machine, gpus=others)
+    found = check_up(node, [msgspec.structs.replace(base, machine=machine)])
+    assert found.status == "ok"
+    assert str(found).startswith(
+        "OK node0: the baseline is of another machine (no GPU has the same UUID), so a difference "
+        "can be the other machine, not a fault: "
+    )
+    assert not any("another device" in note for note in found.notes)
 
 
 def test_a_repeat_that_settles_nothing_is_named() -> None:
@@ -166,7 +182,8 @@ def test_a_loss_below_what_is_detectable_says_so() -> None:
         assert path.detectable is not None and path.detectable > 1 - path.ratio
         (line,) = [line for line in found.undecided if line.startswith(label(path))]
         assert "suspected, since one new survey alone shows it" in line
-        assert f"smaller than the smallest detectable loss, {path.detectable:.1%}: its" in line
+        assert f"although only a loss of {path.detectable:.1%} or more is found" in line
+        assert "its processes deviate by" in line
 
 
 def test_a_repeat_older_than_the_survey_repeats_nothing() -> None:
@@ -264,7 +281,7 @@ def test_a_change_by_its_own_interval_alone_is_a_note() -> None:
     base, node = (nodes.node(seed, blocks=4, between_blocks=0.03) for seed in (28, 128))
     found = check_up(node, [base])
     assert found.comparison.changed_alone
-    assert any("but not among all 82 that were tested" in note for note in found.notes)
+    assert any(" of 82 paths changed by more than the threshold" in note for note in found.notes)
 
 
 def test_a_gpu_that_is_gone_fails_it_and_is_reported_once() -> None:
@@ -337,7 +354,7 @@ def test_where_nothing_can_be_reported_it_is_inconclusive() -> None:
 def test_a_baseline_of_another_machine_is_said_first() -> None:
     found = checked(surveyed(2, "node9"))
     assert str(found).startswith(
-        "OK node9: the baseline is of another machine (host node0 before, node9 now): "
+        "OK node9: the baseline is of another machine (host node0 before, node9 now), so a "
     )
     less = checked(surveyed(2, "node9", gpus=7))
     assert str(less).startswith("FAILED node9: the baseline is of another machine (host node0")

@@ -110,7 +110,7 @@ def test_without_a_change_noise_decides_whether_that_is_an_answer() -> None:
     lines = list(headline_lines(loud))
     assert any(line.startswith("  H2D") and "not decided: " in line and
                "; the noise hides losses below " in line for line in lines)  # fmt: skip
-    assert "waywiser survey --preset full --only 'H2D' --only 'D2H'" in lines[-1]
+    assert "waywiser survey --preset full --only H2D --only D2H" in lines[-1]
 
 
 def test_a_difference_beyond_the_threshold_within_the_noise_is_not_decided() -> None:
@@ -198,7 +198,7 @@ def test_a_repeat_of_one_size_confirms_a_loss_of_all_sizes() -> None:
     refuted = compare([base], [new], repeats=[surveyed(3)])
     assert not refuted.of("regression")
     left = {path.curve: path for path in refuted.of("suspected")}
-    assert left[nodes.h2d(3)].why == "at 16 MiB, 32 MiB alone"
+    assert left[nodes.h2d(3)].why == "only at 16 MiB, 32 MiB"
     assert set(map(why_suspected, left.values())) == {ONE_SURVEY}
 
 
@@ -377,7 +377,7 @@ def test_a_dip_at_one_size_is_found_though_the_curve_has_not_changed() -> None:
 
     found = compare([base], [nodes.node(2, blocks=4, sizes=sizes, slow=dip)])
     assert nodes.losses(found) == {nodes.h2d(2)}
-    assert found.paths[0].why == "at 8 MiB alone"
+    assert found.paths[0].why == "only at 8 MiB"
 
 
 def test_another_class_of_machine_is_said() -> None:
@@ -471,7 +471,7 @@ def test_sizes_that_nothing_replicates_borrow_the_noise_of_their_curve() -> None
 
     found = compare([survey(1, 1.0)], [survey(2, 1.3)])
     path = next(path for path in found.paths if path.curve == nodes.h2d(0))
-    assert (path.verdict, path.why) == ("suspected", "at 32 MiB alone")
+    assert (path.verdict, path.why) == ("suspected", "only at 32 MiB")
     assert all(part.decision.freedom > 0 for part in path.parts)
 
 

@@ -69,7 +69,10 @@ def test_a_gpu_that_was_exchanged_in_one_of_several_files_is_said() -> None:
     base, new = [survey(1, "a")], [survey(2, "b"), exchanged(survey(3, "c"), "GPU-x")]
     found = compare(base, new)
     (note,) = found.notes
-    assert note == "gpu:0 is another device: GPU-node0-0 before, GPU-x now in c"
+    assert note == (
+        "gpu:0 is another device (GPU-node0-0 before, GPU-x now) in c: a change of its paths can "
+        "be the other GPU, not a fault; make a new baseline"
+    )
     assert [(old.uuid, now.uuid) for old, now in found.exchanged_gpus] == [("GPU-node0-0", "GPU-x")]
     (note,) = notes([*base, exchanged(survey(4, "d"), "GPU-x")], [survey(2, "b")])
     assert note == "gpu:0 is GPU-x and not GPU-node0-0 in d of the base"
@@ -134,7 +137,7 @@ def test_another_machine_is_said_with_what_differs() -> None:
     assert "host node0" in another_machine([base], [replace(other, machine=none)])
 
 
-def test_a_host_that_lost_or_exchanged_a_gpu_is_the_same_machine() -> None:
+def test_a_host_that_lost_a_gpu_is_the_same_machine_and_one_with_another_gpu_is_not() -> None:
     base = survey(1, "a")
     lost = nodes.without(base, "0000:02:00.0")
     none = replace(base, machine=replace(base.machine, gpus=()))
@@ -145,7 +148,7 @@ def test_a_host_that_lost_or_exchanged_a_gpu_is_the_same_machine() -> None:
     single = nodes.machine("node0", 1)
     exchanged = replace(single, gpus=(replace(single.gpus[0], uuid="GPU-new"),))
     pair = [replace(base, machine=each) for each in (single, exchanged)]
-    assert not another_machine(pair[:1], pair[1:])
+    assert another_machine(pair[:1], pair[1:]) == "no GPU has the same UUID"
     model = replace(exchanged, gpus=(replace(exchanged.gpus[0], name="Other GPU"),))
     assert "GPUs 1 × Test GPU before, 1 × Other GPU now" in another_machine(
         pair[:1], [replace(base, machine=model)]

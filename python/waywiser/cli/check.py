@@ -85,23 +85,32 @@ def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "
         NOT_DECIDED,
         detectable_text,
         figures_before_and_now,
+        label,
+        to_decide,
     )
     from waywiser.words.sizes_in_text import size_of, with_units
 
     say(console, str(found), "bold")
     for line in (*found.findings, *found.undecided):
         say(console, line, indent=2)
-    if found.undecided:
+    if found.undecided or found.comparison.another_machine:
         print_commands(console, node, found.comparison, "check")
     if failure:
         say(console, f"it could not be measured again here: {failure}", indent=2)
     if found.drops:
         say(console, "largest drops:", indent=2)
     for drop in found.drops:
-        loss = detectable_text(drop.detectable, hides=drop.verdict == NOT_DECIDED)
+        loss = detectable_text(
+            drop.detectable,
+            hides=drop.verdict == NOT_DECIDED,
+            has_changed=drop.verdict != "no change",
+        )
         say(console, f"{drop.ratio - 1:+.1%}  {drop.verdict}: {with_units(drop.name)}", indent=4)
         before, now = figures_before_and_now(drop.size)
         at = f" at {size}" if (size := size_of(drop.size.series)) else ""
         say(console, f"{before} before, {now} now{at}; {loss}", indent=12)
+    named = {drop.name for drop in found.drops if drop.verdict == NOT_DECIDED}
+    if unclear := [path for path in found.comparison.measured if label(path) in named]:
+        say(console, to_decide(found.comparison, unclear), indent=4)
     for note in found.notes:
         say(console, f"note: {note}", indent=2)

@@ -28,8 +28,8 @@ TABLE_COLUMNS = 132
 
 LEGEND = (
     "before, now: median over the processes at this size, without outliers, as in show; change: "
-    "from before to now, with its 95 % interval; of several sizes, the one with the median change; "
-    "detectable: the noise hides smaller losses"
+    "from before to now, with its 95 % confidence interval; size: if several sizes of a path "
+    "changed, that of the median change; detectable: the noise hides smaller losses"
 )
 """What the figures of a path are."""
 
@@ -253,7 +253,7 @@ def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
         yield f"{decision.ratio - 1:+.1%}"
         yield _span(decision.interval)
         yield f"{decision.detectable:.1%}" if decision.detectable is not None else "not known"
-    yield path.why or ("by its own interval alone" if found.is_changed_alone(path) else "")
+    yield path.why or ("changed if tested alone" if found.is_changed_alone(path) else "")
 
 
 def _span(interval: Interval | None) -> str:

@@ -163,23 +163,24 @@ def commands(
     if names:
         target = _unused("again")
         again = _verb(found, verb, options, repeats=(*found.repeats, target))
-        yield "decide it", [_measure(node, names, target), again]
+        yield "confirm or refute what is suspected", [_measure(node, names, target), again]
     hidden = found.undecided if verb == "check" else ()
-    if names and not hidden:
+    other = bool(found.another_machine) and verb == "check"
+    if names and not hidden and not other:
         return
     if node.unfinished and not hidden:
-        yield "decide it", [resume_command(node.called), _verb(found, verb, options)]
+        yield "complete the survey", [resume_command(node.called), _verb(found, verb, options)]
         return
     sides = [found.noisy_sides(path) for path in hidden]
-    if any(before for before, _ in sides) or (found.another_machine and not sides):
+    if other or any(before for before, _ in sides):
         # Alone: a node that is checked against a baseline of the same hour shows no loss.
-        kind = "quieter baseline" if sides else "baseline of this machine"
+        kind = "baseline of this machine" if other else "quieter baseline"
         purpose = f"have a {kind} for later checks, while the machine is healthy"
         yield purpose, [_measure(node, (), _unused("baseline"))]
         return
     target = _unused("new")
     again = _verb(found, verb, options, new=(target,))
-    yield "find smaller losses" if sides else "decide it", [_measure(node, (), target), again]
+    yield "find smaller losses" if sides else "compare again", [_measure(node, (), target), again]
 
 
 def _unused(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.comparison_text import (
     GONE,
+    OF_ANOTHER_MACHINE,
     ONLY_IN_BASE,
     REMEDIES,
     changed_alone,
@@ -28,6 +29,7 @@ from waywiser.comparison.path_change import PathChange, ProfileComparison, SizeC
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import with_units
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -76,7 +78,7 @@ class Checkup(Value, frozen=True):
         why = (*self.findings, *self.undecided)
         paths = counts_text(self.comparison) or "no path in common"
         if another := self.comparison.another_machine:
-            head += f": the baseline is of another machine ({another})"
+            head += f": the baseline is of another machine ({another}), {OF_ANOTHER_MACHINE}"
         return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
 
 
@@ -149,7 +151,7 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
     gone = set(comparison.missing_gpus)
     for path in comparison.of("missing"):
         if not gone & set(path.devices):
-            yield f"{label(path)} is missing: {path.why}"
+            yield f"{with_units(label(path))} is missing: {path.why}"
 
 
 def _undecided(comparison: ProfileComparison) -> Iterator[str]:
@@ -178,7 +180,7 @@ def _uncompared(
     elif not comparison.measured:
         yield "the survey has no path in common with its baseline"
     elif (models := gpu_models(node)) and not any(gpu_models(each) <= models for each in baseline):
-        yield "the baseline is of other GPUs: make a baseline on this node"
+        yield "the GPUs of the baseline are of another model: make a baseline on this node"
     if node.unfinished:
         yield "the survey is unfinished"
 

@@ -130,7 +130,7 @@ def compare(
         in_common=common_traits(paths, by_curve, reference.machine.traits),
         notes=(
             *differences(base, new),
-            *of_gpus(old, now, gone_text),
+            *of_gpus(old, now, gone_text, same_machine=not another),
             *_missing_devices(base, new, paths),
             *_slow_processes(parts, paths),
             *(f"{copy_text(copy, of)}, and counts once" for copy, of in (*copies, *more)),
@@ -367,5 +367,5 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
             return verdict, ", ".join(regimes)
         single = [s for p in parts for s in p.sizes if s.verdict == verdict]
         if single:
-            return verdict, f"at {', '.join(size_of(s.series) for s in single)} alone"
+            return verdict, f"only at {', '.join(size_of(s.series) for s in single)}"
     return "no change", ""

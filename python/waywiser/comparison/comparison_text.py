@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.comparison.path_change import (
@@ -14,10 +15,14 @@ from waywiser.comparison.path_change import (
 )
 from waywiser.plan.headline import headline_label, in_order
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.sizes_in_text import with_units
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
 """What is said of a GPU that the new files lack: of the same machine, and of another one."""
+
+OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
+"""What follows if the two sides are of different machines."""
 
 NOT_DECIDED = "not decided"
 """What is said of a path without a change if its noise is too large for a verdict."""
@@ -37,22 +42,29 @@ def label(path: PathChange) -> str:
     return headline_label(path.headline, path.name)
 
 
+def _shown(path: PathChange) -> str:
+    """Its label with sizes as people read them."""
+    return with_units(label(path))
+
+
 def slower(path: PathChange) -> str:
     """``H2D pinned… -> device… is 5.1% slower (bandwidth)``."""
-    return f"{label(path)} is {1 - path.ratio:.1%} slower ({path.why})"
+    return f"{_shown(path)} is {1 - path.ratio:.1%} slower ({path.why})"
 
 
 def suspicion(path: PathChange) -> str:
-    """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it (losses from
-    3.1% are found)``; of a loss below what is detectable, that it is, and how the processes
-    scatter."""
+    """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it``; of a loss
+    below what is detectable, why it is suspected all the same, and how the processes scatter."""
     text = f"{slower(path)}: suspected, since {why_suspected(path)}"
     evidence = path.evidence
     if evidence is None or not path.is_below_detectable:
-        return f"{text} ({detectable_text(evidence.decision.detectable if evidence else None)})"
+        return text
     scatter = f": {scatter_text(evidence.noise)}" if evidence.noise else ""
     smallest = f"{evidence.decision.detectable:.1%}"
-    return f"{text}, and the loss is smaller than the smallest detectable loss, {smallest}{scatter}"
+    return (
+        f"{text}; this loss is significant, although only a loss of {smallest} or more is found "
+        f"with a probability of 80 %{scatter}"
+    )
 
 
 def why_suspected(path: PathChange) -> str:
@@ -75,7 +87,11 @@ def suspected_lines(found: ProfileComparison) -> Iterator[str]:
         reasons.setdefault(why_suspected(path), []).append(path)
     for reason, paths in reasons.items():
         below = sum(path.is_below_detectable for path in paths)
-        smaller = f"; smaller than the smallest detectable loss: {below}" if below else ""
+        smaller = (
+            f"; of these significant, but below the smallest detectable loss: {below}"
+            if below
+            else ""
+        )
         yield f"suspected, since {reason}: {count(len(paths), 'path')}{smaller}"
 
 
@@ -84,11 +100,11 @@ def could_miss(path: PathChange, needed: str = "") -> str:
     ``needed`` says how small a loss has to be found."""
     if path.detectable is None:
         return (
-            f"{label(path)}: no survey measured it in two processes, and its noise is not "
+            f"{_shown(path)}: no survey measured it in two processes, and its noise is not "
             f"known{needed}"
         )
     could = f"a loss of up to {path.detectable:.0%} would not be found{needed}"
-    return f"{label(path)}: {could}: {scatter_text(path.parts[-1].noise)}"
+    return f"{_shown(path)}: {could}: {scatter_text(path.parts[-1].noise)}"
 
 
 def scatter_text(noise: Noises) -> str:
@@ -114,7 +130,7 @@ def disturbed_text(path: PathChange) -> str:
     """What is said of a path of `ProfileComparison.disturbed`."""
     loss = 1 - path.parts[-1].ratio_with_outliers
     return (
-        f"{label(path)}: some processes were much slower than the others; if they count, the loss "
+        f"{_shown(path)}: some processes were much slower than the others; if they count, the loss "
         f"is {loss:.0%}: {MEASURE_AGAIN}"
     )
 
@@ -140,7 +156,10 @@ def answer_lines(found: ProfileComparison) -> Iterator[str]:
     """The answer and what the slower paths have in common; then, indented, the headline paths and
     what could be missed on them."""
     if found.another_machine:
-        yield f"another machine: {found.another_machine}"
+        yield (
+            f"before and now are of different machines ({found.another_machine}), "
+            f"{OF_ANOTHER_MACHINE}"
+        )
     yield summary(found)
     if found.in_common:
         yield found.in_common
@@ -187,10 +206,11 @@ def changed_alone(found: ProfileComparison) -> str:
     kinds = [
         f"{n} {word}" for n, word in ((len(paths) - slower, "faster"), (slower, "slower")) if n
     ]
+    it = "it is" if len(paths) == 1 else "they are"
     return (
-        f"{count(len(paths), 'path')} changed by more than the threshold by "
-        f"{'its' if len(paths) == 1 else 'their'} own 95 % interval ({', '.join(kinds)}), but not "
-        f"among all {len(found.measured)} that were tested, of which some do by chance"
+        f"{len(paths)} of {count(len(found.measured), 'path')} changed by more than the threshold, "
+        f"each tested alone ({', '.join(kinds)}); tested with all others {it} not significant: "
+        f"among so many paths some seem to change by chance; a second survey shows which do again"
     )
 
 
@@ -209,39 +229,46 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
             undecided += unclear
         known = [path.detectable for path in members if path.detectable is not None]
         most = max(known) if len(known) == len(members) else None
-        hidden = detectable_text(most, hides=verdict == NOT_DECIDED)
+        hidden = detectable_text(
+            most, hides=verdict == NOT_DECIDED, has_changed=verdict != "no change"
+        )
         lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
         # What is detectable holds for the largest sizes; the lowest ratio may be of others.
         elsewhere = worst.evidence and worst.evidence.decision != worst.parts[-1].decision
-        where = f"{worst.why} " if elsewhere and worst.why else ""
+        where = f" ({worst.why})" if elsewhere and worst.why else ""
         large = "at the largest sizes " if where else ""
-        change = f"{worst.ratio - 1:+.1%} {where}{lowest}".rstrip()
+        change = f"{worst.ratio - 1:+.1%}{where} {lowest}".rstrip()
         yield f"  {group:<17} {verdict}: {change}; {large}{hidden}"
     if undecided:
-        yield f"  {_to_decide(found, undecided)}"
+        yield f"  {to_decide(found, undecided)}"
 
 
-def _to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
-    """What to measure so that headline paths are decided."""
+def to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
+    """What to measure so that paths are decided whose verdict is `NOT_DECIDED`."""
     sides = [found.noisy_sides(path) for path in paths]
     remedy = REMEDIES[any(before for before, _ in sides), any(now for _, now in sides)]
     groups = in_order(path.headline for path in paths if path.headline)
-    only = " ".join(f"--only '{group}'" for group in groups)
-    return f"to decide what is not decided: {remedy}: waywiser survey --preset full {only}"
+    names = [*groups, *(path.name for path in paths if not path.headline)]
+    only = " ".join(f"--only {shlex.quote(name)}" for name in names)
+    return (
+        f"for a verdict where it is 'not decided', {remedy}: waywiser survey --preset full {only}"
+    )
 
 
 def plural(verdict: str, count: int) -> str:
     return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
 
 
-def detectable_text(loss: float | None, *, hides: bool = False) -> str:
-    """``losses from 3.1% are found``, or that the noise hides smaller ones; without a loss, that
-    the noise is not known."""
+def detectable_text(loss: float | None, *, hides: bool = False, has_changed: bool = False) -> str:
+    """``a loss of 3.1% or more would have been found``; of a path that is not decided, that the
+    noise ``hides`` smaller ones; without a loss, that the noise is not known."""
     if loss is None:
         return "the noise is not known"
-    return (
-        f"the noise hides losses below {loss:.1%}" if hides else f"losses from {loss:.1%} are found"
-    )
+    if hides:
+        return f"the noise hides losses below {loss:.1%}"
+    if has_changed:
+        return f"smallest detectable loss {loss:.1%}"
+    return f"a loss of {loss:.1%} or more would have been found"
 
 
 def figures_before_and_now(size: SizeChange) -> tuple[str, str]:

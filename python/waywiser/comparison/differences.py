@@ -29,8 +29,8 @@ ISOLATION = ("gpu_confidential", "confidential_guest", "iommu_types", "acs_redir
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
 
-SEVERAL = 2
-"""GPUs that are not all exchanged together."""
+OF_ANOTHER_GPU = ": a change of its paths can be the other GPU, not a fault; make a new baseline"
+"""What follows if a GPU was exchanged."""
 
 ABSENT = "none"
 
@@ -80,14 +80,14 @@ def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
 
 def is_same_machine(old: Node, now: Node) -> bool:
     """Whether two profiles are of one machine: they have a GPU in common, or nothing says that they
-    are of two (the host, the CPUs, the models of GPUs, several GPUs that all have other UUIDs)."""
+    are of two (the host, the CPUs, the models of GPUs, the UUIDs of GPUs)."""
     before, after = ({gpu.uuid for gpu in node.machine.gpus if gpu.uuid} for node in (old, now))
     if before & after:
         return True
     sides = ((_host(old), _host(now)), (_cpu(old), _cpu(now)), (gpu_models(old), gpu_models(now)))
     if any(was and is_ and was != is_ for was, is_ in sides):
         return False
-    return min(len(before), len(after)) < SEVERAL
+    return not (before and after)
 
 
 def _gpus(node: Node) -> str:
@@ -108,31 +108,37 @@ def _host(node: Node) -> str:
     return _known(node.machine.hostname)
 
 
-def of_gpus(before: Sequence[Matched], after: Sequence[Matched], gone: str) -> Iterator[str]:
-    """GPUs that have gone, came or were exchanged. ``before`` and ``after`` say which GPU of each
-    node is which of the base's with the most of them; ``gone`` is how a line about one that the
-    new files lack ends."""
+def of_gpus(
+    before: Sequence[Matched], after: Sequence[Matched], gone: str, *, same_machine: bool
+) -> Iterator[str]:
+    """GPUs that have gone, came or, of the ``same_machine``, were exchanged. ``before`` and
+    ``after`` say which GPU of each node is which of the base's with the most of them; ``gone`` is
+    how a line about one that the new files lack ends."""
     hosts = {each.node.machine.hostname for each in before}
     for surveys, side in ((before, "base"), (after, "")):
         found: dict[str, list[str]] = {}
+        exchanged: set[str] = set()
         for same in surveys:
             is_not, is_only = ("is not", "is only") if side else (gone, "was not there before")
             texts = [f"{device_of(gpu)} {is_not}" for gpu in same.missing]
             texts += [f"{device_of(gpu)} {is_only}" for gpu in same.added]
-            if same.node.machine.hostname in hosts:
-                texts += [_exchanged(old, now, side) for old, now in same.exchanged]
+            if same_machine and same.node.machine.hostname in hosts:
+                others = [_exchanged(old, now, side) for old, now in same.exchanged]
+                exchanged.update(others)
+                texts += others
             for text in texts:
                 found.setdefault(text, []).append(same.node.called)
         for text, having in found.items():
             is_everywhere = len(having) == len(surveys) and not side
             where = f" in {_and(having)}{' of the base' if side else ''}"
-            yield f"{text}{'' if is_everywhere else where}"
+            follows = OF_ANOTHER_GPU if text in exchanged and not side else ""
+            yield f"{text}{'' if is_everywhere else where}{follows}"
 
 
 def _exchanged(old: Gpu, now: Gpu, side: str) -> str:
     if side:
         return f"gpu:{now.index} is {now.uuid} and not {old.uuid}"
-    return f"gpu:{now.index} is another device: {old.uuid} before, {now.uuid} now"
+    return f"gpu:{now.index} is another device ({old.uuid} before, {now.uuid} now)"
 
 
 def _changed(
