@@ -42,7 +42,7 @@ def run_table(file: str, request: CopyRequest, *, json: bool = False) -> int:
     from waywiser.cli.picture import plain_console
 
     console = plain_console()
-    pieces = f", lists of {count(found.count, 'piece')} and more" if found.count > 1 else ""
+    pieces = f", lists of {count(found.count, 'piece')}" if found.count > 1 else ""
     say(console, f"{found.kind}{pieces}", "bold")
     for note in notes:
         say(console, f"Note: {note}.")
@@ -67,9 +67,6 @@ def print_advice(found: Advice, console: Console, *, table: bool = False) -> Non
     say(console, f"{_expected(best)} for {what}")
     if any(each.time.interpolated for each in (best, *found.alternatives)):
         say(console, "≈: not measured at this size, but estimated from other sizes.")
-    if request.count > 1:
-        requested = f", not of {request.count}" if request.count != best.time.pieces else ""
-        say(console, f"The times are of {count(best.time.pieces, 'piece')}{requested}.")
     say(console, f"Why: {found.why}.")
     for other in found.alternatives:
         excluded = f" ({other.excluded})" if other.excluded else ""

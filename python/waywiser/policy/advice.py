@@ -129,7 +129,7 @@ def find_table(
             "there is no advice for lists of pageable memory or files",
             remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
         )
-    tables = decision_tables(subjects, request.places, request.bytes)
+    tables = decision_tables(subjects, request.places, request.bytes, request.count)
     table, notes = _table(tables, kind, request, machine)
     return table, [*notes, *_equivalence(table, request, machine)]
 
@@ -162,13 +162,9 @@ def _require_places(request: CopyRequest, machine: Machine) -> None:
 def _table(
     tables: Sequence[DecisionTable], kind: CopyKind, request: CopyRequest, machine: Machine
 ) -> tuple[DecisionTable, list[str]]:
-    """The table of the copy: of the most threads, and of the count of pieces."""
+    """The table of the copy, of the most threads."""
     is_list = request.count > 1
     same = [each for each in tables if _kind_alone(each) == kind and (each.count > 1) == is_list]
-    if is_list:
-        counts = sorted({each.count for each in same})
-        count = max((n for n in counts if n <= request.count), default=min(counts, default=0))
-        same = [each for each in same if each.count == count]
     threads = max((each.threads for each in same), default=0)
     same = [each for each in same if each.threads == threads]
     with_peers = [each for each in same if each.kind.peers_idle]
@@ -230,11 +226,17 @@ def _measure(request: CopyRequest) -> str:
 
 def _not_in_range(table: DecisionTable, request: CopyRequest) -> NotMeasured:
     sizes = [each.bytes for each in table.decisions]
-    what = "pieces" if request.count > 1 else "sizes"
-    size = f" --sizes {request.bytes}" if request.count == 1 else ""
+    if request.count > 1:
+        return NotMeasured(
+            f"{request.count} pieces of {format_bytes(request.bytes)} are too far from the lists "
+            f"that were measured; pieces of {size_span(sizes[0], sizes[-1])} have advice for this "
+            "count",
+            remedy="give fewer pieces, or a size of these",
+        )
+    size = f" --sizes {request.bytes}"
     nearest = table.decisions[0 if request.bytes < sizes[0] else -1]
     return NotMeasured(
-        f"{format_bytes(request.bytes)} is not within the measured {what} "
+        f"{format_bytes(request.bytes)} is not within the measured sizes "
         f"({size_span(sizes[0], sizes[-1])}); at "
         f"{format_bytes(nearest.bytes)} the method is {table.methods[nearest.chosen]}",
         remedy=_measure(request) + size,

@@ -76,7 +76,7 @@ class _Option(NamedTuple):
 
 
 def decision_tables(
-    subjects: Sequence[Subject], places: str = "", size: int = 0
+    subjects: Sequence[Subject], places: str = "", size: int = 0, count: int = 0
 ) -> tuple[DecisionTable, ...]:
     """The tables of all kinds of copies that were measured, of one machine or of several surveys
     of it. Raises `PolicyError` if the profiles are of different machines.
@@ -84,9 +84,10 @@ def decision_tables(
     A table is of the pair of places that was measured most, and of its equivalents; of ``places``
     (``numa:1 -> gpu:0``) and its equivalents if these were measured. If ``size`` is larger than
     all that were measured for a copy, but not too large to be estimated, its table has it too.
+    With ``count``, lists have one table: that of lists of so many pieces.
     """
     _require_one_machine(subjects)
-    return tuple(_tables(subjects, places, size))
+    return tuple(_tables(subjects, places, size, count))
 
 
 def build_policy(subjects: Sequence[Subject]) -> Policy:
@@ -175,7 +176,9 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
             )
 
 
-def _tables(subjects: Sequence[Subject], places: str, size: int) -> Iterator[DecisionTable]:
+def _tables(
+    subjects: Sequence[Subject], places: str, size: int, pieces: int
+) -> Iterator[DecisionTable]:
     former: dict[CopyKind, int] = {}
     for found in candidates(subjects, places):
         # With as many CPUs as a survey had, its times count, and not those of one with more.
@@ -188,10 +191,11 @@ def _tables(subjects: Sequence[Subject], places: str, size: int) -> Iterator[Dec
         if single:
             options = list(_single(single, found.kind, costs, size))
             yield _with_fewer_cpus(found, found.kind, options, least, costs)
-        lists = list(_lists([each for each in usual if each.piece], found.kind, costs))
+        lists = list(_lists([each for each in usual if each.piece], found.kind, costs, pieces))
         needed = max((each.threads for _, options in lists for each in options), default=1)
         for count, options in lists:
-            yield _table(found, found.kind, count, options, max(needed, least), costs)
+            threads = max(needed, least)
+            yield _table(found, found.kind, count, options, threads, costs, every=pieces > 1)
         if idle:
             kind = msgspec.structs.replace(found.kind, peers_idle=True)
             options = list(_single([*single, *idle], found.kind, costs, size))
@@ -238,9 +242,12 @@ def _table(
     options: Sequence[_Option],
     threads: int,
     costs: CostsOfMethods,
+    *,
+    every: bool = False,
 ) -> DecisionTable:
+    """``every``: the sizes whose times are estimates are in the table as the measured ones are."""
     options = sorted(options, key=lambda option: option.key)
-    sizes, chosen = _decided(options)
+    sizes, chosen = _decided(options, every)
     known = [[option.times.get(size) for size in sizes] for option in options]
     times = [[each.shown if each else None for each in row] for row in known]
     timed = [[each.timed if each else None for each in row] for row in known]
@@ -270,7 +277,7 @@ def _table(
     )
 
 
-def _decided(options: Sequence[_Option]) -> tuple[list[int], list[int]]:
+def _decided(options: Sequence[_Option], every: bool) -> tuple[list[int], list[int]]:
     """The sizes of a table, and the position of the method of each. The sizes are the measured
     ones, the largest one, and those between two of them at which the method changes."""
     sizes = sorted({size for option in options for size in option.times})
@@ -279,7 +286,10 @@ def _decided(options: Sequence[_Option]) -> tuple[list[int], list[int]]:
         for size in sizes
     }
     measured = {
-        size for each in options for size, time in each.times.items() if not time.shown.interpolated
+        size
+        for each in options
+        for size, time in each.times.items()
+        if every or not time.shown.interpolated
     }
     ends = sorted(measured | {sizes[-1]})
     chosen = choices([[timed[size][n] for size in ends] for n in range(len(options))])
@@ -349,12 +359,13 @@ def _single(
 
 
 def _lists(
-    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods
+    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods, pieces: int = 0
 ) -> Iterator[tuple[int, list[_Option]]]:
     """The options of lists for each range of counts: (the smallest count, options over pieces).
 
     Lists of one piece size were measured with several counts. Of these the nearest is used, so a
-    range ends in the middle between two measured counts.
+    range ends in the middle between two measured counts. With ``pieces`` there is one range, and
+    all times are of lists of so many pieces.
     """
     counts: dict[int, set[int]] = {}
     for each in found:
@@ -366,9 +377,10 @@ def _lists(
         for few, many in pairwise(known)
     }
     before = None
-    for least in sorted({2, *middles}) if found else ():
+    ranges = [pieces] if pieces > 1 else sorted({2, *middles})
+    for least in ranges if found else ():
         nearest = {
-            piece: min(known, key=lambda n: (abs(math.log(n / least)), -n))
+            piece: least if pieces > 1 else min(known, key=lambda n: (abs(math.log(n / least)), -n))
             for piece, known in counts.items()
         }
         if nearest == before:
@@ -377,11 +389,13 @@ def _lists(
         by_method: dict[Method, dict[int, _Time]] = {}
         first: dict[Method, Candidate] = {}
         for each in found:
-            time = _at(each, nearest[each.piece] * each.piece, kind, costs)
+            size = nearest[each.piece] * each.piece
+            time = _at(each, size, kind, costs, fewer=pieces > 1)
             if time is not None:
                 by_method.setdefault(each.method, {})[each.piece] = time
                 first[each.method] = each
-        yield least, [_option(first[m], times, kind, costs) for m, times in by_method.items()]
+        if by_method:
+            yield least, [_option(first[m], times, kind, costs) for m, times in by_method.items()]
 
 
 def _option(
@@ -394,24 +408,35 @@ def _option(
     return _Option(method, largest, times, key)
 
 
-def _at(candidate: Candidate, size: int, kind: CopyKind, costs: CostsOfMethods) -> _Time | None:
+def _at(
+    candidate: Candidate,
+    size: int,
+    kind: CopyKind,
+    costs: CostsOfMethods,
+    *,
+    fewer: bool = False,
+) -> _Time | None:
     """The time at a size: measured, between its neighbours, or a little beyond the largest size.
-    None below the smallest size."""
+    None below the smallest size. With ``fewer`` there is one for a list of fewer pieces: at least
+    their share of the time of the smallest list that was measured, and at most all of it."""
     known = candidate.times
     if (own := known.get(size)) is not None:
         return _Time(_shown(own, own.timed.seconds, own.interval, size, kind, costs), own.timed)
     below = max((each for each in known if each < size), default=None)
     above = min((each for each in known if each > size), default=None)
     if below is None:
-        return None
-    ends = [known[below]]
-    if above is not None:
-        ends.append(known[above])
+        if above is None or not fewer:
+            return None
+        ends = [known[above]]
+        line, span = _fewer(known, size)
+    elif above is not None:
+        ends = [known[below], known[above]]
         line, other = _between(known[below].timed, known[above].timed, below, size, above)
         span = (min(line, other), max(line, other))
         if above > NEAR * below:
             span = (line / math.sqrt(1 + UNKNOWN), line * math.sqrt(1 + UNKNOWN))
     elif size <= MOST_BEYOND * below:
+        ends = [known[below]]
         smaller = max((each for each in known if each < below), default=0)
         before = known[smaller].timed.seconds if smaller else 0.0
         line, other = _beyond(known[below].timed.seconds, before, smaller, below, size)
@@ -422,6 +447,17 @@ def _at(candidate: Candidate, size: int, kind: CopyKind, costs: CostsOfMethods) 
     timed = Timed(line, _covering(span, [i for i in intervals if i], ends))
     shown = _covering(span, [each.interval for each in ends], ends)
     return _Time(_shown(ends[0], line, shown, size, kind, costs, interpolated=True), timed)
+
+
+def _fewer(known: Mapping[int, MeasuredTime], size: int) -> tuple[float, tuple[float, float]]:
+    """(by the line through the two smallest sizes, the least and the most) below the smallest."""
+    smallest, *larger = sorted(known)
+    most = known[smallest].timed.seconds
+    least = most * size / smallest
+    second = larger[0] if larger else 0
+    slope = (known[second].timed.seconds - most) / (second - smallest) if larger else 0.0
+    line = most - slope * (smallest - size)
+    return min(max(line, least), most), (least, most)
 
 
 def _between(one: Timed, other: Timed, below: int, size: int, above: int) -> tuple[float, float]:
