@@ -1,4 +1,4 @@
-"""The check of the vocabulary finds what it promises to find, and the project passes it."""
+"""The check of the vocabulary finds what it promises to find. `make lint` runs it on all files."""
 
 from __future__ import annotations
 
@@ -36,11 +36,6 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs" / "glossary.md").write_text(glossary(TERMS, CONCEPTS))
     (tmp_path / "python" / "waywiser" / "good.py").write_text('"""Measures paths."""\nWAY = 1\n')
     return tmp_path
-
-
-def test_the_project_keeps_to_its_vocabulary() -> None:
-    code, lines = check(ROOT)
-    assert (code, [line for line in lines if ": " in line]) == (0, [])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,15 @@ import pytest
 from tree import FAKE_FOLDER, FAKE_TRANSFER
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_objects_to_collect() -> Iterator[None]:
+    """Objects of other tests, which each `gc.collect` of `fake_gpus` would look at again."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def fake_gpus() -> Iterator[None]:
     """The fake GPUs as they are by default, before and after each test. No test inherits operands
