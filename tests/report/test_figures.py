@@ -18,9 +18,11 @@ from waywiser.report.figures.axes import Axis, bandwidth_axis, size_axis
 from waywiser.report.figures.bars import Bar, bars_picture
 from waywiser.report.figures.curves import (
     BAND,
+    LABEL_ROOM,
     LEFT,
     MOST_NAME,
     NAME_SIZE,
+    RIGHT,
     Drawn,
     Quantity,
     UsedRange,
@@ -121,7 +123,7 @@ def test_a_pdf_has_the_size_of_the_figure_and_keeps_signs_as_they_are() -> None:
 
 def test_a_png_has_the_figure_with_a_margin_and_its_title_in_sharp_pixels() -> None:
     picture = a_picture()
-    drawn = picture.draw()
+    drawn = picture.draw().with_text_below()
     pixels = imread(io.BytesIO(png_file(picture)), format="png")
     scale = PIXELS_PER_INCH / POINTS_PER_INCH
     assert pixels.shape[1] == int((drawn.width + 2 * MARGIN) * scale)
@@ -156,7 +158,8 @@ def drawn(label: str, seconds: Seconds, style: int = 0, sizes: Sequence[int] = S
 
 
 def texts(picture: Picture) -> list[Text]:
-    return [mark for mark in picture.draw().marks if isinstance(mark, Text)]
+    """All that a file of the figure says."""
+    return [mark for mark in picture.draw().with_text_below().marks if isinstance(mark, Text)]
 
 
 def picture_of(*several: Drawn, what: Quantity = "bandwidth") -> Picture:
@@ -183,6 +186,18 @@ def test_names_too_long_for_that_are_below_the_axes() -> None:
     axis = max(text.y for text in texts(picture) if text.text.endswith("iB"))
     named = [text for text in texts(picture) if text.text in (label, "short")]
     assert len(named) == 2 and all(text.y > axis for text in named)
+
+
+@pytest.mark.parametrize("label", ["short", "n" * 40])
+def test_the_axes_are_equally_wide_with_and_without_names_beside_them(label: str) -> None:
+    found = picture_of(drawn(label, postal(1e-6, 1e9))).draw()
+    assert found.axes_width == RIGHT + LABEL_ROOM
+    assert (found.names_from is None) == (found.width == found.axes_width) == (label != "short")
+    assert [key.name for key in found.keys] == [label]
+    names = found.marks[found.names_from :] if found.names_from is not None else []
+    axes = [mark for mark in found.marks if mark not in names]
+    assert all(mark.x <= found.axes_width for mark in axes if isinstance(mark, Text))
+    assert any(isinstance(mark, Text) and mark.text == label for mark in names) == bool(names)
 
 
 def strokes(picture: Picture, style: int) -> list[Shape]:
@@ -252,6 +267,7 @@ def test_bars_are_as_long_as_their_bandwidth() -> None:
     lines = [measured(postal(1e-6, rate))[-1] for rate in (4e10, 2e10)]
     bars = [Bar(f"set {n}", "method", line, n) for n, line in enumerate(lines)]
     picture = bars_picture("a", "A", bars, "2 of 5")
+    assert picture.draw().notes[-1] == "2 of 5"
     boxes = [mark for mark in picture.draw().marks if isinstance(mark, Shape) and mark.fill]
     lengths = [abs(each.steps[1][1][0][0] - each.steps[0][1][0][0]) for each in boxes]
     rates = [line.estimate.rate.value for line in lines if line.estimate and line.estimate.rate]

@@ -200,7 +200,8 @@ def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> No
 
 HINTED = """() => [...document.querySelectorAll('figure')].map(figure => {
   const drawing = figure.querySelector('.drawing'), hint = figure.querySelector('.hint');
-  return [drawing.scrollWidth > drawing.clientWidth + 1,
+  return [drawing.scrollWidth > drawing.clientWidth + 1 &&
+            getComputedStyle(drawing).overflowX == 'auto',
           hint.getBoundingClientRect().height > 10];
 })"""
 """Returns for each figure whether it scrolls, and whether a hint says so."""
@@ -223,16 +224,23 @@ def test_names_that_a_narrow_frame_hides_are_below_the_figure(look: Look, width:
     found = page.evaluate(
         """() => [...document.querySelectorAll('figure:has(.keys)')].map(figure => {
           const drawing = figure.querySelector('.drawing');
-          const names = [...figure.querySelectorAll('.keys li')]
+          const names = drawing.querySelector('.names');
+          const axes = [...drawing.querySelectorAll('svg > path, svg > text')];
+          const listed = [...figure.querySelectorAll('.keys li')]
             .map(each => each.textContent.trim().replace(/^= /, ''));
-          return [drawing.scrollWidth > drawing.clientWidth + 1,
-                  figure.querySelector('.keys').checkVisibility(),
-                  names.filter(name => !drawing.textContent.includes(name))];
+          return {
+            beside: names != null && names.getBoundingClientRect().width > 0,
+            below: figure.querySelector('.keys').checkVisibility(),
+            unknown: names ? listed.filter(name => !names.textContent.includes(name)) : [],
+            cut: axes.filter(each => each.getBoundingClientRect().right >
+                                     drawing.getBoundingClientRect().right + 1).length,
+          };
         })"""
     )
     assert len(found) > 3
-    assert all(below == scrolls and not unknown for scrolls, below, unknown in found), found
-    assert any(below for _, below, _ in found) == (width == PHONE["width"])
+    assert all(each["below"] != each["beside"] for each in found), found
+    assert not any(each["unknown"] or each["cut"] for each in found), found
+    assert any(each["beside"] for each in found) == (width != PHONE["width"])
 
 
 BROKEN_WORDS = """() => [...document.querySelectorAll('thead th')].flatMap(cell => {

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SHORT_ROWS = 12
 """Rows up to which a table is printed on one page."""
 
+MOST_IN_PRINTED_COLUMN = 380.0
+"""The widest figure whose text can be read if it is printed in half a page's width."""
+
 TEMPLATES = Path(__file__).parent / "templates"
 
 _WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*)")
@@ -64,9 +67,19 @@ def page(document: Document) -> str:
     def keys(picture: Picture) -> list[tuple[Markup, str]]:
         return [(Markup(key_sign(key)), key.name) for key in drawings[id(picture)].keys]
 
+    def classes(picture: Picture) -> str:
+        drawn = drawings[id(picture)]
+        marked = {
+            "wide": picture.wide,
+            "named": drawn.names_from is not None,
+            "large": drawn.axes_width > MOST_IN_PRINTED_COLUMN,
+        }
+        return " ".join(name for name, is_so in marked.items() if is_so)
+
     environment.filters["text"] = _text
     environment.globals.update(
         drawn=drawn,
+        classes=classes,
         keys=keys,
         kind=_kind,
         marks=MARKS,
@@ -76,7 +89,9 @@ def page(document: Document) -> str:
         shown_of=shown_of,
         shown_there=shown_there,
         name=lambda p: names[id(p)],
+        notes=lambda p: drawings[id(p)].notes,
         width=lambda p: f"{drawings[id(p)].width:g}px",
+        cropped=lambda p: f"{drawings[id(p)].width / drawings[id(p)].axes_width:.4f}",
     )
     style = (TEMPLATES / "page.css").read_text()
     for dark, word in ((False, "LIGHT"), (True, "DARK")):

@@ -7,8 +7,8 @@ from functools import partial
 
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.styles import Style, colour_of
-from waywiser.report.figures.text_width import folded, shortened, text_width
-from waywiser.report.figures.theme import INK, LINE, SOFT
+from waywiser.report.figures.text_width import folded, text_width
+from waywiser.report.figures.theme import INK, LINE, SOFT, Colour
 from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
@@ -16,15 +16,16 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_rate
 
-WIDTH = 430.0
-"""A phone shows 0.85 of it without scrolling."""
-MOST_NAME = 215.0
+WIDTH = 360.0
+"""A phone shows it without scrolling."""
 VALUE_ROOM = 112.0
 """Space for ``1234 GB/s, 100 %`` after the longest bar."""
-TOP = 6.0
-ROW = 36.0
-BAR = 13.0
-NOTE_LINE = 13.0
+TOP = 4.0
+NAME_SIZE = 11.0
+DETAIL_SIZE = 10.0
+NAME_LINE = 14.0
+BAR = 12.0
+ROW_GAP = 8.0
 
 
 class Bar(Value, frozen=True):
@@ -42,7 +43,7 @@ class Bar(Value, frozen=True):
 
     @property
     def detail(self) -> str:
-        """Smaller, below the name."""
+        """Smaller, after the name."""
         size = format_bytes(self.line.bytes)
         return f"{self.method}, {size}" if self.label else size
 
@@ -64,39 +65,56 @@ def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Pictu
 
 
 def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
-    left = 10 + min(
-        MOST_NAME,
-        max(max(text_width(b.name, 11), text_width(b.detail, 9.5)) for b in bars),
-    )
-    width = WIDTH - left - VALUE_ROOM
+    """Each name above its bar, so that both have the figure's whole width."""
+    width = WIDTH - VALUE_ROOM
     most = max(max(_bandwidth(bar.line), _bound(bar.line)) for bar in bars)
     legend = "Thin line: 95 % interval."
     if any(bar.line.bound for bar in bars):
         legend += " Mark: bound. Percent: of the bound."
-    notes = [line for text in (legend, note) for line in folded(text, 10, WIDTH)]
-    bottom = TOP + ROW * len(bars)
-    found = Drawing(WIDTH, bottom + 6 + NOTE_LINE * len(notes))
-    found.line([(left, TOP), (left, bottom)], LINE, 0.8)
-    for n, bar in enumerate(bars):
-        middle = TOP + ROW * (n + 0.5)
-        colour = colour_of(bar.style)
-        found.text(0, middle - 7, shortened(bar.name, 11, left - 8), INK)
-        found.text(0, middle + 7, shortened(bar.detail, 9.5, left - 8), SOFT, size=9.5)
-        long = width * _bandwidth(bar.line) / most
-        found.box((left, middle - BAR / 2), max(long, 0.5), BAR, colour)
-        end = left + long
-        if interval := _interval(bar.line):
-            low, high = (left + width * min(at / most, 1.0) for at in (interval.low, interval.high))
-            found.bars([((low, middle), (high, middle))], INK, 1.2, 0.8)
-            end = max(end, high)
-        if bound := _bound(bar.line):
-            at = left + width * bound / most
-            found.line([(at, middle - BAR), (at, middle + BAR)], INK, 1.2)
-            end = max(end, at)
-        found.text(end + 6, middle, _value(bar.line), INK)
-    for n, line in enumerate(notes):
-        found.text(0, bottom + 4 + NOTE_LINE * (n + 0.5), line, SOFT, size=10)
+    names = [_name_lines(bar) for bar in bars]
+    bottom = TOP + sum(NAME_LINE * len(lines) + BAR + ROW_GAP for lines in names)
+    found = Drawing(WIDTH, bottom)
+    found.notes = list(filter(None, (legend, note)))
+    top = TOP
+    for bar, lines in zip(bars, names, strict=True):
+        for texts in lines:
+            x = 0.0
+            for text, size, ink in texts:
+                found.text(x, top + NAME_LINE / 2, text, ink, size=size)
+                x += text_width(text, size) + 8
+            top += NAME_LINE
+        _bar(found, bar, top + BAR / 2, width / most)
+        top += BAR + ROW_GAP
+    found.line([(0, TOP), (0, bottom - ROW_GAP / 2)], LINE, 0.8)
     return found
+
+
+def _name_lines(bar: Bar) -> list[list[tuple[str, float, Colour]]]:
+    """The lines above a bar: its name, folded, and its detail in the last line if there is room."""
+    found = [[(line, NAME_SIZE, INK)] for line in folded(bar.name, NAME_SIZE, WIDTH)]
+    details = [(line, DETAIL_SIZE, SOFT) for line in folded(bar.detail, DETAIL_SIZE, WIDTH)]
+    last = text_width(found[-1][0][0], NAME_SIZE) if found else WIDTH
+    if len(details) == 1 and last + 8 + text_width(details[0][0], DETAIL_SIZE) <= WIDTH:
+        found[-1] += details
+    else:
+        found += [[detail] for detail in details]
+    return found
+
+
+def _bar(found: Drawing, bar: Bar, middle: float, scale: float) -> None:
+    """The bar with its interval, the mark of its bound, and its value."""
+    end = scale * _bandwidth(bar.line)
+    found.box((0, middle - BAR / 2), max(end, 0.5), BAR, colour_of(bar.style))
+    if interval := _interval(bar.line):
+        limit = WIDTH - VALUE_ROOM
+        low, high = (min(scale * at, limit) for at in (interval.low, interval.high))
+        found.bars([((low, middle), (high, middle))], INK, 1.2, 0.8)
+        end = max(end, high)
+    if bound := _bound(bar.line):
+        at = scale * bound
+        found.line([(at, middle - BAR * 0.7), (at, middle + BAR * 0.7)], INK, 1.2)
+        end = max(end, at)
+    found.text(end + 6, middle, _value(bar.line), INK)
 
 
 def _bandwidth(line: Line) -> float:

@@ -1,6 +1,7 @@
 """Bandwidth or latency over size: points with their intervals, joined by lines, under their bound.
 
-Names of curves stand at the ends of their lines if there is room for all of them, else below.
+Names of curves stand at the ends of their lines if there is room for all of them, else below the
+figure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_a
 from waywiser.report.figures.drawing import Drawing, Key
 from waywiser.report.figures.markers import Point
 from waywiser.report.figures.styles import Style, colour_of, marker_of
-from waywiser.report.figures.text_width import folded, shortened, text_width
+from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SOFT
 from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
@@ -24,27 +25,26 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_number, format_time
 
-WIDTH = 500.0
-HEIGHT = 260.0
+HEIGHT = 240.0
 """Height of the axes with their labels."""
 LEFT = 48.0
 """Left margin of the axes; labels of the y axis are in it."""
-RIGHT = 12.0
-TOP = 30.0
-BOTTOM = HEIGHT - 32.0
+RIGHT = 332.0
+"""The right end of the axes. They are equally wide in all figures, and fit a phone's width."""
+LABEL_ROOM = 16.0
+"""Space after the axes for half of the last label."""
+TOP = 26.0
+BOTTOM = HEIGHT - 24.0
 
 NAME_SIZE = 10.0
-"""Size of the font of names and notes."""
+"""Size of the font of names beside the axes."""
 NAME_LINE = 13.0
 MARKER_ROOM = 20.0
 """Space from the axes to a name at the end of a line, with the marker in it."""
-MOST_NAME = 172.0
-"""Widest name that stands at the end of a line: the axes keep half the figure."""
+MOST_NAME = 160.0
+"""Widest name that stands at the end of a line, in a figure of half a page's width."""
 LEADER_FROM = 0.6
 """A thin line leads to the name from a curve that ends in this part of the axes or further on."""
-LEGEND_LINE = 17.0
-LEGEND_TEXT = 32.0
-
 LINE_WIDTH = 1.4
 MARKER = 4.5
 JOINED = 3
@@ -130,7 +130,7 @@ def curves_picture(
     note: str = "",
     used: Sequence[UsedRange] = (),
 ) -> Picture:
-    """Draws curves that share a size axis. The ``note`` stands below them. With ``used`` all curves
+    """Draws curves that share a size axis, with a ``note`` about them. With ``used`` all curves
     are drawn at all sizes, and a band along the size axis shows which one to use."""
     drawn = list(drawn) if used else with_quantity(drawn, what)
     return Picture(
@@ -171,19 +171,19 @@ def _draw(
 ) -> Drawing:
     widest = max(text_width(each.label, NAME_SIZE) for each in drawn)
     at_lines = widest <= MOST_NAME and len(drawn) * NAME_LINE <= BOTTOM - TOP
-    right = WIDTH - (MARKER_ROOM + widest + 6 if at_lines else RIGHT)
     bounds = _bounds(drawn) if what == "bandwidth" else []
     values = [v for each in drawn for point in each.points if (v := _value(point, what))]
     sizes = [point.bytes for each in drawn for point in each.points]
-    x = size_axis(LEFT, right, sizes)
+    x = size_axis(LEFT, RIGHT, sizes)
     value_axis = bandwidth_axis if what == "bandwidth" else time_axis
     y = value_axis(BOTTOM, TOP, min(values), max([*values, *bounds]))
     plotted = [_plot(each, what, x, y) for each in drawn]
     same = _drawn_once(plotted)
-    notes = [*_overlaps(plotted, same, what), note]
-    texts = [part for text in notes for part in folded(text, NAME_SIZE, WIDTH - LEFT)]
-    legend = 0.0 if at_lines else LEGEND_LINE * len(drawn) + 6
-    found = Drawing(WIDTH, HEIGHT + legend + (len(texts) * NAME_LINE + 8 if texts else 4))
+    axes_width = RIGHT + LABEL_ROOM
+    found = Drawing(RIGHT + MARKER_ROOM + widest + 6 if at_lines else axes_width, HEIGHT)
+    found.axes_width = axes_width
+    found.keys = _keys(plotted, same)
+    found.notes = list(filter(None, (*_overlaps(plotted, same, what), note)))
     draw_axes(found, x, y, _axis_title(drawn, what))
     for bound in bounds:
         at = y.at(bound)
@@ -198,12 +198,8 @@ def _draw(
     for each in reversed(shown):
         _curve(found, each)
     if at_lines:
+        found.names_from = len(found.marks)
         _names_at_lines(found, plotted, same, x, y)
-    else:
-        _legend(found, plotted, same)
-    for n, text in enumerate(texts):
-        middle = HEIGHT + legend + NAME_LINE * (n + 0.5)
-        found.text(LEFT, middle, text, SOFT, size=NAME_SIZE)
     return found
 
 
@@ -323,8 +319,6 @@ def _names_at_lines(
             found.bars([((last + 3, end), (left - 13, middle))], colour, 0.7, 0.55)
         found.markers([(left - 8, middle)], marker_of(first.drawn.style), colour, 5)
         found.text(left, middle, first.drawn.label, INK, size=NAME_SIZE)
-        found.keys.append(Key(first.drawn.label, marker_of(first.drawn.style), colour))
-        found.keys += [Key(each.drawn.label) for each in under]
         for n, each in enumerate(under, 1):
             _name_of_same(found, each, left, middle + n * NAME_LINE)
 
@@ -349,21 +343,15 @@ def _spread_out(
     return found
 
 
-def _legend(found: Drawing, plotted: Sequence[_Plotted], same: dict[int, int]) -> None:
-    """A row for each curve, those drawn once below the one that is drawn."""
-    under = {n: [other for other in same if same[other] == n] for n in range(len(plotted))}
-    order = [each for n in range(len(plotted)) if n not in same for each in (n, *under[n])]
-    left = LEFT + LEGEND_TEXT
-    for row, n in enumerate(order):
-        each, middle = plotted[n], HEIGHT + 2 + LEGEND_LINE * (row + 0.5)
-        colour = colour_of(each.drawn.style)
-        if n in same:
-            found.text(LEFT + 12, middle, "=", INK, anchor="middle")
-        else:
-            if len(each.points) >= JOINED:
-                found.line([(LEFT, middle), (LEFT + 24, middle)], colour, LINE_WIDTH)
-            found.markers([(LEFT + 12, middle)], marker_of(each.drawn.style), colour, 5)
-        found.text(left, middle, shortened(each.drawn.label, 11, WIDTH - left), INK)
+def _keys(plotted: Sequence[_Plotted], same: dict[int, int]) -> list[Key]:
+    """The names of all curves, those drawn once after the one that is drawn."""
+    found = []
+    for n, each in enumerate(plotted):
+        if n not in same:
+            style = each.drawn.style
+            found.append(Key(each.drawn.label, marker_of(style), colour_of(style)))
+            found += [Key(plotted[under].drawn.label) for under in same if same[under] == n]
+    return found
 
 
 # Intervals.

@@ -6,9 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from waywiser.report.figures.markers import MARKERS, Point, Step, Steps
-from waywiser.report.figures.theme import Colour
+from waywiser.report.figures.text_width import folded
+from waywiser.report.figures.theme import INK, SOFT, Colour
 
 Anchor = Literal["start", "middle", "end"]
+
+NOTE_SIZE = 10.0
+NOTE_LINE = 13.0
+KEY_SIZE = 11.0
+KEY_LINE = 17.0
+KEY_TEXT = 18.0
+"""Text below a drawing that stands alone: the fonts of notes and names, the heights of their lines,
+and the space of a marker before a name."""
 
 HALF_CAPITAL = 0.38
 """How far the baseline lies below the middle of a line of text, over the size of the font."""
@@ -57,7 +66,14 @@ class Drawing:
         self.height = height
         self.marks: list[Shape | Text] = []
         self.keys: list[Key] = []
-        """Names beside the axes, which a narrow frame does not show."""
+        """The names of the curves."""
+        self.notes: list[str] = []
+        """Sentences about the drawing. A page sets them below it, in its own size of text."""
+        self.axes_width = width
+        """The width of what a narrow frame shows: all but the names beside the axes."""
+        self.names_from: int | None = None
+        """The first of the marks that draw the names beside the axes; None if the names are not in
+        the drawing."""
 
     def line(
         self,
@@ -146,6 +162,31 @@ class Drawing:
         """Text whose middle is at ``y``, or its baseline."""
         baseline = y if on_baseline else y + HALF_CAPITAL * size
         self.marks.append(Text(x, baseline, text, colour, size, anchor, bold))
+
+    def with_text_below(self) -> Drawing:
+        """The drawing with its notes below it, and with its names if they are not in it: for a file
+        that stands alone."""
+        keys = self.keys if self.names_from is None else []
+        lines = [line for note in self.notes for line in folded(note, NOTE_SIZE, self.width)]
+        found = Drawing(self.width, self.height)
+        found.add(self, 0, 0)
+        if not keys and not lines:
+            return found
+        y = self.height + 4
+        for key in keys:
+            middle = y + KEY_LINE / 2
+            if key.colour is None:
+                found.text(KEY_TEXT / 2, middle, "=", INK, size=KEY_SIZE, anchor="middle")
+            else:
+                found.markers([(KEY_TEXT / 2, middle)], key.marker, key.colour, 5)
+            for line in folded(key.name, KEY_SIZE, self.width - KEY_TEXT):
+                found.text(KEY_TEXT, y + KEY_LINE / 2, line, INK, size=KEY_SIZE)
+                y += KEY_LINE
+        for line in lines:
+            found.text(0, y + NOTE_LINE / 2, line, SOFT, size=NOTE_SIZE)
+            y += NOTE_LINE
+        found.height = y + 4
+        return found
 
     def add(self, other: Drawing, x: float, y: float) -> None:
         """All of another drawing, with its top left corner at this place."""

@@ -17,7 +17,7 @@ LEFT = 62.0
 TOP = 46.0
 LEAST_WIDTH = 320.0
 
-MOST_IN_COLUMN = 9
+MOST_IN_COLUMN = 7
 """Places whose matrix can be read in half a page's width."""
 
 LEAST_RANGE = 2.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -59,8 +59,20 @@ def inline(picture: Picture, drawn: Drawing, prefix: str) -> str:
         f'aria-labelledby="{prefix}-title {prefix}-desc">\n'
         f'<title id="{prefix}-title">{escape(picture.title)}</title>\n'
         f'<desc id="{prefix}-desc">{escape(picture.description)}</desc>\n'
-        f"{_elements(drawn, lambda colour: f'var({colour.variable})')}\n</svg>"
+        f"{_page_elements(drawn)}\n</svg>"
     )
+
+
+def _page_elements(drawn: Drawing) -> str:
+    """All marks, the names beside the axes in a group of their own: a narrow frame hides it."""
+
+    def elements(marks: Sequence[Shape | Text]) -> str:
+        return _elements(marks, lambda colour: f"var({colour.variable})")
+
+    if drawn.names_from is None:
+        return elements(drawn.marks)
+    axes, names = drawn.marks[: drawn.names_from], drawn.marks[drawn.names_from :]
+    return f'{elements(axes)}\n<g class="names">\n{elements(names)}\n</g>'
 
 
 def key_sign(key: Key) -> str:
@@ -69,13 +81,13 @@ def key_sign(key: Key) -> str:
         return "="
     marker = Drawing(1, 1)
     marker.markers([(0.5, 0.5)], key.marker, key.colour, 1.0)
-    elements = _elements(marker, lambda colour: f"var({colour.variable})")
+    elements = _elements(marker.marks, lambda colour: f"var({colour.variable})")
     return f'<svg viewBox="0 0 1 1" aria-hidden="true">{elements}</svg>'
 
 
 def svg_file(picture: Picture) -> str:
     """A file of its own: the light theme on white, which can be read on a dark page too."""
-    drawn = picture.draw()
+    drawn = picture.draw().with_text_below()
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{drawn.width:g}pt" '
@@ -84,20 +96,20 @@ def svg_file(picture: Picture) -> str:
         f"<title>{escape(picture.title)}</title>\n<desc>{escape(picture.description)}</desc>\n"
         f"<!-- {MADE} -->\n"
         f'<rect width="100%" height="100%" fill="{PAPER.light}"/>\n'
-        f"{_elements(drawn, lambda colour: colour.light)}\n</svg>\n"
+        f"{_elements(drawn.marks, lambda colour: colour.light)}\n</svg>\n"
     )
 
 
 def pdf_file(picture: Picture) -> bytes:
     """The same as PDF, with its fonts. Raises `NoMatplotlib`."""
     about = {"Title": picture.title, "Creator": MADE, "CreationDate": None}
-    return _by_matplotlib(picture.draw(), "none", format="pdf", metadata=about)
+    return _by_matplotlib(picture.draw().with_text_below(), "none", format="pdf", metadata=about)
 
 
 def png_file(picture: Picture) -> bytes:
     """The same as PNG, on white, with its title and a margin: it is shown where there is no
     caption. Raises `NoMatplotlib`."""
-    drawn = picture.draw()
+    drawn = picture.draw().with_text_below()
     title = list(folded(picture.title, TITLE_SIZE * BOLD, drawn.width))
     top = MARGIN + TITLE_ROOM * len(title)
     titled = Drawing(drawn.width + 2 * MARGIN, top + drawn.height + MARGIN)
@@ -161,10 +173,9 @@ def _patch(shape: Shape, order: int) -> Any:
     )
 
 
-def _elements(drawn: Drawing, paint: Callable[[Colour], str]) -> str:
+def _elements(marks: Sequence[Shape | Text], paint: Callable[[Colour], str]) -> str:
     return "\n".join(
-        _path(mark, paint) if isinstance(mark, Shape) else _text(mark, paint)
-        for mark in drawn.marks
+        _path(mark, paint) if isinstance(mark, Shape) else _text(mark, paint) for mark in marks
     )
 
 

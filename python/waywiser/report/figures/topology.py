@@ -21,7 +21,7 @@ LEAST_WIDTH = 340.0
 """The narrowest picture takes a phone's width."""
 LINE = 13.5
 TEXT = 10.0
-SMALL = 9.0
+SMALL = 9.5
 PADDING = 5.0
 HOST_TOP, HOST_HEIGHT = 4.0, 58.0
 GPU_HEIGHT = 66.0
@@ -127,7 +127,8 @@ def _draw(layout: TopologyLayout) -> Drawing:
     gpu_bottom = frame.gpu_top + GPU_HEIGHT
     bottom = max([frame.switch_top + SWITCH_HEIGHT if _switched(layout) else gpu_bottom,
                   *(_deepest(each, gpu_bottom) for each in layout.direct)])  # fmt: skip
-    found = Drawing(frame.width, bottom + LINE + 12)
+    found = Drawing(frame.width, bottom + 4)
+    found.notes = [layout.note] if layout.note else []
     for gpu, x in zip(gpus, middles, strict=True):
         _link(found, gpu.host, x, HOST_TOP + HOST_HEIGHT, frame.gpu_top, HOST_LINK)
         if gpu.switch is not None:
@@ -145,8 +146,6 @@ def _draw(layout: TopologyLayout) -> Drawing:
               bold=True)  # fmt: skip
     for each in layout.direct:
         _name_of_arc(found, (middles[each.first] + middles[each.second]) / 2, gpu_bottom, each)
-    note = shortened(layout.note, SMALL, frame.width)
-    found.text(0, bottom + 12 + LINE / 2, note, SOFT, size=SMALL)
     return found
 
 
@@ -157,7 +156,7 @@ def _frame(layout: TopologyLayout) -> _Frame:
     gpu_width = max(GPU_WIDTH, widest + 2 * PADDING)
     groups = [_group_width(group, gpu_width) for group in layout.groups]
     drawn = sum(groups) + GROUP_GAP * max(0, len(groups) - 1)
-    width = max(drawn + 2 * EDGE, LEAST_WIDTH, text_width(layout.note, SMALL))
+    width = max(drawn + 2 * EDGE, LEAST_WIDTH)
     left, lefts = (width - drawn) / 2, []
     for group, wide in zip(layout.groups, groups, strict=True):
         first = left + (wide - len(group.gpus) * (gpu_width + GAP) + GAP) / 2
