@@ -159,7 +159,7 @@ def test_hidden_sides_decide_and_it_is_said_how_sure_that_is() -> None:
     assert rank.cost.longer == pytest.approx(0.1, abs=0.01)
     text = str(found)
     assert "GPUs 0-3 and GPUs 4-7 are on two sides" in text
-    assert "How sure this is: by chance such latencies have p = " in text
+    assert "How sure this is: such latencies have a probability of " in text
     assert "6 of 6 blocks" in text
     assert "Virtual CPUs may move between sockets" in text
     assert "Memory of the other side takes longer" in text

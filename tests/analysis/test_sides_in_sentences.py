@@ -16,7 +16,7 @@ def result(**machine: object) -> list[str]:
 def test_two_sides_and_drifting_cores() -> None:
     gpus, cores = result(workers=2, cores="drifting")
     assert gpus.startswith("GPUs 0-3 and GPUs 4-7 are on two sides: 5.78 µs")
-    assert "the same from 12 of 12 blocks (p = 0.001)" in gpus
+    assert "the same from 12 of 12 blocks (probability of this by chance: 0.001)" in gpus
     assert cores.startswith("cores drift between two sides (12") and "within 0.05 s" in cores
 
 

@@ -27,7 +27,7 @@ from waywiser.plan.select import (
     texts_of,
     texts_of_unsupported,
 )
-from waywiser.plan.terms import TERMS
+from waywiser.plan.terms import OTHER_NAMES, TERMS
 from waywiser.words import Operation, Workload
 from waywiser.words.sizes_in_text import with_units
 
@@ -464,3 +464,29 @@ def test_other_settings_of_a_layout_get_those_that_there_are(
     with pytest.raises(NothingMatches) as error:
         require_match([pattern], texts, measured=measured)
     assert str(error.value).endswith("".join(parts))
+
+
+@pytest.mark.parametrize("pattern", ["gpu:1", "gpu 1", "GPU1", "h2d gpu 1", "pinned -> gpu:1"])
+def test_a_place_is_whole_and_may_be_written_as_people_say_it(pattern: str) -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in (0, 1, 10, 11)]
+    found = [path for path in paths if matches_any(texts_of(Workload.parse(path)), [pattern])]
+    assert found == [paths[1]]
+
+
+@pytest.mark.parametrize("word, term", sorted(OTHER_NAMES.items()))
+def test_other_names_of_terms_are_answered_with_the_term(word: str, term: str) -> None:
+    assert term in TERMS and word not in TERMS
+    texts = texts_of(Workload.parse("pinned@numa:0 -> device@gpu:0 by copy-engine"))
+    with pytest.raises(NothingMatches, match=f"did you mean '{term}'"):
+        require_match([word], texts, measured=True)
+
+
+@pytest.mark.parametrize(
+    "pattern, remedy", [("bandwidth", "h2d"), ("d2h  speed gpu:0", "'d2h gpu:0'")]
+)
+def test_a_quantity_selects_nothing_and_the_message_says_what_to_write(
+    pattern: str, remedy: str
+) -> None:
+    texts = texts_of(Workload.parse("device@gpu:0 -> pinned@numa:0 by copy-engine"))
+    with pytest.raises(NothingMatches, match=f"leave this word out, write --only {remedy}"):
+        require_match([pattern], texts)

@@ -25,6 +25,18 @@ FAMILIES = {
     "monospace": "DejaVu Sans Mono",
 }
 
+VISIBLE_WORDS = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (element.checkVisibility() && !element.closest('table, pre, code, svg'))
+      words += (walker.currentNode.data.match(/\\S+/g) ?? []).length;
+  }
+  return words;
+}"""
+"""Counts the words that are visible, tables, code and figures apart."""
+
 PATIENCE_MILLISECONDS = 180_000
 """Only what hangs takes so long, on however busy a machine."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from report.browser import FAMILIES, PATIENCE_MILLISECONDS
+from report.browser import FAMILIES, PATIENCE_MILLISECONDS, VISIBLE_WORDS
 from report.conftest import HOSTILE
 
 PHONE = {"width": 390, "height": 844}
@@ -160,17 +160,6 @@ def test_a_link_opens_the_sections_that_it_leads_into(look: Look) -> None:
         heading = page.locator(f"#{anchor}-title").bounding_box()
         assert 0 <= heading["y"] < DESKTOP["height"], anchor
 
-
-VISIBLE_WORDS = """() => {
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  let words = 0;
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    if (element.checkVisibility() && !element.closest('table, pre, code, svg'))
-      words += (walker.currentNode.data.match(/\\S+/g) ?? []).length;
-  }
-  return words;
-}"""
 
 MOST_WORDS = 2000
 

@@ -312,11 +312,11 @@ def _shared(subject: Subject, each: Together) -> Finding:
     alone = [each.alone[n].rate for n in group]
     total, is_buffer = len(each.transfers), each.point.workload.shared
     who = f"all {total}" if len(group) == total else f"{len(group)} of {total}"
-    more = f"; {count(len(further), 'further group')} slowed by another factor" if further else ""
+    more = f"; {count(len(further), 'other group')} slowed less" if further else ""
     # of several groups the sum comes first
     whole = (
         f"together {_rate_text(*each.carried(range(total)))} of "
-        f"{format_rate(each.alone_rate, OF_SUM)} alone; "
+        f"{format_rate(each.alone_rate, OF_SUM)} GB/s alone; "
         if further
         else ""
     )

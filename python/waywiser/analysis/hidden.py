@@ -201,7 +201,7 @@ def _two(found: Sides) -> str:
     )
     if found.by == "level":
         return f"{text}; by their level alone, since all blocks were on one side"
-    return f"{text} (p = {found.p_value:.2g})"
+    return f"{text} (probability of this by chance: {found.p_value:.2g})"
 
 
 def _one(found: Sides) -> str:

@@ -165,7 +165,8 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
             )
         else:
             yield (
-                f"How sure this is: by chance such latencies have p = {seen.p_value:.2g}, and "
+                f"How sure this is: such latencies have a probability of {seen.p_value:.2g} by "
+                "chance, and "
                 f"{seen.agreeing} of {len(seen.blocks)} blocks of memory show it alone."
             )
     elif found.source == "not known" and found.gpus and len(subject.machine.numa) < 2:

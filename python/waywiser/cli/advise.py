@@ -58,6 +58,12 @@ def _subject(file: str) -> Subject:
         return Subject.of(profile)
 
 
+USES_POLICY = (
+    "waywiser.transfer chooses this method if a policy of this profile is installed (waywiser "
+    "policy FILE -o machine.json, then WAYWISER_POLICY=machine.json); else it uses its defaults."
+)
+
+
 def print_advice(found: Advice, console: Console, *, table: bool = False) -> None:
     """The method, its bandwidth, the alternatives, why, the code, and what it takes."""
     request, best = found.request, found.best
@@ -75,6 +81,7 @@ def print_advice(found: Advice, console: Console, *, table: bool = False) -> Non
     say(console, f"It takes from others: {costs_text(best.time.costs)}.")
     for line in found.code:
         say(console, f"{line.library}: {line.code}")
+    say(console, USES_POLICY)
     for note in found.notes:
         say(console, f"Note: {note}.")
     if table:

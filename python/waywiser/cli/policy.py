@@ -148,6 +148,13 @@ def print_policy(found: Policy, console: Console, tables: Sequence[DecisionTable
             print_table(console, columns, ranges)
         for note in dict.fromkeys(n for table in tables if table.kind == kind for n in table.notes):
             say(console, f"Note: {note}.")
+    console.print(
+        "\nA line: the method from this size on, for lists the size of a piece. Time, GB/s: at the "
+        "smallest and the largest size of the line, from call to completion. Next best: how much "
+        "longer it takes. Takes from others: what other work lacks meanwhile.",
+        highlight=False,
+        soft_wrap=True,
+    )
     reasons = ((table.kind, why_not_written(table)) for table in tables)
     kept = {f"{kind}: {why}": None for kind, why in reasons if why}
     if kept:

@@ -17,7 +17,15 @@ from waywiser.hardware.machine import Machine
 from waywiser.hardware.traits import DECLARED, declared_names
 from waywiser.plan.headline import FILE_READ, GROUPS, group_of, headline_label, reads_file
 from waywiser.plan.name import SETS, label_of, name_of
-from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
+from waywiser.plan.terms import (
+    GPUS_OF,
+    LINK_TERMS,
+    LINKS_UNKNOWN,
+    OTHER_NAMES,
+    QUANTITIES,
+    TERMS,
+    terms_of,
+)
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units, without_units
@@ -96,8 +104,12 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
 
 @cache
 def _folded(pattern: str) -> str:
-    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``."""
-    return without_units(pattern).casefold()
+    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``, and
+    places as people say them, ``GPU 0``."""
+    return _SPOKEN_PLACE.sub(r"\1:\2", without_units(pattern).casefold())
+
+
+_SPOKEN_PLACE = re.compile(r"\b(gpu|numa) ?([0-9]+)\b")
 
 
 _PLACES = re.compile(r"(?<=[a-z])(:\d+)[-,\d]+(?= )")
@@ -162,17 +174,20 @@ def _matches_one(text: str, pattern: str) -> bool:
     if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     if "->" in words:
-        return re.search(".*".join(map(re.escape, words)), text) is not None
-    return all(_at_place(word).search(text) if "@" in word else word in text for word in words)
+        return re.search(".*".join(map(_found_by, words)), text) is not None
+    return all(re.search(_found_by(word), text) for word in words)
 
 
 @cache
-def _at_place(word: str) -> re.Pattern[str]:
-    """Finds a memory or an operation at a place: ``launch@gpu:1`` is neither in
-    ``graph-launch@gpu:1`` nor in ``launch@gpu:10``."""
+def _found_by(word: str) -> str:
+    """The expression that finds a word of a pattern in a text. A place, or a memory or an operation
+    at one, is found as a whole: ``launch@gpu:1`` is neither in ``graph-launch@gpu:1`` nor in
+    ``launch@gpu:10``, and ``gpu:1`` not in ``gpu:10``."""
+    if "@" not in word and not _PLACE.fullmatch(word):
+        return re.escape(word)
     start = r"(?<![\w-])" if word[0].isalnum() else ""
     end = r"(?!\d)" if word[-1].isdigit() else ""
-    return re.compile(f"{start}{re.escape(word)}{end}")
+    return f"{start}{re.escape(word)}{end}"
 
 
 _ALL_TERMS = TERMS.keys() | {LINKS_UNKNOWN}
@@ -213,6 +228,8 @@ def _corrected(pattern: str, texts: Iterable[str]) -> str:
     for word in words:
         if word in names or any(word in text for text in folded):
             found.append(word)
+        elif word in OTHER_NAMES:
+            found.append(OTHER_NAMES[word])
         else:
             alike = sorted(each for each in known if _digits(each) in ("", _digits(word)))
             near = [] if _PLACE.fullmatch(word) else difflib.get_close_matches(word, alike, n=1)
@@ -375,6 +392,13 @@ def _nothing_matches(
         remedy = f"waywiser survey --only {pattern!r} measures it"
         return NothingMatches(
             absent, remedy=remedy if measured else f"name another --preset, or {other}"
+        )
+    if quantity := next((word for word in words if word in QUANTITIES), ""):
+        others_in = " ".join(word for word in words if word not in QUANTITIES) or "h2d"
+        return NothingMatches(
+            f"{option} {pattern!r} matches no series",
+            remedy=f"every path has a {quantity}: leave this word out, write "
+            f"{option} {shlex.quote(others_in)}",
         )
     if layouts := _other_layouts(pattern, texts, measured=measured):
         return NothingMatches(absent, remedy=layouts)

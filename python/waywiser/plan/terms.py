@@ -32,6 +32,23 @@ TERMS = {
 }
 """Each term with its meaning."""
 
+OTHER_NAMES = {
+    "unified": "uvm",
+    "host-to-device": "h2d",
+    "device-to-host": "d2h",
+    "device-to-device": "d2d",
+    "peer-to-peer": "p2p",
+    "host-to-host": "h2h",
+    "duplex": "bidir",
+    "zerocopy": "zero-copy",
+    "storage": "disk",
+    "noncontiguous": "scattered",
+}
+"""What people write for a term, which a message then suggests."""
+
+QUANTITIES = frozenset({"bandwidth", "throughput", "speed", "rate"})
+"""Words that select nothing, since every path has them."""
+
 LINK_TERMS = frozenset({"pcie", "nvlink"})
 
 LINKS_UNKNOWN = "links-unknown"

@@ -157,7 +157,8 @@ def _remark(fault: Fault) -> Remark:
     paths = fault.paths[:MOST_PATHS]
     evidence = [
         RemarkEvidence(
-            f"{path.name}: {path.ratio:.1%} of the usual rate, p = {path.p:.2g}"
+            f"{path.name}: {path.ratio:.1%} of the usual rate, probability of this by chance: "
+            f"{path.p:.2g}"
             f"{', seen in two surveys' if path.confirmed else ''}"
         )
         for path in paths
