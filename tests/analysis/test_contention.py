@@ -128,7 +128,7 @@ def test_groups_that_are_slowed_differently_are_kept_apart() -> None:
     rates = [20e9, 20e9, 40e9, 40e9]
     (finding,) = answered(together([h2d(gpu) for gpu in range(4)], rates)).findings
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
-    assert "1 further group" in finding.statement
+    assert "1 other group slowed less" in finding.statement
     assert re.search(r": together [\d.]+ GB/s \(.*\) of 200 GB/s alone; 2 of 4 ", finding.statement)
 
 
