@@ -13,7 +13,13 @@ from tests.analysis.subjects import FEW, Seconds, curve, postal, subject
 
 from waywiser import __version__
 from waywiser.hardware.machine import Machine
-from waywiser.policy.build import build_policy, decision_tables, fingerprint, why_not_written
+from waywiser.policy.build import (
+    FEWEST_PIECES,
+    build_policy,
+    decision_tables,
+    fingerprint,
+    why_not_written,
+)
 from waywiser.policy.decision_table import DecisionTable, Method
 from waywiser.policy.errors import PolicyError
 from waywiser.policy.file import decoded
@@ -160,11 +166,31 @@ def test_lists_have_rows_by_count_and_piece() -> None:
     found = policy.class_of("pinned", "device")
     assert found is not None
     assert {(row.count, row.bytes, row.executor) for row in found.rows} == {
-        (2, 4096, "sm"), (1024, 4096, "sm")
-    }  # fmt: skip
-    assert found.row(2048, 7, 64) == found.rows[0]
-    assert found.row(4096, 5000, 64) == found.rows[1]
+        (count, 4096, "sm") for count in FEWEST_PIECES
+    }
+    for pieces, start, known in ((3, 2, 2), (7, 4, 5), (300, 256, 256), (5000, 4096, 4096)):
+        row = found.row(2048, pieces, 64)
+        assert row is not None and (row.count, row.pieces) == (start, known)
     assert found.row(4096, 1, 64) is None
+
+
+def test_short_lists_are_decided_between_one_piece_and_the_shortest_list() -> None:
+    """A kernel with a high cost of its own and none of each piece is for many pieces."""
+    loop = "pinned@numa:0 -> device@gpu:0 by copy-engine as list[piece=4096]"
+    kernel = "pinned@numa:0 -> device@gpu:0 by sm as list[piece=4096]"
+    one, several = (4096, 8192), (2**20, 2**24)
+    policy = build_policy([
+        subject(
+            curve(PINNED, lambda n: 1e-6 * n / 4096, one),
+            curve(loop, lambda n: 1e-6 * n / 4096, several),
+            curve(PINNED.replace("copy-engine", "sm"), lambda n: 10e-6, one),
+            curve(kernel, lambda n: 10e-6 + n / 4e12, several),
+        )
+    ])  # fmt: skip
+    found = policy.class_of("pinned", "device")
+    assert found is not None
+    chosen = {n: row.executor for n in (2, 4, 32, 256) if (row := found.row(4096, n, 64))}
+    assert chosen == {2: "copy-engine", 4: "copy-engine", 32: "sm", 256: "sm"}
 
 
 def test_the_slowdown_of_a_small_copy_is_a_cost() -> None:

@@ -177,7 +177,7 @@ def test_a_recorded_survey_has_the_chapter_before_its_curves(recorded: Document)
     section = recorded.section("methods")
     assert section is not None
     names = [row[0] for row in rows_of(section) if row[0]]
-    assert "pinned -> device, lists of 256 pieces and more" in names
+    assert "pinned -> device, lists of 32 pieces and more" in names
     assert all(each.folded for each in section.sections)
     pictures = [each for each in recorded.pictures() if each.name.startswith("method-")]
     assert len(pictures) == len({each.name for each in pictures}) >= 5

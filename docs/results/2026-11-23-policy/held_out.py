@@ -90,7 +90,7 @@ def choices_at_known_sizes(subject: Subject) -> list[Choice]:
     tables = decision_tables([subject])
     found: dict[tuple[str, int, int], Choice] = {}
     for table in tables:
-        for choice in _choices(table, tables, sizes_of(table)[1:-1]):
+        for choice in _choices(table, tables, sizes_of(tables, table)[1:-1]):
             found.setdefault((str(choice.kind), choice.size, choice.pieces), choice)
     return list(found.values())
 
@@ -119,7 +119,7 @@ def choices(subject: Subject) -> list[Choice]:
     found: dict[tuple[str, int, int], Choice] = {}
     for offset in (1, 2):
         held_out = {
-            (str(each.kind), each.count > 1): sizes_of(each)[offset:-1:2] for each in tables
+            (str(each.kind), each.count > 1): sizes_of(tables, each)[offset:-1:2] for each in tables
         }
         reduced = decision_tables([_without(subject, held_out)])
         for table in tables:
@@ -128,13 +128,22 @@ def choices(subject: Subject) -> list[Choice]:
     return list(found.values())
 
 
-def sizes_of(table: DecisionTable) -> list[int]:
-    """The sizes at which two methods or more were measured."""
-    measured = (
-        (each.bytes, sum(time is not None and not time.interpolated for time in each.times))
-        for each in table.decisions
+def sizes_of(tables: Sequence[DecisionTable], table: DecisionTable) -> list[int]:
+    """The sizes at which two methods or more were measured: of a table of lists, those of the lists
+    of all counts."""
+    kind = table.kind, table.count > 1, 0 if table.count > 1 else table.threads
+    alike = (
+        each
+        for each in tables
+        if (each.kind, each.count > 1, 0 if each.count > 1 else each.threads) == kind
     )
-    return [size for size, methods in measured if methods > 1]
+    found = {
+        each.bytes
+        for other in alike
+        for each in other.decisions
+        if sum(time is not None and not time.interpolated for time in each.times) > 1
+    }
+    return sorted(found)
 
 
 def _without(subject: Subject, held_out: dict[tuple[str, bool], list[int]]) -> Subject:

@@ -50,6 +50,10 @@ them. Over a wider gap the line is used, with the uncertainty `UNKNOWN`."""
 _THREADS = "threads"
 """The parameter of executors that takes the number of copying threads."""
 
+FEWEST_PIECES = (2, 4, 8, 16, 32, 64, 256, 1024, 4096)
+"""The smallest counts of pieces of the ranges that have decisions of their own. Methods with a high
+cost of each call are overtaken at few pieces, where ranges are shorter."""
+
 MOST_BEYOND = 16
 """The largest ratio of a size and the largest measured one to which a time is extrapolated."""
 
@@ -187,15 +191,19 @@ def _tables(
         costs = CostsOfMethods(found.machine, subjects)
         idle = [each for each in found.candidates if needs_idle_peers(each.method)]
         usual = [each for each in found.candidates if not needs_idle_peers(each.method)]
-        single = [each for each in usual if not each.piece]
+        alone = [each for each in usual if not each.piece]
+        single = [
+            each for each in alone if DECLARED.executor(each.method.executor).library.contiguous
+        ]
         if single:
             options = list(_single(single, found.kind, costs, size))
             yield _with_fewer_cpus(found, found.kind, options, least, costs)
-        lists = list(_lists([each for each in usual if each.piece], found.kind, costs, pieces))
+        of_lists = [each for each in usual if each.piece]
+        lists = list(_lists(of_lists, alone, found.kind, costs, pieces))
         needed = max((each.threads for _, options in lists for each in options), default=1)
         for count, options in lists:
             threads = max(needed, least)
-            yield _table(found, found.kind, count, options, threads, costs, every=pieces > 1)
+            yield _table(found, found.kind, count, options, threads, costs)
         if idle:
             kind = msgspec.structs.replace(found.kind, peers_idle=True)
             options = list(_single([*single, *idle], found.kind, costs, size))
@@ -242,12 +250,9 @@ def _table(
     options: Sequence[_Option],
     threads: int,
     costs: CostsOfMethods,
-    *,
-    every: bool = False,
 ) -> DecisionTable:
-    """``every``: the sizes whose times are estimates are in the table as the measured ones are."""
     options = sorted(options, key=lambda option: option.key)
-    sizes, chosen = _decided(options, every)
+    sizes, chosen = _decided(options, is_list=count > 1)
     known = [[option.times.get(size) for size in sizes] for option in options]
     times = [[each.shown if each else None for each in row] for row in known]
     timed = [[each.timed if each else None for each in row] for row in known]
@@ -277,9 +282,10 @@ def _table(
     )
 
 
-def _decided(options: Sequence[_Option], every: bool) -> tuple[list[int], list[int]]:
+def _decided(options: Sequence[_Option], *, is_list: bool) -> tuple[list[int], list[int]]:
     """The sizes of a table, and the position of the method of each. The sizes are the measured
-    ones, the largest one, and those between two of them at which the method changes."""
+    ones, of lists those whose times are estimates too, the largest one, and those between two of
+    them at which the method changes."""
     sizes = sorted({size for option in options for size in option.times})
     timed = {
         size: [time.timed if (time := each.times.get(size)) else None for each in options]
@@ -289,7 +295,7 @@ def _decided(options: Sequence[_Option], every: bool) -> tuple[list[int], list[i
         size
         for each in options
         for size, time in each.times.items()
-        if every or not time.shown.interpolated
+        if is_list or not time.shown.interpolated
     }
     ends = sorted(measured | {sizes[-1]})
     chosen = choices([[timed[size][n] for size in ends] for n in range(len(options))])
@@ -359,43 +365,47 @@ def _single(
 
 
 def _lists(
-    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods, pieces: int = 0
+    found: Sequence[Candidate],
+    single: Sequence[Candidate],
+    kind: CopyKind,
+    costs: CostsOfMethods,
+    pieces: int = 0,
 ) -> Iterator[tuple[int, list[_Option]]]:
     """The options of lists for each range of counts: (the smallest count, options over pieces).
 
-    Lists of one piece size were measured with several counts. Of these the nearest is used, so a
-    range ends in the middle between two measured counts. With ``pieces`` there is one range, and
-    all times are of lists of so many pieces.
+    Times of a piece size are of its measured count nearest to the middle of the range; without one
+    in the range, they are estimated for the middle. The ``single`` copies help to estimate short
+    lists. With ``pieces`` there is one range, and all times are of lists of so many pieces.
     """
     counts: dict[int, set[int]] = {}
     for each in found:
         for size in each.times:
             counts.setdefault(each.piece, set()).add(size // each.piece)
-    middles = {
-        math.ceil(math.sqrt(few * many))
-        for known in map(sorted, counts.values())
-        for few, many in pairwise(known)
-    }
-    before = None
-    ranges = [pieces] if pieces > 1 else sorted({2, *middles})
-    for least in ranges if found else ():
-        nearest = {
-            piece: least if pieces > 1 else min(known, key=lambda n: (abs(math.log(n / least)), -n))
-            for piece, known in counts.items()
-        }
-        if nearest == before:
-            continue
-        before = nearest
+    known_to = max((count for several in counts.values() for count in several), default=0)
+    starts = [pieces] if pieces > 1 else [n for n in FEWEST_PIECES if n <= max(known_to, 2)]
+    ends = [*starts[1:], pieces + 1 if pieces > 1 else 4 * starts[-1]]
+    for low, high in zip(starts, ends, strict=True) if found else ():
+        middle = round(math.sqrt(low * (high - 1)))
         by_method: dict[Method, dict[int, _Time]] = {}
         first: dict[Method, Candidate] = {}
         for each in found:
-            size = nearest[each.piece] * each.piece
-            time = _at(each, size, kind, costs, fewer=pieces > 1)
+            within = [n for n in counts[each.piece] if low <= n < high]
+            count = min(within, key=lambda n: abs(math.log(n / middle)), default=middle)
+            alone = _alone(each, single)
+            time = _at(each, count * each.piece, kind, costs, alone=alone, is_list=True)
             if time is not None:
                 by_method.setdefault(each.method, {})[each.piece] = time
                 first[each.method] = each
         if by_method:
-            yield least, [_option(first[m], times, kind, costs) for m, times in by_method.items()]
+            yield low, [_option(first[m], times, kind, costs) for m, times in by_method.items()]
+
+
+def _alone(found: Candidate, single: Sequence[Candidate]) -> MeasuredTime | None:
+    """The fastest copy of one piece of a list by the same executor, or by any if the executor moves
+    lists alone; None if none was measured."""
+    own = [each for each in single if each.method.executor == found.method.executor]
+    known = (time for each in own or single if (time := each.times.get(found.piece)) is not None)
+    return min(known, key=lambda time: time.timed.seconds, default=None)
 
 
 def _option(
@@ -414,18 +424,22 @@ def _at(
     kind: CopyKind,
     costs: CostsOfMethods,
     *,
-    fewer: bool = False,
+    alone: MeasuredTime | None = None,
+    is_list: bool = False,
 ) -> _Time | None:
     """The time at a size: measured, between its neighbours, or a little beyond the largest size.
-    None below the smallest size. With ``fewer`` there is one for a list of fewer pieces: at least
-    their share of the time of the smallest list that was measured, and at most all of it."""
+    None below the smallest size. With ``is_list`` there is one for a list of fewer pieces: between
+    the time of one piece ``alone`` and that of the smallest list that was measured, or without the
+    first at least their share of the second, and at most all of it."""
     known = candidate.times
+    if is_list and alone is not None and alone.timed.seconds < known[min(known)].timed.seconds:
+        known = {candidate.piece: alone, **known}
     if (own := known.get(size)) is not None:
         return _Time(_shown(own, own.timed.seconds, own.interval, size, kind, costs), own.timed)
     below = max((each for each in known if each < size), default=None)
     above = min((each for each in known if each > size), default=None)
     if below is None:
-        if above is None or not fewer:
+        if above is None or not is_list:
             return None
         ends = [known[above]]
         line, span = _fewer(known, size)
@@ -444,9 +458,11 @@ def _at(
     else:
         return None
     intervals = [each.timed.interval for each in ends]
-    timed = Timed(line, _covering(span, [i for i in intervals if i], ends))
+    compared = (line, line) if is_list else span
+    timed = Timed(line, _covering(compared, [i for i in intervals if i], ends))
     shown = _covering(span, [each.interval for each in ends], ends)
-    return _Time(_shown(ends[0], line, shown, size, kind, costs, interpolated=True), timed)
+    own = next(each for each in ends if each is not alone)
+    return _Time(_shown(own, line, shown, size, kind, costs, interpolated=True), timed)
 
 
 def _fewer(known: Mapping[int, MeasuredTime], size: int) -> tuple[float, tuple[float, float]]:

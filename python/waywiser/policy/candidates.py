@@ -219,7 +219,8 @@ def _is_reported(transfer: Transfer, point: MeasuredPoint, tuning: tuple[int, _R
 
 
 def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
-    """Whether the transfer library of this version can do it in this way."""
+    """Whether the transfer library of this version can do it in this way, or moves lists by this
+    executor, of which a copy of one piece shows the cost."""
     executor = DECLARED.executor(transfer.path.executor)
     library, layout = executor.library, transfer.layout
     if not all(
@@ -231,7 +232,7 @@ def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
     if executor.reference == "gpu" and "gpu" not in places:
         return False
     if layout is None:
-        return library.contiguous
+        return library.contiguous or library.lists
     plain = layout.settings.keys() == {"piece"}
     # No survey measures the library's lists of other memory, which go through staging memory.
     reached = all(DECLARED.memory(each.kind).is_reached_by_gpus for each in transfer.path.ends)

@@ -1,0 +1,95 @@
+"""Compares policies with lists of 2 to 64 pieces, measured apart on another GPU of the model.
+
+    python docs/results/2026-11-24-policy/short_lists.py [POLICY...]
+
+Without arguments the policy is that of standard.wwp.xz and tuned.wwp.xz beside this page, by the
+rule of now. short-lists.wwp.xz has each list by three methods. The regret is how much longer the
+policy's method takes than the fastest one.
+"""
+
+from __future__ import annotations
+
+import lzma
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from waywiser.analysis.subject import Subject
+from waywiser.policy.build import build_policy
+from waywiser.policy.file import read_policy
+from waywiser.policy.table import Policy
+from waywiser.profile import Profile
+
+HERE = Path(__file__).parent
+MEASURED = "short-lists.wwp.xz"
+PROFILES = ("standard.wwp.xz", "tuned.wwp.xz")
+
+Lists = dict[tuple[str, str, int, int], dict[str, float]]
+"""Seconds by executor of each list: source, destination, pieces, and bytes of a piece."""
+
+
+def subject_of(file: Path) -> Subject:
+    """A packed profile."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "kept.wwp"
+        kept.write_bytes(lzma.decompress(file.read_bytes()))
+        with Profile.open(kept) as profile:
+            return Subject.of(profile)
+
+
+def measured() -> Lists:
+    """All lists of short-lists.wwp.xz, from call to completion."""
+    found: Lists = {}
+    for curve in subject_of(HERE / MEASURED).curves:
+        transfer = curve.transfer
+        if transfer is None or transfer.layout is None:
+            continue
+        piece = transfer.layout.run
+        path = transfer.path
+        for point in curve.points:
+            key = path.source.kind, path.destination.kind, point.bytes // piece, piece
+            estimate = point.line.estimate
+            if estimate is not None:
+                found.setdefault(key, {})[path.executor] = estimate.host_median or estimate.median
+    return found
+
+
+def regrets(policy: Policy, lists: Lists) -> Iterator[tuple[float, str]]:
+    """For each list how much longer the chosen method takes than the fastest, and its text."""
+    for (source, destination, count, piece), times in lists.items():
+        rows = policy.class_of(source, destination)
+        row = rows.row(piece, count, 64) if rows is not None else None
+        best = min(times, key=lambda executor: times[executor])
+        chosen = row.executor if row is not None else "copy-engine"
+        text = (
+            f"{source} -> {destination}, {count} × {piece // 1024} KiB: {chosen}, "
+            f"fastest {best} ({times[best] * 1e6:.1f} µs)"
+        )
+        yield times[chosen] / times[best] - 1, text
+
+
+def main() -> None:
+    lists = measured()
+    policies = {file: read_policy(file) for file in sys.argv[1:]}
+    if not policies:
+        policies["now"] = build_policy([subject_of(HERE / name) for name in PROFILES])
+    print("| policy | lists | fastest chosen | mean regret | 95th percentile | largest |")
+    print("|---|---|---|---|---|---|")
+    worst = []
+    for name, policy in policies.items():
+        found = sorted(regrets(policy, lists), reverse=True)
+        values = [regret for regret, _ in found]
+        fastest = sum(regret == 0 for regret in values) / len(values)
+        print(
+            f"| {name} | {len(values)} | {fastest:.0%} | {np.mean(values):.1%} | "
+            f"{np.quantile(values, 0.95):.0%} | {values[0]:.0%} |"
+        )
+        worst += [f"- {name}: {regret:.0%}, {text}" for regret, text in found[:8] if regret > 0.05]
+    print("\n" + "\n".join(worst))
+
+
+if __name__ == "__main__":
+    main()
