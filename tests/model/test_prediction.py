@@ -231,6 +231,30 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+def test_a_size_that_only_an_equivalent_gpu_has_is_predicted(model: MachineModel) -> None:
+    other = H2D.replace("gpu:0", "gpu:1")
+    short = {each.text: each for each in model.curves}[other]
+    known = len(short.sizes)
+    of_sizes = {
+        name: value[:4]
+        for name, value in msgspec.structs.asdict(short).items()
+        if isinstance(value, tuple) and len(value) == known
+    }
+    few = msgspec.structs.replace(short, **of_sizes)
+    curves = tuple(few if each.text == other else each for each in model.curves)
+    found = Predictor(msgspec.structs.replace(model, curves=curves))
+    whole = predicted(Predictor(model), f"{H2D} of 256MiB")
+    assert predicted(found, f"{other} of 256MiB").span == pytest.approx(whole.span)
+    assert predicted(found, f"{other} of {few.sizes[2]}").notes == ()
+
+
+def test_changes_that_contradict_each_other_are_refused(model: MachineModel) -> None:
+    once = "PCIe to gpu:*=100GB/s"
+    assert changed(model, once, once)
+    with pytest.raises(ModelError, match="contradict each other"):
+        changed(model, once, "PCIe to gpu:*=50GB/s")
+
+
 @settings(max_examples=300, deadline=None)
 @given(pieces=st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=9))
 def test_any_text_is_predicted_or_one_clear_line(predictor: Predictor, pieces: list[str]) -> None:

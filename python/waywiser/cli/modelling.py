@@ -95,15 +95,15 @@ def model(
 def predict(
     file: ProfileFile,
     workload: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "-w",
             "--workload",
             metavar="TEXT",
             help="Transfers that start together, as survey --workload has them, each with a size: "
-            "'A -> B by X of 64MiB; C <-> D by Y of 1MiB'.",
+            "'A -> B by X of 64MiB; C <-> D by Y of 1MiB'. If repeated, all start together.",
         ),
-    ] = "",
+    ] = None,
     messages: Annotated[
         int,
         typer.Option(
@@ -123,7 +123,7 @@ def predict(
 
     return run_predict(
         file,
-        workload,
+        "; ".join(workload or ()),
         messages=messages,
         changes=change or (),
         gpus=gpus,

@@ -47,6 +47,7 @@ def run_placement(file: str, *, tables: bool = False, json: bool = False) -> int
 
     with Profile.open(file) as profile:
         found = placement(Subject.of(profile))
+        simulated = profile.machine.simulated
     if json:
         from waywiser.cli.streams import print_json
 
@@ -56,6 +57,8 @@ def run_placement(file: str, *, tables: bool = False, json: bool = False) -> int
     from waywiser.cli.picture import plain_console
 
     console = plain_console()
+    if simulated:
+        say(console, f"Simulated {simulated}: nobody measured this machine.")
     for sentence in found.sentences:
         say(console, sentence)
     for name in found.unanswered:

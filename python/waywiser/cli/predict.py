@@ -228,6 +228,8 @@ def _print_measured(found: Prediction, console: Console) -> None:
 def _print_origin(origin: str, note: str, file: str, console: Console) -> None:
     from waywiser.cli.lines import say
 
+    say(console, "Times are those of the transfers on the devices; waywiser advise has times from "
+                 "the call to completion, which are longer for small transfers.")  # fmt: skip
     say(console, f"The profile was {origin}; a machine in another state takes other times.")
     if note:
         say(console, f"Note: the model was fitted now, since {note}; waywiser model {file} "

@@ -68,6 +68,17 @@ class MachineChanges(Value, frozen=True):
     gpus: int | None = None
     """The number of GPUs; None for those of the profile."""
 
+    def __post_init__(self) -> None:
+        """Raises `ModelError` for two values of one thing."""
+        for n, change in enumerate(self.changes):
+            for other in self.changes[:n]:
+                same = (change.pattern, change.is_latency) == (other.pattern, other.is_latency)
+                if same and change.value != other.value:
+                    raise ModelError(
+                        f"--set {other.text!r} and --set {change.text!r} contradict each other",
+                        remedy="remove one of them",
+                    )
+
     def applied(self, model: CapacityModel) -> CapacityModel:
         """The changed model: first the number of GPUs, then the changes in their order. Raises
         `ModelError`."""

@@ -145,11 +145,14 @@ class CurveModel(Value, frozen=True):
         """The time of a transfer of so many bytes, at any size."""
         return float(self._seconds(bytes)[0])
 
+    def reaches(self, bytes: int) -> bool:
+        """Whether a size is at most `MOST_BEYOND` times beyond the measured ones."""
+        return self.sizes[0] / MOST_BEYOND <= bytes <= self.sizes[-1] * MOST_BEYOND
+
     def predict(self, bytes: int) -> CurvePrediction | None:
         """Returns None for a size that is more than `MOST_BEYOND` times beyond the measured ones:
         nothing is known of it."""
-        low, high = self.sizes[0], self.sizes[-1]
-        if not low / MOST_BEYOND <= bytes <= high * MOST_BEYOND:
+        if not self.reaches(bytes):
             return None
         seconds, spreads = self._seconds(bytes)
         found = {size for size in self.sizes if size in self._around(bytes)}
@@ -158,7 +161,7 @@ class CurveModel(Value, frozen=True):
             seconds=seconds,
             interval=interval(seconds, spreads, self.kind),
             is_measured=bytes in self.sizes,
-            extrapolated=not low <= bytes <= high,
+            extrapolated=not self.sizes[0] <= bytes <= self.sizes[-1],
             rests_on=tuple(sorted(found)) if self.form == "neighbours" else self.sizes,
         )
 

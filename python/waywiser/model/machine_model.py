@@ -91,13 +91,27 @@ class CurveFinder:
         return found
 
     def of(self, workload: Workload) -> CurveModel | None:
-        """Returns None if neither the transfer nor an equivalent one was measured."""
+        """Returns None if neither the transfer nor an equivalent one was measured. A size that is
+        too far from those of the own curve has an equivalent curve, if that reaches it."""
         own = self._own.get(workload.curve)
-        return own if own is not None else self._first.get(self._classes.key(workload))
+        if own is None:
+            return self._first.get(self._classes.key(workload))
+        if (
+            own.text in self._messages
+            or len(workload.transfers) != 1
+            or own.reaches(_bytes(workload))
+        ):
+            return own
+        other = self._first.get(self._classes.key(workload))
+        return other if other is not None and other.reaches(_bytes(workload)) else own
 
     def named(self, name: str) -> CurveModel | None:
         """The curve with this text, or of the messages with this name."""
         return self._own.get(name)
+
+
+def _bytes(workload: Workload) -> int:
+    return workload.transfers[0].bytes
 
 
 class ObtainedModel(NamedTuple):

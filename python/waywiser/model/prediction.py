@@ -506,7 +506,10 @@ def _notes_of(
     workload: Workload | None, curve: CurveModel, found: CurvePrediction
 ) -> Iterator[str]:
     if workload is not None and curve.text != workload.curve:
-        yield f"{workload.curve} was not measured: it is taken to be equal to {curve.text}"
+        yield (
+            f"{workload.curve} was not measured near this size: it is taken to be equal to "
+            f"{curve.text}"
+        )
     if found.extrapolated:
         yield (
             f"{format_bytes(found.bytes)} is beyond the measured sizes of {curve.text}, "
