@@ -22,7 +22,8 @@ from waywiser.words import WaywiserError
 RESULTS = Path(__file__).parent.parent
 
 PROFILES = {
-    "H100, this round": "2026-11-24-policy/standard",
+    "H100, this round": "2026-11-24-policy/h100-standard",
+    "H200, this round": "2026-11-24-policy/h200-standard",
     "H100, third survey": "2026-11-23-surveys/h100-standard-3",
     "H200, fifth survey": "2026-11-23-surveys/h200-standard-5",
     "four H200": "2026-11-20-h200-catalogue/four-gpus/standard",

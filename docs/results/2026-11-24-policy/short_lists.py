@@ -1,10 +1,11 @@
-"""Compares policies with lists of 2 to 64 pieces, measured apart on another GPU of the model.
+"""Compares policies with lists of 2 to 64 pieces that were measured apart.
 
-    python docs/results/2026-11-24-policy/short_lists.py [POLICY...]
+    python docs/results/2026-11-24-policy/short_lists.py [MODEL POLICY]
 
-Without arguments the policy is that of standard.wwp.xz and tuned.wwp.xz beside this page, by the
-rule of now. short-lists.wwp.xz has each list by three methods. The regret is how much longer the
-policy's method takes than the fastest one.
+Without arguments the policies are those of the profiles beside this page, by the rule of now. MODEL
+is h100 or h200. The files of short lists have each list by three methods; that of the H100 is of
+another GPU than its policy. The regret is how much longer the policy's method takes than the
+fastest one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from waywiser.policy.table import Policy
 from waywiser.profile import Profile
 
 HERE = Path(__file__).parent
-MEASURED = "short-lists.wwp.xz"
-PROFILES = ("standard.wwp.xz", "tuned.wwp.xz")
+PROFILES = {
+    "h100": ("h100-standard.wwp.xz", "h100-tuned.wwp.xz"),
+    "h200": ("h200-standard.wwp.xz",),
+}
 
 Lists = dict[tuple[str, str, int, int], dict[str, float]]
 """Seconds by executor of each list: source, destination, pieces, and bytes of a piece."""
@@ -40,10 +43,10 @@ def subject_of(file: Path) -> Subject:
             return Subject.of(profile)
 
 
-def measured() -> Lists:
-    """All lists of short-lists.wwp.xz, from call to completion."""
+def measured(model: str) -> Lists:
+    """All short lists of a model, from call to completion."""
     found: Lists = {}
-    for curve in subject_of(HERE / MEASURED).curves:
+    for curve in subject_of(HERE / f"{model}-short-lists.wwp.xz").curves:
         transfer = curve.transfer
         if transfer is None or transfer.layout is None:
             continue
@@ -72,22 +75,25 @@ def regrets(policy: Policy, lists: Lists) -> Iterator[tuple[float, str]]:
 
 
 def main() -> None:
-    lists = measured()
-    policies = {file: read_policy(file) for file in sys.argv[1:]}
-    if not policies:
-        policies["now"] = build_policy([subject_of(HERE / name) for name in PROFILES])
+    if len(sys.argv) == 3:
+        policies = {sys.argv[1]: read_policy(sys.argv[2])}
+    else:
+        policies = {
+            model: build_policy([subject_of(HERE / name) for name in names])
+            for model, names in PROFILES.items()
+        }
     print("| policy | lists | fastest chosen | mean regret | 95th percentile | largest |")
     print("|---|---|---|---|---|---|")
     worst = []
-    for name, policy in policies.items():
-        found = sorted(regrets(policy, lists), reverse=True)
+    for model, policy in policies.items():
+        found = sorted(regrets(policy, measured(model)), reverse=True)
         values = [regret for regret, _ in found]
         fastest = sum(regret == 0 for regret in values) / len(values)
         print(
-            f"| {name} | {len(values)} | {fastest:.0%} | {np.mean(values):.1%} | "
+            f"| {model} | {len(values)} | {fastest:.0%} | {np.mean(values):.1%} | "
             f"{np.quantile(values, 0.95):.0%} | {values[0]:.0%} |"
         )
-        worst += [f"- {name}: {regret:.0%}, {text}" for regret, text in found[:8] if regret > 0.05]
+        worst += [f"- {model}: {regret:.0%}, {text}" for regret, text in found[:8] if regret > 0.05]
     print("\n" + "\n".join(worst))
 
 
