@@ -248,7 +248,7 @@ def test_a_size_that_only_an_equivalent_gpu_has_is_predicted(model: MachineModel
     assert predicted(found, f"{other} of {few.sizes[2]}").notes == ()
 
 
-def test_changes_that_contradict_each_other_are_refused(model: MachineModel) -> None:
+def test_changes_that_contradict_each_other_are_an_error(model: MachineModel) -> None:
     once = "PCIe to gpu:*=100GB/s"
     assert changed(model, once, once)
     with pytest.raises(ModelError, match="contradict each other"):
