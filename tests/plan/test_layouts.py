@@ -64,6 +64,7 @@ def test_standard_tries_each_layout_on_the_usual_paths_both_ways_and_local() -> 
             assert len(mine) == len(LAYOUTS)
     assert not [text for text in found if "rambling" in text or "grip" in text or "(" in text]
     assert found["pinned@numa:0 -> device@gpu:0 by crate as list[piece=28672]"] == [
+        4 * 28 * KIB,
         37 * 28 * KIB,
         585 * 28 * KIB,
         2341 * 28 * KIB,

@@ -27,6 +27,7 @@ from waywiser.profile import Profile
 HERE = Path(__file__).parent
 PROFILES = {
     "h100": ("h100-standard.wwp.xz", "h100-tuned.wwp.xz"),
+    "h100, with lists of 4 pieces": ("h100-standard-2.wwp.xz",),
     "h200": ("h200-standard.wwp.xz",),
 }
 
@@ -46,7 +47,7 @@ def subject_of(file: Path) -> Subject:
 def measured(model: str) -> Lists:
     """All short lists of a model, from call to completion."""
     found: Lists = {}
-    for curve in subject_of(HERE / f"{model}-short-lists.wwp.xz").curves:
+    for curve in subject_of(HERE / f"{model[:4]}-short-lists.wwp.xz").curves:
         transfer = curve.transfer
         if transfer is None or transfer.layout is None:
             continue

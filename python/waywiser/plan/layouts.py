@@ -31,6 +31,12 @@ SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
 """Nearly: whole numbers of pieces and planes. Of the same order as the lists and halos of programs,
 and among the sizes of the contiguous curve beside it."""
 
+FEW_PIECES = 4
+"""Pieces of a short list: each method's cost of a call decides about few pieces, and longer lists do
+not show it."""
+SHORT_RUN = 128 * _KIB
+"""The longest piece of short lists: the bytes of longer ones take most of the time."""
+
 MOST_RUNS = 2**21
 """Most runs at these sizes: filling and verifying more pieces or rows than that takes longer than
 measuring them, and says nothing that fewer do not."""
@@ -45,8 +51,9 @@ def example(executor: ExecutorKind) -> Layout | None:
 
 
 def usual_sizes(layout: Layout) -> tuple[int, ...]:
-    """The default sizes of a layout."""
-    return whole_units(layout, (size for size in SIZES if size <= MOST_RUNS * layout.run))
+    """The default sizes of a layout: of a list of short pieces also `FEW_PIECES`."""
+    short = [FEW_PIECES * layout.run] if layout.kind == "list" and layout.run <= SHORT_RUN else []
+    return whole_units(layout, (*short, *(n for n in SIZES if n <= MOST_RUNS * layout.run)))
 
 
 def whole_units(layout: Layout, sizes: Iterable[int]) -> tuple[int, ...]:
