@@ -490,3 +490,22 @@ def test_a_quantity_selects_nothing_and_the_message_says_what_to_write(
     texts = texts_of(Workload.parse("device@gpu:0 -> pinned@numa:0 by copy-engine"))
     with pytest.raises(NothingMatches, match=f"leave this word out, write --only {remedy}"):
         require_match([pattern], texts)
+
+
+@pytest.mark.parametrize(
+    ("written", "term"),
+    [
+        ("host to device", "h2d"),
+        ("Host-to-GPU", "h2d"),
+        ("host->device", "h2d"),
+        ("device to host", "d2h"),
+        ("GPU to GPU", "d2d"),
+        ("peer-to-peer", "p2p"),
+        ("host to host", "h2h"),
+    ],
+)
+def test_terms_may_be_written_out(written: str, term: str) -> None:
+    ends = ("pageable@numa:0", "device@gpu:0", "device@gpu:1")
+    texts = [texts_of(Workload.parse(f"{a} -> {b} by sm")) for a in ends for b in ends]
+    found = [matches_any(each, [written]) for each in texts]
+    assert any(found) and found == [matches_any(each, [term]) for each in texts]

@@ -32,8 +32,8 @@ SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
 and among the sizes of the contiguous curve beside it."""
 
 FEW_PIECES = 4
-"""Pieces of a short list: each method's cost of a call decides about few pieces, and longer lists do
-not show it."""
+"""Pieces of a short list: the cost of a call decides about few pieces, and longer lists do not show
+it."""
 SHORT_RUN = 128 * _KIB
 """The longest piece of short lists: the bytes of longer ones take most of the time."""
 

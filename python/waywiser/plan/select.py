@@ -22,6 +22,7 @@ from waywiser.plan.terms import (
     LINK_TERMS,
     LINKS_UNKNOWN,
     OTHER_NAMES,
+    PHRASES,
     QUANTITIES,
     TERMS,
     terms_of,
@@ -104,9 +105,12 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
 
 @cache
 def _folded(pattern: str) -> str:
-    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``, and
-    places as people say them, ``GPU 0``."""
-    return _SPOKEN_PLACE.sub(r"\1:\2", without_units(pattern).casefold())
+    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``, places
+    as people say them, ``GPU 0``, and terms in words, ``host to device``."""
+    found = _SPOKEN_PLACE.sub(r"\1:\2", without_units(pattern).casefold())
+    for phrase, term in PHRASES:
+        found = re.sub(phrase, term, found)
+    return found
 
 
 _SPOKEN_PLACE = re.compile(r"\b(gpu|numa) ?([0-9]+)\b")

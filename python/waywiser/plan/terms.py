@@ -34,17 +34,21 @@ TERMS = {
 
 OTHER_NAMES = {
     "unified": "uvm",
-    "host-to-device": "h2d",
-    "device-to-host": "d2h",
-    "device-to-device": "d2d",
-    "peer-to-peer": "p2p",
-    "host-to-host": "h2h",
     "duplex": "bidir",
     "zerocopy": "zero-copy",
     "storage": "disk",
     "noncontiguous": "scattered",
 }
 """What people write for a term, which a message then suggests."""
+
+PHRASES = (
+    (r"\bhost(?:[- ]to[- ]|->)(?:device|gpu)\b", "h2d"),
+    (r"\b(?:device|gpu)(?:[- ]to[- ]|->)host\b", "d2h"),
+    (r"\b(?:device|gpu)[- ]to[- ](?:device|gpu)\b", "d2d"),
+    (r"\bhost[- ]to[- ]host\b", "h2h"),
+    (r"\bpeer[- ]to[- ]peer\b", "p2p"),
+)
+"""Terms written out, as expressions."""
 
 QUANTITIES = frozenset({"bandwidth", "throughput", "speed", "rate"})
 """Words that select nothing, since every path has them."""
