@@ -34,8 +34,8 @@ and among the sizes of the contiguous curve beside it."""
 FEW_PIECES = 4
 """Pieces of a short list: the cost of a call decides about few pieces, and longer lists do not show
 it."""
-SHORT_RUN = 128 * _KIB
-"""The longest piece of short lists: the bytes of longer ones take most of the time."""
+SHORT_RUN = 28 * _KIB
+"""The longest piece of short lists: a standard survey has no time for more of them."""
 
 MOST_RUNS = 2**21
 """Most runs at these sizes: filling and verifying more pieces or rows than that takes longer than
