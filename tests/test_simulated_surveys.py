@@ -182,6 +182,30 @@ def test_absurd_requests_are_one_line_and_make_no_file(
     assert not file.exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--preset", "nonsense"), "there is no preset 'nonsense'"),
+        (("--sizes", "1MB"), "write 1MiB"),
+        (("--workload", "x"), "'x' is not a path"),
+    ],
+)
+def test_a_wrong_request_is_reported_before_the_profile_is_read(
+    words: tuple[str, ...], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = str(tmp_path / "missing.wwp")
+    found = output(["simulate", missing, "-o", str(tmp_path / "new.wwp"), *words], capsys)
+    assert says in found and "missing.wwp" not in found
+
+
+def test_placement_of_a_simulated_machine_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["advise", "--placement"]
+    assert output([*words, str(folder / "four.wwp")], capsys).startswith("Simulated from check.wwp")
+    assert "Simulated" not in output([*words, str(folder / "check.wwp")], capsys)
+
+
 def test_a_file_that_exists_is_not_overwritten(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,9 @@ from waywiser.cli.streams import say
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.hardware.machine_line import machine_line
 from waywiser.model.changes import Change, MachineChanges
-from waywiser.plan.preset import Request
+from waywiser.plan.preset import Request, find_preset
+from waywiser.plan.requested_workloads import parse_workload
+from waywiser.plan.sizes import parse_sizes
 from waywiser.profile.output_path import require_new_output, require_profile_name
 from waywiser.simulated_survey import SimulatedSurvey, prepare_simulation, start_simulation
 from waywiser.words.number_format import count
@@ -55,6 +57,7 @@ def run_simulate(options: SimulateOptions) -> None:
     require_profile_name(output)
     require_new_output(output)
     changes = MachineChanges(tuple(map(Change.parse, options.changes)), options.gpus)
+    _require_request(options)
     survey = prepare_simulation(Path(options.file), changes, options.request, options.seed)
     say(_before(survey) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
@@ -63,6 +66,17 @@ def run_simulate(options: SimulateOptions) -> None:
 
     run_show(str(output), options.json, headline_last=True)
     say(f"profile: {output}\n")
+
+
+def _require_request(options: SimulateOptions) -> None:
+    """Raises `WaywiserError` for a preset, sizes or transfers that no machine has, before the
+    profile is read, which takes seconds."""
+    if options.preset:
+        find_preset(options.preset)
+    if options.sizes:
+        parse_sizes(options.sizes)
+    for workload in options.workloads:
+        parse_workload(workload)
 
 
 def _before(survey: SimulatedSurvey) -> str:

@@ -52,7 +52,7 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
     if not names:
         raise ModelError(
             f"no resource of this machine is {pattern!r}",
-            remedy=f"use one of: {', '.join(sorted(known_names))}",
+            remedy=f"use one of: {'; '.join(sorted(known_names))}",
         )
     kinds = {use.name: use.kind for t in model.curves for use in reader.uses(Transfer.parse(t))}
     before = {CapacityKey(each.resource, each.method): each for each in model.capacities}
