@@ -129,7 +129,8 @@ TEST_F(FakeFaults, AHungCopyThatBlocksHoldsItsCaller) {
     std::vector<std::byte> pageable(64);
     AsyncCall blocked([&] { gpu::copy_async(pageable.data(), device.data(), 64, stream); });
     EXPECT_TRUE(blocked.blocks());
-    AsyncCall synchronous([&] { gpu::copy_sync(device.data(), host.data(), 64, 0); });
+    gpu::DeviceBuffer other(0, 64);  // both copies go on at the same time
+    AsyncCall synchronous([&] { gpu::copy_sync(other.data(), host.data(), 64, 0); });
     EXPECT_TRUE(synchronous.blocks());
     fake::reset();
     EXPECT_TRUE(blocked.returns());
