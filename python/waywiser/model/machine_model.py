@@ -96,22 +96,15 @@ class CurveFinder:
         own = self._own.get(workload.curve)
         if own is None:
             return self._first.get(self._classes.key(workload))
-        if (
-            own.text in self._messages
-            or len(workload.transfers) != 1
-            or own.reaches(_bytes(workload))
-        ):
+        bytes = workload.transfers[0].bytes
+        if own.text in self._messages or own.reaches(bytes):
             return own
         other = self._first.get(self._classes.key(workload))
-        return other if other is not None and other.reaches(_bytes(workload)) else own
+        return other if other is not None and other.reaches(bytes) else own
 
     def named(self, name: str) -> CurveModel | None:
         """The curve with this text, or of the messages with this name."""
         return self._own.get(name)
-
-
-def _bytes(workload: Workload) -> int:
-    return workload.transfers[0].bytes
 
 
 class ObtainedModel(NamedTuple):

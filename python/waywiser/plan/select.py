@@ -179,7 +179,7 @@ def _matches_one(text: str, pattern: str) -> bool:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     if "->" in words:
         return re.search(".*".join(map(_found_by, words)), text) is not None
-    return all(re.search(_found_by(word), text) for word in words)
+    return all(word in text and re.search(_found_by(word), text) for word in words)
 
 
 @cache

@@ -51,8 +51,8 @@ _THREADS = "threads"
 """The parameter of executors that takes the number of copying threads."""
 
 FEWEST_PIECES = (2, 4, 8, 16, 32, 64, 256, 1024, 4096)
-"""The smallest counts of pieces of the ranges that have decisions of their own. Methods with a high
-cost of each call are overtaken at few pieces, where ranges are shorter."""
+"""The smallest counts of pieces of the ranges that have decisions of their own. A method with a
+high cost of each call stops being the fastest at few pieces: ranges are shorter there."""
 
 MOST_BEYOND = 16
 """The largest ratio of a size and the largest measured one to which a time is extrapolated."""
@@ -381,6 +381,7 @@ def _lists(
     for each in found:
         for size in each.times:
             counts.setdefault(each.piece, set()).add(size // each.piece)
+    alone = [_alone(each, single) for each in found]
     known_to = max((count for several in counts.values() for count in several), default=0)
     starts = [pieces] if pieces > 1 else [n for n in FEWEST_PIECES if n <= max(known_to, 2)]
     ends = [*starts[1:], pieces + 1 if pieces > 1 else 4 * starts[-1]]
@@ -388,11 +389,10 @@ def _lists(
         middle = round(math.sqrt(low * (high - 1)))
         by_method: dict[Method, dict[int, _Time]] = {}
         first: dict[Method, Candidate] = {}
-        for each in found:
+        for each, one in zip(found, alone, strict=True):
             within = [n for n in counts[each.piece] if low <= n < high]
             count = min(within, key=lambda n: abs(math.log(n / middle)), default=middle)
-            alone = _alone(each, single)
-            time = _at(each, count * each.piece, kind, costs, alone=alone, is_list=True)
+            time = _at(each, count * each.piece, kind, costs, alone=one)
             if time is not None:
                 by_method.setdefault(each.method, {})[each.piece] = time
                 first[each.method] = each
@@ -425,12 +425,12 @@ def _at(
     costs: CostsOfMethods,
     *,
     alone: MeasuredTime | None = None,
-    is_list: bool = False,
 ) -> _Time | None:
     """The time at a size: measured, between its neighbours, or a little beyond the largest size.
-    None below the smallest size. With ``is_list`` there is one for a list of fewer pieces: between
-    the time of one piece ``alone`` and that of the smallest list that was measured, or without the
-    first at least their share of the second, and at most all of it."""
+    None below the smallest size of one copy. A list of fewer pieces has one: between the time of
+    one piece ``alone`` and that of the smallest list that was measured, or without the first at
+    least their share of the second, and at most all of it."""
+    is_list = candidate.piece > 0
     known = candidate.times
     if is_list and alone is not None and alone.timed.seconds < known[min(known)].timed.seconds:
         known = {candidate.piece: alone, **known}
