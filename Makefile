@@ -27,7 +27,7 @@ survey: $(ready)
 # one more than there are cores, for some tests wait, and four at most.
 workers = $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 test: build .venv/ready-test .venv/ready-browser
-	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder; exit $$((native || $$?))
+	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder --max-worker-restart 1; exit $$((native || $$?))
 
 build: $(ready)
 	scripts/build dev

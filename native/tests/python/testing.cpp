@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,29 +20,44 @@ using namespace nb::literals;
 namespace waywiser::testing {
 namespace {
 
+// Owns what waits for the GPU when it ends. The GIL is free meanwhile: the GPU may wait for another
+// thread of Python, such as one that opens a gate.
+template <typename T>
+class EndsUnlocked {
+public:
+    template <typename... Arguments>
+        requires std::constructible_from<T, Arguments...>
+    explicit EndsUnlocked(Arguments&&... arguments)
+        : owned_(std::make_unique<T>(std::forward<Arguments>(arguments)...)) {}
+    ~EndsUnlocked() {
+        const nb::gil_scoped_release release;
+        owned_.reset();
+    }
+    EndsUnlocked(const EndsUnlocked&) = delete;
+    EndsUnlocked& operator=(const EndsUnlocked&) = delete;
+    T& operator*() const { return *owned_; }
+    T* operator->() const { return owned_.get(); }
+
+private:
+    std::unique_ptr<T> owned_;
+};
+
 // A stream of the fake: a new one or a default one.
 struct Stream {
-    gpu::Stream stream;
+    EndsUnlocked<gpu::Stream> stream;
 
     explicit Stream(int device) : stream(device) {}
     Stream(int device, void* handle) : stream(device, handle) {}
     [[nodiscard]] std::uintptr_t handle() const {
-        return reinterpret_cast<std::uintptr_t>(stream.handle());
+        return reinterpret_cast<std::uintptr_t>(stream->handle());
     }
 };
 
 struct DeviceBuffer {
-    std::unique_ptr<gpu::DeviceBuffer> memory;
+    EndsUnlocked<gpu::DeviceBuffer> memory;
     int device;
 
-    DeviceBuffer(int gpu, std::size_t bytes)
-        : memory(std::make_unique<gpu::DeviceBuffer>(gpu, bytes)), device(gpu) {}
-    ~DeviceBuffer() {
-        const nb::gil_scoped_release release;  // it waits for the GPU
-        memory.reset();
-    }
-    DeviceBuffer(const DeviceBuffer&) = delete;
-    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+    DeviceBuffer(int gpu, std::size_t bytes) : memory(gpu, bytes), device(gpu) {}
     // The fake's device memory is host memory: accessed without any stream.
     [[nodiscard]] nb::bytes read() const { return nb::bytes(memory->data(), memory->bytes()); }
     void write(const nb::bytes& bytes) {
@@ -52,7 +68,7 @@ struct DeviceBuffer {
 
 // Pins memory that it does not own.
 struct Registration {
-    gpu::Registration pinned;
+    EndsUnlocked<gpu::Registration> pinned;
 
     Registration(std::uintptr_t data, std::size_t bytes)
         : pinned(reinterpret_cast<std::byte*>(data), bytes, 0) {}
@@ -60,7 +76,7 @@ struct Registration {
 
 // Blocks streams until it is opened.
 struct Gate {
-    gpu::Gate gate;
+    EndsUnlocked<gpu::Gate> gate;
 
     explicit Gate(int device) : gate(device) {}
 };
@@ -70,7 +86,7 @@ struct Graph {
     gpu::ExecutableGraph executable;
 
     Graph(const Stream& stream, const nb::callable& enqueue)
-        : graph(stream.stream, [&] { enqueue(); }), executable(graph) {}
+        : graph(*stream.stream, [&] { enqueue(); }), executable(graph) {}
 };
 
 void* pointer(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
@@ -113,23 +129,23 @@ NB_MODULE(_testing, m) {
         .def("synchronize",
              [](const Stream& self) {
                  const nb::gil_scoped_release release;
-                 self.stream.synchronize();
+                 self.stream->synchronize();
              })
-        .def("done", [](const Stream& self) { return self.stream.done(); })
+        .def("done", [](const Stream& self) { return self.stream->done(); })
         .def("fill", [](const Stream& self, std::uintptr_t address, std::size_t bytes,
                         unsigned char value) {
-            waywiser::gpu::fill_async(pointer(address), value, bytes, self.stream);
+            waywiser::gpu::fill_async(pointer(address), value, bytes, *self.stream);
         });
     m.def("default_stream", [](int gpu) { return std::make_unique<Stream>(gpu, nullptr); });
     nb::class_<Registration>(m, "Registration")
         .def(nb::init<std::uintptr_t, std::size_t>(), "address"_a, "nbytes"_a);
     nb::class_<Gate>(m, "Gate")
         .def(nb::init<int>(), "gpu"_a)
-        .def("close", [](Gate& self, const Stream& stream) { self.gate.close(stream.stream); })
-        .def("open", [](Gate& self) { self.gate.open(); });
+        .def("close", [](Gate& self, const Stream& stream) { self.gate->close(*stream.stream); })
+        .def("open", [](Gate& self) { self.gate->open(); });
     nb::class_<Graph>(m, "Graph")
         .def(nb::init<const Stream&, const nb::callable&>(), "stream"_a, "enqueue"_a)
         .def("launch", [](const Graph& self, const Stream& stream) {
-            self.executable.launch(stream.stream);
+            self.executable.launch(*stream.stream);
         });
 }
