@@ -65,6 +65,22 @@ def test_a_planted_injection_limit_is_found() -> None:
     assert small.seconds == pytest.approx(limited(33, 300), rel=0.02)
 
 
+def test_the_limit_is_above_the_rates_if_messages_have_an_overhead() -> None:
+    overhead = 1e-6
+    slow = [
+        msgspec.structs.replace(each, seconds=tuple(t + overhead for t in each.seconds))
+        if each.count * each.bytes / LIMIT > one(each.bytes)
+        else each
+        for each in messages("max-rate", range(1, 41))
+    ]
+    found = fit_counts(slow, "pinned", "max-rate")
+    assert found is not None and found.limit is not None
+    assert found.limit.bytes_per_second == pytest.approx(LIMIT, rel=0.003)
+    assert found.limit.overhead == pytest.approx(overhead, rel=0.1)
+    total = 40 * SIZES[-4]
+    assert found.seconds(40, SIZES[-4]) == pytest.approx(overhead + total / LIMIT, rel=0.003)
+
+
 def test_too_few_processes_identify_no_limit() -> None:
     assert fitted("max-rate", range(1, 3 + 1)).limit is None
 

@@ -310,6 +310,18 @@ def _form(sizes: Array, times: Array) -> tuple[Form, Array, tuple[ProtocolRange,
     return form, deviations, lines
 
 
+def best_lines(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
+    """One to three lines, as many as predict sizes best that are held out."""
+    import numpy as np
+
+    n, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    errors = {
+        count: _mean(np.log(_held_out_by_lines(n, t, count) / t))
+        for count in range(1, max(1, min(MOST_LINES, (len(n) - 1) // SIZES_OF_LINE)) + 1)
+    }
+    return best_ranges(sizes, seconds, min(errors, key=lambda count: errors[count]))
+
+
 def _mean(deviations: Array) -> float:
     import numpy as np
 

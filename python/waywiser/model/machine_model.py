@@ -33,10 +33,10 @@ from waywiser.profile.profile import KeptModel
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.words import Value, Workload
 
-SCHEMA = 1
+SCHEMA = 2
 """The schema of the JSON form. A kept model of another schema is fitted again."""
 
-RULES = 1
+RULES = 2
 """The version of the rules that fit curves and messages; those of capacities have their own."""
 
 MOST_SECONDS = 1e9
@@ -229,7 +229,9 @@ def _has_sense(model: MachineModel) -> Iterable[bool]:
         yield _are_sizes(counts.sizes) and _are_sizes(counts.counts)
         yield len(counts.first) == len(counts.gaps) == len(counts.sizes)
         yield _are_times(counts.first) and all(0 <= gap <= MOST_SECONDS for gap in counts.gaps)
-        yield counts.limit is None or 0 < counts.limit.bytes_per_second <= MOST_BYTES
+        limit = counts.limit
+        yield limit is None or 0 < limit.bytes_per_second <= MOST_BYTES
+        yield limit is None or 0 <= limit.overhead <= MOST_SECONDS
         yield 0 <= counts.deviation < 10
 
 

@@ -35,11 +35,11 @@ PathKind = Literal["link", "pageable memory", "within a GPU", "host", "migrating
 within one GPU; within the host and its files; of memory that migrates."""
 
 WIDTHS: dict[PathKind, float] = {
-    "link": 4.1,
-    "pageable memory": 5.2,
-    "within a GPU": 2.5,
-    "host": 2.6,
-    "migrating memory": 9.1,
+    "link": 4.2,
+    "pageable memory": 4.4,
+    "within a GPU": 2.4,
+    "host": 2.4,
+    "migrating memory": 8.8,
 }
 
 LEAST_SPREAD = 0.003

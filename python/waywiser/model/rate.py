@@ -2,7 +2,7 @@
 
 At one size the time of n messages is
 
-    max(t + (n - 1) * g,  n * bytes / limit)
+    max(t + (n - 1) * g,  o + n * bytes / limit)
 
 - t is what one message takes, and g the *start gap*: what each further one costs, as the gap of
   LogP and LogGP (Culler et al., PPoPP 1993; Alexandrov et al., JPDC 44, 1997), at this size. Of
@@ -10,8 +10,9 @@ At one size the time of n messages is
   inverse rate is fitted too.
 - The second term is the max-rate model of Gropp, Olson & Samfass (EuroMPI 2016), for messages of
   several processes: together they inject no faster than a limit, which is one number for all sizes.
-  Their latencies overlap with the bytes of others and are not added. The limit is fitted where more
-  processes bring no more rate; a limit that no measurement shows is not identified.
+  Most of their latencies overlaps with the bytes of others; the overhead o is what does not. Both
+  are the line through the measurements at which more processes bring no more rate: the rates
+  themselves are below the limit. A limit that no measurement shows is not identified.
 
 t and g of a size minimise the absolute deviations of logarithms, so that a disturbed count does not
 bend them. Between sizes they are interpolated (`waywiser.model.neighbours`). The interval of a
@@ -62,9 +63,15 @@ class InjectionLimit(Value, frozen=True):
     bytes_per_second: float
     interval: Interval
     """95 %: percentiles of a bootstrap over the measurements that show it."""
+    overhead: float
+    """Seconds that messages at the limit take in addition."""
     measurements: int
     highest: float
     """The highest rate that was measured: a limit far above it would be an extrapolation."""
+
+    def seconds(self, total: Any) -> Any:
+        """The least time of so many bytes; of a number or an array."""
+        return self.overhead + total / self.bytes_per_second
 
 
 class CountPrediction(Value, frozen=True):
@@ -127,7 +134,7 @@ class CountModel(Value, frozen=True):
         alone = first + (count - 1) * gap
         if self.limit is None:
             return alone, False
-        limited = count * bytes / self.limit.bytes_per_second
+        limited = float(self.limit.seconds(count * bytes))
         return max(alone, limited), limited > alone
 
 
@@ -230,7 +237,7 @@ def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLim
     for n, size in enumerate(table.sizes):
         limited = np.zeros_like(table.counts)
         if limit is not None:
-            limited = table.counts * size / limit.bytes_per_second
+            limited = limit.seconds(table.counts * size)
         first[n], gaps[n] = _first_and_gap(table.counts, table.seconds[n], limited)
     return first, gaps, limit
 
@@ -251,12 +258,21 @@ def _limit(table: _Table) -> InjectionLimit | None:
                 flat[n] = row & (rates[n, at[-1]] <= PLATEAU * rates[n, at[0]])
     if flat.sum() < LEAST_SATURATED:
         return None
-    shown = rates[flat]
-    drawn = np.random.default_rng(SEED).integers(0, len(shown), (DRAWS, len(shown)))
+    bytes, seconds = total[flat], table.seconds[flat]
+    count = len(bytes)
+    drawn = np.random.default_rng(SEED).integers(0, count, (DRAWS, count))
+    rows = np.concatenate([np.arange(count)[None], drawn])
+    lines, _ = robust_lines(bytes[rows], seconds[rows], np.ones_like(rows, float))
+    if not (lines > 0).all():
+        lines = np.column_stack([np.zeros(len(rows)), np.median((seconds / bytes)[rows], axis=1)])
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.median(shown[drawn], axis=1), (tail, 1 - tail))
+    low, high = np.quantile(1 / lines[1:, 1], (tail, 1 - tail))
     return InjectionLimit(
-        float(np.median(shown)), Interval(float(low), float(high)), len(shown), highest
+        bytes_per_second=float(1 / lines[0, 1]),
+        interval=Interval(float(low), float(high)),
+        overhead=float(lines[0, 0]),
+        measurements=count,
+        highest=highest,
     )
 
 
@@ -288,7 +304,7 @@ def _held_out(table: _Table, is_limited: bool) -> Array:
     first, gaps, limit = _fitted(table.only(kept), is_limited)
     times = first[:, None] + gaps[:, None] * (table.counts - 1)
     if limit is not None:
-        limited = np.outer(table.sizes, table.counts) / limit.bytes_per_second
+        limited = limit.seconds(np.outer(table.sizes, table.counts))
         times = np.maximum(times, limited)
     off: Array = np.abs(np.log(times / table.seconds))[:, ~kept]
     return off

@@ -13,10 +13,10 @@ Intervals are percentiles of a bootstrap (Efron & Tibshirani, *An Introduction t
 All curves of a profile are fitted at once: rows are curves (or draws of one), columns are sizes.
 
 A curve that is no single latency and rate may be two or three of them, each over a range of sizes:
-libraries switch protocols at some size. The ranges that minimise the squared relative deviations
-are found by dynamic programming (Bellman & Roth, *Curve Fitting by Segmented Straight Lines*, J.
-Am. Stat. Assoc. 64, 1969); the fewest that describe the curve are reported, and none if three do
-not.
+libraries switch protocols at some size. The ranges that minimise the absolute deviations of
+logarithms, so that a size beside a switch does not bend the line, are found by dynamic programming
+(Bellman & Roth, *Curve Fitting by Segmented Straight Lines*, J. Am. Stat. Assoc. 64, 1969); the
+fewest that describe the curve are reported, and none if three do not.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ DESCRIBES_TYPICAL = 0.05
 """Median deviation up to which a model describes a curve: what its intervals are at worst."""
 DESCRIBES_WORST = 0.15
 """The same of the size that deviates most."""
+_BELOW_ANY = 1e-3
+"""The fraction of a measured time that a fitted one counts as that is 0 or less."""
 _ROUNDS, _ROUNDS_OF_DRAWS = 12, 4
 _ROWS = 2048
 """Draws that are fitted together: their arrays stay in a core's cache."""
@@ -271,37 +273,48 @@ def protocol_ranges(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[Pro
 def best_ranges(
     sizes: Sequence[int], seconds: Sequence[float], count: int
 ) -> tuple[ProtocolRange, ...]:
-    """The ``count`` lines with the least squared relative deviations together, each over
+    """The ``count`` lines with the least absolute deviations of logarithms together, each over
     `SIZES_OF_LINE` sizes or more; none if there are no such lines."""
     import numpy as np
 
     n, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    if len(n) < count * SIZES_OF_LINE:
+        return ()
+    cost, lines = _best_lines(n, t)
     found = []
-    for first, last in _ranges(_costs(n, t), count):
-        if last - first + 1 < SIZES_OF_LINE:
+    for first, last in _ranges(cost, count):
+        if not np.isfinite(cost[first, last]):
             return ()
-        at = slice(first, last + 1)
-        rate, latency = np.polyfit(n[at], t[at], 1, w=1 / t[at])
-        found.append(ProtocolRange(sizes[first], sizes[last], float(latency), float(rate)))
+        latency, rate = lines[first, last].tolist()
+        found.append(ProtocolRange(sizes[first], sizes[last], latency, rate))
     return tuple(found)
 
 
-def _costs(n: Array, t: Array) -> Array:
-    """[first, last]: squared relative deviations of the best line over these sizes; infinite if
-    they are too few."""
+def _best_lines(n: Array, t: Array) -> tuple[Array, Array]:
+    """(cost, lines), [first, last]: the least sum of absolute deviations of logarithms over these
+    sizes, infinite if they are too few, and (latency, inverse rate) of the line that has it. Such
+    a line passes through two of the points, so that these lines are all that can."""
     import numpy as np
 
-    weight = 1 / t**2
-    columns = (weight, weight * n, weight * n * n, weight * t, weight * n * t)
-    sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
-    one, of_n, of_nn, of_t, of_nt = (each[None, 1:] - each[:-1, None] for each in sums)
-    count = np.arange(len(n))[None, :] - np.arange(len(n))[:, None] + 1
-    spread = np.where(count >= SIZES_OF_LINE, one * of_nn - of_n**2, np.nan)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # sums that cancel
-        rate = (one * of_nt - of_n * of_t) / spread
-        latency = (of_t - rate * of_n) / one
-        left = count - latency * of_t - rate * of_nt  # the sum of t * t / t ** 2 is their number
-    return np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
+    left, right = np.triu_indices(len(n), 1)
+    rates = (t[right] - t[left]) / (n[right] - n[left])
+    latencies = t[left] - rates * n[left]
+    fitted = latencies[:, None] + rates[:, None] * n
+    off = np.abs(np.log(np.maximum(fitted, _BELOW_ANY * t) / t))
+    sums = np.concatenate([np.zeros((len(rates), 1)), np.cumsum(off, axis=1)], axis=1)
+    cost = np.full((len(n), len(n)), np.inf)
+    lines = np.full((len(n), len(n), 2), np.nan)
+    positions = np.arange(len(n))
+    for first in range(len(n) - SIZES_OF_LINE + 1):
+        lasts = positions[first + SIZES_OF_LINE - 1 :]
+        own = left >= first
+        within = right[own, None] <= lasts
+        costs = np.where(within, sums[own][:, lasts + 1] - sums[own, first, None], np.inf)
+        best = costs.argmin(axis=0)
+        cost[first, lasts] = costs.min(axis=0)
+        lines[first, lasts, 0] = latencies[own][best]
+        lines[first, lasts, 1] = rates[own][best]
+    return cost, lines
 
 
 def _ranges(cost: Array, count: int) -> list[tuple[int, int]]:
