@@ -12,3 +12,22 @@ def visible(text: str) -> str:
     """The text without what would steer the terminal that shows it, or show it otherwise than it
     is."""
     return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
+
+
+LONGEST_QUOTE = 300
+"""Characters of a quoted text that is shown whole: more hides the rest of a message."""
+_KEPT = 100
+_QUOTE = re.compile(r"""(?<!\w)(['"])(.+?)\1(?!\w)""", re.DOTALL)
+
+
+def with_short_quotes(text: str) -> str:
+    """The text with the middle left out of each quoted text of more than `LONGEST_QUOTE`
+    characters."""
+
+    def shortened(found: re.Match[str]) -> str:
+        quote, inside = found.groups()
+        if len(inside) <= LONGEST_QUOTE:
+            return found[0]
+        return f"{quote}{inside[:_KEPT]}…{inside[-_KEPT:]}{quote}"
+
+    return _QUOTE.sub(shortened, text)

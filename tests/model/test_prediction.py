@@ -10,12 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
+from waywiser.cli.picture import plain_console
+from waywiser.cli.predict import print_prediction
 from waywiser.errors import WaywiserError
 from waywiser.imports.profiles import import_files
+from waywiser.model.capacity import Queue
 from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import MachineModel, fitted_model
-from waywiser.model.prediction import BUSY, Prediction, Predictor, measured_times
+from waywiser.model.prediction import (
+    BUSY,
+    MeasuredTimes,
+    Prediction,
+    Predictor,
+    measured_times,
+)
 from waywiser.plan.requested_workloads import parse_workload
 from waywiser.profile import Profile
 from waywiser.series.series_frame import SeriesFrame
@@ -282,3 +291,22 @@ def test_any_sizes_have_a_time_that_makes_sense(
         return
     assert found.span >= max(each.alone for each in found.transfers) * 0.999
     assert 0 < found.interval.low <= found.span <= found.interval.high
+
+
+def test_a_transfer_in_a_queue_says_how_long_it_waits(
+    model: MachineModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = Queue("source", "device by copy-engine", gap=3e-6)
+    capacities = msgspec.structs.replace(model.capacities, queues=(queue,))
+    queued = Predictor(msgspec.structs.replace(model, capacities=capacities))
+    found = predicted(queued, f"{P2P} of 64MiB; {P2P} of 32MiB")
+    waits = [each.waited for each in found.transfers]
+    assert sorted(waits)[0] == 0 < max(waits)
+    for each in found.transfers:
+        assert each.seconds - each.waited == pytest.approx(each.alone, rel=0.05)
+    measured = MeasuredTimes(found.span, 2, tuple(each.alone for each in found.transfers))
+    print_prediction(msgspec.structs.replace(found, measured=measured), plain_console())
+    said = capsys.readouterr().out
+    assert "waits" in said and "Measured times of transfers are from their own starts" in said
+    print_prediction(predicted(Predictor(model), f"{P2P} of 64MiB; {H2D} of 1MiB"), plain_console())
+    assert "waits" not in capsys.readouterr().out

@@ -61,7 +61,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
     from waywiser.cli.program_name import as_called
-    from waywiser.visible import visible
+    from waywiser.visible import visible, with_short_quotes
     from waywiser.words import WaywiserError
 
     try:
@@ -70,7 +70,8 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         sys.stdout.flush()
         return code
     except WaywiserError as error:
-        streams.say(f"waywiser: error: {visible(as_called(str(error)))}\n")
+        line = with_short_quotes(visible(as_called(str(error))))
+        streams.say(f"waywiser: error: {line}\n")
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has had enough; that is no error. Nothing more can be said.

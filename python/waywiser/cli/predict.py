@@ -186,9 +186,11 @@ def _print_transfers(found: Prediction, console: Console) -> None:
     from waywiser.cli.text_table import TextColumn, print_table
 
     measured = found.measured.seconds if found.measured is not None else ()
+    waits = any(each.waited > 0 for each in found.transfers)
     columns = [
         TextColumn("transfer", left=True, folds=True),
         TextColumn("alone"),
+        *([TextColumn("waits")] if waits else []),
         TextColumn("together"),
         TextColumn("95 %"),
         *([TextColumn("measured")] if measured else []),
@@ -198,7 +200,10 @@ def _print_transfers(found: Prediction, console: Console) -> None:
     for n, each in enumerate(found.transfers[:MOST_SHOWN]):
         low, high = each.interval.low, each.interval.high
         sure = (high - low) / 2 / each.seconds
-        times = [format_time(each.alone, 0.005), format_time(each.seconds, 0.005)]
+        times = [format_time(each.alone, 0.005)]
+        if waits:
+            times.append(format_time(each.waited, 0.005) if each.waited > 0 else "—")
+        times.append(format_time(each.seconds, 0.005))
         times.append(f"{format_time(low, sure)} to {format_time(high, sure)}")
         if measured:
             times.append(format_time(measured[n], 0.005))
@@ -206,6 +211,11 @@ def _print_transfers(found: Prediction, console: Console) -> None:
     print_table(console, columns, rows)
     if (more := len(found.transfers) - MOST_SHOWN) > 0:
         say(console, f"and {more} more transfers; --json has all")
+    if waits and measured:
+        say(
+            console,
+            "Measured times of transfers are from their own starts: without what they wait.",
+        )
 
 
 def _print_measured(found: Prediction, console: Console) -> None:

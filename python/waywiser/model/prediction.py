@@ -71,6 +71,8 @@ class TransferTime(Value, frozen=True):
     limit: str
     """The resource that limits it, or the queue in which it waits; empty for none but what it
     reaches alone."""
+    waited: float = 0.0
+    """Seconds from the common start until it was the first of its queue: a part of `seconds`."""
 
 
 class MeasuredTimes(Value, frozen=True):
@@ -80,7 +82,8 @@ class MeasuredTimes(Value, frozen=True):
     """Seconds: the median over processes."""
     processes: int
     seconds: tuple[float, ...] = ()
-    """Seconds of each transfer, in the order of the prediction; empty if they were not timed."""
+    """Seconds of each transfer from its own start, in the order of the prediction; empty if they
+    were not timed."""
 
 
 class Prediction(Value, frozen=True):
@@ -227,13 +230,14 @@ class Predictor:
         found = self._sets.predicted(workload)
         capacities = dict.fromkeys(self._limiting(workload, found))
         times = [
-            self._transfer_time(transfer, each, seconds, around, limit)
-            for transfer, (_, each), seconds, around, limit in zip(
+            self._transfer_time(transfer, each, seconds, around, limit, waited)
+            for transfer, (_, each), seconds, around, limit, waited in zip(
                 workload.transfers,
                 alone,
                 found.seconds,
                 found.intervals,
                 found.limits,
+                found.waited,
                 strict=True,
             )
         ]
@@ -272,6 +276,7 @@ class Predictor:
         seconds: float,
         around: Interval,
         limit: str,
+        waited: float,
     ) -> TransferTime:
         """``measured`` is the time alone on the measured machine."""
         alone = measured.seconds
@@ -279,7 +284,7 @@ class Predictor:
             alone = self._sets.filled(Workload((transfer,))).span
         limit = limit or self._queue(transfer, alone, seconds)
         around = _widened(seconds, around, [measured])
-        return TransferTime(str(transfer), transfer.bytes, alone, seconds, around, limit)
+        return TransferTime(str(transfer), transfer.bytes, alone, seconds, around, limit, waited)
 
     def _queue(self, transfer: Transfer, alone: float, seconds: float) -> str:
         """The queue that a transfer waited in; empty for none."""
@@ -486,7 +491,7 @@ def _predicted(curve: CurveModel, bytes: int) -> CurvePrediction:
         raise ModelError(
             f"{format_bytes(bytes)} is more than {MOST_BEYOND} times beyond what was measured of "
             f"{curve.text}, {_span_text(curve)}",
-            remedy="name a size nearer to them, or survey more sizes with --sizes",
+            remedy="name a size nearer to them, or survey more sizes: waywiser survey --sizes",
         )
     return found
 

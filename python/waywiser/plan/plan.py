@@ -184,7 +184,7 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
             )
             raise WorkloadError(
                 f"--workload {curve.text!r} does not fit: {reason}",
-                remedy="name another size (of SIZE, --sizes), or allow more with --memory",
+                remedy="name another size (of SIZE, --sizes), or survey with more --memory",
             )
         points += found
     return points

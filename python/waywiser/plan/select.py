@@ -298,7 +298,7 @@ def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
     if any(text.startswith(MARK) and _matches_one(text, unknown) for text in texts):
         raise UnknownLinks(
             f"--only {pattern!r}: the links of these paths are not known",
-            remedy="write p2p or h2d, or import with --topology FILE",
+            remedy="write p2p or h2d, or import again: waywiser import --topology FILE",
         )
 
 
