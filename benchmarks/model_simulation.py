@@ -82,10 +82,9 @@ def on_simgrid(folder: Path, python: str) -> Iterator[str]:
     yield (
         "The sets of copies by copy engines, on the exported platform of their size: the time in "
         "SimGrid over that of the model, minus 1. A queue is a set whose copies run one after "
-        "another. A platform file cannot say this: a link of its grammar (DTD 4.1) has the "
-        "policies SHARED, SPLITDUPLEX, FATPIPE and WIFI and no limit of concurrent transfers, and "
-        "properties are for the program that reads them. The program can call "
-        "`Link.set_concurrency_limit`, which was not tried here.\n\n"
+        "another. A link of SimGrid's grammar (DTD 4.1) has no order, so that routes have their "
+        "queue as a property, and the program that starts the copies reads it "
+        "(`tests/model/simgrid_spans.py`). A program that does not would run them together.\n\n"
     )
     names = [name for name in FILES if name.startswith("four")]
     yield f"| set | size | {' | '.join(names)} |\n|{'---|' * (2 + len(names))}\n"

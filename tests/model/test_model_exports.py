@@ -14,7 +14,7 @@ import pytest
 from kept import RESULTS, unpacked
 from model.simgrid_sets import spans, usual_sets
 from waywiser.model.alone import SampledCurve
-from waywiser.model.capacity import CapacityModel, CapacityModelReader
+from waywiser.model.capacity import CapacityModel, CapacityModelReader, Queue
 from waywiser.model.errors import ModelError
 from waywiser.model.export import EXPORTS
 from waywiser.model.profile_capacities import profile_capacities
@@ -75,7 +75,7 @@ def test_a_joint_limit_is_one_shared_link_of_both_routes(two: CapacityModel) -> 
 def test_the_platform_has_its_options_and_names_its_losses(two: CapacityModel) -> None:
     text = EXPORTS["simgrid"](two)
     root = ElementTree.fromstring(text)
-    options = {each.attrib["id"]: each.attrib["value"] for each in root.iter("prop")}
+    options = {each.attrib["id"]: each.attrib["value"] for each in root.iterfind("config/prop")}
     assert options == {
         "network/model": "CM02",
         "network/TCP-gamma": "0",
@@ -94,8 +94,25 @@ def test_simgrid_has_the_spans_of_all_sets(tmp_path: Path) -> None:
         sets = usual_sets(profile.workloads())
     found = spans(model, sets, tmp_path, [sys.executable])
     assert len(found) == 26
-    assert all(abs(each.error) < 0.001 for each in found if not each.is_queue)
+    assert all(abs(each.error) < 0.001 for each in found)
     assert sum(each.is_queue for each in found) == 2
+
+
+def test_routes_of_a_queue_name_it(two: CapacityModel) -> None:
+    queue = Queue("source", "device by copy-engine", gap=3e-6)
+    text = EXPORTS["simgrid"](msgspec.structs.replace(two, queues=(queue,)))
+    found = {
+        link.attrib["id"]: {each.attrib["id"]: each.attrib["value"] for each in link}
+        for link in ElementTree.fromstring(text).iter("link")
+        if len(link)
+    }
+    assert found == {
+        f"gpu:{n} -> gpu:{1 - n}": {
+            "queue": f"device by copy-engine out of gpu:{n}",
+            "queue_gap": "3e-06",
+        }
+        for n in (0, 1)
+    }
 
 
 def test_the_network_of_astra_sim_is_in_its_grammar(two: CapacityModel) -> None:

@@ -3,12 +3,13 @@
 Each place is a host. A route has a link of its own with the time of one copy, which is not shared,
 and one shared link for each resource with a capacity. Shares of SimGrid are max-min fair, as those
 of the model, but weighted with latencies: so all routes have the same latency, and a bandwidth with
-which a copy takes its time.
+which a copy takes its time. A link has no order: a route whose copies run one after another has the
+name of the queue as a property of its own link, for the program that starts the copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from xml.sax.saxutils import quoteattr
 
@@ -24,10 +25,14 @@ OPTIONS = {
 }
 """The default model of SimGrid takes 3 % of the bandwidth and 13 times the latency."""
 
+_NONE: Mapping[str, str] = {}
+
 LOSSES = (
     "It loses: copies by other executors, settings and kinds of memory; copies within one memory;",
     "times of other sizes, since all routes have one latency, and a route has one bandwidth;",
-    "that copies of one queue run one after another: SimGrid runs them together;",
+    "that copies of one queue run one after another: SimGrid runs them together, unless the",
+    "program starts those of routes with the same property 'queue' in turn, 'queue_gap' seconds",
+    "after each end;",
     "intervals, and limits that are not known.",
 )
 
@@ -62,7 +67,9 @@ def _lines(model: CapacityModel, bytes: int) -> Iterator[str]:
         yield _link(link, rate, 0.0, "SHARED")
     for each in routes:
         seconds = each.demand.latency + bytes / each.demand.rate
-        yield _link(_own(each), bytes / (seconds - latency), latency, "FATPIPE")
+        demand = each.demand
+        queue = {"queue": demand.queue, "queue_gap": repr(demand.gap)} if demand.queue else {}
+        yield _link(_own(each), bytes / (seconds - latency), latency, "FATPIPE", queue)
     for each in routes:
         links = [_own(each), *(_shared(*use) for use in each.demand.loads.items())]
         inside = "".join(f"<link_ctn id={quoteattr(link)}/>" for link in links)
@@ -79,10 +86,15 @@ def _common_latency(routes: Sequence[ExportedRoute], bytes: int) -> float:
     return median(each.demand.latency for each in fastest)
 
 
-def _link(name: str, rate: float, latency: float, policy: str) -> str:
+def _link(
+    name: str, rate: float, latency: float, policy: str, properties: Mapping[str, str] = _NONE
+) -> str:
+    inside = "".join(
+        f"<prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in properties.items()
+    )
     return (
         f'    <link id={quoteattr(name)} bandwidth="{rate!r}Bps" latency="{latency!r}s" '
-        f'sharing_policy="{policy}"/>'
+        f'sharing_policy="{policy}"{f">{inside}</link>" if inside else "/>"}'
     )
 
 
