@@ -49,10 +49,21 @@ def ends(workload: Workload) -> frozenset[str]:
 
 
 @pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize("gpus", [0, 1])
-def test_fewer_than_two_gpus_need_no_sets(gpus: int) -> None:
-    assert plan(machine(gpus=gpus)).points == plan(machine(gpus=gpus), model=False).points
-    assert not plan(machine(gpus=gpus)).validation
+def test_no_gpu_needs_no_sets() -> None:
+    assert plan(machine(gpus=0)).points == plan(machine(gpus=0), model=False).points
+    assert not plan(machine(gpus=0)).validation
+
+
+@pytest.mark.usefixtures("scripted")
+def test_one_gpu_has_sets_of_both_directions() -> None:
+    found = plan(machine(gpus=1))
+    assert len(set(found.validation)) == VALIDATION_SETS
+    chosen = [p.workload for p in found.points if p.identity in found.validation]
+    both = frozenset({"numa:0 -> gpu:0", "gpu:0 -> numa:0"})
+    assert any(ends(each) == both for each in chosen)
+    assert all(len(each.transfers) > 1 for each in chosen)
+    measured = {ends(p.workload) for p in found.points if p.size == CALIBRATING_BYTES}
+    assert both in measured
 
 
 @pytest.mark.usefixtures("scripted")

@@ -131,7 +131,8 @@ def validation(profile: Profile) -> Validation:
         if len(found) < len(sets):
             notes.append(f"{len(sets) - len(found)} validation sets are not in the model")
     elif not messages:
-        notes.append("the profile has no validation sets: survey the machine with --model")
+        measures = "survey the machine with --model" if machine.gpus else "they need a GPU"
+        notes.append(f"the profile has no validation sets: {measures}")
     return Validation(tuple(rows), tuple(found), tuple(notes))
 
 

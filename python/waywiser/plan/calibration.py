@@ -60,9 +60,9 @@ def model_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset, valid: Iterable[Path], seed: int
 ) -> ModelCurves:
     """The calibrating sets, and the validation sets of a seed. ``valid`` are the paths that the
-    machine has. There are none with fewer than two GPUs."""
+    machine has. There are none without a GPU."""
     known = set(map(str, valid))
-    executors = set_executors(catalogue, preset) if len(machine.gpus) > 1 else []
+    executors = set_executors(catalogue, preset) if machine.gpus else []
     calibrating: list[Curve] = []
     paths: list[Path] = []
     for n, executor in enumerate(executors):
