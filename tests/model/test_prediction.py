@@ -20,6 +20,7 @@ from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import MachineModel, fitted_model
 from waywiser.model.prediction import (
     BUSY,
+    UNEQUAL,
     MeasuredTimes,
     Prediction,
     Predictor,
@@ -310,3 +311,17 @@ def test_a_transfer_in_a_queue_says_how_long_it_waits(
     assert "waits" in said and "Measured times of transfers are from their own starts" in said
     print_prediction(predicted(Predictor(model), f"{P2P} of 64MiB; {H2D} of 1MiB"), plain_console())
     assert "waits" not in capsys.readouterr().out
+
+
+def test_unequal_transfers_of_one_link_end_between_their_time_alone_and_that_of_all(
+    predictor: Predictor,
+) -> None:
+    found = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 1MiB")
+    assert UNEQUAL in found.notes
+    small = found.transfers[1]
+    assert small.interval.low <= small.alone
+    assert small.interval.high >= found.interval.high
+    for equal in (f"{H2D} of 64MiB; {D2H} of 64MiB", f"{H2D} of 64MiB; {P2P} of 1MiB"):
+        found = predicted(predictor, equal)
+        assert UNEQUAL not in found.notes
+        assert found.transfers[1].interval.high < 1.5 * found.transfers[1].seconds

@@ -330,7 +330,8 @@ class CapacityModelReader:
     ) -> tuple[Interval, tuple[Interval, ...]]:
         """(that of the span, those of the transfers): with each limiting capacity changed by its
         standard error; with an unknown limit up to what it takes if the resource carries no more
-        than was measured."""
+        than was measured. A transfer whose share is unsure takes what it takes alone, or up to the
+        whole span."""
         methods = [self.method(transfer) for transfer in workload.transfers]
         of_sets = max(self.model.deviations.get(method, 0.0) for method in methods)
         times = [filled.span, *filled.seconds]
@@ -358,7 +359,25 @@ class CapacityModelReader:
         for seconds, most, square in zip(times, longest, squares, strict=True):
             width = math.exp(min(quantile * math.sqrt(square), 50.0))
             found.append(Interval(seconds / width, max(seconds * width, most)))
-        return found[0], tuple(found[1:])
+        of_span, of_each = found[0], found[1:]
+        demands = self.demands(workload, self.known)
+        for n in self.unsure_shares(workload):
+            alone = demands[n].latency + demands[n].bytes / demands[n].rate
+            low = alone * math.exp(-min(quantile * math.sqrt(squares[n + 1]), 50.0))
+            of_each[n] = Interval(min(of_each[n].low, low), max(of_each[n].high, of_span.high))
+        return of_span, tuple(of_each)
+
+    def unsure_shares(self, workload: Workload) -> list[int]:
+        """The transfers that share a resource with one of another size or method. The shares of
+        such transfers are not equal: a copy that starts beside a kernel waits for what that has in
+        flight, and kernels take more of a link than copy engines."""
+        names = [{use.name for use in self.uses(transfer)} for transfer in workload.transfers]
+        kinds = [(transfer.bytes, self.method(transfer)) for transfer in workload.transfers]
+        return [
+            n
+            for n, own in enumerate(kinds)
+            if any(own != other and names[n] & names[m] for m, other in enumerate(kinds))
+        ]
 
 
 def _slowest(workload: Workload, reader: CapacityModelReader) -> float:

@@ -44,6 +44,12 @@ BUSY = (
 )
 """By the profiles of `docs/results/2026-11-20-h200-catalogue`: 12 sets, 20 to 40 %."""
 
+UNEQUAL = (
+    "transfers of different sizes or methods do not share a link equally, so the time of each is "
+    "less sure than that of all"
+)
+"""By `docs/results/models/live.md`."""
+
 
 class LimitingCapacity(Value, frozen=True):
     """A resource that keeps transfers below what they have alone."""
@@ -255,6 +261,8 @@ class Predictor:
         )
         if _is_between_host_and_gpus(workload):
             notes[BUSY] = None
+        if self._sets.unsure_shares(workload):
+            notes[UNEQUAL] = None
         if found.unknown:
             notes["survey --model measures the sets that show unknown limits"] = None
         return Prediction(
