@@ -379,9 +379,10 @@ LIVE = (
     "not, if kernels take part. On the H200 a copy that starts beside a large kernel copy took "
     "0.05 to 0.4 ms longer, kernels got two to three times as much of the direction from the GPU "
     "as copy engines, and the direction from the GPU got more than the other one. The model shares "
-    "equally. So such a transfer has an interval from its time alone to the time of all; without "
-    "that rule, made on the H200, 60 % of its transfers were in their intervals. Small sets take "
-    "up to 16 % longer than predicted, since transfers do not start at the same moment.\n\n"
+    "equally. So the interval of such a transfer begins at its time alone. It ends with the time of "
+    "all, or, if only copies of the runtime share the link, with its time if the others come "
+    "first. Without that rule, made on the H200, 60 % of its transfers were in their intervals. "
+    "Small sets take up to 16 % longer than predicted, since transfers do not start at the same moment.\n\n"
     "The aims for sets were a median of 4 % and a p95 of 12 %, the end of each transfer included, "
     "on two GPUs, which were not available.\n\n"
 )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.model.errors import ModelError
-from waywiser.model.share import Demand, fill, max_min_rates
+from waywiser.model.share import LEAST_SHARE, Demand, fill, max_min_rates, rates_with_last
 
 ROUNDING = 1e-9
 
@@ -164,3 +164,26 @@ def test_demands_without_sense_are_one_clear_line(demand: Demand, what: str) -> 
 def test_a_set_without_transfers_is_an_error() -> None:
     with pytest.raises(ModelError, match="without transfers"):
         fill([])
+
+
+@given(demands(), st.data())
+def test_the_last_gets_what_others_leave_and_no_more_than_its_share(
+    needed: list[Demand], data: st.DataObject
+) -> None:
+    last = data.draw(st.integers(0, len(needed) - 1))
+    fair, _ = max_min_rates(needed)
+    found, limits = rates_with_last(needed, last)
+    assert LEAST_SHARE * fair[last] <= found[last] <= fair[last]
+    assert limits[last] == "" or limits[last] in needed[last].loads
+    others = [n for n in range(len(needed)) if n != last]
+    if others:
+        assert [found[n] for n in others] == max_min_rates([needed[n] for n in others])[0]
+    if found[last] > LEAST_SHARE * fair[last] * (1 + ROUNDING):
+        assert all(share <= 1 + ROUNDING for share in used(needed, found).values())
+
+
+def test_the_last_waits_until_the_others_end() -> None:
+    link = {"link": 1 / 60}
+    both = [Demand(100, 50.0, loads=link), Demand(100, 50.0, loads=link)]
+    assert fill(both).seconds == pytest.approx((100 / 30, 100 / 30))
+    assert fill(both, last=1).seconds == pytest.approx((2.0, 2.0 + 80 / 50))

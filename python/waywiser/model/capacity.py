@@ -330,7 +330,8 @@ class CapacityModelReader:
     ) -> tuple[Interval, tuple[Interval, ...]]:
         """(that of the span, those of the transfers): with each limiting capacity changed by its
         standard error; with an unknown limit up to what it takes if the resource carries no more
-        than was measured. A transfer whose share is unsure takes what it takes alone, or up to the
+        than was measured. A transfer whose share is unsure takes from its time alone up to what it
+        takes if the others come first; beside other means than the runtime's copies, up to the
         whole span."""
         methods = [self.method(transfer) for transfer in workload.transfers]
         of_sets = max(self.model.deviations.get(method, 0.0) for method in methods)
@@ -362,10 +363,25 @@ class CapacityModelReader:
         of_span, of_each = found[0], found[1:]
         demands = self.demands(workload, self.known)
         for n in self.unsure_shares(workload):
-            alone = demands[n].latency + demands[n].bytes / demands[n].rate
-            low = alone * math.exp(-min(quantile * math.sqrt(squares[n + 1]), 50.0))
-            of_each[n] = Interval(min(of_each[n].low, low), max(of_each[n].high, of_span.high))
+            width = math.exp(min(quantile * math.sqrt(squares[n + 1]), 50.0))
+            low = (demands[n].latency + demands[n].bytes / demands[n].rate) / width
+            high = of_span.high
+            if self._share_alike(workload, n):
+                high = min(high, fill(demands, last=n).seconds[n] * width)
+            of_each[n] = Interval(min(of_each[n].low, low), max(of_each[n].high, high))
         return of_span, tuple(of_each)
+
+    def _share_alike(self, workload: Workload, number: int) -> bool:
+        """Whether a transfer shares resources only with those that the runtime's copies make: none
+        of them holds a link with what it has in flight."""
+        traits = self.model.machine.traits
+        usual = traits.executor(traits.reference_executor("gpu")).family
+        own = {use.name for use in self.uses(workload.transfers[number])}
+        return all(
+            traits.executor(transfer.path.executor).family == usual
+            for transfer in workload.transfers
+            if own & {use.name for use in self.uses(transfer)}
+        )
 
     def unsure_shares(self, workload: Workload) -> list[int]:
         """The transfers that share a resource with one of another size or method. The shares of

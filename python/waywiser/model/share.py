@@ -24,6 +24,9 @@ from waywiser.words import Value
 LASTING = 0.1
 """Share of a span that a rate lasts to count: what transfers reach for a moment shows no limit."""
 
+LEAST_SHARE = 0.05
+"""Part of its fair share that a transfer has at least if the others come first."""
+
 ALMOST = 1e-12
 """Relative differences that are rounding."""
 
@@ -101,9 +104,30 @@ def max_min_rates(demands: Sequence[Demand]) -> tuple[list[float], list[str]]:
     return rates, limits
 
 
-def fill(demands: Sequence[Demand]) -> Filled:
-    """The transfers from their common start to the last end. Raises `ModelError` for no transfers
-    and for a demand that no time can meet."""
+def rates_with_last(demands: Sequence[Demand], last: int) -> tuple[list[float], list[str]]:
+    """The same, if one transfer gets only what the others leave of their fair shares without it: no
+    more than its own fair share, and at least `LEAST_SHARE` of that, so that it ends."""
+    others = [n for n in range(len(demands)) if n != last]
+    found = max_min_rates([demands[n] for n in others])
+    fair, fair_limits = max_min_rates(demands)
+    rates, limits = [0.0] * len(demands), list(fair_limits)
+    left = dict.fromkeys(demands[last].loads, 1.0)
+    for n, rate, limit in zip(others, *found, strict=True):
+        rates[n], limits[n] = rate, limit
+        for name, load in demands[n].loads.items():
+            left[name] = left.get(name, 1.0) - rate * load
+    most = {name: left[name] / load for name, load in demands[last].loads.items() if load > 0}
+    name = min(most, key=lambda each: most[each], default="")
+    rates[last] = fair[last]
+    if most.get(name, math.inf) < fair[last] * (1 - ALMOST):
+        rates[last], limits[last] = max(most[name], LEAST_SHARE * fair[last]), name
+    return rates, limits
+
+
+def fill(demands: Sequence[Demand], last: int | None = None) -> Filled:
+    """The transfers from their common start to the last end; the one with the number ``last`` gets
+    only what the others leave. Raises `ModelError` for no transfers and for a demand that no time
+    can meet."""
     if not demands:
         raise ModelError("a set without transfers takes no time", remedy="name a transfer")
     _require_sense(demands)
@@ -126,7 +150,11 @@ def fill(demands: Sequence[Demand]) -> Filled:
                 break
             now = min(waiting)
             continue
-        rates, limits = max_min_rates([demands[n] for n in moving])
+        own = [demands[n] for n in moving]
+        if last in moving and len(moving) > 1:
+            rates, limits = rates_with_last(own, moving.index(last))
+        else:
+            rates, limits = max_min_rates(own)
         step = min(left[n] / rate for n, rate in zip(moving, rates, strict=True))
         if waiting:
             step = min(step, min(waiting) - now)
