@@ -13,6 +13,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -36,6 +38,7 @@ from waywiser.cli.junit import junit
 from waywiser.cli.overwrite import NotWritten
 from waywiser.cli.percent import parse_fraction
 from waywiser.comparison.comparison import compare
+from waywiser.comparison.comparison_text import changed_alone
 from waywiser.comparison.node import read_node
 from waywiser.comparison.path_change import ProfileComparison
 from waywiser.profile import ExistingFile
@@ -480,3 +483,20 @@ def test_an_interval_is_a_change_in_percent() -> None:
     assert _span(Interval(0.951, 1.0432)) == "-4.9% to +4.3%"
     assert _span(Interval(0.5, 4e7)) == "-50.0% to +9900.0%"
     assert _span(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("slower", "faster", "why"),
+    [
+        (80, 1, "most are slower: the whole machine may be slower"),
+        (1, 30, "most are faster: the whole machine may be faster"),
+        (8, 5, "some seem to change by chance"),
+        (4, 0, "some seem to change by chance"),
+    ],
+)
+def test_chance_does_not_explain_that_nearly_all_are_slower(
+    slower: int, faster: int, why: str
+) -> None:
+    paths = [SimpleNamespace(ratio=ratio) for ratio in [0.9] * slower + [1.1] * faster]
+    found: Any = SimpleNamespace(changed_alone=paths, measured=[None] * 500)
+    assert why in changed_alone(found)

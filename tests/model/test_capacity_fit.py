@@ -232,9 +232,10 @@ def test_transfers_that_differ_have_wider_intervals_than_their_set() -> None:
     ]
     for sets, is_wider in ([even], False), (uneven, True):
         found = fitted(*sets).predicted(workload(up(0), down(0)))
-        own = found.intervals[0].high / found.seconds[0]
-        of_all = found.interval.high / found.span
+        own = found.seconds[0] / found.intervals[0].low
+        of_all = found.span / found.interval.low
         assert (own > 1.1 * of_all) is is_wider
+        assert found.intervals[0].high <= found.interval.high, "none ends after all"
         assert found.intervals[0].low <= sets[0].transfer_seconds[0] <= found.intervals[0].high
 
 

@@ -55,7 +55,7 @@ Repeat = Annotated[
 ]
 
 
-@app.command(cls=_Sides, short_help="Compare profiles path by path, the worst first.")
+@app.command(cls=_Sides, short_help="Compare profiles path by path, the headline first.")
 def compare(
     files: Annotated[
         list[str],

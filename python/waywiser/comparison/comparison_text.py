@@ -27,6 +27,9 @@ OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
 NOT_DECIDED = "not decided"
 """What is said of a path without a change if its noise is too large for a verdict."""
 
+SEVERAL, ONE_SIDED = 10, 0.9
+"""Paths, and the share of them with one sign, from which on chance alone does not explain them."""
+
 NEW_BASELINE = "make a new baseline while the machine is healthy and nothing else uses it"
 MEASURE_AGAIN = "measure again while nothing else uses the machine"
 REMEDIES: Mapping[tuple[bool, bool], str] = {
@@ -207,10 +210,14 @@ def changed_alone(found: ProfileComparison) -> str:
         f"{n} {word}" for n, word in ((len(paths) - slower, "faster"), (slower, "slower")) if n
     ]
     it = "it is" if len(paths) == 1 else "they are"
+    why = "among so many paths some seem to change by chance; a second survey shows which do again"
+    if len(paths) >= SEVERAL and max(slower, len(paths) - slower) >= ONE_SIDED * len(paths):
+        word = "slower" if slower * 2 > len(paths) else "faster"
+        why = f"but most are {word}: the whole machine may be {word}; a second survey shows it"
     return (
         f"{len(paths)} of {count(len(found.measured), 'path')} changed by more than the threshold, "
         f"each tested alone ({', '.join(kinds)}); tested with all others {it} not significant: "
-        f"among so many paths some seem to change by chance; a second survey shows which do again"
+        f"{why}"
     )
 
 

@@ -369,7 +369,7 @@ class CapacityModelReader:
             if self._share_alike(workload, n):
                 high = min(high, fill(demands, last=n).seconds[n] * width)
             of_each[n] = Interval(min(of_each[n].low, low), max(of_each[n].high, high))
-        return of_span, tuple(of_each)
+        return of_span, tuple(no_later(each, of_span) for each in of_each)
 
     def _share_alike(self, workload: Workload, number: int) -> bool:
         """Whether a transfer shares resources only with those that the runtime's copies make: none
@@ -394,6 +394,11 @@ class CapacityModelReader:
             for n, own in enumerate(kinds)
             if any(own != other and names[n] & names[m] for m, other in enumerate(kinds))
         ]
+
+
+def no_later(around: Interval, span: Interval) -> Interval:
+    """The interval of a transfer of a set: none ends after all have ended."""
+    return Interval(min(around.low, span.high), min(around.high, span.high))
 
 
 def _slowest(workload: Workload, reader: CapacityModelReader) -> float:

@@ -15,7 +15,7 @@ from functools import cached_property
 import msgspec
 
 from waywiser.hardware.system_files import format_list
-from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction
+from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction, no_later
 from waywiser.model.changes import MachineChanges
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
@@ -265,10 +265,15 @@ class Predictor:
             notes[UNEQUAL] = None
         if found.unknown:
             notes["survey --model measures the sets that show unknown limits"] = None
+        interval = _widened(found.span, found.interval, [each for _, each in alone])
+        times = [
+            msgspec.structs.replace(each, interval=no_later(each.interval, interval))
+            for each in times
+        ]
         return Prediction(
             workload=str(workload),
             span=found.span,
-            interval=_widened(found.span, found.interval, [each for _, each in alone]),
+            interval=interval,
             transfers=tuple(times),
             bytes=workload.bytes,
             limits=tuple(map(_limiting, capacities)),
@@ -292,6 +297,9 @@ class Predictor:
             alone = self._sets.filled(Workload((transfer,))).span
         limit = limit or self._queue(transfer, alone, seconds)
         around = _widened(seconds, around, [measured])
+        if not self._is_changed:  # together none takes less than alone
+            low = min(seconds, waited + measured.interval.low)
+            around = Interval(max(around.low, low), around.high)
         return TransferTime(str(transfer), transfer.bytes, alone, seconds, around, limit, waited)
 
     def _queue(self, transfer: Transfer, alone: float, seconds: float) -> str:
