@@ -28,3 +28,9 @@ def test_other_text_is_whole() -> None:
     assert with_short_quotes(text) == text
     whole = f"'{LONG[1:]}' is shown"
     assert with_short_quotes(whole) == whole
+
+
+def test_a_word_that_is_no_path_has_no_middle() -> None:
+    path = "/" + "x" * 4095
+    assert with_short_quotes(f"{path}: no such file") == f"{path}: no such file"
+    assert with_short_quotes(f"gpu:0 by {'x' * 6000} is unknown") == f"gpu:0 by {SHORT} is unknown"

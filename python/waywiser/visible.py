@@ -16,13 +16,16 @@ def visible(text: str) -> str:
 
 LONGEST_QUOTE = 300
 """Characters of a quoted text that is shown whole: more hides the rest of a message."""
+LONGEST_WORD = 5000
+"""The longest path of a file on Linux, of 4,096 characters, is shown whole."""
 _KEPT = 100
 _QUOTE = re.compile(r"""(?<!\w)(['"])(.+?)\1(?!\w)""", re.DOTALL)
+_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 def with_short_quotes(text: str) -> str:
     """The text with the middle left out of each quoted text of more than `LONGEST_QUOTE`
-    characters."""
+    characters, and of each word of more than `LONGEST_WORD`."""
 
     def shortened(found: re.Match[str]) -> str:
         quote, inside = found.groups()
@@ -30,4 +33,5 @@ def with_short_quotes(text: str) -> str:
             return found[0]
         return f"{quote}{inside[:_KEPT]}…{inside[-_KEPT:]}{quote}"
 
-    return _QUOTE.sub(shortened, text)
+    text = _QUOTE.sub(shortened, text)
+    return _WORD.sub(lambda found: f"{found[0][:_KEPT]}…{found[0][-_KEPT:]}", text)

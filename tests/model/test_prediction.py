@@ -334,3 +334,18 @@ def test_unequal_transfers_of_one_link_may_come_first_or_last(predictor: Predict
         found = predicted(predictor, equal)
         assert UNEQUAL not in found.notes
         assert found.transfers[1].interval.high < 1.5 * found.transfers[1].seconds
+
+
+def test_a_faster_link_of_one_gpu_is_not_named_as_the_limit(model: MachineModel) -> None:
+    faster = MachineChanges((Change.parse("PCIe to gpu:0=126GB/s"),))
+    found = predicted(Predictor(model, faster), f"{H2D} of 64MiB")
+    assert "PCIe to gpu:*" not in {each.resource for each in found.limits}
+    beside = predicted(Predictor(model, faster), f"{H2D} of 64MiB; {H2D} of 64MiB")
+    assert "PCIe to gpu:*" not in {each.resource for each in beside.limits}
+
+
+def test_all_take_no_less_than_any_alone(predictor: Predictor) -> None:
+    for text in (f"{H2D} of 64MiB; {D2H} of 1MiB", f"{H2D} of 256MiB; {P2P} of 64KiB"):
+        found = predicted(predictor, text)
+        longest = max(predicted(predictor, each.strip()).interval.low for each in text.split(";"))
+        assert found.interval.low >= longest * (1 - 1e-9)

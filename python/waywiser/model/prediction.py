@@ -22,6 +22,7 @@ from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import MessageClass, locality_of, messages_of
 from waywiser.model.rate import ONE_SENDER, CountModel
+from waywiser.model.resources import ResourceUse
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval, median
@@ -214,12 +215,21 @@ class Predictor:
         method = self._sets.method(transfer)
         fullest: tuple[float, Capacity | None] = (FILLED, None)
         for use in self._sets.uses(transfer):
-            for each in self.model.capacities.capacities:
+            each = self._own_capacity(use, method)
+            if each is not None:
                 share = use.passes * rate / each.bytes_per_second
-                is_of_it = each.resource in (use.name, use.kind) and each.method == method
-                if is_of_it and share > fullest[0]:
+                if share > fullest[0]:
                     fullest = share, each
         return fullest[1]
+
+    def _own_capacity(self, use: ResourceUse, method: str) -> Capacity | None:
+        """The capacity of this resource, else that of its kind; None if neither is known."""
+        known = {
+            each.resource: each
+            for each in self.model.capacities.capacities
+            if each.method == method and each.resource in (use.name, use.kind)
+        }
+        return known.get(use.name, known.get(use.kind))
 
     # Transfers that start together.
 
@@ -266,6 +276,9 @@ class Predictor:
         if found.unknown:
             notes["survey --model measures the sets that show unknown limits"] = None
         interval = _widened(found.span, found.interval, [each for _, each in alone])
+        if not self._is_changed:  # all take no less than any of them alone
+            least = max(each.interval.low for _, each in alone)
+            interval = Interval(max(interval.low, min(least, found.span)), interval.high)
         times = [
             msgspec.structs.replace(each, interval=no_later(each.interval, interval))
             for each in times
@@ -315,15 +328,14 @@ class Predictor:
 
     def _limiting(self, workload: Workload, found: SetPrediction) -> Iterator[Capacity]:
         """The capacities of the resources that limit, each once."""
-        requested: dict[tuple[str, str], None] = {}
+        limiting: dict[Capacity, None] = {}
         for transfer, limit in zip(workload.transfers, found.limits, strict=True):
-            method = self._sets.method(transfer)
             for use in self._sets.uses(transfer):
                 if use.name == limit:
-                    requested |= {(use.name, method): None, (use.kind, method): None}
-        for each in self.model.capacities.capacities:
-            if (each.resource, each.method) in requested:
-                yield each
+                    each = self._own_capacity(use, self._sets.method(transfer))
+                    if each is not None:
+                        limiting[each] = None
+        yield from limiting
 
     # Messages between ranks, and copies between ranks and GPUs.
 
