@@ -305,9 +305,7 @@ class Predictor:
         waited: float,
     ) -> TransferTime:
         """``measured`` is the time alone on the measured machine."""
-        alone = measured.seconds
-        if self._is_changed:
-            alone = self._sets.filled(Workload((transfer,))).span
+        alone = self._sets.filled(Workload((transfer,))).span  # as the set has it
         limit = limit or self._queue(transfer, alone, seconds)
         around = _widened(seconds, around, [measured])
         if not self._is_changed:  # together none takes less than alone
