@@ -100,6 +100,8 @@ class SetPrediction(Value, frozen=True):
     """The measured sets behind the capacities that limit."""
     waited: tuple[float, ...] = ()
     """Seconds from the common start until each transfer was the first of its queue."""
+    capacities: tuple[Capacity, ...] = ()
+    """Those of the resources that limit transfers, each once."""
 
     @property
     def own_seconds(self) -> tuple[float, ...]:
@@ -276,14 +278,13 @@ class CapacityModelReader:
         """What the workload takes. Raises `ModelError`."""
         filled = self.filled(workload)
         unknown = self._unknown(workload, filled)
-        limiting = {
-            (use.kind, self.method(transfer)) if self._is_of_kind(use, transfer) else
-            (use.name, self.method(transfer))
+        limiting = [
+            self.own_capacity(use, self.method(transfer))
             for transfer, limit in zip(workload.transfers, filled.limits, strict=True)
             for use in self.uses(transfer)
             if use.name == limit
-        }  # fmt: skip
-        capacities = [c for c in self.model.capacities if (c.resource, c.method) in limiting]
+        ]
+        capacities = [each for each in self.model.capacities if each in limiting]
         rests_on = dict.fromkeys(text for c in capacities for text in c.rests_on)
         interval, intervals = self._intervals(workload, filled, capacities, unknown)
         return SetPrediction(
@@ -295,10 +296,17 @@ class CapacityModelReader:
             unknown=tuple(dict.fromkeys(use.name for use, _, _ in unknown)),
             rests_on=tuple(rests_on),
             waited=filled.waited,
+            capacities=tuple(capacities),
         )
 
-    def _is_of_kind(self, use: ResourceUse, transfer: Transfer) -> bool:
-        return CapacityKey(use.name, self.method(transfer)) not in self.known
+    def own_capacity(self, use: ResourceUse, method: str) -> Capacity | None:
+        """The capacity of this resource, else that of its kind; None if neither is known."""
+        own = self._fitted.get(CapacityKey(use.name, method))
+        return own or self._fitted.get(CapacityKey(use.kind, method))
+
+    @cached_property
+    def _fitted(self) -> dict[CapacityKey, Capacity]:
+        return {CapacityKey(each.resource, each.method): each for each in self.model.capacities}
 
     def _unknown(self, workload: Workload, filled: Filled) -> list[tuple[ResourceUse, str, float]]:
         """Resources without a capacity that carry more than was measured, with the method and what

@@ -15,14 +15,13 @@ from functools import cached_property
 import msgspec
 
 from waywiser.hardware.system_files import format_list
-from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction, no_later
+from waywiser.model.capacity import Capacity, CapacityModelReader, no_later
 from waywiser.model.changes import MachineChanges
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import MessageClass, locality_of, messages_of
 from waywiser.model.rate import ONE_SENDER, CountModel
-from waywiser.model.resources import ResourceUse
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval, median
@@ -49,7 +48,7 @@ UNEQUAL = (
     "transfers of different sizes or methods do not share a link equally, so the time of each is "
     "less sure than that of all"
 )
-"""By `docs/results/models/live.md`."""
+"""`docs/results/models/live.md` shows it."""
 
 
 class LimitingCapacity(Value, frozen=True):
@@ -215,21 +214,12 @@ class Predictor:
         method = self._sets.method(transfer)
         fullest: tuple[float, Capacity | None] = (FILLED, None)
         for use in self._sets.uses(transfer):
-            each = self._own_capacity(use, method)
+            each = self._sets.own_capacity(use, method)
             if each is not None:
                 share = use.passes * rate / each.bytes_per_second
                 if share > fullest[0]:
                     fullest = share, each
         return fullest[1]
-
-    def _own_capacity(self, use: ResourceUse, method: str) -> Capacity | None:
-        """The capacity of this resource, else that of its kind; None if neither is known."""
-        known = {
-            each.resource: each
-            for each in self.model.capacities.capacities
-            if each.method == method and each.resource in (use.name, use.kind)
-        }
-        return known.get(use.name, known.get(use.kind))
 
     # Transfers that start together.
 
@@ -244,7 +234,7 @@ class Predictor:
             own = Workload((transfer,), cache=workload.cache)
             alone.append(self._alone(own))
         found = self._sets.predicted(workload)
-        capacities = dict.fromkeys(self._limiting(workload, found))
+        capacities = dict.fromkeys(found.capacities)
         times = [
             self._transfer_time(transfer, each, seconds, around, limit, waited)
             for transfer, (_, each), seconds, around, limit, waited in zip(
@@ -323,17 +313,6 @@ class Predictor:
             if queue.method == method and place.kind == "gpu":
                 return f"queue {'out of' if queue.end == 'source' else 'into'} {place}"
         return ""
-
-    def _limiting(self, workload: Workload, found: SetPrediction) -> Iterator[Capacity]:
-        """The capacities of the resources that limit, each once."""
-        limiting: dict[Capacity, None] = {}
-        for transfer, limit in zip(workload.transfers, found.limits, strict=True):
-            for use in self._sets.uses(transfer):
-                if use.name == limit:
-                    each = self._own_capacity(use, self._sets.method(transfer))
-                    if each is not None:
-                        limiting[each] = None
-        yield from limiting
 
     # Messages between ranks, and copies between ranks and GPUs.
 
