@@ -1,4 +1,4 @@
-"""Text of a stranger's file steers no terminal, and hides no message."""
+"""Text of another user's file steers no terminal, and hides no message."""
 
 from __future__ import annotations
 
