@@ -1,0 +1,1 @@
+"""The measures of a source tree that `scripts/structure` prints."""

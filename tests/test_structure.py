@@ -1,0 +1,231 @@
+"""The measures of `scripts/structure` count what they promise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from structure_measures import cpp_code, imports, options, python_code, sample_trace
+from tree import ROOT
+
+STRUCTURE = ROOT / "scripts" / "structure"
+
+MODULE = '''"""Text.
+
+More text.
+"""
+
+import os  # a comment
+
+NAMES = (
+    "a",
+)
+"""What a name is."""
+
+
+# A comment.
+def first(a: int) -> str:
+    """Text."""
+    text = """two
+lines"""
+
+    def inner() -> None: ...
+
+    return text
+
+
+class Thing:
+    @property
+    def second(
+        self,
+    ) -> int:
+        return 1
+'''
+
+
+def package(folder: Path, name: str, modules: dict[str, str]) -> Path:
+    """A package with these modules; returns its folder."""
+    for module, text in {"__init__": "", **modules}.items():
+        path = folder / name / f"{module}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "__init__.py").touch()
+        path.write_text(text)
+    return folder / name
+
+
+def test_code_lines_are_no_comments_no_docstrings_and_not_blank() -> None:
+    assert python_code.code_lines(MODULE) == 15
+    assert python_code.code_lines("") == 0
+    assert python_code.code_lines('"""Text."""\n# A comment.\n') == 0
+
+
+def test_a_python_function_has_all_lines_from_def_to_its_last() -> None:
+    found = {each.name: each.lines for each in python_code.functions(MODULE)}
+    assert found == {"first": 8, "inner": 1, "second": 4}
+
+
+def test_entries_are_modules_and_packages(tmp_path: Path) -> None:
+    here = package(tmp_path, "thing", {"one": "", "inner/two": ""})
+    for name in ("one.pyi", "py.typed", "lib/library.so"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).touch()
+    assert python_code.entries(here) == ["__init__.py", "inner", "one.py"]
+
+
+CPP = r"""// A comment {
+#include "a.hpp"
+#define OPEN \
+    {
+
+namespace a {
+enum class Kind { one, two };
+
+template <typename T = void>
+struct Thing : Base<T> {
+    int value{1};
+    /* a comment
+       of two lines { */
+    explicit Thing(int a)
+        : first_{a}, second_(std::vector<int>{a}) {
+        const char* text = "} // text";
+    }
+    bool operator==(const Thing&) const = default;
+};
+
+const Kind kAll[] = {Kind::one, Kind::two};
+
+auto Thing::find(std::function<void(int)> call) const
+    -> std::vector<int> {
+    each([&](int a) {
+        if (a == '{') {
+            call(1'000);
+        }
+    });
+    return {};
+}
+}  // namespace a
+
+extern "C" {
+int main() { return 0; }
+}
+"""
+
+
+def test_a_cpp_function_has_all_lines_from_its_declaration_to_its_last_bracket() -> None:
+    found = [(each.name, each.lines) for each in cpp_code.functions(CPP)]
+    assert found == [("Thing", 4), ("Thing::find", 9), ("main", 1)]
+
+
+def test_code_lines_of_cpp_are_no_comments_and_not_blank() -> None:
+    assert cpp_code.code_lines(CPP) == 28
+    assert cpp_code.code_lines("// text\n\n/* a\nb */\n") == 0
+    assert cpp_code.code_lines('f("/* no comment");\ng("*/");\n') == 2
+
+
+def test_imports_in_functions_and_for_types_alone_count(tmp_path: Path) -> None:
+    modules = {
+        "top/a": "from shapes.low import b\n",
+        "top/c": "def f():\n    import shapes.low.b\n",
+        "low/b": (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shapes.base import d\n"
+        ),
+        "base/d": "import shapes\nimport shapes.base.e\n",
+        "base/e": "",
+    }
+    package(tmp_path, "shapes", modules)
+    found = imports.module_imports(tmp_path, "shapes")
+    assert found == {
+        ("shapes.top.a", "shapes.low.b"),
+        ("shapes.top.c", "shapes.low.b"),
+        ("shapes.low.b", "shapes.base.d"),
+        ("shapes.base.d", "shapes.base.e"),
+    }
+    assert imports.package_imports(found) == {("top", "low"), ("low", "base")}
+
+
+def test_layers_are_the_longest_chain() -> None:
+    assert imports.layers([("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]) == 4
+    assert imports.layers([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]) == 3
+    assert imports.layers([]) == 1
+
+
+def test_a_circle_is_a_group_of_modules_that_import_one_another() -> None:
+    chain = [("a", "b"), ("b", "c"), ("a", "c")]
+    assert imports.circles(chain) == []
+    circles = imports.circles([*chain, ("c", "b"), ("x", "y"), ("y", "z"), ("z", "x"), ("z", "a")])
+    assert circles == [["b", "c"], ["x", "y", "z"]]
+
+
+def test_an_option_is_stated_where_it_is_declared_named_or_passed_on() -> None:
+    text = (
+        "class Options:\n"
+        "    deadline: float | None = None\n"
+        "class Plan:\n"
+        "    deadline_seconds: float = 0\n"
+        "def survey(deadline: Annotated[float, '--deadline'] = 1.0) -> None:\n"
+        "    send(until, deadline)\n"
+        "    Options(deadline=deadline)\n"
+        "    Plan(deadline_seconds=options.deadline)\n"
+        "    NAMES = ['deadline', 'the deadline']\n"
+        "def send(until, deadline: float, *, deadline_seconds=None): ...\n"
+    )
+    assert options.places(text, "deadline") == [2, 5, 7, 9, 10]
+    assert options.places("x = options.deadline\n", "deadline") == []
+
+
+def test_contract_layers_are_the_lines_of_all_contracts_of_layers(tmp_path: Path) -> None:
+    contracts = '[[tool.importlinter.contracts]]\nlayers = ["a", "b | c"]\n'
+    file = tmp_path / "pyproject.toml"
+    file.write_text(f'{contracts}[[tool.importlinter.contracts]]\nname = "d"\n')
+    assert imports.contract_layers(file) == 2
+
+
+class Held:
+    """An object of another package than the one that is traced."""
+
+
+def test_the_trace_sees_what_functions_take_and_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample_trace, "PACKAGE", __name__.partition(".")[0])
+    monkeypatch.setattr(sample_trace, "VERDICT", "Verdict")
+
+    class Wide:
+        def __init__(self, time: float) -> None:
+            self.time = time
+
+    class Verdict: ...
+
+    def take(first: list[Held], *, second: dict[str, Wide]) -> Verdict:
+        return Verdict()
+
+    def traced(time: float) -> dict[str, dict[str, object]]:
+        trace = sample_trace.Trace()
+        previous = sys.getprofile()
+        sys.setprofile(trace)
+        try:
+            take([Held()], second={"a": Wide(time)})
+            take([], second={"a": Wide(3.0)})
+        finally:
+            sys.setprofile(previous)
+        return {name.rpartition(".")[2]: found for name, found in trace.by_type().items()}
+
+    once, same, other = traced(1.0), traced(1.0), traced(2.0)
+    assert set(once) == {"Held", "Wide", "Verdict"}
+    assert once == same
+    assert {name for name in once if once[name] != other[name]} == {"Wide"}
+
+
+def test_a_word_that_is_no_tree_is_reported() -> None:
+    done = subprocess.run(
+        [sys.executable, STRUCTURE, "--json", "no-such-tree"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "no-such-tree is neither a folder nor a commit of this repository\n"
+    )
+    assert "Traceback" not in done.stderr
