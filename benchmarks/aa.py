@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from waywiser import __version__
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.node import read_node
-from waywiser.comparison.path_change import ProfileComparison
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.path_change import ProfileComparison
 
 CPU_COPIES = ("--gpus", "none", "--no-scratch", "--only", "pageable -> pageable by cpu",
               "--sizes", "64KiB,1MiB,16MiB")  # fmt: skip

@@ -29,15 +29,16 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
+from profile.sides import records  # noqa: E402
+
 import profiles  # noqa: E402
-from hardware.captured import machine as captured  # noqa: E402
-from series.sides import records  # noqa: E402
+from machine.captured import machine as captured  # noqa: E402
 from waywiser import __version__  # noqa: E402
-from waywiser.hardware.machine import Machine  # noqa: E402
-from waywiser.plan.plan import Plan, Request, make_plan  # noqa: E402
+from waywiser.machine.machine import Machine  # noqa: E402
+from waywiser.measure.plan.plan import Plan, Request, make_plan  # noqa: E402
 from waywiser.profile import WritableProfile  # noqa: E402
 from waywiser.profile.whole import write_profile  # noqa: E402
-from waywiser.records import BufferRecord, Failure, Visit  # noqa: E402
+from waywiser.words.records import BufferRecord, Failure, Visit  # noqa: E402
 
 CAPTURE = "h200-vm-8gpu"
 SAMPLES = 72

@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import fmean, median, quantiles
 
 from waywiser.profile import Profile
-from waywiser.records import VOID
 from waywiser.stats.decision import THRESHOLD, detectable
 from waywiser.stats.noise_model import SURVEY_SHARE, Variance
+from waywiser.words.records import VOID
 
 LIMIT = 0.15
 FEWEST = 4

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from waywiser.hardware.system_files import format_list
+from waywiser.machine.system_files import format_list
 from waywiser.profile import Profile
-from waywiser.series.locality import Sides, decide_sides
-from waywiser.series.traffic import link_use
+from waywiser.profile.locality import Sides, decide_sides
+from waywiser.profile.traffic import link_use
 
 TOLERANCE = 0.02
 PEER_COPY = re.compile(r"device@gpu:(\d+) -> device@gpu:(\d+) by copy-engine")

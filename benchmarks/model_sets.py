@@ -27,7 +27,8 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from kept import RESULTS, unpacked  # noqa: E402
 from planted.capacities import PROCESSES, CapacityScore, planted_capacities  # noqa: E402
 from planted.noise import recorded  # noqa: E402
-from waywiser.hardware.machine import Machine  # noqa: E402
+from waywiser.curves.name import name_of  # noqa: E402
+from waywiser.machine.machine import Machine  # noqa: E402
 from waywiser.model.capacity import CapacityModel, CapacityModelReader  # noqa: E402
 from waywiser.model.capacity_fit import fit_capacities  # noqa: E402
 from waywiser.model.profile_capacities import (  # noqa: E402
@@ -38,9 +39,8 @@ from waywiser.model.profile_capacities import (  # noqa: E402
 )
 from waywiser.model.timed_sets import TimedSet, timed  # noqa: E402
 from waywiser.model.whatif import with_gpus  # noqa: E402
-from waywiser.plan.name import name_of  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
-from waywiser.series.series_frame import SeriesFrame  # noqa: E402
+from waywiser.profile.series_frame import SeriesFrame  # noqa: E402
 from waywiser.words import Workload, format_bytes  # noqa: E402
 from waywiser.words.sizes_in_text import with_sizes  # noqa: E402
 

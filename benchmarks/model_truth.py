@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from waywiser.hardware.machine import Machine
-from waywiser.imports.profiles import import_files
+from waywiser.exchange.imports.profiles import import_files
+from waywiser.machine.machine import Machine
 from waywiser.model.curve import CurveModel, CurveTimes, best_lines, fit_curves, times_of
 from waywiser.model.held_out import divided, thinned
 from waywiser.model.messages import (
@@ -49,7 +49,7 @@ from waywiser.model.strategies import (
     time_of,
 )
 from waywiser.profile import Profile
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.postal import ProtocolRange
 from waywiser.stats.scatter import LEAST_SIZES, medians
 from waywiser.words import Workload, format_bytes

@@ -17,8 +17,8 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.series.overview import overview
 
 
 @dataclass(frozen=True)

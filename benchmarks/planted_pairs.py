@@ -20,11 +20,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-from comparison.nodes import slower  # noqa: E402
+from analysis.comparison.nodes import slower  # noqa: E402
+from waywiser.analysis.comparison.comparison import compare  # noqa: E402
+from waywiser.analysis.comparison.node import Node, read_node  # noqa: E402
 from waywiser.cli.percent import parse_fraction  # noqa: E402
-from waywiser.comparison.comparison import compare  # noqa: E402
-from waywiser.comparison.node import Node, read_node  # noqa: E402
-from waywiser.plan.select import matches_any, sized_texts_of  # noqa: E402
+from waywiser.curves.select import matches_any, sized_texts_of  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 
 DETECTABLE = (0.04, 0.05, 0.10, 0.15)

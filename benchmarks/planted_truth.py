@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-from comparison.nodes import losses  # noqa: E402
+from analysis.comparison.nodes import losses  # noqa: E402
 from planted.machine import BLOCKS  # noqa: E402
 from planted.model import Truth, down, up  # noqa: E402
 from planted.noise import recorded  # noqa: E402

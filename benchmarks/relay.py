@@ -39,10 +39,10 @@ import numpy as np
 from link_limits import COPY_ENGINE, HOST_MEMORY, INTERCONNECT, LINK, NVLINK, LinkLimit, find_limit
 
 from waywiser import transfer
-from waywiser.records import BlockLatencies, Locality
-from waywiser.series.locality import Sides, decide_sides
+from waywiser.profile.locality import Sides, decide_sides
 from waywiser.stats.order import median, median_interval
 from waywiser.words.number_format import count
+from waywiser.words.records import BlockLatencies, Locality
 
 MIB, GIB = 1 << 20, 1 << 30
 PIECE = 32 * MIB

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.series.estimate import estimate
+from waywiser.profile.estimate import estimate
 
 MIB = 2**20
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.series.estimate import Estimate, estimate
+from waywiser.profile.estimate import Estimate, estimate
 
 
 def survey(curves: Sequence[str], options: Sequence[str] = ()) -> dict[str, Estimate]:

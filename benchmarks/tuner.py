@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "tune"))
 
 from recorded_grid import GridResult, RecordedGrid, recorded_grids, replay, result_on_grid  # noqa: E402
 
-from waywiser.tune.run import tuned_results  # noqa: E402
+from waywiser.measure.tune.run import tuned_results  # noqa: E402
 from waywiser.words import Transfer  # noqa: E402
 from waywiser.words.sizes_in_text import with_sizes  # noqa: E402
 

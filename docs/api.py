@@ -213,10 +213,10 @@ COMPARISON = "waywiser.notebook.comparison_view"
 MACHINE = "waywiser.notebook.machine_view"
 TABLE = "waywiser.notebook.data_table"
 SURVEY = "waywiser.notebook.survey_call"
-POLICY = "waywiser.policy.table"
-ADVICE = "waywiser.policy.advice"
-DECISIONS = "waywiser.policy.decision_table"
-FIELDS = "waywiser.hardware.machine"
+POLICY = "waywiser.analysis.policy.table"
+ADVICE = "waywiser.analysis.policy.advice"
+DECISIONS = "waywiser.analysis.policy.decision_table"
+FIELDS = "waywiser.machine.machine"
 
 ALIASES = ((COMPARISON, "Side"), (SURVEY, "OnSurveyProgress"))
 
@@ -231,7 +231,7 @@ CLASSES = (
     *((ADVICE, name) for name in ("Advice", "AdvisedMethod", "CopyRequest")),
     *((DECISIONS, name) for name in ("Method", "MethodTime", "CopyKind")),
     *((DECISIONS, name) for name in ("DecisionTable", "SizeDecision")),
-    ("waywiser.policy.code_lines", "CodeLine"),
+    ("waywiser.analysis.policy.code_lines", "CodeLine"),
     *((FIELDS, name) for name in ("Machine", "Package", "NumaNode", "Cache", "Gpu", "PcieLink")),
     *((FIELDS, name) for name in ("NvLink", "FilePlace")),
 )
@@ -239,9 +239,9 @@ CLASSES = (
 COLUMNS = {
     "ProfileView": (
         ("profile.headline()", PROFILE, "HEADLINE_TYPES"),
-        ("profile.series", "waywiser.series.series_rows", "SERIES_TYPES"),
+        ("profile.series", "waywiser.curves.series_rows", "SERIES_TYPES"),
         ("profile.curve(path)", PROFILE, "CURVE_TYPES"),
-        ("profile.samples", "waywiser.series.sample_rows", "TYPES", "COLUMNS"),
+        ("profile.samples", "waywiser.profile.sample_rows", "TYPES", "COLUMNS"),
     ),
     "ComparisonView": (("comparison.paths", COMPARISON, "PATH_TYPES"),),
     "MachineView": (
@@ -258,10 +258,10 @@ ERRORS = (
     TABLE,
     "waywiser.notebook.optional_package",
     COMPARISON,
-    "waywiser.policy.errors",
+    "waywiser.analysis.policy.errors",
     "waywiser.profile.errors",
-    "waywiser.survey_run",
-    "waywiser.hardware.capture",
+    "waywiser.measure.survey_run",
+    "waywiser.machine.capture",
 )
 """Modules whose errors the calls raise."""
 

@@ -19,8 +19,7 @@ from types import ModuleType
 
 import msgspec
 
-from waywiser.hardware.machine import Machine
-from waywiser.plan.catalogue import (
+from waywiser.machine.catalogue import (
     ExecutorKind,
     MemoryKind,
     OperationKind,
@@ -29,9 +28,10 @@ from waywiser.plan.catalogue import (
     list_memories,
     list_operations,
 )
-from waywiser.records import Series, Unsupported
-from waywiser.series.estimate import Estimate, estimate
+from waywiser.machine.machine import Machine
+from waywiser.profile.estimate import Estimate, estimate
 from waywiser.words import format_bytes, parse_bytes
+from waywiser.words.records import Series, Unsupported
 
 DOCS = Path(__file__).parent
 NOT_YET = "not measured yet"

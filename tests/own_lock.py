@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from waywiser.hardware.nvml import MODULE_VARIABLE
+from waywiser.machine.nvml import MODULE_VARIABLE
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -20,8 +20,9 @@ few."""
 
 SCRIPT = """
 import os, sys
-from waywiser import cli, survey_run
-from waywiser.probe.guest import SurveyLock
+from waywiser import cli
+from waywiser.measure import survey_run
+from waywiser.measure.probe.guest import SurveyLock
 survey_run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
 sys.exit(cli.run(sys.argv[1:]))
 """

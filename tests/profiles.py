@@ -13,9 +13,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
+from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile
-from waywiser.records import (
+from waywiser.profile.block import BlockEstimate
+from waywiser.profile.series_frame import SeriesFrame
+from waywiser.words import Operation, Place, Stop, TimingMode, Transfer, Workload
+from waywiser.words.records import (
     BufferRecord,
     Failure,
     GpuState,
@@ -24,9 +27,6 @@ from waywiser.records import (
     Unsupported,
     Visit,
 )
-from waywiser.series.block import BlockEstimate
-from waywiser.series.series_frame import SeriesFrame
-from waywiser.words import Operation, Place, Stop, TimingMode, Transfer, Workload
 
 STARTED = "2026-11-20T12:00:00.000+00:00"
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from plan import scripted_native
-from plan.machines import machine
-from waywiser import native, scope, survey_run
-from waywiser.hardware.machine import Machine
-from waywiser.probe.guest import SurveyLock
-from waywiser.records import Order, Samples, Visit
+from measure.plan import scripted_native
+from measure.plan.machines import machine
+from waywiser.machine import native
+from waywiser.machine.machine import Machine
+from waywiser.measure import scope, survey_run
+from waywiser.measure.probe.guest import SurveyLock
+from waywiser.words.records import Order, Samples, Visit
 
 
 def answer(order: Order) -> Visit:

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.plan.machines import machine
+from tests.measure.plan.machines import machine
 
-from waywiser.hardware.machine import FilePlace, NumaNode
-from waywiser.plan.plan import Plan, make_plan
-from waywiser.plan.preset import Request
-from waywiser.plan.select import matches_any
+from waywiser.curves.select import matches_any
+from waywiser.machine.machine import FilePlace, NumaNode
+from waywiser.measure.plan.plan import Plan, make_plan
+from waywiser.measure.plan.preset import Request
 
 DOCS = Path(__file__).parents[1] / "docs"
 

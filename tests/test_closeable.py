@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.closeable import Closeable
+from waywiser.words.closeable import Closeable
 
 
 class Door(Closeable):

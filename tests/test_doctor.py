@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from hardware.captured import ALL, machine
-from hardware.fake_system import system_of
+from machine.captured import ALL, machine
+from machine.fake_system import system_of
 from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import link_findings
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.machine import Gpu, Machine
-from waywiser.records import GpuHealth, GpuState
-from waywiser.series.health import HealthReport, Rise
-from waywiser.severity import ORDER
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.profile.health import HealthReport, Rise
+from waywiser.words.records import GpuHealth, GpuState
+from waywiser.words.severity import ORDER
 
 CPU = "sys/devices/system/cpu"
 A100 = machine("two-socket-4gpu")

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 import profiles
-from hardware.captured import machine
-from hardware.fake_system import system_of
 from kept import RESULTS, unpacked
+from machine.captured import machine
+from machine.fake_system import system_of
 from waywiser.doctor.diagnosis import diagnose, stored_situation, unchecked
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.profile import Profile, WritableProfile
 
 A100 = machine("two-socket-4gpu")

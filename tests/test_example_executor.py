@@ -13,9 +13,9 @@ import pytest
 
 from own_lock import commands, finish
 from tree import FAKE_FOLDER, ROOT
-from waywiser.analysis.kinds import kind_of
-from waywiser.analysis.subject import Subject
-from waywiser.hardware.traits import ExecutorTraits
+from waywiser.curves.kinds import kind_of
+from waywiser.curves.subject import Subject
+from waywiser.machine.traits import ExecutorTraits
 from waywiser.profile import Profile
 from waywiser.words import Transfer
 

@@ -15,7 +15,7 @@ from waywiser import cli
 
 HOW_TO = ROOT / "docs" / "how-to"
 PAGE = HOW_TO / "predict-a-set.md"
-DATA = ROOT / "tests" / "imports" / "data"
+DATA = ROOT / "tests" / "exchange" / "imports" / "data"
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pytest
 
+from exchange.settings import ucx_grammar
 from kept import unpacked
-from settings_export import ucx_grammar
 from tree import ROOT
 from waywiser import __version__, cli
-from waywiser.settings_export.consumers import CONSUMERS
+from waywiser.exchange.settings.consumers import CONSUMERS
 from waywiser.words import Transfer
 
 HOW_TO = ROOT / "docs" / "how-to"

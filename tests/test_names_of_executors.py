@@ -1,5 +1,5 @@
 """No module above ``native/`` names an executor or a kind of memory to treat it specially: what
-others must know of one, it declares (`waywiser.hardware.traits`)."""
+others must know of one, it declares (`waywiser.machine.traits`)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from tree import ROOT
-from waywiser.hardware.traits import Traits
+from waywiser.machine.traits import Traits
 
 PACKAGE = ROOT / "python" / "waywiser"
 
-ELSEWHERE = ("imports/", "transfer/")
+ELSEWHERE = ("exchange/imports/", "transfer/")
 """The first translates the names of other tools; the second moves data by calls of its own."""
 
 PLACE_KINDS = frozenset({"file"})
@@ -24,22 +24,22 @@ PLACE_KINDS = frozenset({"file"})
 
 OTHER_WORDS = {
     "device": {
-        "plan/curves.py": "who times",
-        "probe/share.py": "who times",
+        "measure/plan/curves.py": "who times",
+        "measure/probe/share.py": "who times",
         "cli/deciding.py": "an example in the help",
         "cli/examples.py": "an example",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
-        "hardware/filesystem.py": "a field of mountinfo",
+        "machine/filesystem.py": "a field of mountinfo",
     },
     "cpu": {
         "report/chapters/links.py": "the end of an NVLink",
-        "hardware/bounds.py": "the end of an NVLink",
-        "hardware/limits.py": "a controller of control groups",
-        "hardware/link_kinds.py": "the end of an NVLink",
-        "hardware/nvlink.py": "the end of an NVLink",
-        "hardware/nvml.py": "the end of an NVLink",
-        "hardware/system.py": "a field of cpuinfo",
+        "machine/bounds.py": "the end of an NVLink",
+        "machine/limits.py": "a controller of control groups",
+        "machine/link_kinds.py": "the end of an NVLink",
+        "machine/nvlink.py": "the end of an NVLink",
+        "machine/nvml.py": "the end of an NVLink",
+        "machine/system.py": "a field of cpuinfo",
     },
     "copy-engine": {"words/transfer.py": "an example in a message"},
     "pageable": {"cli/deciding.py": "an example in the help"},
@@ -54,7 +54,7 @@ OTHER_WORDS = {
 
 
 def names() -> frozenset[str]:
-    data = (PACKAGE / "hardware" / "traits.json").read_bytes()
+    data = (PACKAGE / "machine" / "traits.json").read_bytes()
     known = msgspec.json.decode(data, type=Traits)
     return frozenset(each.name for each in (*known.executors, *known.memories))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.native_words import native_memory, native_operation, native_transfer
+from waywiser.machine.native_words import native_memory, native_operation, native_transfer
 from waywiser.words import Memory, Operation, Transfer
 
 

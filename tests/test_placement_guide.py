@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.machines import machine
-from analysis.subjects import curve, postal
+from analysis.questions.machines import machine
+from analysis.questions.subjects import curve, postal
 from kept import RESULTS, unpacked
 from waywiser.cli import run
 from waywiser.profile.whole import write_profile

@@ -19,7 +19,7 @@ NATIVE = ROOT / "native"
 
 TESTS = ROOT / "tests"
 
-MODULES_OF_HELP = {"cli", "errors", "visible", "words"}
+MODULES_OF_HELP = {"cli", "errors", "words"}
 PACKAGES_OF_HELP = {"annotated_doc", "click", "msgspec", "shellingham", "typer"}
 """The parser of commands with what it needs itself, and what words are made of."""
 

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import profiles
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.comparison.node import read_node
 from waywiser.cli.export import write_csv, write_json
 from waywiser.cli.export_benchmark import write_benchmark
-from waywiser.comparison.node import read_node
+from waywiser.curves.overview import overview
+from waywiser.curves.subject import Subject
 from waywiser.profile import Profile, WritableProfile, opening
 from waywiser.profile import profile as profiles_of
-from waywiser.series.overview import overview
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 
 
 class Interleaved:

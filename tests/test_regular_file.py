@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from waywiser import regular_file
-from waywiser.regular_file import NotRegular, TooLarge, open_regular, read_regular
+from waywiser.words import regular_file
+from waywiser.words.regular_file import NotRegular, TooLarge, open_regular, read_regular
 
 
 def test_a_file_is_read_whole_up_to_the_limit(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from imports.shared_files import shared
+from exchange.imports.shared_files import shared
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 

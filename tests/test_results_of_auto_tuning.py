@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from imports.shared_files import shared
-from waywiser.tune.search import SearchAxis, configurations
+from exchange.imports.shared_files import shared
+from waywiser.measure.tune.search import SearchAxis, configurations
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.node import read_node
 from waywiser.cli import run
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.node import read_node
+from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.series.overview import overview
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-1.wwp.xz"
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -221,7 +221,7 @@ def test_a_file_that_exists_is_not_overwritten(
 def test_an_interrupted_simulation_leaves_no_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from waywiser.probe.supervisor import Supervisor
+    from waywiser.measure.probe.supervisor import Supervisor
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -12,20 +12,22 @@ import msgspec
 import pytest
 
 import profiles
-from plan import scripted_native
-from plan.machines import machine
+from measure.plan import scripted_native
+from measure.plan.machines import machine
 from scripted_host import scripted_host
-from waywiser import cli, native, scope, survey_run
-from waywiser.hardware.machine import Machine
-from waywiser.plan.plan import Plan
-from waywiser.plan.preset import Request
-from waywiser.probe.guest import SurveyLock
-from waywiser.probe.options import ProbeOptions
+from waywiser import cli
+from waywiser.machine import native
+from waywiser.machine.machine import Machine
+from waywiser.measure import scope, survey_run
+from waywiser.measure.plan.plan import Plan
+from waywiser.measure.plan.preset import Request
+from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.scope import MachineSelection, ScopeError
+from waywiser.measure.survey_run import Commission, Interrupted, SurveyError
 from waywiser.profile import ExistingFile, Profile, WritableProfile
 from waywiser.profile.planned import planned
-from waywiser.records import Failure, Visit
-from waywiser.scope import MachineSelection, ScopeError
-from waywiser.survey_run import Commission, Interrupted, SurveyError
+from waywiser.words.records import Failure, Visit
 
 QUICK = Request(preset="quick", only=("pinned@numa:0 -> device@gpu:0",))
 

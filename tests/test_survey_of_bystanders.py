@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from own_lock import commands, finish
-from waywiser.analysis.subject import Subject
-from waywiser.policy.build import decision_tables
+from waywiser.analysis.policy.build import decision_tables
+from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"

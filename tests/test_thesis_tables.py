@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import pytest
 
-from imports.shared_files import shared
-from waywiser.analysis import across
-from waywiser.analysis.answer import Cell, Finding
-from waywiser.analysis.questions import answers
-from waywiser.analysis.subject import Subject
-from waywiser.imports.profiles import import_files
+from exchange.imports.shared_files import shared
+from waywiser.analysis.questions import across
+from waywiser.analysis.questions.all_answers import answers
+from waywiser.curves.answer import Cell, Finding
+from waywiser.curves.subject import Subject
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.severity import ORDER
+from waywiser.words.severity import ORDER
 
 CAPTURES = Path(__file__).parent / "captures"
 BY = "by copy-engine"

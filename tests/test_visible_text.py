@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.visible import LONGEST_QUOTE, visible, with_short_quotes
+from waywiser.words.visible import LONGEST_QUOTE, visible, with_short_quotes
 
 LONG = "x" * (LONGEST_QUOTE + 1)
 SHORT = "x" * 100 + "…" + "x" * 100

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from damaging import reseal
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.whole import write_profile
-from waywiser.series.series_frame import SeriesFrame
 
 NVML = """
 import sys
@@ -51,7 +51,7 @@ Run = Callable[..., tuple[int, str, str]]
 def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run]:
     """Runs ``waywiser`` over four fake GPUs in ``tmp_path``: code, output and messages."""
     (tmp_path / "scripted_nvml.py").write_text(NVML)
-    topology = Path(__file__).parent / "hardware"
+    topology = Path(__file__).parent / "machine"
     environment = {
         **with_nvml(fake_native_environment, "scripted_nvml", tmp_path, topology),
         "WAYWISER_FAKE": "devices=4;latency=1;event=1",

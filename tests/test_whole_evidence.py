@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from hardware.scripted_nvml import LINKS, MOVED
+from machine.scripted_nvml import LINKS, MOVED
 from own_lock import commands, finish, with_nvml
-from waywiser.probe import replay
-from waywiser.probe.options import ProbeOptions
-from waywiser.probe.supervisor import run_orders
+from waywiser.measure.probe import replay
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.supervisor import run_orders
 from waywiser.profile import Profile
-from waywiser.records import Locality, Order, Process, Rule, Visit
 from waywiser.words import Workload
+from waywiser.words.records import Locality, Order, Process, Rule, Visit
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 TESTS = Path(__file__).parent
@@ -28,7 +28,7 @@ def surveyed(
     """A profile of two paths, with everything looked at."""
     folder = tmp_path_factory.mktemp("evidence")
     environment = {
-        **with_nvml(fake_native_environment, "hardware.scripted_nvml", TESTS),
+        **with_nvml(fake_native_environment, "machine.scripted_nvml", TESTS),
         "WAYWISER_FAKE": "latency=1;event=1;h2d=40;d2h=40;peer=40",
     }
     peer = "device@gpu:0 -> device@gpu:1 by copy-engine"

@@ -12,7 +12,7 @@ import pytest
 
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
-from waywiser.series.locality import Sides, decide_sides
+from waywiser.profile.locality import Sides, decide_sides
 
 TESTS = Path(__file__).parent
 BENCHMARKS = TESTS.parent / "benchmarks"
@@ -28,7 +28,7 @@ def surveyed(
 ) -> Path:
     """A folder with the check of one link, once for each deal."""
     folder = tmp_path_factory.mktemp("sides")
-    environment = with_nvml(fake_native_environment, "hardware.scripted_nvml", TESTS)
+    environment = with_nvml(fake_native_environment, "machine.scripted_nvml", TESTS)
     one = ("--only", "pinned@numa:0 -> device@gpu:0 *", "--sizes", "1MiB")
     with commands(folder, environment) as start:
         for seed in DEALT:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from own_lock import commands, finish
-from waywiser.plan.sizes import parse_sizes
+from waywiser.curves.sizes import parse_sizes
 from waywiser.profile import Profile
-from waywiser.records import Visit
+from waywiser.words.records import Visit
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
@@ -180,6 +180,6 @@ def workers_of(supervisor: int) -> list[int]:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if str(supervisor).encode() in words and b"waywiser.probe.worker" in words:
+            if str(supervisor).encode() in words and b"waywiser.measure.probe.worker" in words:
                 found.append(int(entry.name))
     return found

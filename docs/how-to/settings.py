@@ -11,8 +11,8 @@ import lzma
 import tempfile
 from pathlib import Path
 
+from waywiser.exchange.settings.consumers import settings_text
 from waywiser.profile import Profile
-from waywiser.settings_export.consumers import settings_text
 
 HERE = Path(__file__).parent
 

@@ -23,18 +23,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.placement import PlacementRank, placement
-from waywiser.analysis.placement_text import rounded_up
-from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
-from waywiser.analysis.texts import percent
-from waywiser.analysis.together import found_together
+from waywiser.analysis.questions.placement import PlacementRank, placement
+from waywiser.analysis.questions.placement_text import rounded_up
+from waywiser.analysis.questions.together import found_together
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.texts import percent
+from waywiser.measure.tune.run import TuneNote
+from waywiser.measure.tune.search import Configuration, SearchAxis
 from waywiser.profile import Profile
 from waywiser.profile.planned import TUNING
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.figures.render import svg_file
 from waywiser.stats.order import median
-from waywiser.tune.run import TuneNote
-from waywiser.tune.search import Configuration, SearchAxis
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from waywiser.analysis import across, identical
-from waywiser.analysis.answer import Cell, Table
-from waywiser.analysis.regimes import RATE_BYTES
-from waywiser.analysis.subject import MeasuredCurve, Subject
-from waywiser.imports.profiles import import_files
+from waywiser.analysis.questions import across, identical
+from waywiser.curves.answer import Cell, Table
+from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.figures.render import svg_file

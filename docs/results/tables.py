@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from waywiser.hardware.bounds import bound
-from waywiser.hardware.machine import Machine
+from waywiser.machine.bounds import bound
+from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
-from waywiser.records import Series, Unsupported
-from waywiser.series.estimate import Estimate, estimate
+from waywiser.profile.estimate import Estimate, estimate
 from waywiser.words import format_bytes
+from waywiser.words.records import Series, Unsupported
 
 BLOCK = re.compile(r"(<!-- (\S+) \| (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = "| size | time | ± | GB/s | of bound | application sees | n | stopped |\n"

@@ -1,7 +1,7 @@
 """The native library as Python sees it: thin, typed, no files, no JSON.
 
 ``waywiser._native`` is the real one (CUDA, or none); the tests build ``waywiser_fake._native``
-with the same contents over a fake GPU. `waywiser.native.load` picks.
+with the same contents over a fake GPU. `waywiser.machine.native.load` picks.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,13 +68,13 @@ class Machine:
 
 def memories() -> list[dict[str, Any]]:
     """Per kind: name, description, source, places (``numa``/``gpu``/``file``), needs_gpu,
-    cpu_accessible, traits (see `waywiser.hardware.traits.MemoryTraits`), parameters (the variants):
+    cpu_accessible, traits (see `waywiser.machine.traits.MemoryTraits`), parameters (the variants):
     list of {name, description, kind, choices}."""
 
 def executors() -> list[dict[str, Any]]:
     """Per executor: name, description, source, layouts (of ``contiguous``, ``box``, ``list``),
     least_bytes, survey_only, settings_on_request, comparison, in_sets (see ``Traits`` in
-    traits.hpp), traits (see `waywiser.hardware.traits.ExecutorTraits`), parameters: {name,
+    traits.hpp), traits (see `waywiser.machine.traits.ExecutorTraits`), parameters: {name,
     description, kind, choices}."""
 
 def operations() -> list[dict[str, Any]]:

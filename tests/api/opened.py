@@ -6,11 +6,11 @@ from pathlib import Path
 
 import kept
 import waywiser
-from waywiser.imports.profiles import import_files
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.notebook.profile_view import ProfileView
 
 SURVEYS = kept.RESULTS / "2026-11-23-surveys"
-NVBANDWIDTH = Path(__file__).parent.parent / "imports" / "data" / "nvbandwidth.json"
+NVBANDWIDTH = Path(__file__).parent.parent / "exchange" / "imports" / "data" / "nvbandwidth.json"
 
 
 def unpacked(folder: Path, name: str) -> Path:

@@ -10,8 +10,8 @@ import pytest
 
 import waywiser
 from api import opened
+from waywiser.analysis.comparison.comparison_text import summary
 from waywiser.cli import run
-from waywiser.comparison.comparison_text import summary
 from waywiser.notebook.comparison_view import ComparisonError, ComparisonView
 from waywiser.profile import MissingProfile
 

@@ -11,9 +11,9 @@ import pytest
 
 import waywiser
 from api import opened
-from hardware.captured import ALL, CAPTURES, machine
+from machine.captured import ALL, CAPTURES, machine
 from waywiser.cli import run
-from waywiser.hardware.capture import CaptureError
+from waywiser.machine.capture import CaptureError
 from waywiser.notebook.machine_view import MachineView
 
 

@@ -20,16 +20,16 @@ from api import opened
 from waywiser.cli import run
 from waywiser.cli.export import write_csv
 from waywiser.cli.show import run_show
+from waywiser.curves.headline import GROUPS
 from waywiser.notebook.curve_figure import NothingToPlot
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.optional_package import MissingPackage
 from waywiser.notebook.profile_view import NoSuchPath, ProfileView
-from waywiser.plan.headline import GROUPS
 from waywiser.profile import MissingProfile, NotAProfile, Profile
+from waywiser.profile.sample_rows import rows_of
 from waywiser.profile.whole import write_profile
-from waywiser.records import Failure
-from waywiser.series.sample_rows import rows_of
 from waywiser.words import WaywiserError
+from waywiser.words.records import Failure
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 Output = pytest.CaptureFixture[str]

@@ -56,7 +56,7 @@ def test_opening_a_profile_loads_no_driver_and_no_optional_package(tmp_path: Pat
         "p.curve('H2D'); waywiser.topology(p).gpus"
     )
     heavy = {"scipy", "matplotlib", "pynvml", "rich", "typer", *OPTIONAL}
-    heavy |= {"waywiser._native", "waywiser._transfer", "waywiser.native", "waywiser.cli"}
+    heavy |= {"waywiser._native", "waywiser._transfer", "waywiser.machine.native", "waywiser.cli"}
     assert found & heavy == set()
 
 

@@ -18,10 +18,10 @@ import waywiser
 from own_lock import SECONDS
 from scripted_host import scripted_host
 from waywiser.cli import measuring
+from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_run import SurveyError
 from waywiser.notebook.survey_call import SurveyProgress, options_of
 from waywiser.profile import ExistingFile, Profile
-from waywiser.survey_options import SurveyOptions
-from waywiser.survey_run import SurveyError
 from waywiser.words import WaywiserError
 
 H2D = "pinned@numa:0 -> device@gpu:0"
@@ -173,18 +173,13 @@ SCRIPT = """
 import json, os, sys
 import waywiser
 import waywiser.cli.call, waywiser.cli.survey, waywiser.cli.topology
-from waywiser.probe.guest import SurveyLock
-sys.modules["waywiser.survey_run"].SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
-steps = []
-for _ in range(2):
-    profile = waywiser.survey(
-        only="pinned@numa:0 -> device@gpu:0 by copy-engine", sizes=[4096, 2**20], preset="quick",
-        gpus=0, no_scratch=True, progress=steps.append,
-    )
-machine = waywiser.topology()
-print(json.dumps([profile.path, len(steps), profile.curve("H2D")["bytes"],
-                  machine.machine.hostname, len(waywiser.topology(profile).gpus)]))
-"""
+from waywiser.measure.probe.guest import SurveyLock
+sys.modules["waywiser.measure.survey_run"].SurveyLock = lambda:
+SurveyLock(f"waywiser-test-{os.getpid()}") steps = [] for _ in range(2): profile = waywiser.survey(
+only="pinned@numa:0 -> device@gpu:0 by copy-engine", sizes=[4096, 2**20], preset="quick", gpus=0,
+no_scratch=True, progress=steps.append, ) machine = waywiser.topology()
+print(json.dumps([profile.path, len(steps), profile.curve("H2D")["bytes"], machine.machine.hostname,
+len(waywiser.topology(profile).gpus)])) """
 
 
 def test_it_measures_in_worker_processes_after_the_command_line_was_imported(

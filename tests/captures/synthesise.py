@@ -13,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from waywiser.hardware.capture import (
+from waywiser.machine.capture import (
     Capture,
     GpuFacts,
     GpuProcess,

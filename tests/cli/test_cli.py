@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 import waywiser
-from plan import scripted_native
-from plan.machines import machine
-from waywiser import cli, native, scope
+from measure.plan import scripted_native
+from measure.plan.machines import machine
+from waywiser import cli
 from waywiser.cli.document import document
 from waywiser.cli.survey import stopped_by_signals
+from waywiser.machine import native
+from waywiser.measure import scope
 from waywiser.words import WaywiserError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,7 +35,7 @@ HEAVY = (
     "jinja2",
     "pynvml",
     "sqlite3",
-    "waywiser.survey_run",
+    "waywiser.measure.survey_run",
 )
 """What help must not pay for."""
 

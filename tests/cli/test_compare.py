@@ -22,9 +22,13 @@ import pytest
 from rich.console import Console
 
 import profiles
-from comparison import nodes
+from analysis.comparison import nodes
 from damaging import reseal
 from effort import result_and_calls
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.comparison_text import changed_alone
+from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.cli import run
 from waywiser.cli.compare import (
     SEPARATOR,
@@ -37,16 +41,12 @@ from waywiser.cli.compare import (
 from waywiser.cli.junit import junit
 from waywiser.cli.overwrite import NotWritten
 from waywiser.cli.percent import parse_fraction
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.comparison_text import changed_alone
-from waywiser.comparison.node import read_node
-from waywiser.comparison.path_change import ProfileComparison
 from waywiser.profile import ExistingFile
+from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.profile.whole import write_profile
-from waywiser.records import Failure, Visit
-from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import Interval
 from waywiser.words import WordError
+from waywiser.words.records import Failure, Visit
 
 Output = pytest.CaptureFixture[str]
 

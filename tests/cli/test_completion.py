@@ -16,10 +16,10 @@ import pytest
 from waywiser import cli
 from waywiser.cli.completion import VerbWords, verbs
 from waywiser.cli.completion_scripts import SCRIPTS
-from waywiser.hardware.traits import declared_executors, declared_memories
-from waywiser.plan.name import SETS
-from waywiser.plan.preset import PRESETS
-from waywiser.plan.terms import TERMS
+from waywiser.curves.name import SETS
+from waywiser.curves.terms import TERMS
+from waywiser.machine.traits import declared_executors, declared_memories
+from waywiser.measure.plan.preset import PRESETS
 
 PYTHON = Path(__file__).resolve().parent.parent.parent / "python"
 

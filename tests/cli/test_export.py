@@ -9,19 +9,19 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
+from profile import sides
 from typing import Any
 
 import msgspec
 import pytest
 
 import profiles
-from series import sides
 from waywiser.cli.export import ExportError, run_export, write_csv, write_json
 from waywiser.cli.one_screen import OneScreen, TooLongForScreen
+from waywiser.curves.overview import overview
+from waywiser.curves.series_rows import SERIES_TYPES
 from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile
-from waywiser.series.overview import overview
-from waywiser.series.sample_rows import COLUMNS
-from waywiser.series.series_rows import SERIES_TYPES
+from waywiser.profile.sample_rows import COLUMNS
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import pytest
 
 import profiles
 from waywiser.cli import run
-from waywiser.imports.profiles import import_files
+from waywiser.curves.overview import overview
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.records import SUMMARY
-from waywiser.series.overview import overview
+from waywiser.words.records import SUMMARY
 
-DATA = Path(__file__).parents[1] / "imports" / "data"
+DATA = Path(__file__).parents[1] / "exchange" / "imports" / "data"
 
 
 def exported(file: Path, folder: Path) -> Path:

@@ -8,10 +8,10 @@ import pytest
 
 import profiles
 from waywiser.cli import export_parquet, run
+from waywiser.curves.overview import overview
+from waywiser.curves.series_rows import SERIES_TYPES
 from waywiser.profile import Profile
-from waywiser.series.overview import overview
-from waywiser.series.sample_rows import COLUMNS, rows_of
-from waywiser.series.series_rows import SERIES_TYPES
+from waywiser.profile.sample_rows import COLUMNS, rows_of
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from comparison import nodes
+from analysis.comparison import nodes
 from effort import result_and_calls
+from waywiser.analysis.comparison.fleet import Fleet
+from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.cli import run
-from waywiser.comparison.fleet import Fleet
-from waywiser.comparison.node import LoadedLink
 
 Output = pytest.CaptureFixture[str]
 
@@ -79,7 +79,7 @@ def test_healthy_nodes_are_fine(files: list[str]) -> None:
 
 def test_reading_a_node_takes_few_calls(files: list[str]) -> None:
     """About 1000 for a small one, so that 400 are read in a second."""
-    from waywiser.comparison.node import read_node
+    from waywiser.analysis.comparison.node import read_node
 
     read_node(files[0], links=True)  # what it needs is imported
     for file in files:

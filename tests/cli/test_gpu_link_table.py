@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests import profiles
-from tests.analysis.machines import LARGE, altered, host_links, machine
+from tests.analysis.questions.machines import LARGE, altered, host_links, machine
 
-from waywiser.analysis.gpu_links import TITLE, gpu_link_table, gpu_links, link_verdict
-from waywiser.analysis.identical import answer as identical
-from waywiser.analysis.peer_groups import peer_groups
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.questions.gpu_links import TITLE, gpu_link_table, gpu_links, link_verdict
+from waywiser.analysis.questions.identical import answer as identical
+from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.cli.show import print_profile
-from waywiser.hardware.machine import Machine, PcieLink
+from waywiser.curves.overview import overview
+from waywiser.curves.subject import Subject
+from waywiser.machine.machine import Machine, PcieLink
 from waywiser.profile import Profile
 from waywiser.profile.whole import write_profile
-from waywiser.series.overview import overview
 
 
 def written(

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from hardware.captured import CAPTURES
 from kept import RESULTS, unpacked
+from machine.captured import CAPTURES
 from waywiser import cli
 from waywiser.cli.app import Only
 from waywiser.cli.call import command
 from waywiser.cli.command_help import EXIT_CODES, GLOSSARY
 from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
-from waywiser.plan.terms import TERMS
+from waywiser.curves.terms import TERMS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SURVEYS = RESULTS / "2026-11-23-surveys"
@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("nodes/b.wwp", SURVEYS / "h100-check-1.wwp.xz"),
     ):
         unpacked(source, tmp_path / name)
-    data = ROOT / "tests" / "imports" / "data"
+    data = ROOT / "tests" / "exchange" / "imports" / "data"
     shutil.copy(data / "nvbandwidth.json", tmp_path / "nvbandwidth.json")
     capture = (CAPTURES / "h200-vm-8gpu.json").read_text()
     (tmp_path / "capture.json").write_text(capture.replace("NVIDIA H200", "Test GPU"))

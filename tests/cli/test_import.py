@@ -8,7 +8,7 @@ import pytest
 from waywiser.cli import run
 from waywiser.profile import Profile
 
-DATA = Path(__file__).parents[1] / "imports" / "data"
+DATA = Path(__file__).parents[1] / "exchange" / "imports" / "data"
 
 
 def test_it_says_what_it_read_and_what_it_could_not_map(

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser import scope
 from waywiser.cli.list import WIDTH, run_list
-from waywiser.plan.catalogue import list_executors, list_memories, list_operations
-from waywiser.plan.name import SETS
+from waywiser.curves.name import SETS
+from waywiser.machine.catalogue import list_executors, list_memories, list_operations
+from waywiser.measure import scope
 
 
 @pytest.fixture(scope="module")

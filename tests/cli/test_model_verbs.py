@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import profiles
 from waywiser import cli
 from waywiser.cli.predict import SCHEMA
-from waywiser.imports.profiles import import_files
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.model.export import EXPORTS
 from waywiser.model.published import SwitchesError, parse_switches
 from waywiser.model.texts import FORMS
@@ -24,7 +24,7 @@ from waywiser.profile import Profile
 from waywiser.words import WaywiserError
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(__file__).parents[1] / "imports" / "data"
+DATA = Path(__file__).parents[1] / "exchange" / "imports" / "data"
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 SWITCHES = "on-socket=8; on-node=8,16; off-node=8"
 

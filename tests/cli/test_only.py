@@ -11,7 +11,7 @@ from kept import RESULTS, unpacked
 from waywiser import cli
 
 SURVEYS = RESULTS / "2026-11-23-surveys"
-NVBANDWIDTH = Path(__file__).parent.parent / "imports" / "data"
+NVBANDWIDTH = Path(__file__).parent.parent / "exchange" / "imports" / "data"
 
 Output = pytest.CaptureFixture[str]
 

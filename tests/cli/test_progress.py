@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from plan import scripted_native
-from plan.machines import machine
-from waywiser import native
+from measure.plan import scripted_native
+from measure.plan.machines import machine
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, estimate_text, fitted
-from waywiser.plan.plan import Plan, make_plan
-from waywiser.plan.points import Priority
-from waywiser.plan.preset import Request
-from waywiser.plan.schedule import Schedule
-from waywiser.plan.tally import Tally
-from waywiser.probe.supervisor import Progress
-from waywiser.records import Order, Visit
+from waywiser.machine import native
+from waywiser.measure.plan.plan import Plan, make_plan
+from waywiser.measure.plan.points import Priority
+from waywiser.measure.plan.preset import Request
+from waywiser.measure.plan.schedule import Schedule
+from waywiser.measure.plan.tally import Tally
+from waywiser.measure.probe.supervisor import Progress
+from waywiser.words.records import Order, Visit
 
 
 class Terminal(io.StringIO):

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from comparison import nodes
+from analysis.comparison import nodes
+from waywiser.analysis.comparison.checkup import check_up
+from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.cli import run
 from waywiser.cli.prometheus import escaped, exposition
-from waywiser.comparison.checkup import check_up
-from waywiser.comparison.node import LoadedLink
-from waywiser.records import GpuHealth, Health
+from waywiser.words.records import GpuHealth, Health
 
 Output = pytest.CaptureFixture[str]
 

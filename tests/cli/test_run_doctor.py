@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hardware.captured import machine
-from hardware.fake_system import system_of
 from kept import RESULTS, unpacked
+from machine.captured import machine
+from machine.fake_system import system_of
 from waywiser import cli
 from waywiser.cli.doctor import print_findings, run_doctor
 from waywiser.doctor import diagnosis

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from hardware.captured import ALL, CAPTURES, machine, shared_file
 from kept import RESULTS, unpacked
+from machine.captured import ALL, CAPTURES, machine, shared_file
 from waywiser import cli
 from waywiser.cli.picture import print_machine
 from waywiser.cli.topology import run_topology
-from waywiser.hardware.capture import CaptureError, load_capture
-from waywiser.hardware.machine import Gpu
+from waywiser.machine.capture import CaptureError, load_capture
+from waywiser.machine.machine import Gpu
 
 
 def picture(name: str, width: int) -> str:

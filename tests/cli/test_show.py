@@ -14,12 +14,12 @@ from rich.console import Console
 import profiles
 from report import machines
 from waywiser.cli.show import print_profile, run_show
-from waywiser.plan.select import NothingMatches
+from waywiser.curves.overview import overview
+from waywiser.curves.reasons import ReasonGroup
+from waywiser.curves.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
-from waywiser.records import Failure, Samples, Unsupported
-from waywiser.series.overview import overview
-from waywiser.series.quality_flags import REMEDIES
-from waywiser.series.reasons import ReasonGroup
+from waywiser.profile.quality_flags import REMEDIES
+from waywiser.words.records import Failure, Samples, Unsupported
 
 
 @pytest.fixture(scope="module")

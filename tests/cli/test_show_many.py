@@ -12,13 +12,13 @@ import pytest
 from rich.console import Console
 
 import profiles
-from waywiser.analysis.shown import FAMILIES
 from waywiser.cli import curve_lines
 from waywiser.cli.show import print_profile
+from waywiser.curves.overview import Overview, overview
+from waywiser.curves.shown import FAMILIES
 from waywiser.profile import Profile, WritableProfile
-from waywiser.records import Failure, Visit
-from waywiser.series.overview import Overview, overview
 from waywiser.words import Operation, Place, Workload
+from waywiser.words.records import Failure, Visit
 
 KIB, MIB = 2**10, 2**20
 SM = "pinned@numa:0 -> device@gpu:0 by sm"

@@ -12,8 +12,8 @@ from rich.console import Console
 import profiles
 from waywiser.cli.show import print_profile
 from waywiser.cli.text_table import TextColumn, fitting, print_table
+from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.series.overview import overview
 
 COLUMNS = ("size", "time", "samples", "")
 ROWS = [("8 B", "1.5 µs", "20×2", "ab"), ("1 GiB", "20 ms", "6×2", "")]

@@ -4,7 +4,7 @@ import msgspec
 
 import profiles
 from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
-from waywiser.records import Unsupported
+from waywiser.words.records import Unsupported
 
 HOST = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")
 GPU_PATHS = [profiles.H2D, profiles.D2H, "kernel-launch@gpu:0"]

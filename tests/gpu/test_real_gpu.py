@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from waywiser import survey_run
-from waywiser.hardware.bounds import bound
-from waywiser.hardware.machine import Machine
-from waywiser.plan.preset import Request
+from waywiser.machine.bounds import bound
+from waywiser.machine.machine import Machine
+from waywiser.measure import survey_run
+from waywiser.measure.plan.preset import Request
+from waywiser.measure.scope import MachineSelection
 from waywiser.profile import Profile
-from waywiser.records import Series
-from waywiser.scope import MachineSelection
-from waywiser.series.estimate import estimate
+from waywiser.profile.estimate import estimate
+from waywiser.words.records import Series
 
 pytestmark = pytest.mark.gpu
 

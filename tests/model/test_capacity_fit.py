@@ -12,7 +12,8 @@ from kept import RESULTS, unpacked
 from planted.capacities import CapacityScore, planted_capacities
 from planted.model import Model, between, down, up
 from planted.noise import recorded
-from waywiser.hardware.bounds import Bound, bound
+from waywiser.curves.name import name_of
+from waywiser.machine.bounds import Bound, bound
 from waywiser.model.alone import AloneCurves, SampledCurve
 from waywiser.model.capacity import Capacity, CapacityModel
 from waywiser.model.capacity_fit import capacity_findings, fit_capacities
@@ -20,9 +21,8 @@ from waywiser.model.errors import ModelError
 from waywiser.model.share import Demand, fill
 from waywiser.model.timed_sets import TimedSet, timed
 from waywiser.model.whatif import with_capacity, with_gpus, with_latency
-from waywiser.plan.name import name_of
 from waywiser.profile import Profile
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Transfer, Workload
 
 MIB = 2**20

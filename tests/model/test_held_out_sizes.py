@@ -11,12 +11,12 @@ import pytest
 import profiles
 from kept import RESULTS, unpacked
 from model_curves import curve
-from waywiser.imports.profiles import import_files
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.model.held_out import divided, held_out_sizes, thinned, validation
 from waywiser.profile import Profile, WritableProfile
 
 TWO = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
-FILES = Path(__file__).parents[1] / "imports" / "data"
+FILES = Path(__file__).parents[1] / "exchange" / "imports" / "data"
 
 
 def test_every_second_size_is_held_out_and_never_an_end() -> None:

@@ -20,7 +20,7 @@ from waywiser.model.machine_model import CurveFinder, MachineModel, fitted_model
 from waywiser.profile import Profile, ProfileError, WritableProfile
 from waywiser.profile.checksum import sealed
 from waywiser.profile.lock import lock
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Workload
 
 GPU_0_TO_1 = "device@gpu:0 -> device@gpu:1 by copy-engine"

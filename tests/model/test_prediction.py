@@ -13,7 +13,8 @@ from kept import RESULTS, unpacked
 from waywiser.cli.picture import plain_console
 from waywiser.cli.predict import print_prediction
 from waywiser.errors import WaywiserError
-from waywiser.imports.profiles import import_files
+from waywiser.exchange.imports.profiles import import_files
+from waywiser.measure.plan.requested_workloads import parse_workload
 from waywiser.model.capacity import Queue
 from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
@@ -26,13 +27,12 @@ from waywiser.model.prediction import (
     Predictor,
     measured_times,
 )
-from waywiser.plan.requested_workloads import parse_workload
 from waywiser.profile import Profile
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 
 TWO = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
 ONE = RESULTS / "2026-11-25-sets" / "h200-model-1.wwp.xz"
-FILES = Path(__file__).parents[1] / "imports" / "data"
+FILES = Path(__file__).parents[1] / "exchange" / "imports" / "data"
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"

@@ -14,8 +14,8 @@ from waywiser.model.errors import ModelError
 from waywiser.model.profile_capacities import profile_capacities, validated, validation_sets
 from waywiser.model.timed_sets import TimedSet
 from waywiser.profile import Profile
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.writable import WritableProfile
-from waywiser.series.series_frame import SeriesFrame
 from waywiser.words import Workload
 
 TWO = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"

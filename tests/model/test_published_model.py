@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from imports.shared_files import shared
-from waywiser.imports import detect
-from waywiser.imports.benchpress import read
+from exchange.imports.shared_files import shared
+from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.benchpress import read
 from waywiser.model.messages import Locality, MessageTimes, classes_of, curve_of, messages_of
 from waywiser.model.published import SwitchesError, fit, parse_switches
 from waywiser.model.rate import fit_counts, held_out_deviations
-from waywiser.records import Series, Visit
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
+from waywiser.words.records import Series, Visit
 
 SIZES = [4 * 2**n for n in range(18)]
 SWITCHES = "on-socket=256,16KiB; on-node=256,16KiB; off-node=256,16KiB"

@@ -19,8 +19,8 @@ from waywiser.model.profile_capacities import profile_capacities
 from waywiser.model.recorded_noise import RecordedNoise, drawn, middle_of
 from waywiser.model.simulation import SimulatedMachine, Simulation
 from waywiser.profile import Profile
-from waywiser.records import Process, Samples
 from waywiser.words import Operation, Workload
+from waywiser.words.records import Process, Samples
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-1.wwp.xz"
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine of 67108864"

@@ -18,12 +18,12 @@ import numpy as np
 from planted.model import HOST_LATENCY, PEER_LATENCY, PEER_RATE, Model, down, up
 from planted.model import between as between_gpus
 from planted.noise import Lot, Pool
+from waywiser.measure.plan.calibration import CALIBRATING_BYTES, calibrating_sets, random_sets
 from waywiser.model.alone import SampledCurve
 from waywiser.model.capacity import Capacity, CapacityModel, CapacityModelReader
 from waywiser.model.capacity_fit import fit_capacities
 from waywiser.model.resources import Groups, method_of
 from waywiser.model.timed_sets import TimedSet
-from waywiser.plan.calibration import CALIBRATING_BYTES, calibrating_sets, random_sets
 from waywiser.words import Path, Transfer, Workload
 
 PROCESSES = 4

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import random
 
-from comparison import nodes
-from waywiser.comparison.node import Node
-from waywiser.plan.headline import group_of
+from analysis.comparison import nodes
+from waywiser.analysis.comparison.node import Node
+from waywiser.curves.headline import group_of
 from waywiser.words import Workload
 
 PROCESS = {

@@ -8,11 +8,11 @@ from dataclasses import replace
 from planted.machine import Planted
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.score import Check, Hypothesis
-from waywiser.analysis import affinity, anisotropy
-from waywiser.analysis.curve_pairs import CurveGroup
-from waywiser.analysis.peer_groups import peer_groups
-from waywiser.analysis.subject import Subject
-from waywiser.analysis.together import found_together
+from waywiser.analysis.questions import affinity, anisotropy
+from waywiser.analysis.questions.curve_pairs import CurveGroup
+from waywiser.analysis.questions.peer_groups import peer_groups
+from waywiser.analysis.questions.together import found_together
+from waywiser.curves.subject import Subject
 from waywiser.stats import irregular
 from waywiser.stats.scatter import LEAST_SIZES
 

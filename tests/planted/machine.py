@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.subjects import of_series
+from analysis.questions.subjects import of_series
 from planted.model import LARGE, Model, Truth, Wiring, between, down, up, workload
 from planted.noise import Array, Donor, Pool
-from waywiser.analysis.subject import Subject
-from waywiser.records import BlockLatencies, Locality, Samples, Series, Visit
+from waywiser.curves.subject import Subject
 from waywiser.words import Path, Workload
+from waywiser.words.records import BlockLatencies, Locality, Samples, Series, Visit
 
 STARTED = "2026-11-20T12:00:00.000+00:00"
 MIB = 2**20

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from waywiser.hardware.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
+from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Path, Transfer, Workload
 
 Wiring = Literal["switch", "mesh"]

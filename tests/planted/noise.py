@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from kept import unpacked
 from waywiser.profile import Profile
-from waywiser.records import Series, Visit
-from waywiser.series.block import counted
+from waywiser.profile.block import counted
 from waywiser.stats.order import median_interval
 from waywiser.words import Stop, Workload
+from waywiser.words.records import Series, Visit
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 LENDING = ("2026-11-20-h200", "2026-11-20-h200-catalogue")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from planted.machine import Planted
-from waywiser.analysis.subject import Subject
+from waywiser.curves.subject import Subject
 
 FOUND, REJECTED = 0.95, 0.01
 """Least share of what was planted, greatest share of what is null."""

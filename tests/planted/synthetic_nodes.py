@@ -15,8 +15,8 @@ import numpy as np
 
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
-from waywiser.comparison.node import LoadedLink, Node, gpus_of, renumbered
-from waywiser.series.series_summary import BlockSummary, SeriesSummary
+from waywiser.analysis.comparison.node import LoadedLink, Node, gpus_of, renumbered
+from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import Interval
 from waywiser.words import Workload
 

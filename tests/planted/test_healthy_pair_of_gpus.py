@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kept import RESULTS, unpacked
-from waywiser.comparison.checkup import check_up
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.node import Node, read_node
+from waywiser.analysis.comparison.checkup import check_up
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.node import Node, read_node
 
 LINKS = ("H2D", "D2H", "P2P")
 SETS = ("host-to-all", "all-to-host")

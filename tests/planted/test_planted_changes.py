@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from comparison import nodes
+from analysis.comparison import nodes
 from planted.changes import slow_group, slow_path, survey
-from waywiser.comparison.checkup import Checkup, check_up
+from waywiser.analysis.comparison.checkup import Checkup, check_up
 
 HEALTHY = range(1000)
 CHANGED = range(100_000, 100_100)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from comparison.nodes import losses
+from analysis.comparison.nodes import losses
 from effort import result_and_calls
 from planted.model import Truth, down, up
 from planted.noise import Pool, recorded

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from comparison.nodes import losses
+from analysis.comparison.nodes import losses
 from kept import unpacked
+from measure.probe.scripted_orders import an_order
 from planted.noise import RESULTS
-from probe.scripted_orders import an_order
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.node import Node, read_node
-from waywiser.probe.options import ProbeOptions
-from waywiser.probe.replay import Scale, command
-from waywiser.probe.supervisor import run_orders
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.replay import Scale, command
+from waywiser.measure.probe.supervisor import run_orders
 from waywiser.profile import Profile, WritableProfile
 from waywiser.words import Memory, Place, Transfer, Workload
 

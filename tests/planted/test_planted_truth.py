@@ -14,7 +14,7 @@ from planted.machine import Planted, planted
 from planted.noise import Pool, recorded
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together
 from planted.trial import hypotheses, hypotheses_on
-from waywiser.analysis import identical
+from waywiser.analysis.questions import identical
 
 MACHINES = range(20_000, 20_120)
 FEW_BLOCKS = range(20_200, 20_220)

@@ -17,7 +17,7 @@ from planted.machine import (
 )
 from planted.model import LARGE, Model, Truth, between, down, up, workload
 from planted.noise import Donor, Lender, Pool, deviations, recorded
-from waywiser.series.estimate import estimate
+from waywiser.profile.estimate import estimate
 from waywiser.words import Workload
 
 

@@ -14,11 +14,11 @@ from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
 from planted.synthetic_nodes import PlannedSeries, checked, surveyed, without
-from waywiser.analysis.subject import Subject
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.fleet import Fleet, HostVerdict, assess_fleet
-from waywiser.comparison.node import LoadedLink, Node
-from waywiser.comparison.path_change import ProfileComparison
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.fleet import Fleet, HostVerdict, assess_fleet
+from waywiser.analysis.comparison.node import LoadedLink, Node
+from waywiser.analysis.comparison.path_change import ProfileComparison
+from waywiser.curves.subject import Subject
 
 MIB = 2**20
 

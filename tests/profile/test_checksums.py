@@ -13,11 +13,11 @@ import pytest
 
 import profiles
 from damaging import reseal
-from waywiser.comparison.node import read_node
+from waywiser.analysis.comparison.node import read_node
+from waywiser.curves.overview import overview
 from waywiser.profile import DamagedProfile, Profile, ProfileError, WritableProfile
 from waywiser.profile.schema import COUNTED, TABLES
-from waywiser.records import GpuHealth, Health, Locality
-from waywiser.series.overview import overview
+from waywiser.words.records import GpuHealth, Health, Locality
 
 FLIPS = 300
 

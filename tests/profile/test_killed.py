@@ -84,14 +84,14 @@ def test_a_kill_while_it_is_made_leaves_no_profile(tmp_path: Path, moment: str) 
     script = f"""
 import os, signal, sys
 import profiles
-import waywiser.atomic_write
+import waywiser.words.atomic_write
 from waywiser.profile import WritableProfile, writing
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if {moment!r} == "link":
-    waywiser.atomic_write.os.link = die
+    waywiser.words.atomic_write.os.link = die
 else:
     writing.fill = die
 WritableProfile.create({str(path)!r}, profiles.machine(), {{}})

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.atomic_write import replaced_file
 from waywiser.profile import ExistingFile, NotWritable, output_path
+from waywiser.words.atomic_write import replaced_file
 
 
 def test_the_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:

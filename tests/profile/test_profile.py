@@ -18,7 +18,7 @@ from waywiser.profile import (
     RunHealth,
     WritableProfile,
 )
-from waywiser.records import (
+from waywiser.words.records import (
     BlockLatencies,
     GpuHealth,
     GpuTraffic,

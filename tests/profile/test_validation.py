@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests import profiles
 
 from waywiser.profile.validation import InvalidRecord, require_valid
-from waywiser.records import BlockLatencies, GpuHealth, Health, Locality, Samples
 from waywiser.words import Operation, Place, Transfer, Workload
+from waywiser.words.records import BlockLatencies, GpuHealth, Health, Locality, Samples
 
 H2D = Transfer.parse(f"{profiles.H2D} of 64KiB")
 VISIT = next(profiles.visits())

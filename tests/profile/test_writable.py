@@ -17,7 +17,7 @@ from waywiser.profile import (
     WritableProfile,
     writing,
 )
-from waywiser.records import (
+from waywiser.words.records import (
     Failure,
     Samples,
     Unsupported,

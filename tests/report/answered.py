@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table
+from waywiser.curves.answer import Answer, Cell, Device, Exhibit, Finding, Table
 from waywiser.stats.order import Interval
 
 CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine"

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from comparison import nodes
-from hardware.captured import machine as captured
+from analysis.comparison import nodes
 from kept import RESULTS, unpacked
+from machine.captured import machine as captured
 from report import answered, browser, machines
-from waywiser.comparison.fleet import Fleet, assess_fleet
-from waywiser.comparison.node import LoadedLink
+from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
+from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.model.machine_model import obtained_model
 from waywiser.profile import Profile
 from waywiser.report.document import document

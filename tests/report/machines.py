@@ -5,20 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from profile.sides import records
 from typing import Any
 
 import msgspec
 
 import profiles
-from analysis.subjects import of_series
-from hardware.captured import machine as captured
-from series.sides import records
-from waywiser.analysis.subject import Subject
-from waywiser.hardware.machine import Machine
+from analysis.questions.subjects import of_series
+from machine.captured import machine as captured
+from waywiser.curves.subject import Subject
+from waywiser.machine.machine import Machine
 from waywiser.profile import WritableProfile
 from waywiser.profile.whole import write_profile
-from waywiser.records import Series, Visit
 from waywiser.words import Transfer, Workload
+from waywiser.words.records import Series, Visit
 
 SIZES = tuple(2**n for n in range(3, 31, 3))
 LATENCY = 5.5e-6

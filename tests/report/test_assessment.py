@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 import profiles
-from analysis.subjects import subject
+from analysis.questions.subjects import subject
 from report import machines
-from waywiser.analysis.answer import Answer, Finding
+from waywiser.curves.answer import Answer, Finding
 from waywiser.profile import RunHealth
-from waywiser.records import Failure, GpuHealth, Health, Series
+from waywiser.profile.health import health_report
 from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
 from waywiser.report.chapters.status import findings, status
 from waywiser.report.entry import Entry, entry
 from waywiser.report.markdown import markdown
 from waywiser.report.parts import Document, Section, Verdict, Words
-from waywiser.series.health import health_report
-from waywiser.severity import Severity
+from waywiser.words.records import Failure, GpuHealth, Health, Series
+from waywiser.words.severity import Severity
 
 
 def finding(name: str, severity: Severity, remedy: str = "change it") -> Finding:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from analysis.subjects import curve, postal, subject
+from analysis.questions.subjects import curve, postal, subject
 from report import machines
-from waywiser.records import Series
 from waywiser.report.chapters.curves import MOST_COLUMNS, curves, table
 from waywiser.report.entry import Entry, entry
 from waywiser.report.families import MOST_LINES, method, set_label
@@ -18,6 +17,7 @@ from waywiser.report.markdown import markdown
 from waywiser.report.page import page
 from waywiser.report.parts import Document, Picture, Section, Sheet
 from waywiser.words import format_bytes
+from waywiser.words.records import Series
 
 TO, BACK = "pinned@numa:0 -> device@gpu:0", "device@gpu:0 -> pinned@numa:0"
 LARGE = (2**26, 2**28)

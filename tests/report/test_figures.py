@@ -12,8 +12,9 @@ from itertools import pairwise
 import pytest
 from matplotlib.image import imread
 
-from analysis.subjects import Seconds, curve, postal, subject
-from waywiser.analysis.shown import curves
+from analysis.questions.subjects import Seconds, curve, postal, subject
+from waywiser.curves.line import Line
+from waywiser.curves.shown import curves
 from waywiser.report.figures.axes import Axis, bandwidth_axis, size_axis
 from waywiser.report.figures.bars import Bar, bars_picture
 from waywiser.report.figures.curves import (
@@ -46,7 +47,6 @@ from waywiser.report.figures.styles import colour_of
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SERIES
 from waywiser.report.parts import Picture
-from waywiser.series.line import Line
 from waywiser.words import format_bytes
 
 SVG = "{http://www.w3.org/2000/svg}"

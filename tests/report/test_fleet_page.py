@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 import profiles
+from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.cli import run
-from waywiser.comparison.fleet import Fleet
 from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
 from waywiser.report.parts import Document, Remarks, Sheet, Verdict

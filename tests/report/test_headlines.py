@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 import profiles
-from analysis.subjects import curve, postal, subject
-from hardware.captured import machine as captured
+from analysis.questions.subjects import curve, postal, subject
+from machine.captured import machine as captured
 from report import machines
-from waywiser.analysis.figure_range import range_of
-from waywiser.analysis.headlines import headline_rows, rate_of
-from waywiser.hardware.machine import Cache
+from waywiser.curves.figure_range import range_of
+from waywiser.curves.headlines import headline_rows, rate_of
+from waywiser.machine.machine import Cache
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
 from waywiser.report.parts import Sheet, SheetCell, SheetRow

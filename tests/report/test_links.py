@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 import profiles
-from analysis.subjects import curve, postal, subject
-from hardware.captured import ALL
-from hardware.captured import machine as captured
+from analysis.questions.subjects import curve, postal, subject
+from machine.captured import ALL
+from machine.captured import machine as captured
 from report import machines
-from waywiser.analysis.answer import Answer
+from waywiser.curves.answer import Answer
 from waywiser.report.chapters.links import links
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry

@@ -7,17 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from analysis.subjects import curve, postal, subject
+from analysis.questions.subjects import curve, postal, subject
 from kept import RESULTS, unpacked
-from waywiser.native import NativeError
-from waywiser.policy.decision_table import (
+from waywiser.analysis.policy.decision_table import (
     CopyKind,
     DecisionTable,
     Method,
     MethodTime,
     SizeDecision,
 )
-from waywiser.policy.table import MethodCosts
+from waywiser.analysis.policy.table import MethodCosts
+from waywiser.machine.native import NativeError
 from waywiser.report import entry as entries
 from waywiser.report.chapters.curves import curves, styles_of
 from waywiser.report.chapters.methods import methods

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from waywiser.profile.estimate import rate
 from waywiser.report.writing import percent, spread, value
-from waywiser.series.estimate import rate
 from waywiser.stats.order import Interval, relative
 
 

@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.subject import Subject
-from waywiser.hardware.traits import DECLARED
-from waywiser.plan.bystanders import bystander_of
-from waywiser.policy.build import build_policy, decision_tables
-from waywiser.policy.candidates import kind_of
-from waywiser.policy.decision_table import CopyKind, DecisionTable, Method
-from waywiser.policy.file import encoded
+from waywiser.analysis.policy.build import build_policy, decision_tables
+from waywiser.analysis.policy.candidates import kind_of
+from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
+from waywiser.analysis.policy.file import encoded
+from waywiser.curves.bystanders import bystander_of
+from waywiser.curves.subject import Subject
+from waywiser.machine.traits import DECLARED
 from waywiser.profile import Profile
 from waywiser.stats.order import median
 

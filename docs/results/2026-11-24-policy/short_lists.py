@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from waywiser.analysis.subject import Subject
-from waywiser.policy.build import build_policy
-from waywiser.policy.file import read_policy
-from waywiser.policy.table import Policy
+from waywiser.analysis.policy.build import build_policy
+from waywiser.analysis.policy.file import read_policy
+from waywiser.analysis.policy.table import Policy
+from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 
 HERE = Path(__file__).parent

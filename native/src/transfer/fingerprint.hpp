@@ -1,5 +1,5 @@
 // What this machine is known by in policies. The same rules as in
-// python/waywiser/hardware/hypervisor.py and system.py; tests/hardware/fingerprints.json holds both
+// python/waywiser/machine/hypervisor.py and system.py; tests/machine/fingerprints.json holds both
 // to them.
 #pragma once
 

@@ -219,10 +219,10 @@ TEST(PolicyFile, TheEnvironmentNamesThePlaces) {
 
 // --- fingerprints ----------------------------------------------------------------------------
 
-// The same cases as tests/hardware/test_fingerprints.py.
+// The same cases as tests/machine/test_fingerprints.py.
 TEST(Fingerprints, FollowTheRulesOfThePythonPackage) {
     const fs::path cases =
-        fs::path(__FILE__).parent_path() / "../../../tests/hardware/fingerprints.json";
+        fs::path(__FILE__).parent_path() / "../../../tests/machine/fingerprints.json";
     std::stringstream text;
     text << std::ifstream(cases).rdbuf();
     const std::string all = text.str();

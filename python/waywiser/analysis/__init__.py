@@ -1,5 +1,6 @@
-"""Questions about one machine, each with a function ``answer(subject) -> Answer``.
+"""What profiles say: questions about one machine, comparisons of several, and policies.
 
-`questions.answers` answers them in the order of a report. An analysis reads estimates, never
-measures and never opens files, and says what it could not answer and why.
+- `questions`: one module for each question about one machine.
+- `comparison`: comparisons, checks against a baseline, fleets.
+- `policy`: which method to use for a copy.
 """

@@ -61,8 +61,8 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
     from waywiser.cli.program_name import as_called
-    from waywiser.visible import visible, with_short_quotes
     from waywiser.words import WaywiserError
+    from waywiser.words.visible import visible, with_short_quotes
 
     try:
         with brief_unless_lasting(arguments, exits=exits):
@@ -110,7 +110,7 @@ def _not_written(error: OSError) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    from waywiser.visible import visible
+    from waywiser.words.visible import visible
 
     said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
     return (

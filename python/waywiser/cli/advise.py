@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from waywiser.analysis.policy.advice import Advice, AdvisedMethod, CopyRequest, advise, find_table
+from waywiser.analysis.policy.decision_table import DecisionTable
+from waywiser.analysis.policy.texts import costs_text, method_text, size_text
 from waywiser.cli.lines import say
-from waywiser.policy.advice import Advice, AdvisedMethod, CopyRequest, advise, find_table
-from waywiser.policy.decision_table import DecisionTable
-from waywiser.policy.texts import costs_text, method_text, size_text
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.subject import Subject
+    from waywiser.curves.subject import Subject
 
 
 def run_advise(file: str, request: CopyRequest, *, table: bool = False, json: bool = False) -> int:
@@ -51,7 +51,7 @@ def run_table(file: str, request: CopyRequest, *, json: bool = False) -> int:
 
 
 def _subject(file: str) -> Subject:
-    from waywiser.analysis.subject import Subject
+    from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:

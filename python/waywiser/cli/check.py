@@ -10,8 +10,8 @@ from waywiser.cli.percent import parse_fraction
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.comparison.checkup import Checkup
-    from waywiser.comparison.node import Node
+    from waywiser.analysis.comparison.checkup import Checkup
+    from waywiser.analysis.comparison.node import Node
 
 EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
 
@@ -45,8 +45,8 @@ def run_check(
         from waywiser.cli.prometheus import STATUS
 
         require_former(prometheus, STATUS, "file of metrics of waywiser check")
-    from waywiser.comparison.checkup import check_up
-    from waywiser.comparison.node import read_node
+    from waywiser.analysis.comparison.checkup import check_up
+    from waywiser.analysis.comparison.node import read_node
 
     before = [read_node(each, links=True) for each in baseline]
     node = read_node(file, links=True)
@@ -79,15 +79,15 @@ def run_check(
 def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "") -> None:
     """Prints the status, then why, and the commands that measure on the ``node`` what is not
     decided; ``failure`` says why that was not done here."""
-    from waywiser.cli.lines import say
-    from waywiser.cli.remeasure import print_commands
-    from waywiser.comparison.comparison_text import (
+    from waywiser.analysis.comparison.comparison_text import (
         NOT_DECIDED,
         detectable_text,
         figures_before_and_now,
         label,
         to_decide,
     )
+    from waywiser.cli.lines import say
+    from waywiser.cli.remeasure import print_commands
     from waywiser.words.sizes_in_text import size_of, with_units
 
     say(console, str(found), "bold")

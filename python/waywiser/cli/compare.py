@@ -12,7 +12,7 @@ from waywiser.words.sizes_in_text import size_of, with_units
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.comparison.path_change import PathChange, PathVerdict, ProfileComparison
+    from waywiser.analysis.comparison.path_change import PathChange, PathVerdict, ProfileComparison
     from waywiser.stats.order import Interval
 
 SEPARATOR = "\0"
@@ -85,8 +85,8 @@ def run_compare(
 
         require_former(junit, SUITES, "JUnit file of waywiser compare")
     before, after = sides_of(words)
-    from waywiser.comparison.comparison import compare
-    from waywiser.comparison.node import read_node
+    from waywiser.analysis.comparison.comparison import compare
+    from waywiser.analysis.comparison.node import read_node
 
     base, new = [read_node(file) for file in before], [read_node(file) for file in after]
     found = compare(base, new, limit, only, [read_node(file) for file in repeat])
@@ -152,9 +152,13 @@ def print_comparison(
     found: ProfileComparison, console: Console | None = None, everything: bool = False
 ) -> None:
     """Prints the answer, the notes, and the paths that changed; ``everything``: all paths."""
+    from waywiser.analysis.comparison.comparison_text import (
+        answer_lines,
+        note_lines,
+        suspected_lines,
+    )
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
-    from waywiser.comparison.comparison_text import answer_lines, note_lines, suspected_lines
 
     console = console or plain_console()
     for line in answer_lines(found):
@@ -168,9 +172,9 @@ def print_comparison(
 
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:
     """Prints the paths that changed, then those that one side has not measured."""
+    from waywiser.analysis.comparison.comparison_text import plural, verdict_text
     from waywiser.cli.lines import say
     from waywiser.cli.text_table import TextColumn, print_table
-    from waywiser.comparison.comparison_text import plural, verdict_text
     from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
@@ -219,8 +223,8 @@ def _print_narrow(console: Console, path: PathChange, found: ProfileComparison) 
     """Prints a line for the path, and one for its figures."""
     from rich.text import Text
 
+    from waywiser.analysis.comparison.comparison_text import verdict_text
     from waywiser.cli.lines import say
-    from waywiser.comparison.comparison_text import verdict_text
 
     name, size, before, now, change, interval, hidden, about = _cells(path, found)
     verdict = (f"{verdict_text(found, path):<12}", STYLES.get(path.verdict, ""))
@@ -240,7 +244,7 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 
 def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
-    from waywiser.comparison.comparison_text import figures_before_and_now
+    from waywiser.analysis.comparison.comparison_text import figures_before_and_now
 
     yield with_units(path.name)
     evidence = path.evidence

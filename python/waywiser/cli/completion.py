@@ -118,21 +118,21 @@ def _arguments(verb: str, command: Any) -> Values:
 
 def _path_words(*, with_terms: bool) -> tuple[str, ...]:
     """Executors and kinds of memory, and what else ``--only`` takes."""
-    from waywiser.hardware.traits import declared_names
-    from waywiser.plan.name import SETS
-    from waywiser.plan.terms import TERMS
+    from waywiser.curves.name import SETS
+    from waywiser.curves.terms import TERMS
+    from waywiser.machine.traits import declared_names
 
     return (*TERMS, *SETS, *declared_names()) if with_terms else declared_names()
 
 
 def _presets() -> Sequence[str]:
-    from waywiser.plan.preset import PRESETS
+    from waywiser.measure.plan.preset import PRESETS
 
     return tuple(PRESETS)
 
 
 def _severities() -> Sequence[str]:
-    from waywiser.severity import ORDER
+    from waywiser.words.severity import ORDER
 
     return ORDER
 
@@ -144,7 +144,7 @@ def _failing() -> Sequence[str]:
 
 
 def _import_formats() -> Sequence[str]:
-    from waywiser.imports.detect import FORMATS
+    from waywiser.exchange.imports.detect import FORMATS
 
     return tuple(FORMATS)
 

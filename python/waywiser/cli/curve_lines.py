@@ -12,13 +12,13 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from waywiser.analysis.figure_range import range_of
-from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
-from waywiser.hardware.system_files import format_list
-from waywiser.plan.name import name_of
-from waywiser.series.line import Line
+from waywiser.curves.figure_range import range_of
+from waywiser.curves.line import Line
+from waywiser.curves.name import name_of
+from waywiser.curves.shown import SMALL_BYTES, Shown
+from waywiser.machine.system_files import format_list
 from waywiser.words import Memory, Operation, Path, Transfer, Workload
 from waywiser.words.number_format import (
     RATE_BYTES,

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
-from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
-from waywiser.plan.schedule import EQUAL
-from waywiser.series.estimate import Estimate
-from waywiser.series.line import Line
+from waywiser.curves.line import Line
+from waywiser.curves.shown import Shown
+from waywiser.measure.plan.schedule import EQUAL
+from waywiser.profile.estimate import Estimate
 from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.words.sizes_in_text import size_of, with_units
 

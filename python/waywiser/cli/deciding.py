@@ -109,8 +109,8 @@ def advise(
     if placement:
         return run_placement(file, tables=table, json=json)
 
+    from waywiser.analysis.policy.advice import CopyRequest
     from waywiser.cli.advise import run_advise, run_table
-    from waywiser.policy.advice import CopyRequest
 
     request = CopyRequest.of(
         source,

@@ -29,7 +29,7 @@ def run_doctor(json: bool, severity: str = "warning", file: str | None = None) -
         unchecked,
     )
     from waywiser.doctor.finding import at_least
-    from waywiser.severity import parse_severity
+    from waywiser.words.severity import parse_severity
 
     least = parse_severity(severity)
     if file is None:
@@ -74,8 +74,8 @@ def print_findings(
 
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
-    from waywiser.severity import ORDER
     from waywiser.words.number_format import count
+    from waywiser.words.severity import ORDER
 
     console = console or plain_console()
     for finding in findings:

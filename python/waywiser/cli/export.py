@@ -1,7 +1,7 @@
 """``waywiser export``: the samples of a profile, written as they are read, or a row per series.
 
 CSV (RFC 4180): one row per sample, in the order taken, the columns of
-`waywiser.series.sample_rows.COLUMNS`; nothing for a value that was not taken, 1 and 0 for true and
+`waywiser.profile.sample_rows.COLUMNS`; nothing for a value that was not taken, 1 and 0 for true and
 false, numbers of a list separated by spaces. A visit without samples has no row. Parquet: the same
 with types.
 
@@ -13,11 +13,11 @@ has what each worker found about where memory is, ``sides`` what follows. A seri
 ``gb_per_s``. Times are seconds.
 
 With ``--summary``: one row per series with the columns of
-`waywiser.series.series_rows.SERIES_TYPES`, in JSON ``{"schema", "profile", "created", "hostname",
+`waywiser.curves.series_rows.SERIES_TYPES`, in JSON ``{"schema", "profile", "created", "hostname",
 "series": [...]}``.
 
 Google Benchmark's JSON: see `waywiser.cli.export_benchmark`. Settings of other programs: see
-`waywiser.settings_export`.
+`waywiser.exchange.settings`.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ import msgspec
 from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.cli.one_screen import OneScreen
 from waywiser.cli.output import binary_output, text_output
+from waywiser.curves.overview import overview
+from waywiser.curves.series_rows import SERIES_TYPES, series_rows
 from waywiser.profile import Profile
+from waywiser.profile.estimate import worst_stop
+from waywiser.profile.locality import decide_sides
 from waywiser.profile.name import SUFFIX
-from waywiser.records import Series, Visit
-from waywiser.series.estimate import worst_stop
-from waywiser.series.locality import decide_sides
-from waywiser.series.overview import overview
-from waywiser.series.sample_rows import COLUMNS, TYPES, gb_per_s, records, rows_of
-from waywiser.series.series_frame import SeriesFrame
-from waywiser.series.series_rows import SERIES_TYPES, ends, series_rows
+from waywiser.profile.path_ends import ends
+from waywiser.profile.sample_rows import COLUMNS, TYPES, gb_per_s, records, rows_of
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import WaywiserError, Workload, parse_bytes
+from waywiser.words.records import Series, Visit
 
 SCHEMA = 2
 """The schema of the JSON form. A new field does not change it."""
@@ -72,7 +73,7 @@ def run_export(
     piece: str = "",
 ) -> int:
     """Writes the profile's samples, or with ``summary`` its series, to the file ``output``; with
-    ``consumer``, the settings of another program (`waywiser.settings_export`), for pieces of
+    ``consumer``, the settings of another program (`waywiser.exchange.settings`), for pieces of
     ``piece`` bytes.
 
     Without ``format``, the name of the file says it. ``-`` is standard output; nothing is standard
@@ -113,7 +114,7 @@ def run_export(
 
 
 def _export_settings(file: str, output: str, consumer: str, piece: int) -> None:
-    from waywiser.settings_export.consumers import settings_text
+    from waywiser.exchange.settings.consumers import settings_text
 
     with Profile.open(file) as profile:
         text = settings_text(profile, consumer, piece)

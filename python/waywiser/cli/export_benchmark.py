@@ -16,12 +16,12 @@ from typing import Any, TextIO
 import msgspec
 
 from waywiser import __version__
-from waywiser.imports.commscope_names import counters_of, name_of
+from waywiser.exchange.imports.commscope_names import counters_of, name_of
 from waywiser.profile import Profile
-from waywiser.records import SUMMARY, Series, Visit
-from waywiser.series.block import counted
-from waywiser.series.estimate import Estimate, estimate
+from waywiser.profile.block import counted
+from waywiser.profile.estimate import Estimate, estimate
 from waywiser.words import Workload
+from waywiser.words.records import SUMMARY, Series, Visit
 
 NANO = 1e9
 

@@ -10,7 +10,7 @@ from waywiser.cli.percent import parse_fraction
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.comparison.fleet import Fleet, HostVerdict
+    from waywiser.analysis.comparison.fleet import Fleet, HostVerdict
 
 CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
 
@@ -56,8 +56,8 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     for the profiles in it."""
     import os
 
-    from waywiser.comparison.fleet import assess_fleet
-    from waywiser.comparison.node import Node, read_node
+    from waywiser.analysis.comparison.fleet import assess_fleet
+    from waywiser.analysis.comparison.node import Node, read_node
     from waywiser.profile import ProfileError
     from waywiser.profile.name import SUFFIX
 
@@ -86,9 +86,9 @@ def _profiles_of(name: str) -> list[str]:
 
 def print_fleet(found: Fleet, console: Console | None = None) -> None:
     """The counts, the nodes that something is wrong with, and what could not be read."""
+    from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
-    from waywiser.comparison.outliers import FEWEST_HOSTS
     from waywiser.words.number_format import count
 
     console = console or plain_console()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from waywiser.analysis.gpu_links import (
+from waywiser.analysis.questions.gpu_links import (
     DIRECTIONS,
     TITLE,
     Link,
@@ -15,15 +15,15 @@ from waywiser.analysis.gpu_links import (
     link_verdict,
     of_link,
 )
-from waywiser.analysis.headlines import rate_of, rated_lines
-from waywiser.analysis.peer_groups import peer_groups
-from waywiser.analysis.shown import SMALL_BYTES, Shown
-from waywiser.analysis.subject import Subject, curves_of
+from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
-from waywiser.plan.headline import Group, headline
+from waywiser.curves.headline import Group, headline
+from waywiser.curves.headlines import rate_of, rated_lines
+from waywiser.curves.overview import Overview
+from waywiser.curves.shown import SMALL_BYTES, Shown
+from waywiser.curves.subject import Subject, curves_of
 from waywiser.profile import Profile
-from waywiser.series.overview import Overview
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_in_matrix

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from waywiser.analysis.figure_range import range_of
-from waywiser.analysis.headlines import HeadlineRow, headline_rows, rate_of
-from waywiser.analysis.shown import Shown
 from waywiser.cli.text_table import TextColumn, fitting, print_table
-from waywiser.hardware.machine import Machine
+from waywiser.curves.figure_range import range_of
+from waywiser.curves.headlines import HeadlineRow, headline_rows, rate_of
+from waywiser.curves.shown import Shown
+from waywiser.machine.machine import Machine
 from waywiser.words.number_format import format_rate, format_relative, format_time
 
 COLUMNS = (

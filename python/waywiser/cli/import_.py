@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from waywiser.imports.profiles import Imported
+    from waywiser.exchange.imports.profiles import Imported
 
 SCHEMA = 1
 """The schema of the JSON form."""
@@ -31,8 +31,8 @@ def run_import(
     Returns 0. Raises `ImportFailed` for anything that is wrong with a file, and the `ProfileError`
     of an output that exists or cannot be written; then there is no profile.
     """
-    from waywiser.imports.profiles import import_files
-    from waywiser.imports.reading import clipped
+    from waywiser.exchange.imports.profiles import import_files
+    from waywiser.exchange.imports.reading import clipped
     from waywiser.profile import default_name
     from waywiser.profile.output_path import require_profile_name
 
@@ -80,7 +80,7 @@ def _write_json(found: Imported, target: Path) -> None:
 
 
 def _print(found: Imported, target: Path) -> None:
-    from waywiser.imports.machine import UNNAMED
+    from waywiser.exchange.imports.machine import UNNAMED
     from waywiser.words.number_format import count
 
     groups: dict[str, list[str]] = {}

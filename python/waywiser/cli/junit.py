@@ -10,8 +10,17 @@ import re
 from collections.abc import Container
 from xml.etree import ElementTree
 
-from waywiser.comparison.comparison_text import detectable_text, verdict_text, why_suspected
-from waywiser.comparison.path_change import REGIMES, PathChange, PathVerdict, ProfileComparison
+from waywiser.analysis.comparison.comparison_text import (
+    detectable_text,
+    verdict_text,
+    why_suspected,
+)
+from waywiser.analysis.comparison.path_change import (
+    REGIMES,
+    PathChange,
+    PathVerdict,
+    ProfileComparison,
+)
 from waywiser.stats.decision import Decision
 
 SUITES = "waywiser compare"

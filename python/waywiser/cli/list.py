@@ -6,10 +6,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from waywiser import scope
 from waywiser.cli.streams import print_json
 from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
-from waywiser.plan.catalogue import (
+from waywiser.curves.name import SETS
+from waywiser.machine.catalogue import (
     ExecutorKind,
     MemoryKind,
     OperationKind,
@@ -18,8 +18,8 @@ from waywiser.plan.catalogue import (
     list_memories,
     list_operations,
 )
-from waywiser.plan.name import SETS
-from waywiser.plan.paths import NO_GPU, find_paths
+from waywiser.measure import scope
+from waywiser.measure.plan.paths import NO_GPU, find_paths
 from waywiser.words.sizes_in_text import with_units
 
 WIDTH = 96

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from rich.console import Console
 
-from waywiser.analysis.shown import Shown, by_text
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
-from waywiser.plan.name import name_of
-from waywiser.series.estimate import Estimate
-from waywiser.series.layout_crossover import layout_crossovers
-from waywiser.series.line import Line
+from waywiser.curves.line import Line
+from waywiser.curves.name import name_of
+from waywiser.curves.shown import Shown, by_text
+from waywiser.profile.estimate import Estimate
+from waywiser.profile.layout_crossover import layout_crossovers
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
 from waywiser.words.sizes import nearest_power_of_two

@@ -10,7 +10,7 @@ import msgspec
 
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, print_table
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.model.curve import CurveModel
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import MachineModel, ObtainedModel, obtained_model
@@ -330,7 +330,7 @@ def _print_validation(found: Validation, console: Console, *, everything: bool) 
 
 
 def _name(workload: Workload) -> str:
-    from waywiser.plan.name import label_of
+    from waywiser.curves.name import label_of
 
     return label_of(workload)
 
@@ -343,7 +343,7 @@ def run_published(file: str, switches: str, *, json: bool = False) -> int:
     `WaywiserError` for a profile without messages."""
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches
-    from waywiser.series.series_frame import SeriesFrame
+    from waywiser.profile.series_frame import SeriesFrame
 
     limits = parse_switches(switches)
     with Profile.open(file) as profile:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from waywiser.analysis.shown import Shown
 from waywiser.cli.curve_table import Marks, marks_of, samples
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
+from waywiser.curves.shown import Shown
 from waywiser.words import format_settings
 from waywiser.words.number_format import format_relative, format_time
 from waywiser.words.sizes_in_text import with_units

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from waywiser.atomic_write import replaced_file
 from waywiser.profile.errors import ExistingFile
-from waywiser.regular_file import NotRegular, TooLarge, read_regular
 from waywiser.words import WaywiserError
+from waywiser.words.atomic_write import replaced_file
+from waywiser.words.regular_file import NotRegular, TooLarge, read_regular
 
 
 class NotWritten(WaywiserError):

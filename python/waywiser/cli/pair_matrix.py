@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from waywiser.analysis.figure_range import range_text
-from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
-from waywiser.hardware.machine import Machine
+from waywiser.curves.figure_range import range_text
+from waywiser.curves.shown import SMALL_BYTES, Shown
+from waywiser.machine.machine import Machine
 from waywiser.report.rates import Between, between_places_of
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import format_in_matrix

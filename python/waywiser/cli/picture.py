@@ -12,11 +12,11 @@ from rich.text import Text
 from rich.tree import Tree
 
 from waywiser.cli import streams
-from waywiser.hardware.machine import Gpu, Machine, NumaNode, Package
-from waywiser.hardware.peaks import peaks
-from waywiser.hardware.system_files import format_list
-from waywiser.visible import visible
+from waywiser.machine.machine import Gpu, Machine, NumaNode, Package
+from waywiser.machine.peaks import peaks
+from waywiser.machine.system_files import format_list
 from waywiser.words import format_bytes
+from waywiser.words.visible import visible
 
 PIPE_COLUMNS = 160
 """Lines in a pipe are not folded at the width of some terminal."""

@@ -10,7 +10,7 @@ from waywiser.words import WaywiserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.answer import Table
+    from waywiser.curves.answer import Table
 
 
 def require_options(of_copies: Mapping[str, object], *, placement: bool, table: bool) -> None:
@@ -40,9 +40,9 @@ def require_options(of_copies: Mapping[str, object], *, placement: bool, table: 
 def run_placement(file: str, *, tables: bool = False, json: bool = False) -> int:
     """Prints the sentences, and with ``tables`` all costs. Returns 0. Raises the `ProfileError` of
     a bad profile."""
-    from waywiser.analysis.placement import placement
-    from waywiser.analysis.placement_text import placement_tables
-    from waywiser.analysis.subject import Subject
+    from waywiser.analysis.questions.placement import placement
+    from waywiser.analysis.questions.placement_text import placement_tables
+    from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:

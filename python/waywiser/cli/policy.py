@@ -8,16 +8,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from waywiser.policy.build import why_not_written
-from waywiser.policy.decision_table import CopyKind, DecisionTable, Method
-from waywiser.policy.difference import PolicyComparison, PolicyDifference, compare_policies
-from waywiser.policy.errors import NotAPolicy, PolicyError
-from waywiser.policy.file import encoded, is_policy, read_policy
-from waywiser.policy.table import FORMAT, Fingerprint, Policy, PolicyRow
-from waywiser.policy.texts import costs_text, method_text, size_text
-from waywiser.regular_file import open_regular
+from waywiser.analysis.policy.build import why_not_written
+from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
+from waywiser.analysis.policy.difference import PolicyComparison, PolicyDifference, compare_policies
+from waywiser.analysis.policy.errors import NotAPolicy, PolicyError
+from waywiser.analysis.policy.file import encoded, is_policy, read_policy
+from waywiser.analysis.policy.table import FORMAT, Fingerprint, Policy, PolicyRow
+from waywiser.analysis.policy.texts import costs_text, method_text, size_text
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.regular_file import open_regular
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,8 +81,8 @@ def _install(file: str) -> str:
 
 
 def _read(files: Sequence[str]) -> _Source:
-    from waywiser.analysis.subject import Subject
-    from waywiser.policy.build import decision_tables, policy_of
+    from waywiser.analysis.policy.build import decision_tables, policy_of
+    from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
 
     policies = [file for file in files if _is_policy(file)]

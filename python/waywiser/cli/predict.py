@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from waywiser.measure.plan.requested_workloads import parse_workload
 from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import obtained_model
@@ -17,7 +18,6 @@ from waywiser.model.prediction import (
     Predictor,
     measured_times,
 )
-from waywiser.plan.requested_workloads import parse_workload
 from waywiser.profile import Profile
 from waywiser.words import WaywiserError, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
@@ -67,7 +67,7 @@ def run_predict(
         except ModelError as error:
             raise ModelError(error.what, where=file, remedy=error.remedy) from error
         if compare:
-            from waywiser.series.series_frame import SeriesFrame
+            from waywiser.profile.series_frame import SeriesFrame
 
             measured = measured_times(SeriesFrame.read(profile), workload, messages)
             found = msgspec.structs.replace(found, measured=measured)
@@ -256,7 +256,7 @@ def _origin(profile: Profile) -> str:
 
 def _named(text: str) -> str:
     """A measured workload by its short name, with units."""
-    from waywiser.plan.name import label_of
+    from waywiser.curves.name import label_of
 
     try:
         return with_sizes(label_of(Workload.parse(text)))

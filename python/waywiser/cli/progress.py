@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from waywiser.cli.streams import say
-from waywiser.plan.name import name_of
-from waywiser.plan.plan import Plan
-from waywiser.plan.tally import Tally
-from waywiser.probe.supervisor import Progress
-from waywiser.records import Visit
+from waywiser.curves.name import name_of
+from waywiser.measure.plan.plan import Plan
+from waywiser.measure.plan.tally import Tally
+from waywiser.measure.probe.supervisor import Progress
 from waywiser.words import Workload
 from waywiser.words.number_format import (
     RATE_BYTES,
@@ -23,6 +22,7 @@ from waywiser.words.number_format import (
     format_seconds,
     format_time,
 )
+from waywiser.words.records import Visit
 from waywiser.words.sizes_in_text import size_of, with_units
 
 BAR = 12

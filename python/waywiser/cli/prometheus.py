@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from waywiser.comparison.checkup import Checkup
-from waywiser.comparison.node import Node
-from waywiser.comparison.path_change import WORST_FIRST
-from waywiser.series.health import readings
+from waywiser.analysis.comparison.checkup import Checkup
+from waywiser.analysis.comparison.node import Node
+from waywiser.analysis.comparison.path_change import WORST_FIRST
+from waywiser.profile.health import readings
 from waywiser.stats.decision import Decision
-from waywiser.visible import visible
+from waywiser.words.visible import visible
 
 STATUS = "waywiser_check_status"
 """The metric in every file, so that it may be replaced by the next."""

@@ -18,11 +18,11 @@ from waywiser.words import WaywiserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.comparison.node import Node
-    from waywiser.comparison.path_change import ProfileComparison
-    from waywiser.hardware.machine import Machine
-    from waywiser.plan.preset import Request
-    from waywiser.scope import MachineSelection
+    from waywiser.analysis.comparison.node import Node
+    from waywiser.analysis.comparison.path_change import ProfileComparison
+    from waywiser.machine.machine import Machine
+    from waywiser.measure.plan.preset import Request
+    from waywiser.measure.scope import MachineSelection
 
 
 class NotContinued(WaywiserError):
@@ -42,10 +42,10 @@ def measure_again(
     ``repeats`` are used already. Returns the profile's node, or None and why there is none; no
     reason if ``file`` is of another machine or of another tool. Raises `Interrupted`.
     """
-    from waywiser.comparison.node import read_node
+    from waywiser.analysis.comparison.node import read_node
+    from waywiser.measure.scope import live_machine
+    from waywiser.measure.survey_run import Interrupted, SurveyError, commission_of, require_same
     from waywiser.profile import Profile
-    from waywiser.scope import live_machine
-    from waywiser.survey_run import Interrupted, SurveyError, commission_of, require_same
 
     if node.tools:
         return None, ""
@@ -75,7 +75,7 @@ def measure_again(
 def _start(request: Request, selection: MachineSelection, target: Path) -> None:
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
-    from waywiser.survey_run import prepare, start
+    from waywiser.measure.survey_run import prepare, start
     from waywiser.words.number_format import count
 
     survey = prepare(request, selection)
@@ -88,7 +88,7 @@ def _start(request: Request, selection: MachineSelection, target: Path) -> None:
 def _continue(target: Path, *, is_unfinished: bool) -> None:
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
-    from waywiser.survey_run import resume
+    from waywiser.measure.survey_run import resume
 
     say(f"waywiser: {'going on with' if is_unfinished else 'using'} {target}\n")
     if not is_unfinished:
@@ -100,9 +100,9 @@ def _continue(target: Path, *, is_unfinished: bool) -> None:
 def _require_fitting(target: Path, request: Request, node: Node, live: Machine) -> bool:
     """Returns whether the profile is unfinished. Raises `NotContinued` if it is none that a former
     check of ``node`` made for all paths of ``request``."""
-    from waywiser.comparison.node import read_node
+    from waywiser.analysis.comparison.node import read_node
+    from waywiser.measure.survey_run import SurveyError, commission_of, require_same
     from waywiser.profile import Profile, ProfileError
-    from waywiser.survey_run import SurveyError, commission_of, require_same
 
     try:
         with Profile.open(target) as profile:
@@ -221,7 +221,7 @@ def _measure(node: Node, names: Sequence[str], target: str) -> str:
 def _options(node: Node, names: Sequence[str]) -> list[str]:
     """Those of a survey that measures the paths ``names`` as ``node`` did, but in several
     processes: one process shows no noise, and confirms nothing."""
-    from waywiser.plan.preset import PRESETS
+    from waywiser.measure.plan.preset import PRESETS
     from waywiser.profile.planned import StoredRequest, stored_request
 
     former = stored_request(node.request)

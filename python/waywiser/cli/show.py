@@ -10,10 +10,7 @@ from string import ascii_lowercase
 from rich.console import Console
 from rich.text import Text
 
-from waywiser.analysis.headlines import ORDER, headline_groups
-from waywiser.analysis.hidden import sentences
-from waywiser.analysis.imported import imported_from
-from waywiser.analysis.shown import Shown, curves
+from waywiser.analysis.questions.hidden import sentences
 from waywiser.cli.curve_lines import ANY_FLAG, print_curve_lines
 from waywiser.cli.curve_table import Marks, print_curve
 from waywiser.cli.gpu_link_table import print_gpu_links
@@ -31,15 +28,18 @@ from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
 from waywiser.cli.streams import print_json
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
-from waywiser.hardware.machine import Machine
-from waywiser.hardware.machine_line import machine_line
-from waywiser.plan.schedule import is_for_time
+from waywiser.curves.headlines import ORDER, headline_groups
+from waywiser.curves.imported import imported_from
+from waywiser.curves.line import Line, outliers_text
+from waywiser.curves.overview import Overview, Summary, overview
+from waywiser.curves.reasons import ReasonGroup
+from waywiser.curves.shown import Shown, curves
+from waywiser.machine.machine import Machine
+from waywiser.machine.machine_line import machine_line
+from waywiser.measure.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned, resume_command
-from waywiser.series.line import Line, outliers_text
-from waywiser.series.overview import Overview, Summary, overview
-from waywiser.series.quality_flags import OUTLIER_PROCESS, REMEDIES
-from waywiser.series.reasons import ReasonGroup
+from waywiser.profile.quality_flags import OUTLIER_PROCESS, REMEDIES
 from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes

@@ -10,13 +10,13 @@ from pathlib import Path
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import say
 from waywiser.cli.survey import stopped_by_signals
-from waywiser.hardware.machine_line import machine_line
+from waywiser.curves.sizes import parse_sizes
+from waywiser.machine.machine_line import machine_line
+from waywiser.measure.plan.preset import Request, find_preset
+from waywiser.measure.plan.requested_workloads import parse_workload
+from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation, start_simulation
 from waywiser.model.changes import Change, MachineChanges
-from waywiser.plan.preset import Request, find_preset
-from waywiser.plan.requested_workloads import parse_workload
-from waywiser.plan.sizes import parse_sizes
 from waywiser.profile.output_path import require_new_output, require_profile_name
-from waywiser.simulated_survey import SimulatedSurvey, prepare_simulation, start_simulation
 from waywiser.words.number_format import count
 
 

@@ -14,15 +14,22 @@ from types import FrameType
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, say
 from waywiser.cli.unsupported import reasons_of, unsupported_lines
-from waywiser.hardware.machine_line import machine_line
-from waywiser.plan.plan import Plan
-from waywiser.plan.points import Priority
-from waywiser.plan.preset import FULL
+from waywiser.machine.machine_line import machine_line
+from waywiser.measure.plan.plan import Plan
+from waywiser.measure.plan.points import Priority
+from waywiser.measure.plan.preset import FULL
+from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_run import (
+    Survey,
+    SurveyError,
+    prepare,
+    require_free_host,
+    resume,
+    start,
+)
 from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
-from waywiser.survey_options import SurveyOptions
-from waywiser.survey_run import Survey, SurveyError, prepare, require_free_host, resume, start
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes_in_text import with_units

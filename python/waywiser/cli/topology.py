@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.words import WaywiserError
 
 
@@ -34,9 +34,9 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
 
         with Profile.open(file) as profile:
             return _show(profile.machine, json)
-    from waywiser.hardware.anonymous import anonymised
-    from waywiser.hardware.assemble import machine_from
-    from waywiser.hardware.capture import capture_live, capture_text, load_capture, save_capture
+    from waywiser.machine.anonymous import anonymised
+    from waywiser.machine.assemble import machine_from
+    from waywiser.machine.capture import capture_live, capture_text, load_capture, save_capture
 
     found = load_capture(file, or_profile=True) if file is not None else capture_live()
     if anonymous:
@@ -55,7 +55,7 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
 def _show(machine: Machine, json: bool) -> int:
     if json:
         from waywiser.cli.streams import print_json
-        from waywiser.hardware.peaks import peaks
+        from waywiser.machine.peaks import peaks
 
         document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine))}
         print_json(document)

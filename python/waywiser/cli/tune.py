@@ -17,18 +17,18 @@ from typing import TextIO
 from waywiser.cli.progress import LINE_SECONDS, REDRAW_SECONDS, describe, estimate_text, fitted
 from waywiser.cli.streams import print_json, say
 from waywiser.cli.survey import stopped_by_signals
-from waywiser.hardware.machine_line import machine_line
-from waywiser.probe.supervisor import Progress
+from waywiser.machine.machine_line import machine_line
+from waywiser.measure.probe.supervisor import Progress
+from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_run import SurveyError, require_free_host
+from waywiser.measure.tune.run import Tuning, prepare_tuning, tune
+from waywiser.measure.tune.search import Ratio, SearchAxis
+from waywiser.measure.tune.targets import Target, TuneRequest
+from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
 from waywiser.profile.output_path import require_new_output
-from waywiser.records import Visit
-from waywiser.survey_options import SurveyOptions
-from waywiser.survey_run import SurveyError, require_free_host
-from waywiser.tune.run import Tuning, prepare_tuning, tune
-from waywiser.tune.search import Ratio, SearchAxis
-from waywiser.tune.targets import Target, TuneRequest
-from waywiser.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
 from waywiser.words import format_bytes, format_settings
 from waywiser.words.number_format import count, format_rate, format_seconds
+from waywiser.words.records import Visit
 from waywiser.words.sizes_in_text import with_units
 
 BUDGET = "60s"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.hardware.machine import Machine
-from waywiser.records import Unsupported
+from waywiser.machine.machine import Machine
 from waywiser.words.members import MOST_REASONS, counted, merged
 from waywiser.words.number_format import count
+from waywiser.words.records import Unsupported
 from waywiser.words.sizes_in_text import with_sizes
 
 Groups = Iterable[tuple[str, Sequence[str]]]

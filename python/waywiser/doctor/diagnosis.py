@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from waywiser.curves.headline import headline
+from waywiser.curves.line import Line
+from waywiser.curves.overview import overview
 from waywiser.doctor import direct_storage, gpu, isolation, memory, processor, virtual
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
-from waywiser.plan.headline import headline
 from waywiser.profile import Profile
-from waywiser.records import GpuState
-from waywiser.series.health import health_report, readings
-from waywiser.series.line import Line
-from waywiser.series.overview import overview
-from waywiser.series.quality_flags import gpus_fed_by_host
-from waywiser.series.series_frame import SeriesFrame
-from waywiser.severity import ORDER
+from waywiser.profile.health import health_report, readings
+from waywiser.profile.quality_flags import gpus_fed_by_host
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words.number_format import RATE_BYTES, format_rate
+from waywiser.words.records import GpuState
+from waywiser.words.severity import ORDER
 
 Check = Callable[[Situation], Iterator[DoctorFinding]]
 
@@ -94,12 +94,12 @@ def unchecked(situation: Situation) -> tuple[str, ...]:
 
 
 def live_situation() -> Situation:
-    """This machine, now. Raises as `waywiser.hardware.capture.capture_live` does."""
-    from waywiser import native
-    from waywiser.hardware.assemble import machine_from
-    from waywiser.hardware.capture import capture_live
-    from waywiser.hardware.environment import gpu_environment
-    from waywiser.hardware.system_files import SystemFiles
+    """This machine, now. Raises as `waywiser.machine.capture.capture_live` does."""
+    from waywiser.machine import native
+    from waywiser.machine.assemble import machine_from
+    from waywiser.machine.capture import capture_live
+    from waywiser.machine.environment import gpu_environment
+    from waywiser.machine.system_files import SystemFiles
 
     machine = machine_from(capture_live())
     library = native.load()

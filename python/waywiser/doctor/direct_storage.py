@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.direct_storage import CONFIGURATION
+from waywiser.machine.direct_storage import CONFIGURATION
 
 
 def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:

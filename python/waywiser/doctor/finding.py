@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from waywiser.severity import Severity, is_at_least
 from waywiser.words import Value
+from waywiser.words.severity import Severity, is_at_least
 
 
 class DoctorFinding(Value, frozen=True):

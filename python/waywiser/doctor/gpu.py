@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.machine import Gpu, Machine
-from waywiser.hardware.system import read_pci
-from waywiser.records import GpuState
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.system import read_pci
 from waywiser.words.number_format import count
+from waywiser.words.records import GpuState
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""

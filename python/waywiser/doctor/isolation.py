@@ -8,9 +8,9 @@ from typing import Any
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.environment import boot_parameters
-from waywiser.hardware.machine import Machine
-from waywiser.hardware.system_files import SystemFiles
+from waywiser.machine.environment import boot_parameters
+from waywiser.machine.machine import Machine
+from waywiser.machine.system_files import SystemFiles
 from waywiser.words.number_format import count
 
 PASSTHROUGH = "identity"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.environment import SWAPPED_FRACTION
+from waywiser.machine.environment import SWAPPED_FRACTION
 from waywiser.words import format_bytes
 
 LOW_MEMLOCK_BYTES = 64 << 20

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.hardware.environment import BUSY_FRACTION
-from waywiser.hardware.system_files import format_list, parse_list
+from waywiser.machine.environment import BUSY_FRACTION
+from waywiser.machine.system_files import format_list, parse_list
 
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from waywiser.hardware.environment import host_environment
-from waywiser.hardware.machine import Machine
-from waywiser.hardware.system_files import SystemFiles
-from waywiser.records import GpuHealth, GpuState
-from waywiser.series.health import HealthReport
+from waywiser.machine.environment import host_environment
+from waywiser.machine.machine import Machine
+from waywiser.machine.system_files import SystemFiles
+from waywiser.profile.health import HealthReport
+from waywiser.words.records import GpuHealth, GpuState
 
 Item = TypeVar("Item")
 
@@ -58,7 +58,7 @@ class Situation:
         return {**self.stored, **host_environment(self.files)}
 
     def number(self, name: str) -> float | None:
-        """A number of `waywiser.hardware.environment`; None if it is unknown, or no number."""
+        """A number of `waywiser.machine.environment`; None if it is unknown, or no number."""
         value = self._environment.get(name)
         return value if isinstance(value, int | float) and math.isfinite(value) else None
 

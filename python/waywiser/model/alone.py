@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from waywiser.hardware.machine import Machine
-from waywiser.plan.classes import Classes, Key
+from waywiser.curves.classes import Classes, Key
+from waywiser.machine.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
 

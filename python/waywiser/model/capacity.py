@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.model.alone import AloneCurves, SampledCurve, TransferCurve
 from waywiser.model.errors import ModelError
 from waywiser.model.resources import Groups, MachineResources, ResourceUse, method_of

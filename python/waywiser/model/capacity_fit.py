@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.model.capacity import (
     Capacity,
     CapacityKey,

@@ -26,11 +26,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from waywiser.hardware.machine import Machine
+from waywiser.curves.classes import representatives
+from waywiser.machine.machine import Machine
 from waywiser.model.neighbours import between, held_out
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
-from waywiser.plan.classes import representatives
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval
 from waywiser.stats.postal import (

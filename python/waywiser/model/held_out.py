@@ -22,7 +22,7 @@ from waywiser.model.profile_capacities import (
 )
 from waywiser.model.rate import held_out_deviations
 from waywiser.profile import Profile
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
 

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.hardware.machine import Machine
+from waywiser.curves.classes import Classes, Key
+from waywiser.machine.machine import Machine
 from waywiser.model import capacity
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.curve import CurveModel, FittedParameter, fit_curves, times_of
@@ -25,12 +26,11 @@ from waywiser.model.errors import ModelError
 from waywiser.model.messages import MessageClass, MessageTimes, classes_of, curve_of, messages_of
 from waywiser.model.profile_capacities import profile_capacities
 from waywiser.model.rate import CountModel, fit_counts
-from waywiser.plan.classes import Classes, Key
 from waywiser.profile import Profile
 from waywiser.profile.errors import DamagedProfile, ProfileError
 from waywiser.profile.keep_model import keep_model
 from waywiser.profile.profile import KeptModel
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Value, Workload
 
 SCHEMA = 2

@@ -1,7 +1,7 @@
 """Messages between ranks, and copies between ranks and GPUs, as models of messages read them.
 
 A locality is where the two ends of a message are: on one socket, on one node, or on two nodes. The
-variants of the memories at ``rank:N`` say it (`waywiser.imports.benchpress`).
+variants of the memories at ``rank:N`` say it (`waywiser.exchange.imports.benchpress`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 from waywiser.model.curve import CurveTimes
-from waywiser.series.series_summary import SeriesSummary
+from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.order import median
 from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Memory, Transfer, Value, Workload

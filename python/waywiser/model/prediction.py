@@ -14,7 +14,7 @@ from functools import cached_property
 
 import msgspec
 
-from waywiser.hardware.system_files import format_list
+from waywiser.machine.system_files import format_list
 from waywiser.model.capacity import Capacity, CapacityModelReader, no_later
 from waywiser.model.changes import MachineChanges
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
@@ -22,7 +22,7 @@ from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import MessageClass, locality_of, messages_of
 from waywiser.model.rate import ONE_SENDER, CountModel
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval, median
 from waywiser.words import Transfer, Value, Workload, format_bytes

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.hardware.traits import Traits
+from waywiser.machine.traits import Traits
 from waywiser.stats.order import Interval
 from waywiser.words import Workload
 

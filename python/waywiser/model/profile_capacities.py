@@ -9,9 +9,9 @@ from waywiser.model.capacity_fit import fit_capacities
 from waywiser.model.errors import ModelError
 from waywiser.model.timed_sets import TimedSet, timed
 from waywiser.profile import Profile
+from waywiser.profile.locality import decide_sides
 from waywiser.profile.planned import planned
-from waywiser.series.locality import decide_sides
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Value
 
 

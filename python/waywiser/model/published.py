@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from waywiser.errors import WaywiserError
-from waywiser.hardware.traits import DECLARED
+from waywiser.machine.traits import DECLARED
 from waywiser.model.messages import LOCALITIES, Locality, MessageTimes
 from waywiser.words import Value, parse_bytes
 

@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.hardware.machine import Machine
-from waywiser.plan.classes import Classes
+from waywiser.curves.classes import Classes
+from waywiser.machine.machine import Machine
 from waywiser.profile import Profile, VisitRow
-from waywiser.records import Samples, Visit
-from waywiser.series.block import counted
+from waywiser.profile.block import counted
 from waywiser.stats.order import median
 from waywiser.words import Workload
+from waywiser.words.records import Samples, Visit
 
 
 class RecordedSeries(NamedTuple):

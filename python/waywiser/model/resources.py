@@ -1,6 +1,6 @@
 """What transfers share: the resources that each of them uses.
 
-The topology shows links and their bounds (`waywiser.hardware.bounds.uses`). Other limits only show
+The topology shows links and their bounds (`waywiser.machine.bounds.uses`). Other limits only show
 when transfers run together: both directions of a link, reads and writes of host memory, a port that
 GPUs share, the CPUs that copy, the link between sockets. Each is a resource that may have a
 capacity; `waywiser.model.capacity` finds which of them have one.
@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from waywiser.hardware import bounds
-from waywiser.hardware.machine import Gpu, Machine
-from waywiser.hardware.system_files import format_list
+from waywiser.machine import bounds
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.system_files import format_list
 from waywiser.words import Transfer, format_settings
 
 BOTH = ", both directions"

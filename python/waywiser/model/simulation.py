@@ -24,8 +24,8 @@ from waywiser.model.recorded_noise import (
     own_medians,
 )
 from waywiser.profile import Profile
-from waywiser.records import Locality, Process, Samples, Visit
 from waywiser.words import Value, Workload
+from waywiser.words.records import Locality, Process, Samples, Visit
 
 NOT_IN_MODEL = "not in the model"
 

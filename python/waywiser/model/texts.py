@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.hardware.machine import Machine
+from waywiser.curves.classes import Classes, Key
+from waywiser.machine.machine import Machine
 from waywiser.model.capacity import Capacity, CapacityModelReader
 from waywiser.model.curve import CurveModel, FittedParameter
 from waywiser.model.machine_model import MachineModel
-from waywiser.plan.classes import Classes, Key
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from waywiser.model.alone import SampledCurve
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import median

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from waywiser.hardware.machine import AssumedPeak, Gpu, Machine
+from waywiser.machine.machine import AssumedPeak, Gpu, Machine
 from waywiser.model.alone import SampledCurve
 from waywiser.model.capacity import Capacity, CapacityKey, CapacityModel, CapacityModelReader
 from waywiser.model.errors import ModelError

@@ -8,17 +8,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from waywiser.comparison.comparison import compare
-from waywiser.comparison.comparison_text import answer_lines, note_lines, suspected_lines
-from waywiser.comparison.node import Node, read_node
-from waywiser.comparison.path_change import REGIMES, PathChange, PathVerdict, ProfileComparison
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.comparison_text import answer_lines, note_lines, suspected_lines
+from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.path_change import (
+    REGIMES,
+    PathChange,
+    PathVerdict,
+    ProfileComparison,
+)
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
-from waywiser.series.estimate import rate
+from waywiser.profile.estimate import rate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.visible import visible
 from waywiser.words import WaywiserError
 from waywiser.words.sizes_in_text import size_of
+from waywiser.words.visible import visible
 
 MOST_CHANGES = 8
 """Changed paths that a comparison shows of itself."""

@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
-from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
 from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.stats.order import Interval
-from waywiser.visible import visible
 from waywiser.words import WaywiserError, format_bytes
+from waywiser.words.visible import visible
 
 CurveQuantity = Literal["bandwidth", "latency"]
 

@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from waywiser.hardware.machine import Gpu, Machine
-from waywiser.hardware.machine_line import machine_line
-from waywiser.hardware.peaks import peaks
-from waywiser.hardware.system_files import format_list
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.machine_line import machine_line
+from waywiser.machine.peaks import peaks
+from waywiser.machine.system_files import format_list
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile import Profile
 from waywiser.profile.opening import is_profile
-from waywiser.visible import visible
+from waywiser.words.visible import visible
 
 NUMA_TYPES: dict[str, type] = {
     "numa": int,
@@ -108,8 +108,8 @@ class MachineView:
 def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:
     """This machine, or the one of an opened profile, or of a file: a profile, a capture or hwloc
     XML. Raises `WaywiserError`."""
-    from waywiser.hardware.assemble import machine_from
-    from waywiser.hardware.capture import CaptureError, capture_live, load_capture
+    from waywiser.machine.assemble import machine_from
+    from waywiser.machine.capture import CaptureError, capture_live, load_capture
 
     if isinstance(source, ProfileView):
         return MachineView(source.machine)

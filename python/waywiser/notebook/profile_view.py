@@ -10,21 +10,11 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from waywiser.analysis.headlines import HeadlineRow, headline_path_rows, rate_of
-from waywiser.analysis.shown import curves as shown_curves
-from waywiser.analysis.subject import MeasuredCurve, Subject, curves_of
-from waywiser.comparison.node import Node, node_of
-from waywiser.hardware.machine import Machine
-from waywiser.notebook.data_table import DataTable, html_table
-from waywiser.notebook.optional_package import optional
-from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
-from waywiser.profile import Profile, ProfileError
-from waywiser.records import Series
-from waywiser.series.overview import Overview, overview
-from waywiser.series.sample_rows import TYPES as SAMPLE_TYPES
-from waywiser.series.sample_rows import rows_of_series
-from waywiser.series.series_frame import SeriesFrame
-from waywiser.series.series_rows import (
+from waywiser.analysis.comparison.node import Node, node_of
+from waywiser.curves.headlines import HeadlineRow, headline_path_rows, rate_of
+from waywiser.curves.overview import Overview, overview
+from waywiser.curves.select import matches_any, nearest, suggestion, texts_of, with_terms
+from waywiser.curves.series_rows import (
     MEASURED_TYPES,
     SERIES_TYPES,
     interval_cells,
@@ -33,17 +23,27 @@ from waywiser.series.series_rows import (
     rate_cells,
     series_rows,
 )
-from waywiser.visible import visible
+from waywiser.curves.shown import curves as shown_curves
+from waywiser.curves.subject import MeasuredCurve, Subject, curves_of
+from waywiser.machine.machine import Machine
+from waywiser.notebook.data_table import DataTable, html_table
+from waywiser.notebook.optional_package import optional
+from waywiser.profile import Profile, ProfileError
+from waywiser.profile.sample_rows import TYPES as SAMPLE_TYPES
+from waywiser.profile.sample_rows import rows_of_series
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import WaywiserError, Workload
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
+from waywiser.words.records import Series
+from waywiser.words.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from waywiser.analysis.placement import Placement
+    from waywiser.analysis.policy.advice import Advice
+    from waywiser.analysis.policy.table import Policy
+    from waywiser.analysis.questions.placement import Placement
     from waywiser.notebook.curve_figure import CurveQuantity
-    from waywiser.policy.advice import Advice
-    from waywiser.policy.table import Policy
 
 MOST_CURVES = 8
 """Most curves in one figure: more cannot be distinguished."""
@@ -177,7 +177,7 @@ class ProfileView:
     def placement(self) -> Placement:
         """Where to put buffers and threads, and which GPUs to use together, each with the cost of
         the worst choice. ``print(profile.placement())`` shows the sentences."""
-        from waywiser.analysis.placement import placement
+        from waywiser.analysis.questions.placement import placement
 
         return placement(self._subject)
 
@@ -219,7 +219,7 @@ class ProfileView:
         """Which method is fastest for each kind of copy, by its size: what ``waywiser policy``
         writes; ``to_json()`` is the content of the file. Raises `PolicyError` if no method of the
         transfer library was measured."""
-        from waywiser.policy.build import build_policy
+        from waywiser.analysis.policy.build import build_policy
 
         return build_policy([self._subject])
 
@@ -240,7 +240,7 @@ class ProfileView:
         a text like ``1GiB``; with ``count`` it is the size of each piece. Raises `PolicyError`,
         `NotMeasured` if the profile has no time of such a copy.
         """
-        from waywiser.policy.advice import CopyRequest, advise
+        from waywiser.analysis.policy.advice import CopyRequest, advise
 
         request = CopyRequest.of(
             source,

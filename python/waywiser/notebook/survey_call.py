@@ -10,19 +10,19 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from waywiser.curves.name import name_of
+from waywiser.measure.plan.plan import Plan
+from waywiser.measure.plan.tally import Tally
+from waywiser.measure.probe.supervisor import Progress
+from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_run import Interrupted, SurveyError, prepare, resume, start
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
-from waywiser.plan.name import name_of
-from waywiser.plan.plan import Plan
-from waywiser.plan.tally import Tally
-from waywiser.probe.supervisor import Progress
 from waywiser.profile.name import default_name, unused_file
 from waywiser.profile.output_path import require_new_output
-from waywiser.records import Visit
-from waywiser.survey_options import SurveyOptions
-from waywiser.survey_run import Interrupted, SurveyError, prepare, resume, start
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
+from waywiser.words.records import Visit
 
 _TEXTS = {"only": "only", "workload": "workloads", "file": "files"}
 """Options that take one text or several, each with its name in `SurveyOptions`."""

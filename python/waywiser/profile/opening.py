@@ -27,7 +27,7 @@ from waywiser.profile.errors import (
     ProfileError,
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
-from waywiser.regular_file import NotRegular, open_regular, why_not_read
+from waywiser.words.regular_file import NotRegular, open_regular, why_not_read
 
 BUSY_SECONDS = 20.0
 """How long to wait for another process's commit: many times the slowest seen on network disks."""

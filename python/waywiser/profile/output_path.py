@@ -1,4 +1,4 @@
-"""`waywiser.atomic_write` with the errors of profiles and exports."""
+"""`waywiser.words.atomic_write` with the errors of profiles and exports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import waywiser.atomic_write
+import waywiser.words.atomic_write
 from waywiser.profile.errors import ExistingFile, NotWritable
 from waywiser.profile.name import SUFFIX
 
@@ -26,7 +26,7 @@ def new_output(path: Path) -> Iterator[Path]:
     `NotWritable` if the folder is missing, full or closed. After an error nothing is left.
     """
     try:
-        with waywiser.atomic_write.new_file(path) as part:
+        with waywiser.words.atomic_write.new_file(path) as part:
             yield part
     except FileExistsError as error:
         raise _existing(path) from error

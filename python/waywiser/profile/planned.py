@@ -7,7 +7,8 @@ import shlex
 import msgspec
 
 TUNING = "tune"
-"""The entry of a run's environment that says what a tuning searched (`waywiser.tune.run`)."""
+"""The entry of a run's environment that says what a tuning searched
+(`waywiser.measure.tune.run`)."""
 
 
 class StoredRequest(msgspec.Struct, frozen=True):

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from waywiser.closeable import Closeable
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
@@ -19,8 +18,9 @@ from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, MODEL, TABLE, count_key
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
-from waywiser.records import Health, Locality, Samples, Series, Unsupported, Visit
 from waywiser.words import Workload
+from waywiser.words.closeable import Closeable
+from waywiser.words.records import Health, Locality, Samples, Series, Unsupported, Visit
 
 T = TypeVar("T")
 

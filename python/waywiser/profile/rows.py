@@ -16,8 +16,8 @@ import msgspec
 
 from waywiser.profile.columns import MOST_NUMBERS, BadColumn, Kind, packed, unpacked
 from waywiser.profile.errors import ProfileError
-from waywiser.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
 from waywiser.words import Stop, TimingMode, Workload, canonical_json
+from waywiser.words.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
 
 FORMER_KINDS = {"refused": "not-supported"}
 """Kinds of failures in older profiles, with their present names."""

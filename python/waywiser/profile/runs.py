@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from waywiser.records import Health
 from waywiser.words import Value
+from waywiser.words.records import Health
 
 
 class Run(Value, frozen=True):

@@ -12,9 +12,9 @@ from itertools import chain
 from math import isnan
 from typing import Any
 
-from waywiser.hardware.machine import Machine
-from waywiser.records import Health, LinkEvidence, Locality, Samples, Visit
+from waywiser.machine.machine import Machine
 from waywiser.words import Place, Workload
+from waywiser.words.records import Health, LinkEvidence, Locality, Samples, Visit
 
 MOST = 2**62
 """More than any count or number of bytes of a machine, and what 64 bits can still add."""

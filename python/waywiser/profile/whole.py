@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.profile import writing
 from waywiser.profile.opening import explained
 from waywiser.profile.output_path import new_output
-from waywiser.records import Unsupported, Visit
+from waywiser.words.records import Unsupported, Visit
 
 
 def write_profile(

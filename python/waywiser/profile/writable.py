@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.profile import writing
 from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
 from waywiser.profile.output_path import new_output
 from waywiser.profile.profile import Profile, is_finished
-from waywiser.records import Health, Locality, Unsupported, Visit
+from waywiser.words.records import Health, Locality, Unsupported, Visit
 
 
 class WritableProfile(Profile):

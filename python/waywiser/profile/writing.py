@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from waywiser import __version__
-from waywiser.hardware.machine import Machine
+from waywiser.machine.machine import Machine
 from waywiser.profile import rows
 from waywiser.profile.checksum import sealed
 from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
-from waywiser.records import Health, Locality, Unsupported, Visit
 from waywiser.words import Workload
+from waywiser.words.records import Health, Locality, Unsupported, Visit
 
 
 @contextmanager

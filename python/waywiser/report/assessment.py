@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from waywiser.analysis.answer import Answer, Finding
+from waywiser.curves.answer import Answer, Finding
+from waywiser.curves.line import outliers_text
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark
-from waywiser.series.line import outliers_text
-from waywiser.severity import ORDER, Severity
 from waywiser.words.number_format import count
+from waywiser.words.severity import ORDER, Severity
 
 MOST_ADVICE = 5
 """Findings at the top of a report."""

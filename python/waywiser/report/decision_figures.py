@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.policy.decision_table import CopyKind, DecisionTable, MethodTime
+from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, MethodTime
 from waywiser.report.entry import Entry
 from waywiser.report.families import MOST_LINES, method_of
 from waywiser.words import Place, Workload

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from waywiser.analysis.across import names_of
-from waywiser.analysis.answer import Answer
-from waywiser.analysis.questions import answers
-from waywiser.analysis.shown import Shown, curves
-from waywiser.analysis.subject import Subject
-from waywiser.comparison.matching import without_copies as copies_among
-from waywiser.comparison.node import read_node
+from waywiser.analysis.comparison.matching import without_copies as copies_among
+from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.policy.build import decision_tables
+from waywiser.analysis.policy.decision_table import DecisionTable
+from waywiser.analysis.questions.across import names_of
+from waywiser.analysis.questions.all_answers import answers
+from waywiser.curves.answer import Answer
+from waywiser.curves.shown import Shown, curves
+from waywiser.curves.subject import Subject
+from waywiser.machine.native import NativeError
 from waywiser.model.machine_model import MachineModel, kept_model
-from waywiser.native import NativeError
-from waywiser.policy.build import decision_tables
-from waywiser.policy.decision_table import DecisionTable
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.report.links import Links

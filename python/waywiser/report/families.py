@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.analysis.headlines import rate_of
-from waywiser.analysis.shown import BYSTANDERS, FAMILIES, Shown
-from waywiser.hardware.traits import Traits
+from waywiser.curves.headlines import rate_of
+from waywiser.curves.shown import BYSTANDERS, FAMILIES, Shown
+from waywiser.machine.traits import Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Memory, Transfer, Value, format_settings
 from waywiser.words.sizes_in_text import with_units

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.answer import Mark
-from waywiser.comparison.fleet import (
+from waywiser.analysis.comparison.fleet import (
     WORST_FIRST,
     Fault,
     Fleet,
@@ -13,6 +12,7 @@ from waywiser.comparison.fleet import (
     HostVerdict,
     Status,
 )
+from waywiser.curves.answer import Mark
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
     Block,
@@ -30,9 +30,9 @@ from waywiser.report.parts import (
     Verdict,
     Words,
 )
-from waywiser.severity import Severity
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
+from waywiser.words.severity import Severity
 
 ILL: tuple[Status, ...] = ("bad", "suspect")
 MARK: dict[Status, Mark | Severity] = {

@@ -29,8 +29,8 @@ from waywiser.report.parts import (
     shown_of,
     shown_there,
 )
-from waywiser.visible import visible
 from waywiser.words.number_format import count
+from waywiser.words.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#]|(?<!-)>|<(?![0-9]|->))")
 """What Markdown would read as its own; arrows and ``<`` before a digit begin no tag."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.analysis.answer import Mark
-from waywiser.severity import Severity
+from waywiser.curves.answer import Mark
 from waywiser.words import Value
 from waywiser.words.number_format import count
+from waywiser.words.severity import Severity
 
 if TYPE_CHECKING:
     from waywiser.report.figures.drawing import Drawing

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.analysis.headlines import rate_of, rated_lines
-from waywiser.analysis.shown import Shown
-from waywiser.hardware.traits import PathClass, Traits
-from waywiser.series.line import Line
+from waywiser.curves.headlines import rate_of, rated_lines
+from waywiser.curves.line import Line
+from waywiser.curves.shown import Shown
+from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Place, Value
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from waywiser.analysis.answer import Answer, Finding
+from waywiser.curves.answer import Answer, Finding
+from waywiser.profile.health import HealthReport
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, RemarkEvidence
 from waywiser.report.writing import percent, value
-from waywiser.series.health import HealthReport
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_EVIDENCE = 6

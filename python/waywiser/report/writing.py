@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from waywiser.analysis.answer import Unit
-from waywiser.analysis.texts import MANY_TIMES
-from waywiser.series.estimate import Estimate
-from waywiser.series.line import Line
+from waywiser.curves.answer import Unit
+from waywiser.curves.line import Line
+from waywiser.curves.texts import MANY_TIMES
+from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval, relative
 from waywiser.words.number_format import (
     RATE_BYTES,

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.analysis.shown import Shown
-from waywiser.hardware.traits import Traits
+from waywiser.curves.line import Line
+from waywiser.curves.shown import Shown
+from waywiser.machine.traits import Traits
 from waywiser.report.decision_figures import decision_figures
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
@@ -46,7 +47,6 @@ from waywiser.report.parts import (
     SheetRow,
 )
 from waywiser.report.writing import figure
-from waywiser.series.line import Line
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_units

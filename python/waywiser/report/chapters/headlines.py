@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.analysis.figure_range import range_of
-from waywiser.analysis.headlines import ORDER, HeadlineRow, headline_rows, rate_of
+from waywiser.curves.figure_range import range_of
+from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows, rate_of
+from waywiser.curves.line import Line
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import percent, spread
-from waywiser.series.line import Line
 from waywiser.stats.order import relative
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_time

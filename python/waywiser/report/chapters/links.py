@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.analysis.hidden import sentences
-from waywiser.analysis.shown import SMALL_BYTES
-from waywiser.hardware.calls import call_text
-from waywiser.hardware.machine import Gpu, Machine, NumaNode
+from waywiser.analysis.questions.hidden import sentences
+from waywiser.curves.line import Line
+from waywiser.curves.shown import SMALL_BYTES
+from waywiser.machine.calls import call_text
+from waywiser.machine.machine import Gpu, Machine, NumaNode
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.figures.matrix import Entered, matrix_picture
@@ -33,7 +34,6 @@ from waywiser.report.parts import (
 )
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
-from waywiser.series.line import Line
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_in_matrix, format_rate
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from waywiser.analysis.texts import span
-from waywiser.policy.decision_table import CopyKind, DecisionTable, SizeDecision
-from waywiser.policy.texts import costs_text, method_text, size_text
+from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, SizeDecision
+from waywiser.analysis.policy.texts import costs_text, method_text, size_text
+from waywiser.curves.texts import span
 from waywiser.report.chapters.curves import styles_of
 from waywiser.report.decision_figures import (
     LEAST_BYTES,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from waywiser.curves.name import label_of
 from waywiser.model.errors import ModelError
 from waywiser.model.held_out import accuracy
 from waywiser.model.machine_model import MachineModel
@@ -20,7 +21,6 @@ from waywiser.model.texts import (
     not_identified,
     shared_capacities,
 )
-from waywiser.plan.name import label_of
 from waywiser.report.chapters.each import each as each_machine
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Sheet, SheetCell, SheetRow, Words

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from waywiser.curves.reasons import ReasonGroup
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines, merged
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes

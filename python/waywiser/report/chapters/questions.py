@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.answer import Answer, Finding, Mark, Table
+from waywiser.curves.answer import Answer, Finding, Mark, Table
 from waywiser.report.assessment import worst_of
 from waywiser.report.entry import Entry
 from waywiser.report.parts import (
@@ -19,8 +19,8 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
-from waywiser.severity import Severity
 from waywiser.words.number_format import count
+from waywiser.words.severity import Severity
 
 OPEN_FINDINGS = 5
 """Findings of a question that are not folded."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.analysis.across import tables
-from waywiser.analysis.answer import Table
+from waywiser.analysis.questions.across import tables
+from waywiser.curves.answer import Table
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 

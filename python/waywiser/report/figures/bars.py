@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from waywiser.curves.line import Line
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.styles import Style, colour_of
 from waywiser.report.figures.text_width import folded, text_width
 from waywiser.report.figures.theme import INK, LINE, SOFT, Colour
 from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
-from waywiser.series.line import Line
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_rate

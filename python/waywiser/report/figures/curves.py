@@ -12,6 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from waywiser.curves.line import Line
 from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing, Key
 from waywiser.report.figures.markers import Point
@@ -20,7 +21,6 @@ from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SOFT
 from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
-from waywiser.series.line import Line
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_number, format_time

@@ -1,0 +1,201 @@
+"""Checks one node against its baseline: paths, GPUs, links, error counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.comparison_text import (
+    GONE,
+    OF_ANOTHER_MACHINE,
+    ONLY_IN_BASE,
+    REMEDIES,
+    changed_alone,
+    could_miss,
+    counts_text,
+    disturbed_text,
+    label,
+    ran_below,
+    slower,
+    suspicion,
+    verdict_text,
+)
+from waywiser.analysis.comparison.differences import gpu_models
+from waywiser.analysis.comparison.errors_counted import errors_of
+from waywiser.analysis.comparison.matching import is_copy, match
+from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
+from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison, SizeChange
+from waywiser.stats.decision import THRESHOLD
+from waywiser.words import Value
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import with_units
+
+SCHEMA = 2
+"""The schema of the JSON form."""
+
+MOST_DROPS = 5
+"""The largest drops that are listed, whatever the verdict."""
+
+Status = Literal["ok", "failed", "inconclusive"]
+
+
+class Drop(Value, frozen=True):
+    """A path that is slower than in the baseline, significantly or not."""
+
+    name: str
+    ratio: float
+    """The ratio of bandwidths, now over before."""
+    detectable: float | None
+    size: SizeChange
+    """The size whose times before and now are shown."""
+    verdict: str
+    """As `verdict_text` has it."""
+
+
+class Checkup(Value, frozen=True):
+    """One node against its baseline."""
+
+    schema: int
+    host: str
+    file: str
+    baseline: tuple[str, ...]
+    status: Status
+    findings: tuple[str, ...]
+    """Why it failed, the gravest first."""
+    undecided: tuple[str, ...]
+    """Why it is inconclusive."""
+    drops: tuple[Drop, ...]
+    """The largest drops among all paths, the largest first."""
+    notes: tuple[str, ...]
+    comparison: ProfileComparison
+    suspects: tuple[str, ...] = ()
+    """Names of the paths that have to be measured again before their change counts."""
+
+    def __str__(self) -> str:
+        """One line: the status and what it stands on."""
+        head = f"{self.status.upper()} {self.host}"
+        why = (*self.findings, *self.undecided)
+        paths = counts_text(self.comparison) or "no path in common"
+        if another := self.comparison.another_machine:
+            head += f": the baseline is of another machine ({another}), {OF_ANOTHER_MACHINE}"
+        return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
+
+
+def check_up(
+    node: Node,
+    baseline: Sequence[Node],
+    threshold: float = THRESHOLD,
+    repeats: Sequence[Node] = (),
+) -> Checkup:
+    """Checks ``node`` against one or more profiles of a healthy time.
+
+    ``repeats`` are later profiles of the node in which suspected paths were measured again. The
+    status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
+    counted that healthy machines do not have, or a regression is confirmed (`verdict_of`).
+    It is ``inconclusive`` if a loss is suspected, if a pinned, P2P or set bandwidth could hide a
+    loss of more than `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is
+    unfinished or is the baseline itself. Raises ValueError without a baseline.
+    """
+    baseline = sorted(baseline, key=lambda each: each.created)
+    comparison = compare(baseline, [node], threshold, repeats=repeats)
+    grave, minor = errors_of(node, baseline[-1])
+    findings = [
+        *(
+            f"{gpu} {ONLY_IN_BASE if comparison.another_machine else GONE}"
+            for gpu in comparison.missing_gpus
+        ),
+        *_links(node, baseline),
+        *grave,
+        *map(slower, comparison.of("regression")),
+        *_missing(comparison),
+    ]
+    undecided = [*_uncompared(node, baseline, comparison), *_undecided(comparison)]
+    status: Status = "failed" if findings else "inconclusive" if undecided else "ok"
+    return Checkup(
+        schema=SCHEMA,
+        host=node.name,
+        file=node.file,
+        baseline=tuple(each.called for each in baseline),
+        status=status,
+        findings=tuple(findings),
+        undecided=tuple(undecided),
+        drops=tuple(_drops(comparison)),
+        notes=(
+            *filter(None, (comparison.in_common,)),
+            *_hiding(comparison),
+            *comparison.notes,
+            *filter(None, (changed_alone(comparison),)),
+            *minor,
+        ),
+        comparison=comparison,
+        suspects=tuple(path.name for path in comparison.of("suspected")),
+    )
+
+
+def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
+    """Links that ran below their best and below the best that a baseline shows, if any shows it."""
+    matched = [(before, match(before, node)) for before in baseline]
+    for gpu in node.machine.gpus:
+        known = [before.links.get(same.numbers[gpu.index]) for before, same in matched]
+        was = [link for link in known if link is not None]
+        now = node.links.get(gpu.index, LoadedLink())
+        below = now.below(gpu)
+        is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
+        if below and (is_slower or not was):
+            yield ran_below(str(device_of(gpu)), below)
+
+
+def _missing(comparison: ProfileComparison) -> Iterator[str]:
+    """Missing paths, but for those of a GPU that is gone, which is a separate finding."""
+    gone = set(comparison.missing_gpus)
+    for path in comparison.of("missing"):
+        if not gone & set(path.devices):
+            yield f"{with_units(label(path))} is missing: {path.why}"
+
+
+def _undecided(comparison: ProfileComparison) -> Iterator[str]:
+    yield from map(suspicion, comparison.of("suspected"))
+    causes: dict[tuple[bool, bool], list[PathChange]] = {}
+    for path in comparison.undecided:
+        causes.setdefault(comparison.noisy_sides(path), []).append(path)
+    for cause, paths in causes.items():
+        more = f"; the same for {count(len(paths) - 1, 'more headline path')}" if paths[1:] else ""
+        needed = f" (a check has to find {comparison.most_hidden:.0%})"
+        yield f"{could_miss(paths[0], needed)}{more}: {REMEDIES[cause]}"
+    yield from map(disturbed_text, comparison.disturbed)
+
+
+def _hiding(comparison: ProfileComparison) -> Iterator[str]:
+    """Says what the paths could hide that leave no check inconclusive."""
+    named = {path.curve for path in comparison.undecided}
+    yield from (could_miss(path) for path in comparison.hiding if path.curve not in named)
+
+
+def _uncompared(
+    node: Node, baseline: Sequence[Node], comparison: ProfileComparison
+) -> Iterator[str]:
+    if all(is_copy(each, node) for each in baseline):
+        yield "the survey is its own baseline"
+    elif not comparison.measured:
+        yield "the survey has no path in common with its baseline"
+    elif (models := gpu_models(node)) and not any(gpu_models(each) <= models for each in baseline):
+        yield "the GPUs of the baseline are of another model: make a baseline on this node"
+    if node.unfinished:
+        yield "the survey is unfinished"
+
+
+def _drops(comparison: ProfileComparison) -> list[Drop]:
+    paths = [path for path in comparison.measured if path.ratio < 1]
+    paths.sort(key=lambda path: path.ratio)
+    return [
+        Drop(
+            name=label(path),
+            ratio=path.ratio,
+            detectable=evidence.decision.detectable,
+            size=evidence.size,
+            verdict=verdict_text(comparison, path),
+        )
+        for path in paths[:MOST_DROPS]
+        if (evidence := path.evidence)
+    ]

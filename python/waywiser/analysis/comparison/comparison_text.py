@@ -1,0 +1,295 @@
+"""The wording of comparisons, checks and fleets: each sentence is made here, once."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from waywiser.analysis.comparison.path_change import (
+    WORST_FIRST,
+    Noises,
+    PathChange,
+    ProfileComparison,
+    SizeChange,
+)
+from waywiser.curves.headline import headline_label, in_order
+from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.sizes_in_text import with_units
+
+GONE = "is gone"
+ONLY_IN_BASE = "is only in the machine of the base"
+"""What is said of a GPU that the new files lack: of the same machine, and of another one."""
+
+OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
+"""What follows if the two sides are of different machines."""
+
+NOT_DECIDED = "not decided"
+"""What is said of a path without a change if its noise is too large for a verdict."""
+
+SEVERAL, ONE_SIDED = 10, 0.9
+"""Paths, and the share of them with one sign, from which on chance alone does not explain them."""
+
+NEW_BASELINE = "make a new baseline while the machine is healthy and nothing else uses it"
+MEASURE_AGAIN = "measure again while nothing else uses the machine"
+REMEDIES: Mapping[tuple[bool, bool], str] = {
+    (True, False): NEW_BASELINE,
+    (False, True): MEASURE_AGAIN,
+    (True, True): f"{NEW_BASELINE}, then measure again",
+}
+"""What to do, by `ProfileComparison.noisy_sides`."""
+
+
+def label(path: PathChange) -> str:
+    """The name of a path, of a headline path after its group. `--only` takes it."""
+    return headline_label(path.headline, path.name)
+
+
+def _shown(path: PathChange) -> str:
+    """Its label with sizes as people read them."""
+    return with_units(label(path))
+
+
+def slower(path: PathChange) -> str:
+    """``H2D pinned… -> device… is 5.1% slower (bandwidth)``."""
+    return f"{_shown(path)} is {1 - path.ratio:.1%} slower ({path.why})"
+
+
+def suspicion(path: PathChange) -> str:
+    """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it``; of a loss
+    below what is detectable, why it is suspected all the same, and how the processes scatter."""
+    text = f"{slower(path)}: suspected, since {why_suspected(path)}"
+    evidence = path.evidence
+    if evidence is None or not path.is_below_detectable:
+        return text
+    scatter = f": {scatter_text(evidence.noise)}" if evidence.noise else ""
+    smallest = f"{evidence.decision.detectable:.1%}"
+    return (
+        f"{text}; this loss is significant, although only a loss of {smallest} or more is found "
+        f"with a probability of 80 %{scatter}"
+    )
+
+
+def why_suspected(path: PathChange) -> str:
+    """Why a loss is suspected and no regression, as a clause; empty for another verdict."""
+    evidence = path.evidence
+    if path.verdict != "suspected" or evidence is None:
+        return ""
+    if evidence.decision.p is None:
+        return "no survey measured it in two processes"
+    _, surveys = evidence.surveys
+    if surveys == 1:
+        return "one new survey alone shows it"
+    return f"its {surveys} new surveys together do not confirm it"
+
+
+def suspected_lines(found: ProfileComparison) -> Iterator[str]:
+    """One line for each reason of a suspicion, with how many paths have it."""
+    reasons: dict[str, list[PathChange]] = {}
+    for path in found.of("suspected"):
+        reasons.setdefault(why_suspected(path), []).append(path)
+    for reason, paths in reasons.items():
+        below = sum(path.is_below_detectable for path in paths)
+        smaller = (
+            f"; of these significant, but below the smallest detectable loss: {below}"
+            if below
+            else ""
+        )
+        yield f"suspected, since {reason}: {count(len(paths), 'path')}{smaller}"
+
+
+def could_miss(path: PathChange, needed: str = "") -> str:
+    """How large a loss of the path could have been missed, and how its processes scatter;
+    ``needed`` says how small a loss has to be found."""
+    if path.detectable is None:
+        return (
+            f"{_shown(path)}: no survey measured it in two processes, and its noise is not "
+            f"known{needed}"
+        )
+    could = f"a loss of up to {path.detectable:.0%} would not be found{needed}"
+    return f"{_shown(path)}: {could}: {scatter_text(path.parts[-1].noise)}"
+
+
+def scatter_text(noise: Noises) -> str:
+    """``its processes deviate by 9.1% in the baseline and by 1.3% now``."""
+    before, now = (side.deviation for side in noise)
+    if before is None or now is None:
+        side = "of the baseline" if before is None else "now"
+        return f"no survey {side} measured it in two processes"
+    return f"its processes deviate by {before:.1%} in the baseline and by {now:.1%} now"
+
+
+def slow_processes_text(slow: int, of: int, when: str, slowest: str, ratio: float) -> str:
+    """A note on ``slow`` of ``of`` processes; ``ratio`` is that of the slowest to the others."""
+    were, among = ("was", "") if slow == 1 else ("were", "the slowest: ")
+    return (
+        f"{slow} of {of} processes {when} {were} much slower than the others and {were} not used "
+        f"({among}{slowest}, {1 - ratio:.0%} slower): another program used the machine, or a link "
+        "fails at times; if nothing else ran, measure again"
+    )
+
+
+def disturbed_text(path: PathChange) -> str:
+    """What is said of a path of `ProfileComparison.disturbed`."""
+    loss = 1 - path.parts[-1].ratio_with_outliers
+    return (
+        f"{_shown(path)}: some processes were much slower than the others; if they count, the loss "
+        f"is {loss:.0%}: {MEASURE_AGAIN}"
+    )
+
+
+def ran_below(device: str, below: str) -> str:
+    """What is said of a link that ran ``below`` its best, as `LoadedLink.below` writes it."""
+    return f"{device} ran at {below} under load"
+
+
+def unfinished(file: str) -> str:
+    return f"{file} is unfinished: its survey still runs, or was stopped"
+
+
+def copy_text(copy: str, of: str) -> str:
+    return f"{copy} is a copy of {of}"
+
+
+def no_repetition(fact: str) -> str:
+    return f"{fact}, and is not a repetition"
+
+
+def answer_lines(found: ProfileComparison) -> Iterator[str]:
+    """The answer and what the slower paths have in common; then, indented, the headline paths and
+    what could be missed on them."""
+    if found.another_machine:
+        yield (
+            f"before and now are of different machines ({found.another_machine}), "
+            f"{OF_ANOTHER_MACHINE}"
+        )
+    yield summary(found)
+    if found.in_common:
+        yield found.in_common
+    yield from headline_lines(found)
+
+
+def note_lines(found: ProfileComparison, more: str = "") -> Iterator[str]:
+    """The notes; ``more`` says where the paths are that changed by their own interval alone."""
+    yield from (f"note: {note}" for note in found.notes)
+    if alone := changed_alone(found):
+        yield f"note: {alone}{more}"
+
+
+def summary(found: ProfileComparison) -> str:
+    """``2 regressions, 86 no change, 2 not decided, of 90 paths, at a threshold of 3 %``."""
+    counts = counts_text(found)
+    head = f"{counts}, of {count(len(found.paths), 'path')}" if counts else "no path in common"
+    return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
+
+
+def counts_text(found: ProfileComparison) -> str:
+    """``2 regressions, 86 no change, 2 not decided``; empty without paths."""
+    counts: dict[str, int] = {}
+    for path in found.paths:
+        word = verdict_text(found, path)
+        counts[word] = counts.get(word, 0) + 1
+    order: list[str] = [*WORST_FIRST]
+    order.insert(order.index("no change") + 1, NOT_DECIDED)
+    return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in order
+                     if word in counts)  # fmt: skip
+
+
+def verdict_text(found: ProfileComparison, path: PathChange) -> str:
+    """The verdict on a path; of one whose noise is too large for it, that it is not decided."""
+    return path.verdict if found.is_decided(path) else NOT_DECIDED
+
+
+def changed_alone(found: ProfileComparison) -> str:
+    """How many paths have no change although their own interval excludes none; empty without."""
+    paths = found.changed_alone
+    if not paths:
+        return ""
+    slower = sum(path.ratio < 1 for path in paths)
+    kinds = [
+        f"{n} {word}" for n, word in ((len(paths) - slower, "faster"), (slower, "slower")) if n
+    ]
+    it = "it is" if len(paths) == 1 else "they are"
+    why = "among so many paths some seem to change by chance; a second survey shows which do again"
+    if len(paths) >= SEVERAL and max(slower, len(paths) - slower) >= ONE_SIDED * len(paths):
+        word = "slower" if slower * 2 > len(paths) else "faster"
+        why = f"but most are {word}: the whole machine may be {word}; a second survey shows it"
+    return (
+        f"{len(paths)} of {count(len(found.measured), 'path')} changed by more than the threshold, "
+        f"each tested alone ({', '.join(kinds)}); tested with all others {it} not significant: "
+        f"{why}"
+    )
+
+
+def headline_lines(found: ProfileComparison) -> Iterator[str]:
+    """A line for each group of headline paths: the verdict, the member with the lowest ratio, and
+    which losses are found; then what decides those that are not decided."""
+    paths = [path for path in found.measured if path.headline]
+    undecided: list[PathChange] = []
+    for group in in_order(path.headline for path in paths if path.headline):
+        members = [path for path in paths if path.headline == group]
+        worst = min(members, key=lambda path: path.ratio)
+        unclear = [path for path in members if not found.is_decided(path)]
+        verdict: str = worst.verdict
+        if verdict == "no change" and unclear:
+            verdict = NOT_DECIDED
+            undecided += unclear
+        known = [path.detectable for path in members if path.detectable is not None]
+        most = max(known) if len(known) == len(members) else None
+        hidden = detectable_text(
+            most, hides=verdict == NOT_DECIDED, has_changed=verdict != "no change"
+        )
+        lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
+        # What is detectable holds for the largest sizes; the lowest ratio may be of others.
+        elsewhere = worst.evidence and worst.evidence.decision != worst.parts[-1].decision
+        where = f" ({worst.why})" if elsewhere and worst.why else ""
+        large = "at the largest sizes " if where else ""
+        change = f"{worst.ratio - 1:+.1%}{where} {lowest}".rstrip()
+        yield f"  {group:<17} {verdict}: {change}; {large}{hidden}"
+    if undecided:
+        yield f"  {to_decide(found, undecided)}"
+
+
+def to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
+    """What to measure so that paths are decided whose verdict is `NOT_DECIDED`."""
+    sides = [found.noisy_sides(path) for path in paths]
+    remedy = REMEDIES[any(before for before, _ in sides), any(now for _, now in sides)]
+    groups = in_order(path.headline for path in paths if path.headline)
+    names = [*groups, *(path.name for path in paths if not path.headline)]
+    only = " ".join(f"--only {shlex.quote(name)}" for name in names)
+    return (
+        f"for a verdict where it is 'not decided', {remedy}: waywiser survey --preset full {only}"
+    )
+
+
+def plural(verdict: str, count: int) -> str:
+    return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
+
+
+def detectable_text(loss: float | None, *, hides: bool = False, has_changed: bool = False) -> str:
+    """``a loss of 3.1% or more would have been found``; of a path that is not decided, that the
+    noise ``hides`` smaller ones; without a loss, that the noise is not known."""
+    if loss is None:
+        return "the noise is not known"
+    if hides:
+        return f"the noise hides losses below {loss:.1%}"
+    if has_changed:
+        return f"smallest detectable loss {loss:.1%}"
+    return f"a loss of {loss:.1%} or more would have been found"
+
+
+def figures_before_and_now(size: SizeChange) -> tuple[str, str]:
+    """``55.3 GB/s`` or ``2.2 µs`` of each side, with as many digits as the interval allows."""
+    relative = Z_95 * size.decision.deviation / math.sqrt(2)
+    before, now = (
+        format_time(seconds, relative)
+        if size.rated_bytes < RATE_BYTES
+        else f"{format_rate(size.rated_bytes / seconds, relative)} GB/s"
+        for seconds in (size.seconds_before, size.seconds_now)
+    )
+    return before, now
+
+
+Z_95 = 1.96
+"""Half the width of a 95 % interval in standard errors. Of a change, both sides have the same
+share."""

@@ -1,0 +1,254 @@
+"""What differs between the machines of a comparison, among the files of one side too.
+
+Every file counts: of several that are new, one may have another driver than the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from waywiser.analysis.comparison.comparison_text import unfinished
+from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
+from waywiser.analysis.comparison.matching import Matched, is_copy
+from waywiser.analysis.comparison.node import Node, device_of
+from waywiser.machine.machine import Gpu
+from waywiser.profile.planned import resume_command, stored_request
+from waywiser.words.number_format import count
+
+ENVIRONMENT = (
+    "waywiser", "kernel", "microcode", "governor", "turbo", "smt", "numa_balancing",
+    "transparent_huge_pages", "iommu", "virtualisation", "container", "cpus_allowed",
+    "memory_nodes_allowed", "cgroup_cpus", "cuda_driver", "cuda_runtime",
+)  # fmt: skip
+"""Settings of a machine that a survey records and that change numbers."""
+
+ISOLATION = ("gpu_confidential", "confidential_guest", "iommu_types", "acs_redirects")
+"""The same, which earlier versions did not record: compared if all surveys have the first."""
+
+NESTED = ("boot_parameters", "variables")
+"""The same, of several values with names of their own."""
+
+OF_ANOTHER_GPU = ": a change of its paths can be the other GPU, not a fault; make a new baseline"
+"""What follows if a GPU was exchanged."""
+
+ABSENT = "none"
+
+LONGEST = 60
+"""Characters of one value that are shown."""
+
+
+def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
+    """One line each; the machines first, then what they were asked and what their files lack."""
+    if not another_machine(base, new):
+        for what, value in (
+            ("host", _host),
+            ("class of hardware", _classes((*base, *new))),
+            ("CPU", _cpu),
+        ):
+            yield from _changed(f"another {what}: ", base, new, value)
+    yield from _changed("another driver: ", base, new, lambda node: node.machine.driver)
+    yield from _environment(base, new)
+    yield from _changed("another plan: ", base, new, _plan)
+    for node in (*base, *new):
+        if node.machine.simulated:
+            yield simulated(node)
+        if node.unfinished:
+            yield f"{unfinished(node.called)}; continue it with {resume_command(node.called)}"
+    for node in new:
+        for old in base:
+            if is_copy(old, node):
+                yield f"{node.called} is the same survey as {old.called}: it has no new information"
+
+
+def simulated(node: Node) -> str:
+    """The note on a simulated machine."""
+    return f"{node.called} is simulated {node.machine.simulated}"
+
+
+def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
+    """What differs, if no machine of one side is one of the other; else empty."""
+    if any(is_same_machine(old, now) for old in base for now in new):
+        return ""
+    changes = [
+        f"{what} {text}"
+        for what, value in (("host", _host), ("GPUs", _gpus), ("CPU", _cpu))
+        for text in _changed("", base, new, value)
+    ]
+    return "; ".join(changes or ["no GPU has the same UUID"])
+
+
+def is_same_machine(old: Node, now: Node) -> bool:
+    """Whether two profiles are of one machine: they have a GPU in common, or nothing says that they
+    are of two (the host, the CPUs, the models of GPUs, the UUIDs of GPUs)."""
+    before, after = ({gpu.uuid for gpu in node.machine.gpus if gpu.uuid} for node in (old, now))
+    if before & after:
+        return True
+    sides = ((_host(old), _host(now)), (_cpu(old), _cpu(now)), (gpu_models(old), gpu_models(now)))
+    if any(was and is_ and was != is_ for was, is_ in sides):
+        return False
+    return not (before and after)
+
+
+def _gpus(node: Node) -> str:
+    return counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
+
+
+def gpu_models(node: Node) -> set[str]:
+    """The models of a node's GPUs; empty if not all are known."""
+    return {gpu.name for gpu in node.machine.gpus} if _are_named(node) else set()
+
+
+def _are_named(node: Node) -> bool:
+    """Whether the models of all GPUs are known."""
+    return all(_known(gpu.name) for gpu in node.machine.gpus)
+
+
+def _host(node: Node) -> str:
+    return _known(node.machine.hostname)
+
+
+def of_gpus(
+    before: Sequence[Matched], after: Sequence[Matched], gone: str, *, same_machine: bool
+) -> Iterator[str]:
+    """GPUs that have gone, came or, of the ``same_machine``, were exchanged. ``before`` and
+    ``after`` say which GPU of each node is which of the base's with the most of them; ``gone`` is
+    how a line about one that the new files lack ends."""
+    hosts = {each.node.machine.hostname for each in before}
+    for surveys, side in ((before, "base"), (after, "")):
+        found: dict[str, list[str]] = {}
+        exchanged: set[str] = set()
+        for same in surveys:
+            is_not, is_only = ("is not", "is only") if side else (gone, "was not there before")
+            texts = [f"{device_of(gpu)} {is_not}" for gpu in same.missing]
+            texts += [f"{device_of(gpu)} {is_only}" for gpu in same.added]
+            if same_machine and same.node.machine.hostname in hosts:
+                others = [_exchanged(old, now, side) for old, now in same.exchanged]
+                exchanged.update(others)
+                texts += others
+            for text in texts:
+                found.setdefault(text, []).append(same.node.called)
+        for text, having in found.items():
+            is_everywhere = len(having) == len(surveys) and not side
+            where = f" in {_and(having)}{' of the base' if side else ''}"
+            follows = OF_ANOTHER_GPU if text in exchanged and not side else ""
+            yield f"{text}{'' if is_everywhere else where}{follows}"
+
+
+def _exchanged(old: Gpu, now: Gpu, side: str) -> str:
+    if side:
+        return f"gpu:{now.index} is {now.uuid} and not {old.uuid}"
+    return f"gpu:{now.index} is another device ({old.uuid} before, {now.uuid} now)"
+
+
+def _changed(
+    head: str, base: Sequence[Node], new: Sequence[Node], value: Callable[[Node], str]
+) -> Iterator[str]:
+    before, after = _sides(base, value), _sides(new, value)
+    if len(before | after) > 1:
+        yield f"{head}{_side(before)} before, {_side(after)} now"
+
+
+def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
+    """The files that have each value; unknown values are skipped."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        if text := value(node):
+            found.setdefault(text, []).append(node.called)
+    return found
+
+
+def _side(values: Mapping[str, Sequence[str]]) -> str:
+    """The value, or each with its files if there are several."""
+    if len(values) < 2:
+        return next(iter(values), "unknown")
+    return _and([f"{value} ({', '.join(files)})" for value, files in values.items()])
+
+
+def _and(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _known(text: str) -> str:
+    """Empty for what an import calls unknown: then it cannot be compared."""
+    return "" if text.split(" ")[0] == "unknown" else text
+
+
+def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
+    """The class of each node as a fleet has it (`waywiser.analysis.comparison.hardware`), without
+    the CPU: ``8 × NVIDIA H200``, with NUMA nodes and architecture if these differ. Empty if another
+    tool does not name all GPUs."""
+    numbers = gpus_of_class(nodes)
+    machines = [node.machine for node in nodes]
+    described = [machine for machine in machines if machine.nodes_known]
+    uneven = len({len(machine.numa) for machine in described}) > 1
+    foreign = len({machine.architecture for machine in described}) > 1
+
+    def class_of(node: Node) -> str:
+        machine = node.machine
+        if not _are_named(node):
+            return ""
+        parts = [counted_models(machine.gpus, numbers[id(node)])]
+        if machine.nodes_known:
+            parts += [count(len(machine.numa), "NUMA node")] if uneven else []
+            parts += [machine.architecture] if foreign else []
+        return ", ".join(filter(None, parts))
+
+    return class_of
+
+
+def _cpu(node: Node) -> str:
+    """``2 × Xeon, 128 CPUs``; empty if another tool does not say."""
+    packages = node.machine.packages
+    if not _known(node.machine.cpu_model):
+        return ""
+    cpus = sum(package.cpus for package in packages)
+    several = f"{len(packages)} × " if len(packages) > 1 else ""
+    return f"{several}{node.machine.cpu_model}{f', {cpus} CPUs' if cpus else ''}"
+
+
+def _plan(node: Node) -> str:
+    """What the survey was asked for, as its options; empty if that is not known."""
+    request = stored_request(node.request)
+    return _clipped(" ".join(request.options)) if request else ""
+
+
+def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
+    """Differences of the environment between surveys: another tool's files say little of where they
+    were made."""
+    old, now = ([node for node in side if "kernel" in node.environment] for side in (base, new))
+    if not old or not now:
+        return
+    names = dict.fromkeys(ENVIRONMENT)
+    if all(ISOLATION[0] in node.environment for node in (*old, *now)):
+        names.update(dict.fromkeys(ISOLATION))
+    for node in (*old, *now):
+        for group in NESTED:
+            values = node.environment.get(group)
+            if isinstance(values, dict):
+                names.update(dict.fromkeys(f"{group}.{name}" for name in sorted(values)))
+    changes: list[str] = []
+    for name in names:
+        called = name.partition(".")[2] or name.replace("_", " ")
+        changes += _changed(f"{called} ", old, now, _value_of(name))
+    if changes:
+        yield f"another environment: {'; '.join(changes)}"
+
+
+def _value_of(name: str) -> Callable[[Node], str]:
+    """The value of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
+    group, _, inner = name.partition(".")
+
+    def value_of(node: Node) -> str:
+        value: Any = node.environment.get(group)
+        if inner:
+            value = value.get(inner) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        return _clipped(ABSENT if value in (None, "") else str(value))
+
+    return value_of
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,151 @@
+"""Paths that a comparison finds on one side only, and sizes that fail now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from waywiser.analysis.comparison.node import Devices, Node, devices_on, gpus_of
+from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
+from waywiser.analysis.comparison.path_parts import Summaries
+from waywiser.curves.headline import Group
+from waywiser.curves.name import name_of
+from waywiser.profile.series_summary import SeriesSummary
+from waywiser.words import Workload
+from waywiser.words.records import Failure
+
+NOT_MEASURED = ("skipped", "interrupted")
+"""Kinds of failure that are no property of the path: no time, or an interruption."""
+
+
+def missing(
+    before: Summaries,
+    after: Summaries,
+    base: Sequence[Node],
+    new: Sequence[Node],
+    gone: Mapping[int, str],
+    headlines: Mapping[str, Group],
+    devices: Devices,
+) -> Iterator[PathChange]:
+    """Yields the paths that the baseline has measured and the new files have not. ``gone`` says of
+    each GPU that the new files lack what to say about it.
+
+    A path is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which
+    every survey is expected to measure. It is skipped if the machine does not support it, if the
+    survey had no time for it, did not select it, did not plan it or is unfinished.
+    """
+    measured, failures = _measured(after), _failures(after)
+    reasons = {r.path: r.reason for node in new for r in node.unsupported_paths}
+    replanned = _replanned(base, new)
+    same_request = len({node.request for node in (*base, *new)}) == 1
+
+    def verdict_for(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
+        lost = [f"gpu:{gpu} {gone[gpu]}" for gpu in sorted(gpus_of(workload)) if gpu in gone]
+        if lost:
+            return "missing", ", ".join(lost)
+        if failure := failures.get(curve):
+            if failure.kind in NOT_MEASURED:
+                return "skipped", failure.reason
+            return "missing", f"{failure.kind}: {failure.reason}"
+        if reason := _unsupported_reason(workload, reasons):
+            return "missing" if curve in headlines else "skipped", reason
+        if any(node.unfinished for node in new):
+            return "skipped", "the new survey is unfinished"
+        if replanned and _has_nodes(workload, new):
+            planned = "the plan of this version no longer has it"
+            return "skipped", f"by waywiser {replanned} {planned}"
+        if not same_request:
+            return "skipped", "the options of the new survey do not select it"
+        if curve in headlines:
+            return "missing", "the new survey has not measured it"
+        return "skipped", "the new survey did not plan it"
+
+    for curve, first in _measured(before).items():
+        if curve not in measured:
+            workload = first.workload
+            verdict, why = verdict_for(curve, workload)
+            on = devices_on(workload, devices)
+            yield PathChange(curve, name_of(workload), verdict, why, headlines.get(curve), on)
+
+
+def added(before: Summaries, after: Summaries, devices: Devices) -> Iterator[PathChange]:
+    """Yields the paths that the new files have measured and the baseline has not."""
+    known, failures = _measured(before), _failures(before)
+    for curve, first in _measured(after).items():
+        if curve in known:
+            continue
+        verdict: PathVerdict = "new"
+        why = "the base has not measured it"
+        failure = failures.get(curve)
+        if failure is not None and failure.kind in NOT_MEASURED:
+            verdict, why = "skipped", f"skipped before: {failure.reason}"
+        on = devices_on(first.workload, devices)
+        yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
+
+
+def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
+    """The versions of the new files where all have the same request and none was made by a
+    version that made a base; else empty. A plan is that of its version: what another one leaves out
+    without a reason was not lost by the machine."""
+    requests = {node.request for node in (*base, *new)}
+    before, now = (
+        {node.environment.get("waywiser") for node in side if node.request} for side in (base, new)
+    )
+    known = all(isinstance(each, str) and each for each in before | now)
+    is_same_request = len(requests) == 1 and all(requests) and known
+    return ", ".join(sorted(map(str, now))) if is_same_request and not before & now else ""
+
+
+def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
+    """Whether all have the NUMA nodes that it names: what is planned for one goes with it."""
+    named = {place.index for place in workload.named_places if place.kind == "numa"}
+    return all(named <= {node.index for node in each.machine.numa} for each in new)
+
+
+def _unsupported_reason(workload: Workload, reasons: Mapping[str, str]) -> str:
+    """Why it is not supported: by its own name, as one of its paths, or with all of its kinds."""
+    paths = [transfer.path for transfer in workload.transfers]
+    names = [workload.curve, *map(str, paths), *(path.kinds for path in paths)]
+    return next((reasons[name] for name in names if name in reasons), "")
+
+
+def _measured(found: Summaries) -> dict[str, SeriesSummary]:
+    """The first series of each curve that has any blocks."""
+    curves: dict[str, SeriesSummary] = {}
+    for summaries in found.values():
+        if any(summary.blocks for _, summary in summaries):
+            _, first = summaries[0]
+            curves.setdefault(first.curve, first)
+    return curves
+
+
+def _failures(found: Summaries) -> dict[str, Failure]:
+    """One failure of each curve; one that was only skipped if there is no other."""
+    curves: dict[str, Failure] = {}
+    for summaries in found.values():
+        for _, summary in summaries:
+            for failure in summary.failures:
+                if curves.setdefault(summary.curve, failure).kind in NOT_MEASURED:
+                    curves[summary.curve] = failure
+    return curves
+
+
+def with_failures(
+    paths: Sequence[PathChange], before: Summaries, after: Summaries
+) -> list[PathChange]:
+    """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
+    lost: dict[str, str] = {}
+    for identity, numbered in after.items():
+        summaries = [summary for _, summary in numbered]
+        failures = [f for each in summaries for f in each.failures if f.kind not in NOT_MEASURED]
+        was_measured = any(each.blocks for _, each in before.get(identity, ()))
+        if failures and was_measured and not any(each.blocks for each in summaries):
+            why = f"fails at {summaries[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
+            lost.setdefault(summaries[0].curve, why)
+    return [
+        msgspec.structs.replace(path, verdict="missing", why=lost[path.curve])
+        if path.curve in lost and path.verdict not in ("regression", "missing")
+        else path
+        for path in paths
+    ]

@@ -1,0 +1,313 @@
+"""What a comparison reports: of paths, of their parts and sizes, and of the machines."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, get_args
+
+from waywiser.curves.answer import Device
+from waywiser.curves.headline import Group
+from waywiser.curves.regimes import Regime
+from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.stats.noise_model import Surveys
+from waywiser.words import Value
+
+PathVerdict = Literal[
+    "regression", "missing", "suspected", "improvement", "no change", "skipped", "new"
+]
+"""What a comparison says of a path, the worst first.
+
+``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
+again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
+detectable change says how large one could have been missed (`verdict_of` decides between these).
+``missing``: planned and expected, but absent. ``skipped``: not planned, not supported, or the time
+was over; never a finding. ``new``: the baseline does not have it.
+"""
+
+REGIMES: dict[Regime, str] = {
+    "operation": "operation",
+    "latency": "latency",
+    "medium": "intermediate sizes",
+    "bandwidth": "bandwidth",
+}
+"""Regimes as texts name them."""
+
+WORST_FIRST: tuple[PathVerdict, ...] = get_args(PathVerdict)
+
+
+class SizeChange(Value, frozen=True):
+    """One series of a path."""
+
+    series: str
+    bytes: int
+    rated_bytes: int
+    """The bytes that a bandwidth counts; 0 if it has none."""
+    seconds_before: float
+    seconds_now: float
+    """Medians over processes, as `waywiser.profile.estimate` has them, and over surveys. The
+    decision is about their ratio."""
+    processes: tuple[int, int]
+    """Processes that measured it, before and now."""
+    surveys: tuple[int, int]
+    decision: Decision
+    verdict: PathVerdict
+
+
+class SideNoise(Value, frozen=True):
+    """How one side scatters between its processes; a path borrows from equivalent paths."""
+
+    deviation: float | None
+    """Relative deviation between processes; None if no path of its kind has two processes."""
+    detectable: float | None
+    """The smallest relative loss that would have been found if both sides were as this one."""
+
+
+Noises = tuple[SideNoise, SideNoise]
+"""The noise of before and of now, each alone."""
+
+
+class PartChange(Value, frozen=True):
+    """The sizes of a path in which the same thing sets the time."""
+
+    regime: Regime
+    processes: tuple[int, int]
+    surveys: tuple[int, int]
+    noise: Noises
+    decision: Decision
+    """That of the size whose change is the median over sizes."""
+    ratio_with_outliers: float
+    """The ratio of bandwidths if the outliers of now count, in the mean over processes."""
+    verdict: PathVerdict
+    sizes: tuple[SizeChange, ...]
+
+
+class PathChange(Value, frozen=True):
+    """One path, by the gravest of its parts and sizes."""
+
+    curve: str
+    name: str
+    """The curve as people call it."""
+    verdict: PathVerdict
+    why: str
+    """A clause: which part or which sizes changed; why it is missing or skipped."""
+    headline: Group | None = None
+    """The group of headline paths that it belongs to."""
+    devices: tuple[Device, ...] = ()
+    """GPUs on it, as the new file has them if it has them."""
+    parts: tuple[PartChange, ...] = ()
+
+    @property
+    def evidence(self) -> ChangeEvidence | None:
+        """What the verdict is about: a part of the path, or one size; of a path without a change,
+        the part with the largest sizes. None for a path that one side has not measured."""
+        if not self.parts:
+            return None
+        if self.verdict in ("regression", "improvement", "suspected"):
+            parts = [part for part in self.parts if part.verdict == self.verdict]
+            if parts:
+                part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
+                return _whole(part)
+            sizes = [
+                size for part in self.parts for size in part.sizes if size.verdict == self.verdict
+            ]
+            if sizes:
+                size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
+                return ChangeEvidence(f"{size.bytes} B", size.decision, size.surveys, size)
+        return _whole(self.parts[-1])
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of bandwidths, now over before, of what the verdict is about; 1 without any."""
+        evidence = self.evidence
+        return evidence.decision.ratio if evidence else 1.0
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest relative loss that would have been found in the part with the largest
+        sizes; None if the noise is not known or one side has not measured it."""
+        return self.parts[-1].decision.detectable if self.parts else None
+
+    @property
+    def changes(self) -> list[Decision]:
+        """Decisions about its parts and their sizes: those that are about a change."""
+        decisions = [part.decision for part in self.parts]
+        decisions += [size.decision for part in self.parts for size in part.sizes]
+        return [each for each in decisions if is_change(each)]
+
+    @property
+    def is_below_detectable(self) -> bool:
+        """Whether the verdict is about a loss that is smaller than the smallest detectable one."""
+        decision = self.evidence.decision if self.evidence else None
+        return bool(decision and decision.detectable and 1 - decision.ratio < decision.detectable)
+
+
+class ChangeEvidence(NamedTuple):
+    what: str
+    """The regime, or the size."""
+    decision: Decision
+    surveys: tuple[int, int]
+    size: SizeChange
+    """The size whose times before and now are shown."""
+    noise: Noises | None = None
+    """The noise of each side in the part; None of one size."""
+
+
+class ProfileComparison(Value, frozen=True):
+    """New profiles against baseline profiles."""
+
+    schema: int
+    base: tuple[str, ...]
+    new: tuple[str, ...]
+    repeats: tuple[str, ...]
+    """Files in which suspected paths were measured again."""
+    threshold: float
+    paths: tuple[PathChange, ...]
+    """The worst first."""
+    counts: dict[str, int]
+    """Paths by verdict."""
+    in_common: str = ""
+    """What the slower paths have in common, in a sentence; empty if nothing."""
+    notes: tuple[str, ...] = ()
+    """What else differs, or what the decisions lack, one line each."""
+    another_machine: str = ""
+    """What differs between the machines, if the new files are of another one than the base."""
+    missing_gpus: tuple[Device, ...] = ()
+    exchanged_gpus: tuple[tuple[Device, Device], ...] = ()
+    """(before, now): another device in the same place."""
+
+    def of(self, *verdicts: PathVerdict) -> tuple[PathChange, ...]:
+        return tuple(path for path in self.paths if path.verdict in verdicts)
+
+    @property
+    def measured(self) -> tuple[PathChange, ...]:
+        """The paths that both sides have measured."""
+        return tuple(path for path in self.paths if path.parts)
+
+    @property
+    def changed_alone(self) -> tuple[PathChange, ...]:
+        """Paths without a change whose own interval excludes none: of many paths some have such an
+        interval by chance."""
+        return tuple(path for path in self.of("no change") if self.is_changed_alone(path))
+
+    def is_changed_alone(self, path: PathChange) -> bool:
+        evidence = path.evidence if path.verdict == "no change" else None
+        return evidence is not None and evidence.decision.is_different_alone(self.threshold)
+
+    def is_decided(self, path: PathChange) -> bool:
+        """Whether the noise of a path lets its verdict stand. Without a change it does not if the
+        noise is not known, hides losses of more than `most_hidden`, or explains a difference that
+        is larger than the threshold."""
+        evidence = path.evidence
+        if path.verdict != "no change" or evidence is None:
+            return True
+        known = [evidence.decision.detectable, path.detectable]
+        if any(loss is None or loss > self.most_hidden for loss in known):
+            return False
+        return abs(math.log(path.ratio)) <= math.log1p(self.threshold)
+
+    @property
+    def undecided(self) -> tuple[PathChange, ...]:
+        """Those of `hiding` that leave a check inconclusive: of the groups `BOUNDED`, or repeated
+        by no process."""
+        return tuple(p for p in self.hiding if p.headline in BOUNDED or p.detectable is None)
+
+    @property
+    def hiding(self) -> tuple[PathChange, ...]:
+        """Headline paths that are not suspected and whose bandwidth could hide a loss of more than
+        `most_hidden`: of the groups `BOUNDED`, or of all groups if none of these was measured."""
+        headlines = [path for path in self.measured if path.headline]
+        bounded = [path for path in headlines if path.headline in BOUNDED]
+        return tuple(
+            path
+            for path in bounded or headlines
+            if path.verdict != "suspected" and _hides(path, self.most_hidden)
+        )
+
+    @property
+    def disturbed(self) -> tuple[PathChange, ...]:
+        """Paths of `BOUNDED` that show no loss, and would show one of more than `most_hidden` if
+        the outliers of now counted."""
+        return tuple(
+            path
+            for path in self.of("no change")
+            if path.headline in BOUNDED
+            and path.parts[-1].ratio_with_outliers < 1 - self.most_hidden
+        )
+
+    def noisy_sides(self, path: PathChange) -> tuple[bool, bool]:
+        """Whether before and now scatter so much that a loss of `most_hidden` would not have been
+        found if both sides were like that one. At least one does: now, if neither does alone."""
+        most = self.most_hidden
+        before, now = (
+            noise.detectable is None or noise.detectable > most for noise in path.parts[-1].noise
+        )
+        return before, now or not before
+
+    @property
+    def most_hidden(self) -> float:
+        """`MOST_HIDDEN`; with a larger threshold than `THRESHOLD` as much more as that is larger,
+        since no loss below the threshold is looked for."""
+        beyond = (1 + THRESHOLD) / (1 + max(self.threshold, THRESHOLD))
+        return 1 - (1 - MOST_HIDDEN) * beyond
+
+
+MOST_HIDDEN = 0.15
+"""Relative loss of a bandwidth of `BOUNDED` that a clean result may hide at most."""
+
+BOUNDED: frozenset[Group] = frozenset(
+    {"H2D", "D2H", "bidirectional", "P2P", "P2P bidirectional", "host-to-all", "all-to-host"}
+)
+"""Headline groups for which `MOST_HIDDEN` holds: pinned copies, P2P and sets."""
+
+
+def _hides(path: PathChange, loss: float) -> bool:
+    """Whether the path is one of bandwidth that could hide a larger loss."""
+    if path.parts[-1].regime != "bandwidth":
+        return False
+    return path.detectable is None or path.detectable > loss
+
+
+CONFIRMED = 0.0003
+"""Chance, at most, of a loss in a survey and its repeats together that confirms it. Simulated with
+surveys that deviate by half of what processes do, it fails a healthy node in less than one of a
+thousand checks (`tests/planted/test_planted_changes.py`)."""
+
+
+def is_change(decision: Decision) -> bool:
+    """Whether it is about a difference that is significant, or should be looked at again."""
+    return decision.suspected or decision.verdict == "different"
+
+
+def verdict_of(
+    decision: Decision, before: Surveys, now: Surveys, threshold: float, *, is_variance_known: bool
+) -> PathVerdict:
+    """The verdict on a part or size of a path.
+
+    If the variance between surveys is known (`waywiser.stats.noise_model.SURVEYS_FOR_VARIANCE`),
+    the decision is the verdict. With fewer surveys each new one has to show the change, and a loss
+    is a regression only if there are two or more and they are significant together (`CONFIRMED`).
+    """
+    if not is_change(decision):
+        return "no change"
+    if is_variance_known:
+        if decision.suspected:
+            return "suspected"
+        return "regression" if decision.slower else "improvement"
+    direction = 1 if decision.slower else -1
+    changes = [direction * math.log(survey / before.median) for survey in now.medians]
+    if min(changes) <= math.log1p(threshold):
+        return "no change"
+    if not decision.slower:
+        return "improvement"
+    is_repeated = len(changes) > 1 and decision.p is not None and decision.p <= CONFIRMED
+    return "regression" if is_repeated else "suspected"
+
+
+def worst_first(path: PathChange) -> tuple[int, bool, float, str]:
+    """The key by which paths are sorted: verdict, headline paths first, then the largest loss."""
+    return WORST_FIRST.index(path.verdict), path.headline is None, path.ratio, path.name
+
+
+def _whole(part: PartChange) -> ChangeEvidence:
+    typical = next(size for size in part.sizes if size.decision == part.decision)
+    return ChangeEvidence(REGIMES[part.regime], part.decision, part.surveys, typical, part.noise)

@@ -1,0 +1,241 @@
+"""What a comparison compares: one curve's sizes of one regime, before and after.
+
+All sizes of a curve that one process measures share its memory, and change together. So a part has
+changed as its typical size has: the one whose change is the median over sizes, so that a drop at
+one size is that size's own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from statistics import fmean
+from typing import NamedTuple
+
+from waywiser.curves.regimes import Regime, regime_of
+from waywiser.profile.series_summary import SeriesSummary
+from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
+    Noise,
+    Surveys,
+    Variance,
+    averaged,
+    pooled,
+    process_variance,
+    shared,
+    survey_variance,
+)
+from waywiser.words import Workload
+
+Key = tuple[str, Regime]
+
+Process = tuple[int, int]
+"""The file of a side, and the process in it."""
+
+Medians = Mapping[Process, float]
+"""The median seconds of one series on one side."""
+
+Summaries = Mapping[str, Sequence[tuple[int, SeriesSummary]]]
+"""What one side has measured, by identity: each file's number, and the series in it."""
+
+
+class SizePair(NamedTuple):
+    """One series before and now, or on one of these sides alone."""
+
+    workload: Workload
+    text: str
+    medians: tuple[Medians, ...]
+    variances: tuple[tuple[float, ...], ...]
+    """Variance of the median of each process by its samples, by side."""
+    sides: tuple[Surveys, ...]
+    """``medians`` by survey."""
+
+    def on_side(self, side: int) -> SizePair:
+        """The series before (0) or now (1) alone."""
+        return self._replace(
+            medians=(self.medians[side],),
+            variances=(self.variances[side],),
+            sides=(self.sides[side],),
+        )
+
+    @property
+    def process_variance(self) -> Variance:
+        """The variance between processes, at least that of a process by its samples."""
+        within = fmean(chain.from_iterable(self.variances))
+        return process_variance(chain(*(side.replicates for side in self.sides)), within)
+
+    @property
+    def log_ratio(self) -> float:
+        """The logarithm of the time now over that before."""
+        before, now = self.sides
+        return math.log(now.median / before.median)
+
+    def outliers(self, side: int) -> dict[Process, float]:
+        """The bandwidth of each process of a side that is an outlier, over that of the median
+        process of its survey."""
+        surveys = self.sides[side]
+        numbers = list(_by_survey(self.medians[side]))
+        kept = dict(zip(numbers, surveys.replicates, strict=True))
+        middle = dict(zip(numbers, surveys.medians, strict=True))
+        return {
+            process: middle[process[0]] / seconds
+            for process, seconds in self.medians[side].items()
+            if math.log(seconds) not in kept[process[0]]
+        }
+
+    def ratio_with_outliers(self) -> float:
+        """The mean bandwidth of all processes now, outliers too, over the bandwidth before."""
+        before, now = self.sides
+        mean = fmean(fmean(map(math.log, survey)) for survey in now.seconds)
+        return before.median / math.exp(mean)
+
+
+class Part:
+    """The sizes of one curve in one regime, the smallest first."""
+
+    def __init__(self, curve: str, regime: Regime, sizes: Sequence[SizePair]) -> None:
+        self.curve = curve
+        self.regime = regime
+        self.sizes = sizes
+
+    @cached_property
+    def peers(self) -> Key:
+        """What equivalent paths have in common: the curve without the numbers of its places."""
+        return equivalence_class(self.curve), self.regime
+
+    @cached_property
+    def similar(self) -> Key:
+        """The same without the executor's parameters."""
+        return _PARAMETERS.sub(r"\1", self.peers[0]), self.regime
+
+    @cached_property
+    def replicated(self) -> tuple[SizePair, ...]:
+        """The sizes that most surveys have measured, and of these most processes of both sides."""
+        counts = [
+            (
+                sum(len(side.replicates) for side in size.sides),
+                min(map(len, size.medians)),
+            )
+            for size in self.sizes
+        ]
+        return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
+
+    @cached_property
+    def typical(self) -> SizePair:
+        """The size in `replicated` whose change is the median; the smaller change of two."""
+        ordered = sorted(self.replicated, key=lambda size: size.log_ratio)
+        middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
+        return min(middle, key=lambda size: abs(size.log_ratio))
+
+    def on_side(self, side: int) -> Part:
+        """The part before (0) or now (1) alone."""
+        return Part(self.curve, self.regime, [size.on_side(side) for size in self.sizes])
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The noise of a size by the processes and surveys that measured this part."""
+        processes = [size.process_variance for size in self.replicated]
+        surveys = [survey_variance(size.sides) for size in self.replicated]
+        highest = Variance(max(each.value for each in processes), 0.0)
+        return Noise(averaged(processes) or highest, averaged([each for each in surveys if each]))
+
+
+def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Noise]:
+    """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
+
+    - Equivalent paths share their noise, unless a path's own is too large to be theirs.
+    - With fewer degrees of freedom than ``enough``, processes may agree by chance. Then the noise
+      is at least that of the paths that differ only in the executor's parameters.
+    - A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
+    """
+    equivalent = _pooled_by([part.peers for part in parts], parts)
+    similar = _pooled_by([part.similar for part in parts], parts)
+    curves: dict[str, list[Part]] = {}
+    for part in parts:
+        curves.setdefault(part.curve, []).append(part)
+    found = []
+    for part in parts:
+        known = equivalent[part.peers]
+        if known.process.freedom > 0:
+            process = shared(part.noise.process, known.process)
+            if process.freedom < enough:
+                process = max(process, similar[part.similar].process, key=lambda v: v.value)
+            found.append(Noise(process, known.survey))
+            continue
+        near = [equivalent[other.peers] for other in curves[part.curve]]
+        near = [each for each in near if each.process.freedom > 0]
+        found.append(max(near, key=lambda each: each.process.value, default=known))
+    return found
+
+
+def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, Noise]:
+    groups: dict[Key, list[Noise]] = {}
+    for key, part in zip(keys, parts, strict=True):
+        groups.setdefault(key, []).append(part.noise)
+    return {key: _pooled(own) for key, own in groups.items()}
+
+
+def _pooled(noises: Sequence[Noise]) -> Noise:
+    processes = pooled([each.process for each in noises])
+    surveys = [each.survey for each in noises if each.survey]
+    return Noise(processes or noises[0].process, pooled(surveys))
+
+
+def parts_of(before: Summaries, after: Summaries) -> list[Part]:
+    """All series that both sides have measured, by curve and regime."""
+    sizes: dict[tuple[str, Regime], list[SizePair]] = {}
+    for identity, old in before.items():
+        new = after.get(identity, ())
+        pair = _size_pair(old, new)
+        if all(pair.medians):
+            series = old[0][1]
+            sizes.setdefault((series.curve, regime_of(series.workload)), []).append(pair)
+    return [
+        Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes))
+        for (curve, regime), found in sizes.items()
+    ]
+
+
+_PARAMETERS = re.compile(r"(?<= by )([a-z-]+)\[[^\]]*\]")
+_NUMBERED = re.compile(r"\b(numa|gpu):([0-9]+)")
+
+
+def equivalence_class(curve: str) -> str:
+    """The text of a curve with its places numbered as they occur: ``gpu:3`` becomes ``gpu:#1``."""
+    seen: dict[str, str] = {}
+
+    def ordinal(match: re.Match[str]) -> str:
+        kinds = sum(known.startswith(match[1]) for known in seen)
+        return seen.setdefault(match[0], f"{match[1]}:#{kinds + 1}")
+
+    return _NUMBERED.sub(ordinal, curve)
+
+
+def _size_pair(
+    old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
+) -> SizePair:
+    variances = tuple(
+        tuple(block.standard_error**2 for _, series in side for block in series.blocks)
+        for side in (old, new)
+    )
+    series = old[0][1]
+    medians = _medians(old), _medians(new)
+    return SizePair(series.workload, series.text, medians, variances, tuple(map(_surveys, medians)))
+
+
+def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
+    return {(file, block.block): block.median for file, series in side for block in series.blocks}
+
+
+def _by_survey(medians: Medians) -> dict[int, list[float]]:
+    by_file: dict[int, list[float]] = {}
+    for (file, _), value in medians.items():
+        by_file.setdefault(file, []).append(value)
+    return by_file
+
+
+def _surveys(medians: Medians) -> Surveys:
+    return Surveys(list(_by_survey(medians).values()))

@@ -1,0 +1,343 @@
+"""The method to use for one copy, with its alternatives, the reason, and the code that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from waywiser.analysis.policy.build import decision_tables
+from waywiser.analysis.policy.candidates import kind_of
+from waywiser.analysis.policy.code_lines import CodeLine, code_lines
+from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method, MethodTime
+from waywiser.analysis.policy.errors import NotMeasured, PolicyError
+from waywiser.curves.classes import Classes
+from waywiser.curves.subject import Subject
+from waywiser.curves.texts import size_span
+from waywiser.machine.machine import Machine, require_real
+from waywiser.machine.traits import DECLARED, declared_memories
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.method_choice import Timed, good
+from waywiser.words import Memory, Path, Place, Transfer, Value, Workload, format_bytes, parse_bytes
+
+
+class CopyRequest(Value, frozen=True):
+    """The copy that advice is asked for."""
+
+    source: Memory
+    destination: Memory
+    bytes: int
+    """Bytes of the copy, or of each piece."""
+    count: int = 1
+    peers_idle: bool = False
+    """Methods that use the links of other GPUs may be advised."""
+    max_threads: int | None = None
+    polite: bool = False
+    """The method that takes least from others, whatever its time."""
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        destination: str,
+        bytes: int | str,
+        *,
+        count: int = 1,
+        peers_idle: bool = False,
+        max_threads: int | None = None,
+        polite: bool = False,
+    ) -> CopyRequest:
+        """Makes a request from texts. Raises `WordError` for a text that is no memory or size,
+        `PolicyError` for a number that is too small."""
+        size = parse_bytes(bytes) if isinstance(bytes, str) else bytes
+        for value, least, what in (
+            (size, 1, "bytes"),
+            (count, 1, "pieces"),
+            (max_threads, 0, "threads"),
+        ):
+            if value is not None and value < least:
+                raise PolicyError(
+                    f"{value} is no number of {what}", remedy=f"write {least} or more"
+                )
+        ends = Memory.parse(source), Memory.parse(destination)
+        return cls(*ends, size, count, peers_idle, max_threads, polite)
+
+    @property
+    def places(self) -> str:
+        return f"{self.source.place} -> {self.destination.place}"
+
+
+class AdvisedMethod(Value, frozen=True):
+    """A method with its time for the copy."""
+
+    method: Method
+    time: MethodTime
+    bytes_per_second: float
+    low: float
+    high: float
+    """The 95 % interval of the bandwidth."""
+    margin: float
+    """How much longer it takes than the advised one, as a share."""
+    excluded: str = ""
+    """Why the request excludes it; empty if it does not."""
+
+
+class Advice(Value, frozen=True):
+    """What to use for a copy."""
+
+    request: CopyRequest
+    kind: CopyKind
+    best: AdvisedMethod
+    alternatives: tuple[AdvisedMethod, ...]
+    """The other methods, the fastest first, those that the request excludes last."""
+    why: str
+    code: tuple[CodeLine, ...]
+    measured: str
+    """The pair of places that was measured."""
+    notes: tuple[str, ...]
+    table: DecisionTable
+
+
+def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
+    """Raises `NotMeasured` for a copy of which there is no time, `PolicyError` for memory of which
+    policies have no class, `SimulatedMachineError` for a simulated machine."""
+    for subject in subjects:
+        require_real(subject.machine, subject.overview.profile or subject.name)
+    table, notes = find_table(subjects, request)
+    times = table.times_at(request.bytes)
+    if times is None:
+        raise _not_in_range(table, request)
+    return _advice(request, table, times, notes)
+
+
+def find_table(
+    subjects: Sequence[Subject], request: CopyRequest
+) -> tuple[DecisionTable, list[str]]:
+    """The methods for all sizes of such copies, and notes on them. The bytes of the request are
+    one of the sizes if they are more than was measured. Raises as `advise` does."""
+    machine = subjects[0].machine
+    _require_places(request, machine)
+    kind = kind_of(request.source, request.destination, machine)
+    if kind is None:
+        kinds = sorted(each for each in _policy_memories())
+        raise PolicyError(
+            f"there is no advice for {request.source} -> {request.destination}",
+            remedy=f"name plain memory of these kinds: {', '.join(kinds)}",
+        )
+    if request.count > 1 and not _is_reached_by_gpus(request):
+        raise PolicyError(
+            "there is no advice for lists of pageable memory or files",
+            remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
+        )
+    tables = decision_tables(subjects, request.places, request.bytes, request.count)
+    table, notes = _table(tables, kind, request, machine)
+    return table, [*notes, *_equivalence(table, request, machine)]
+
+
+def _is_reached_by_gpus(request: CopyRequest) -> bool:
+    ends = request.source, request.destination
+    return all(DECLARED.memory(each.kind).is_reached_by_gpus for each in ends)
+
+
+def _policy_memories() -> list[str]:
+    gpu, host = Place("gpu", 0), Place("numa", 0)
+    machine = Machine("", "", "", (), (), (), ())
+    return [
+        name
+        for name in declared_memories()
+        if kind_of(Memory(name, gpu), Memory(name, host), machine) is not None
+    ]
+
+
+def _require_places(request: CopyRequest, machine: Machine) -> None:
+    known = [f"gpu:{gpu.index}" for gpu in machine.gpus]
+    known += [f"numa:{node.index}" for node in machine.numa]
+    for memory in (request.source, request.destination):
+        if memory.place.kind != "file" and str(memory.place) not in known:
+            raise PolicyError(
+                f"the machine has no {memory.place}", remedy=f"name one of {', '.join(known)}"
+            )
+
+
+def _table(
+    tables: Sequence[DecisionTable], kind: CopyKind, request: CopyRequest, machine: Machine
+) -> tuple[DecisionTable, list[str]]:
+    """The table of the copy, of the most threads."""
+    is_list = request.count > 1
+    same = [each for each in tables if _kind_alone(each) == kind and (each.count > 1) == is_list]
+    threads = max((each.threads for each in same), default=0)
+    same = [each for each in same if each.threads == threads]
+    with_peers = [each for each in same if each.kind.peers_idle]
+    notes = []
+    if request.peers_idle and not with_peers:
+        notes.append("no method that uses the links of other GPUs was measured for this copy")
+    chosen = with_peers if request.peers_idle and with_peers else same
+    found = next((each for each in chosen if each.kind.peers_idle == (chosen is with_peers)), None)
+    if found is None:
+        what = "lists " if is_list else ""
+        raise NotMeasured(
+            f"no method was measured for {what}{request.source} -> {request.destination}",
+            remedy=_measure(request),
+        )
+    if _is_equivalent(found, request, machine) is None:
+        raise NotMeasured(
+            f"{request.places} was not measured, and is not equivalent to {found.paths[0]}",
+            remedy=_measure(request),
+        )
+    return msgspec.structs.replace(found, fewer_cpus=()), [*notes, *found.notes]
+
+
+def _kind_alone(table: DecisionTable) -> CopyKind:
+    return msgspec.structs.replace(table.kind, peers_idle=False)
+
+
+def _is_equivalent(table: DecisionTable, request: CopyRequest, machine: Machine) -> bool | None:
+    """False if the places were measured themselves, True if equivalent ones were, else None."""
+    if table.paths[0] == request.places or request.source.place.kind == "file":
+        return False
+    if "file" in (request.source.place.kind, request.destination.place.kind):
+        return False
+    if request.places in table.paths:
+        return True
+    classes = Classes(machine)
+    ends = [Place.parse(each) for each in table.paths[0].split(" -> ")]
+    own = _key(classes, request, request.source.place, request.destination.place)
+    return True if own == _key(classes, request, *ends) else None
+
+
+def _key(classes: Classes, request: CopyRequest, source: Place, destination: Place) -> object:
+    memories = (
+        msgspec.structs.replace(request.source, place=source),
+        msgspec.structs.replace(request.destination, place=destination),
+    )
+    return classes.key(Workload((Transfer(Path(*memories, "")),)))
+
+
+def _equivalence(table: DecisionTable, request: CopyRequest, machine: Machine) -> list[str]:
+    if not _is_equivalent(table, request, machine):
+        return []
+    return [f"measured at {table.paths[0]}, which is equivalent to {request.places}"]
+
+
+def _measure(request: CopyRequest) -> str:
+    path = f"{request.source} -> {request.destination}*"
+    return f"measure it: waywiser survey --preset full --only '{path}'"
+
+
+def _not_in_range(table: DecisionTable, request: CopyRequest) -> NotMeasured:
+    sizes = [each.bytes for each in table.decisions]
+    if request.count > 1:
+        return NotMeasured(
+            f"{request.count} pieces of {format_bytes(request.bytes)} are too far from the lists "
+            f"that were measured; pieces of {size_span(sizes[0], sizes[-1])} have advice for this "
+            "count",
+            remedy="give fewer pieces, or a size of these",
+        )
+    size = f" --sizes {request.bytes}"
+    nearest = table.decisions[0 if request.bytes < sizes[0] else -1]
+    return NotMeasured(
+        f"{format_bytes(request.bytes)} is not within the measured sizes "
+        f"({size_span(sizes[0], sizes[-1])}); at "
+        f"{format_bytes(nearest.bytes)} the method is {table.methods[nearest.chosen]}",
+        remedy=_measure(request) + size,
+    )
+
+
+def _advice(
+    request: CopyRequest,
+    table: DecisionTable,
+    times: Sequence[MethodTime | None],
+    notes: Sequence[str],
+) -> Advice:
+    excluded = [_excluded(request, time) for time in times]
+    allowed = [n for n, time in enumerate(times) if time is not None and not excluded[n]]
+    if not allowed:
+        least = min(time.costs.threads for time in times if time is not None)
+        raise PolicyError(
+            f"every method needs more than {request.max_threads} threads",
+            remedy=f"allow {least} threads or more",
+        )
+    decision = table.at(request.bytes)
+    usual = decision.chosen if decision is not None else allowed[0]
+    timed = [
+        Timed(time.seconds, time.interval) if time is not None and n in allowed else None
+        for n, time in enumerate(times)
+    ]
+    chosen = usual
+    if request.polite:
+        chosen = allowed[0]
+    elif usual not in allowed:
+        chosen = good(timed)[0]
+    best = _advised(request, table, times, chosen, chosen, excluded)
+    others = [n for n, time in enumerate(times) if time is not None and n != chosen]
+    others.sort(key=lambda n: (bool(excluded[n]), time.seconds if (time := times[n]) else 0.0))
+    alternatives = tuple(_advised(request, table, times, n, chosen, excluded) for n in others)
+    return Advice(
+        request=request,
+        kind=table.kind,
+        best=best,
+        alternatives=alternatives,
+        why=_why(request, table, timed, chosen),
+        code=code_lines(request.source, request.destination, request.count, best.method,
+                        best.time.costs, polite=request.polite,
+                        plain=chosen == table.plain, max_threads=request.max_threads),
+        measured=table.paths[0],
+        notes=tuple(notes),
+        table=table,
+    )  # fmt: skip
+
+
+def _excluded(request: CopyRequest, time: MethodTime | None) -> str:
+    limit = request.max_threads
+    if time is None or limit is None or time.costs.threads <= limit:
+        return ""
+    return f"takes {time.costs.threads} threads"
+
+
+def _advised(
+    request: CopyRequest,
+    table: DecisionTable,
+    times: Sequence[MethodTime | None],
+    n: int,
+    chosen: int,
+    excluded: Sequence[str],
+) -> AdvisedMethod:
+    time, best = times[n], times[chosen]
+    assert time is not None and best is not None
+    moved = request.bytes * (time.pieces if request.count > 1 else 1)
+    return AdvisedMethod(
+        method=table.methods[n],
+        time=time,
+        bytes_per_second=moved / time.seconds,
+        low=moved / time.high,
+        high=moved / time.low,
+        margin=time.seconds / best.seconds - 1,
+        excluded=excluded[n],
+    )
+
+
+def _why(
+    request: CopyRequest, table: DecisionTable, times: Sequence[Timed | None], chosen: int
+) -> str:
+    known = [n for n, each in enumerate(times) if each is not None]
+    own = times[chosen]
+    assert own is not None
+    if len(known) == 1 and request.max_threads is not None:
+        return f"it is the only measured method with at most {request.max_threads} threads"
+    if len(known) == 1:
+        return "it is the only method of the transfer library that was measured here"
+    if request.polite:
+        return "it takes least from other work"
+    fastest = min(known, key=lambda n: each.seconds if (each := times[n]) else 0.0)
+    if chosen == fastest:
+        simpler = [n for n in known if n < chosen]
+        if not simpler:
+            return "it is the fastest method, and takes least from other work"
+        return f"it is the fastest, by more than the noise and {THRESHOLD:.0%}"
+    other = times[fastest]
+    assert other is not None
+    loss = own.seconds / other.seconds - 1
+    return (
+        f"{table.methods[fastest]} takes {1 - 1 / (1 + loss):.1%} less time, which is not more "
+        f"than the noise or {THRESHOLD:.0%}, and takes more from other work"
+    )

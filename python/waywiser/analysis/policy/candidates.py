@@ -1,0 +1,426 @@
+"""The measured methods of each kind of copy that the transfer library can use, with their times.
+
+Times are from call to completion. Their intervals include the noise between processes: that of the
+curve, or of all curves of the class if they show the same noise (`waywiser.stats.noise_model`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from waywiser.analysis.policy.decision_table import CopyKind, Method
+from waywiser.analysis.policy.table import Relation
+from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.machine.machine import Machine
+from waywiser.machine.traits import DECLARED
+from waywiser.profile.estimate import Estimate
+from waywiser.profile.planned import TUNING
+from waywiser.stats.distributions import student_quantile
+from waywiser.stats.method_choice import UNKNOWN, Timed, winner
+from waywiser.stats.noise_model import (
+    SURVEY_SHARE,
+    Surveys,
+    Variance,
+    averaged,
+    median_share,
+    process_variance,
+    shared,
+    survey_variance,
+)
+from waywiser.stats.order import CONFIDENCE, Interval, median
+from waywiser.words import Memory, Transfer
+
+LARGE = 2**20
+"""Size from which noise is that of bandwidths; smaller sizes have the noise of latencies."""
+
+_CLASSES = ("host", "gpu", "file")
+"""Memories of which policies have classes: those that paths of these classes are compared by."""
+
+_PEER = "peer"
+"""The parameter with which a survey switches peer access off: a relation in policies."""
+
+RELAYS = "relays"
+"""The parameter that names relays in a survey, and has their number in a policy."""
+
+_CHUNK, _NUMBER = (4096, 64 * 2**20, 4096), (1, 2**16, 1)
+_BOUNDS = {"chunk": _CHUNK, "block": _CHUNK, "slots": (1, 16, 1), "threads": _NUMBER,
+           "depth": _NUMBER, "blocks": _NUMBER}  # fmt: skip
+"""The least and the largest value of settings, and their step. A policy with another value is
+damage for the library."""
+
+_MOST_HALF = math.log1p(UNKNOWN) / 2
+"""Half of the logarithm by which two times differ that are different whatever the noise is."""
+
+
+class MeasuredTime(NamedTuple):
+    """One size of a candidate."""
+
+    timed: Timed
+    """The time with the interval that methods are compared by."""
+    interval: Interval
+    """The 95 % interval of what was measured, which one odd process widens."""
+    series: str
+    transfer: Transfer
+    processes: int
+
+
+class Candidate(NamedTuple):
+    """A method with its times over sizes: of one copy, or of lists of pieces of one size."""
+
+    method: Method
+    piece: int
+    """Bytes of a piece; 0 for one copy."""
+    times: Mapping[int, MeasuredTime]
+    """The times by all bytes, ascending."""
+
+
+class Candidates(NamedTuple):
+    """The candidates of one kind of copy, at the pair of places that the decision is made of."""
+
+    kind: CopyKind
+    threads: int
+    candidates: tuple[Candidate, ...]
+    paths: tuple[str, ...]
+    """The pairs of places that are equivalent to it, itself first."""
+    notes: tuple[str, ...]
+    machine: Machine
+
+
+class _Found(NamedTuple):
+    """A measured point of a method, in one of the profiles."""
+
+    method: Method
+    piece: int
+    point: MeasuredPoint
+    curve: str
+    representative: str
+    survey: int
+
+
+class _Pair(NamedTuple):
+    text: str
+    found: list[_Found]
+
+    @property
+    def representatives(self) -> set[str]:
+        return {each.representative for each in self.found}
+
+    @property
+    def methods(self) -> set[tuple[Method, int]]:
+        return {(each.method, each.piece) for each in self.found}
+
+
+def threads_of(machine: Machine) -> int:
+    """CPUs of the machine that a survey could use; 1 if that is not known."""
+    return max(1, sum(len(node.cpus) for node in machine.numa))
+
+
+def candidates(subjects: Sequence[Subject], places: str = "") -> Iterator[Candidates]:
+    """Those of each kind of copy and each number of threads. ``places`` is the pair to decide of,
+    ``numa:1 -> gpu:0``; by default the pair that was measured most."""
+    by_threads: dict[int, list[Subject]] = {}
+    for subject in subjects:
+        by_threads.setdefault(threads_of(subject.machine), []).append(subject)
+    for threads, same in sorted(by_threads.items()):
+        kinds: dict[CopyKind, dict[str, _Pair]] = {}
+        for number, subject in enumerate(same):
+            for kind, text, found in _found(subject, number):
+                pairs = kinds.setdefault(kind, {})
+                pairs.setdefault(text, _Pair(text, [])).found.append(found)
+        for kind in sorted(kinds, key=str):
+            yield _of_kind(kind, threads, list(kinds[kind].values()), same[0].machine, places)
+
+
+def kind_of(
+    source: Memory, destination: Memory, machine: Machine, *, peer: bool = True
+) -> CopyKind | None:
+    """The class of copies between two memories; None if policies have no such class."""
+    traits = machine.traits
+    for memory in (source, destination):
+        if memory.variant or traits.memory(memory.kind).reference not in _CLASSES:
+            return None
+    return CopyKind(source.kind, destination.kind, _relation(source, destination, machine, peer))
+
+
+def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool) -> Relation:
+    one, other = source.place, destination.place
+    if one.kind != "gpu" or other.kind != "gpu":
+        return ""
+    if one == other:
+        return "same"
+    gpus = machine.gpu(one.index), machine.gpu(other.index)
+    access = all(
+        gpu is not None and place.index in gpu.peers
+        for gpu, place in zip(gpus, (other, one), strict=True)
+    )
+    return "peers" if access and peer else "no-peers"
+
+
+def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Found]]:
+    reported = _reported_blocks(subject)
+    for curve in subject.curves:
+        transfer = curve.transfer
+        if transfer is None or curve.workload.cache != "warm":
+            continue
+        path = transfer.path
+        peer = transfer.parameters.get(_PEER) != "off"
+        kind = kind_of(path.source, path.destination, subject.machine, peer=peer)
+        if kind is None or not _is_in_library(transfer, kind):
+            continue
+        settings = {n: v for n, v in transfer.parameters.items() if n != _PEER}
+        method = Method(path.executor, settings)
+        text = " -> ".join(map(str, path.places))
+        piece = transfer.layout.run if transfer.layout is not None else 0
+        for point in curve.points:
+            if piece and point.bytes < 2 * piece:
+                continue
+            if not _is_reported(transfer, point, reported):
+                continue
+            yield kind, text, _Found(method, piece, point, curve.text, curve.representative, survey)
+
+
+_Reported = Mapping[tuple[str, str, int], int]
+"""The last process that measured any settings of a path, a layout and a size in a tuning."""
+
+
+def _reported_blocks(subject: Subject) -> tuple[int, _Reported]:
+    """Returns the first process of the latest tuning of a profile, and the last one for each path.
+    That measured the winner and the defaults again. A time of the search alone is biased, because
+    it was looked at as the best of many; so it is no evidence for a method."""
+    note = subject.environment.get(TUNING)
+    first = note.get("first_block") if isinstance(note, dict) else None
+    last: dict[tuple[str, str, int], int] = {}
+    if not isinstance(first, int):
+        return 0, last
+    for curve in subject.curves:
+        transfer = curve.transfer
+        if transfer is None:
+            continue
+        for point in curve.points:
+            key = _target(transfer, point)
+            tuned = [block.block for block in point.estimate.blocks if block.block >= first]
+            last[key] = max((last.get(key, first), *tuned))
+    return first, last
+
+
+def _target(transfer: Transfer, point: MeasuredPoint) -> tuple[str, str, int]:
+    return str(transfer.path), str(transfer.layout), point.bytes
+
+
+def _is_reported(transfer: Transfer, point: MeasuredPoint, tuning: tuple[int, _Reported]) -> bool:
+    """Whether a survey measured it, or a tuning reported it."""
+    first, last = tuning
+    if not last:
+        return True
+    blocks = [block.block for block in point.estimate.blocks]
+    return min(blocks) < first or last[_target(transfer, point)] in blocks
+
+
+def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
+    """Whether the transfer library of this version can do it in this way, or moves lists by this
+    executor, of which a copy of one piece shows the cost."""
+    executor = DECLARED.executor(transfer.path.executor)
+    library, layout = executor.library, transfer.layout
+    if not all(
+        name == _PEER or (name in library.settings and is_bounded(name, value))
+        for name, value in transfer.parameters.items()
+    ):
+        return False
+    places = {place.kind for place in transfer.path.places}
+    if executor.reference == "gpu" and "gpu" not in places:
+        return False
+    if layout is None:
+        return library.contiguous or library.lists
+    plain = layout.settings.keys() == {"piece"}
+    # No survey measures the library's lists of other memory, which go through staging memory.
+    reached = all(DECLARED.memory(each.kind).is_reached_by_gpus for each in transfer.path.ends)
+    return library.lists and layout.kind == "list" and plain and reached and not kind.peers_idle
+
+
+def is_bounded(name: str, value: str) -> bool:
+    """Whether the library takes the value of a setting (docs/policy.md)."""
+    least, most, step = _BOUNDS.get(name, (0, 0, 0))
+    if not step:
+        return True
+    number = int(value) if value.isascii() and value.isdigit() else -1
+    return least <= number <= most and number % step == 0
+
+
+def needs_idle_peers(method: Method) -> bool:
+    """Whether a method uses the links of other GPUs."""
+    return DECLARED.executor(method.executor).route == "over relays"
+
+
+def _of_kind(
+    kind: CopyKind, threads: int, pairs: list[_Pair], machine: Machine, places: str
+) -> Candidates:
+    """Takes the pair of places that was measured most; of its equivalents a clearly slower one."""
+    pairs.sort(key=lambda pair: -len(pair.found))
+    groups: list[list[_Pair]] = []
+    for pair in pairs:
+        matching = (g for g in groups if any(pair.representatives & e.representatives for e in g))
+        group = next(matching, None)
+        if group is None:
+            groups.append([pair])
+        else:
+            group.append(pair)
+    groups.sort(key=lambda group: all(pair.text != places for pair in group))
+    base, *others = groups[0]
+    times = {pair.text: _times(pair.found) for pair in groups[0]}
+    notes: list[str] = []
+    slowest = base
+    for other in others:
+        loss = _slower_by(times[base.text], times[other.text])
+        if loss is None:
+            continue
+        enough = other.methods >= base.methods
+        used = "its times are used" if enough else "too few of its methods were measured to use it"
+        notes.append(f"{other.text} is {loss:.0%} slower than {base.text}: {used}")
+        slowest = other if enough else slowest
+    for group in groups[1:]:
+        notes.append(f"{group[0].text} is not equivalent to {base.text}, and is not used")
+    chosen = [slowest, *(pair for pair in (base, *others) if pair is not slowest)]
+    return Candidates(
+        kind,
+        threads,
+        tuple(times[slowest.text]),
+        tuple(pair.text for pair in chosen),
+        tuple(notes),
+        machine,
+    )
+
+
+def _slower_by(base: Sequence[Candidate], other: Sequence[Candidate]) -> float | None:
+    """Returns by how much the other pair of places takes longer, the median of all that both have;
+    None if it is not clearly slower at most sizes."""
+    known = {(each.method, each.piece): each.times for each in base}
+    ratios, slower = [], 0
+    for each in other:
+        for size, time in each.times.items():
+            own = known.get((each.method, each.piece), {}).get(size)
+            if own is not None:
+                ratios.append(time.timed.seconds / own.timed.seconds)
+                slower += winner(own.timed, time.timed) == "first"
+    return median(ratios) - 1 if ratios and 2 * slower > len(ratios) else None
+
+
+def _times(found: Sequence[_Found]) -> list[Candidate]:
+    """The candidates of one pair of places. Of methods that are one for the library, such as
+    several relays, the one that was measured at most sizes."""
+    curves: dict[tuple[Method, int], dict[str, dict[int, list[_Found]]]] = {}
+    for each in found:
+        by_curve = curves.setdefault((each.method, each.piece), {})
+        by_curve.setdefault(each.curve, {}).setdefault(each.point.bytes, []).append(each)
+    chosen = {key: max(by_curve.values(), key=len) for key, by_curve in curves.items()}
+    noise = _Noise(chosen.values())
+    return [
+        Candidate(
+            method,
+            piece,
+            {size: _time(points, noise.of(by_size, size)) for size, points in _ascending(by_size)},
+        )
+        for (method, piece), by_size in chosen.items()
+    ]
+
+
+_BySize = Mapping[int, Sequence[_Found]]
+
+
+def _ascending(by_size: _BySize) -> list[tuple[int, Sequence[_Found]]]:
+    return sorted(by_size.items())
+
+
+class _Noise:
+    """The variance between processes and between surveys of curves, below `LARGE` and above."""
+
+    def __init__(self, curves: Iterable[_BySize]) -> None:
+        self._own: dict[tuple[int, bool], Variance] = {}
+        surveys: list[Surveys] = []
+        for curve in curves:
+            by_regime: dict[bool, list[Variance]] = {}
+            for size, points in curve.items():
+                side = _surveys(points)
+                surveys.append(side)
+                within = max(_within(each.point.estimate) for each in points)
+                known = process_variance(side.replicates, within)
+                by_regime.setdefault(size >= LARGE, []).append(known)
+            for regime, variances in by_regime.items():
+                if own := averaged(variances):
+                    self._own[id(curve), regime] = own
+        self._middle = {
+            regime: _middle([v for (_, r), v in self._own.items() if r is regime])
+            for regime in (False, True)
+        }
+        self._survey = survey_variance(surveys)
+
+    def of(self, curve: _BySize, size: int) -> tuple[Variance | None, Variance | None]:
+        regime = size >= LARGE
+        peers = self._middle[regime]
+        own = self._own.get((id(curve), regime))
+        return (shared(own, peers) if own else peers), self._survey
+
+
+def _middle(variances: Sequence[Variance]) -> Variance | None:
+    """The variance of the middle curve, which odd processes of few curves do not change."""
+    if not variances:
+        return None
+    freedom = sum(each.freedom for each in variances)
+    return Variance(median([each.value for each in variances]), freedom)
+
+
+def _within(found: Estimate) -> float:
+    return max((each.deviation**2 for each in found.blocks), default=0.0)
+
+
+def _blocks(found: Estimate) -> list[float]:
+    """Seconds of each block from call to completion, or of the transfer if these are not known."""
+    seen = [each.host_median for each in found.blocks]
+    if found.host_median is not None and all(each is not None for each in seen):
+        return [max(each or 0.0, b.median) for each, b in zip(seen, found.blocks, strict=True)]
+    return [each.median for each in found.blocks]
+
+
+def _surveys(points: Sequence[_Found]) -> Surveys:
+    return Surveys([_blocks(each.point.estimate) for each in points])
+
+
+def _time(points: Sequence[_Found], noise: tuple[Variance | None, Variance | None]) -> MeasuredTime:
+    first = points[0].point
+    sides = _surveys(points)
+    blocks = [math.exp(each) for survey in sides.replicates for each in survey]
+    estimate = first.estimate
+    seconds = estimate.seen_median if len(points) == 1 else sides.median
+    half = min(_half(sides, noise), _MOST_HALF)
+    own = Interval(seconds * math.exp(-half), seconds * math.exp(half))
+    seen = estimate.seen_interval
+    if len(points) > 1:
+        seen = Interval(min(blocks), max(blocks))
+    transfer = first.workload.transfer
+    assert transfer is not None
+    return MeasuredTime(
+        Timed(seconds, _hull(own, seen) if len(blocks) == 1 and seen else own),
+        _hull(own, seen) if seen else own,
+        first.line.workload,
+        transfer,
+        len(blocks),
+    )
+
+
+def _hull(one: Interval, other: Interval) -> Interval:
+    return Interval(min(one.low, other.low), max(one.high, other.high))
+
+
+def _half(sides: Surveys, noise: tuple[Variance | None, Variance | None]) -> float:
+    """Half of the interval of the logarithm, by the noise between processes; if nothing shows it,
+    half of the difference that `UNKNOWN` allows."""
+    process, survey = noise
+    if process is None:
+        return _MOST_HALF
+    of_surveys = median_share(len(sides.medians))
+    weight = of_surveys * (sides.share_of_survey + SURVEY_SHARE**2)
+    value, freedom = process.value * weight, process.freedom
+    if survey is not None:
+        value, freedom = survey.value * of_surveys, survey.freedom
+    return student_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(value)

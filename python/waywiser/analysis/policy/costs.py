@@ -1,0 +1,210 @@
+"""What methods take from other work, and which of them is simpler.
+
+CPUs, staging memory and links come from the requirements that the registry answers; the slowdown
+of small copies, and of a matrix product, beside a large copy from workloads of two transfers
+(`waywiser.curves.bystanders`), if a profile has them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser import __version__
+from waywiser.analysis.policy.candidates import RELAYS, is_bounded, kind_of, needs_idle_peers
+from waywiser.analysis.policy.decision_table import CopyKind, Method
+from waywiser.analysis.policy.table import MethodCosts
+from waywiser.curves.bystanders import bystander_of
+from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.machine.catalogue import Catalogue, Requirements
+from waywiser.machine.machine import Machine
+from waywiser.machine.traits import DECLARED
+from waywiser.stats.order import median
+from waywiser.words import Transfer
+
+_KERNELS = "kernels"
+"""The family of executors that use multiprocessors."""
+
+_BLOCKS = "blocks"
+"""The parameter of kernels that limits them to so many multiprocessors."""
+
+
+class CostsOfMethods:
+    """The costs of the methods of one machine, by its registry."""
+
+    def __init__(self, machine: Machine, subjects: Sequence[Subject] = ()) -> None:
+        self._catalogue = Catalogue(machine)
+        self._slowdowns = _slowdowns(subjects)
+        versions = {run.version for subject in subjects for run in subject.overview.runs}
+        self._knows_defaults = versions == {__version__}
+
+    def method(self, executor: str, transfer: Transfer) -> Method:
+        """The method as a policy names it: with the number of relays, not with their names."""
+        settings = {
+            name: value
+            for name, value in transfer.parameters.items()
+            if name in DECLARED.executor(executor).library.settings
+        }
+        if RELAYS in DECLARED.executor(executor).library.settings:
+            settings[RELAYS] = str(_relays(self._requirements(transfer), transfer))
+        return Method(executor, settings)
+
+    def settings(self, transfer: Transfer) -> dict[str, str]:
+        """All settings of the method by name, as a policy names them. What the transfer does not
+        name has the default value, if this version measured it."""
+        executor = transfer.path.executor
+        named = self.method(executor, transfer).settings
+        if not self._knows_defaults or self._catalogue.unsupported_reason(transfer) is not None:
+            return named
+        defaults = {
+            each.name: each.choices[0]
+            for each in self._catalogue.parameters(transfer)
+            if each.name in DECLARED.executor(executor).library.settings
+            and each.name != RELAYS
+            and each.choices
+            and is_bounded(each.name, each.choices[0])
+        }
+        return {**defaults, **named}
+
+    def others(self, transfer: Transfer, measured: Collection[str]) -> tuple[str, ...]:
+        """The executors with which the library could make a copy too, besides those that were
+        measured, without the links of other GPUs."""
+        found = []
+        for kind in self._catalogue.executors.values():
+            library = kind.traits.library
+            path = msgspec.structs.replace(transfer.path, executor=kind.name)
+            other = msgspec.structs.replace(transfer, path=path, parameters={})
+            if (
+                kind.name not in measured
+                and (library.contiguous if transfer.layout is None else library.lists)
+                and not needs_idle_peers(Method(kind.name, {}))
+                and self._catalogue.unsupported_reason(other) is None
+            ):
+                found.append(kind.name)
+        return tuple(found)
+
+    def of(self, transfer: Transfer, kind: CopyKind) -> MethodCosts:
+        needs = self._requirements(transfer)
+        executor = DECLARED.executor(transfer.path.executor)
+        relays = RELAYS in executor.library.settings
+        large = kind, str(_plain_method(transfer)), transfer.layout is not None
+        return MethodCosts(
+            threads=needs.threads,
+            multiprocessors=self._multiprocessors(transfer),
+            pinned_bytes=needs.pinned_bytes,
+            relays=_relays(needs, transfer) if relays else 0,
+            small_copy=self._slowdowns.get(_Pair(*large, is_load=False)),
+            matrix_product=self._slowdowns.get(_Pair(*large, is_load=True)),
+        )
+
+    def _multiprocessors(self, transfer: Transfer) -> int | None:
+        if DECLARED.executor(transfer.path.executor).family != _KERNELS:
+            return 0
+        value = transfer.parameters.get(_BLOCKS, "")
+        if not value and self._catalogue.unsupported_reason(transfer) is None:
+            parameters = self._catalogue.parameters(transfer)
+            value = next((each.choices[0] for each in parameters if each.name == _BLOCKS), "")
+        return int(value) if value.isascii() and value.isdigit() else None
+
+    def _requirements(self, transfer: Transfer) -> Requirements:
+        """None of a transfer that this machine, as its profile describes it, does not support."""
+        if self._catalogue.unsupported_reason(transfer) is not None:
+            return Requirements()
+        return self._catalogue.requirements(transfer)
+
+
+def simplicity(
+    costs: MethodCosts, method: Method, kind: CopyKind, plain: bool
+) -> tuple[float | bool | str, ...]:
+    """A key by which simpler methods come first: those that take less from others."""
+    several = costs.multiprocessors
+    return (
+        costs.relays,
+        costs.threads,
+        math.inf if several is None else several,
+        costs.pinned_bytes,
+        not plain,
+        len(method.settings),
+        str(method),
+    )
+
+
+def is_plain(method: Method, source: str, destination: str) -> bool:
+    """Whether it is the reference of the class of such paths, with default settings. ``source`` and
+    ``destination`` are kinds of places."""
+    places = {source, destination}
+    paths = "gpu" if "gpu" in places else "file" if "file" in places else "host"
+    reference = DECLARED.executor(method.executor).reference
+    return not method.settings and reference == paths
+
+
+def _relays(needs: Requirements, transfer: Transfer) -> int:
+    own = {place.index for place in transfer.path.places if place.kind == "gpu"}
+    return len(set(needs.device_bytes) - own)
+
+
+def _plain_method(transfer: Transfer) -> Method:
+    return Method(transfer.path.executor, dict(sorted(transfer.parameters.items())))
+
+
+class _Pair(NamedTuple):
+    """A large copy and what is measured beside it: a load, or small copies."""
+
+    kind: CopyKind
+    method: str
+    is_list: bool
+    """Whether the large copy is a list: a kernel uses other blocks for it."""
+    is_load: bool
+
+
+def _slowdowns(subjects: Sequence[Subject]) -> dict[_Pair, float]:
+    """Returns how many times as long the bystander takes beside a large copy as alone. The largest
+    copy counts, and of several of that size the one that takes most."""
+    found: dict[_Pair, tuple[int, float]] = {}
+    for subject in subjects:
+        alone = {
+            point.line.workload: point
+            for curve in subject.curves
+            if curve.transfer is not None
+            for point in curve.points
+        }
+        for pair, size, factor in _beside(subject, alone):
+            found[pair] = max(found.get(pair, (0, 0.0)), (size, factor))
+    return {pair: factor for pair, (_, factor) in found.items()}
+
+
+def _beside(
+    subject: Subject, alone: dict[str, MeasuredPoint]
+) -> Iterator[tuple[_Pair, int, float]]:
+    for curve in subject.curves:
+        at = bystander_of(curve.points[-1].workload, subject.machine.traits)
+        if at is None or curve.workload.cache != "warm":
+            continue
+        for point in curve.points:
+            bystander, large = point.workload.transfers[at], point.workload.transfers[1 - at]
+            kind = kind_of(large.path.source, large.path.destination, subject.machine)
+            known = alone.get(str(bystander))
+            factor = _slowdown(point, known, at) if known is not None else None
+            if kind is not None and factor is not None:
+                is_load = DECLARED.executor(bystander.path.executor).bystander
+                is_list = large.layout is not None
+                pair = _Pair(kind, str(_plain_method(large)), is_list, is_load)
+                yield pair, large.bytes, factor
+
+
+def _slowdown(point: MeasuredPoint, alone: MeasuredPoint, at: int) -> float | None:
+    """Both times by the same clock. None if the bystander alone takes longer than the large copy
+    beside it: a part of it would run without the copy."""
+    seconds = alone.seconds
+    if point.line.mode != alone.line.mode:
+        seen = alone.estimate.host_median
+        if point.line.mode != "host" or seen is None:
+            return None
+        seconds = seen
+    times = [each.transfers for each in point.estimate.used if each.transfers]
+    if not times or median([each[1 - at] for each in times]) < seconds:
+        return None
+    return median([each[at] for each in times]) / seconds

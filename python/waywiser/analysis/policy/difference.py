@@ -1,0 +1,143 @@
+"""Where two policies choose differently, and what each choice costs on the other machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
+from waywiser.analysis.policy.table import Policy, PolicyClass, PolicyRow
+from waywiser.words import Value
+
+MOST_THREADS = 2**31
+"""Rows with the most threads are compared."""
+
+
+class PolicyDifference(Value, frozen=True):
+    """Adjacent sizes at which two policies choose two methods."""
+
+    kind: CopyKind
+    count: int
+    first_bytes: int
+    last_bytes: int
+    """The smallest and the largest size at which both were measured or decide, both included."""
+    methods: tuple[Method, Method]
+    loss_on_first: float | None
+    """How much longer the method of the second takes on the machine of the first, at the largest
+    loss of these sizes; None if that is not in its policy."""
+    loss_on_second: float | None
+
+
+class PolicyComparison(Value, frozen=True):
+    """What two policies have in common and where they differ."""
+
+    sizes: int
+    """Sizes that were compared."""
+    equal: int
+    differences: tuple[PolicyDifference, ...]
+    only_first: tuple[CopyKind, ...]
+    """Kinds of copies of which the other has no rows."""
+    only_second: tuple[CopyKind, ...]
+
+
+class _At(NamedTuple):
+    kind: CopyKind
+    pieces: int
+    size: int
+    first: PolicyRow
+    second: PolicyRow
+
+    @property
+    def methods(self) -> tuple[Method, Method]:
+        return _method(self.first), _method(self.second)
+
+
+def compare_policies(
+    first: Policy,
+    second: Policy,
+    first_tables: Sequence[DecisionTable] = (),
+    second_tables: Sequence[DecisionTable] = (),
+) -> PolicyComparison:
+    """Compares the choices at all sizes of both, each with the most threads that it has. With the
+    tables that a policy was made of, the times of all methods are known, and not of two alone."""
+    ones = {_kind(each): each for each in first.classes}
+    others = {_kind(each): each for each in second.classes}
+    compared = [
+        at for kind in ones if kind in others for at in _compared(kind, ones[kind], others[kind])
+    ]
+    differences: list[PolicyDifference] = []
+    for (kind, count, methods), group in groupby(
+        compared, key=lambda at: (at.kind, at.pieces, at.methods)
+    ):
+        found = list(group)
+        if methods[0] != methods[1]:
+            differences.append(
+                PolicyDifference(
+                    kind,
+                    count,
+                    found[0].size,
+                    found[-1].size,
+                    methods,
+                    _worst(_loss(at, at.first, at.second, first_tables) for at in found),
+                    _worst(_loss(at, at.second, at.first, second_tables) for at in found),
+                )
+            )
+    return PolicyComparison(
+        sizes=len(compared),
+        equal=sum(at.methods[0] == at.methods[1] for at in compared),
+        differences=tuple(_once(differences)),
+        only_first=tuple(kind for kind in ones if kind not in others),
+        only_second=tuple(kind for kind in others if kind not in ones),
+    )
+
+
+def _once(differences: Sequence[PolicyDifference]) -> Iterator[PolicyDifference]:
+    """Without those that the next smaller count of pieces has as well."""
+    known: set[tuple[object, ...]] = set()
+    for each in differences:
+        key = str(each.kind), each.first_bytes, each.last_bytes, each.methods
+        if key not in known:
+            known.add(key)
+            yield each
+
+
+def _compared(kind: CopyKind, one: PolicyClass, other: PolicyClass) -> list[_At]:
+    found = []
+    for count in sorted({row.count for each in (one, other) for row in each.rows}):
+        sizes = {row.bytes for each in (one, other) for row in each.rows if row.count == count}
+        for size in sorted(sizes):
+            rows = [each.row(size, count, MOST_THREADS) for each in (one, other)]
+            if rows[0] is not None and rows[1] is not None:
+                found.append(_At(kind, count, size, rows[0], rows[1]))
+    return found
+
+
+def _kind(found: PolicyClass) -> CopyKind:
+    return CopyKind(found.source, found.destination, found.relation, found.peers_idle)
+
+
+def _method(row: PolicyRow) -> Method:
+    return Method(row.executor, row.settings)
+
+
+def _loss(
+    at: _At, own: PolicyRow, other: PolicyRow, tables: Sequence[DecisionTable]
+) -> float | None:
+    """What the other's method loses on the machine of ``own``."""
+    method, known = _method(other), own.next
+    if known is not None and Method(known.executor, known.settings) == method:
+        return known.margin
+    for table in tables:
+        if (table.kind, table.count) != (at.kind, own.count):
+            continue
+        times = zip(table.methods, table.times_at(at.size) or (), strict=False)
+        known_times = {Method(m.executor, each.settings): each for m, each in times if each}
+        time, used = known_times.get(method), known_times.get(_method(own))
+        if time is not None and used is not None:
+            return time.seconds / used.seconds - 1
+    return None
+
+
+def _worst(losses: Iterable[float | None]) -> float | None:
+    return max((each for each in losses if each is not None), default=None)

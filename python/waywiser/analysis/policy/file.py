@@ -1,0 +1,108 @@
+"""Reads and writes policy files. What the transfer library reads, docs/policy.md specifies."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from waywiser.analysis.policy.errors import NotAPolicy
+from waywiser.analysis.policy.table import FORMAT, VERSION, Policy, PolicyRow
+from waywiser.words.regular_file import read_regular, why_not_read
+
+LIMIT_BYTES = 2**20
+"""More the library does not read."""
+
+_REMEDY = "waywiser policy PROFILE -o FILE makes one"
+
+
+def is_policy(data: bytes) -> bool:
+    """Whether the beginning of a file is that of a policy, damaged or not."""
+    return data.lstrip().startswith(b"{") and f'"{FORMAT}"'.encode() in data[:4096]
+
+
+def encoded(policy: Policy) -> bytes:
+    """The content of the file. If it would be too large for the library, it has the rows that
+    change the method alone."""
+    data = _lines(policy)
+    return data if len(data) <= LIMIT_BYTES else _lines(_changes(policy))
+
+
+def read_policy(path: str | Path) -> Policy:
+    """Raises `NotAPolicy`."""
+    where = str(path)
+    try:
+        data = read_regular(path, LIMIT_BYTES)
+    except OSError as error:
+        raise NotAPolicy(why_not_read(error), where=where, remedy=_REMEDY) from error
+    return decoded(data, where)
+
+
+def decoded(data: bytes, where: str = "") -> Policy:
+    """Raises `NotAPolicy` for anything that no program of this version wrote."""
+    if not is_policy(data):
+        raise NotAPolicy("is not a policy", where=where, remedy=_REMEDY)
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+        if head.version != VERSION:
+            raise NotAPolicy(
+                f"is a policy of version {head.version}, and this program reads version {VERSION}",
+                where=where,
+                remedy="make it again with this program",
+            )
+        found = msgspec.json.decode(data, type=Policy)
+    except msgspec.DecodeError as error:
+        raise NotAPolicy(f"is a damaged policy: {error}", where=where, remedy=_REMEDY) from error
+    for _, row in found:
+        if reason := _damage(row):
+            raise NotAPolicy(f"is a damaged policy: {reason}", where=where, remedy=_REMEDY)
+    return found
+
+
+class _Head(msgspec.Struct, frozen=True):
+    version: int = 0
+
+
+def _damage(row: PolicyRow) -> str:
+    """Why no program wrote the row; empty if one could."""
+    whole = (row.from_bytes, row.bytes, row.count, row.threads, row.pieces)
+    if min(whole) < 0 or row.count < 1:
+        return "a number is negative"
+    times = (row.low, row.seconds, row.high)
+    if not all(map(math.isfinite, times)) or not 0 < row.low <= row.seconds <= row.high:
+        return "a time is not within its interval"
+    return ""
+
+
+def _changes(policy: Policy) -> Policy:
+    classes = []
+    for each in policy.classes:
+        rows: list[PolicyRow] = []
+        for row in each.rows:
+            group = row.count, row.threads, row.method
+            last = rows[-1] if rows else None
+            if last is None or group != (last.count, last.threads, last.method):
+                rows.append(row)
+        classes.append(msgspec.structs.replace(each, rows=tuple(rows)))
+    return msgspec.structs.replace(policy, classes=tuple(classes))
+
+
+def _lines(policy: Policy) -> bytes:
+    """One line for each row, so that two files can be compared line by line."""
+    fields = msgspec.to_builtins(policy)
+    classes = fields.pop("classes")
+    ordered = {name: fields.pop(name) for name in ("format", "version", "program", "measured")}
+    head = {**ordered, **fields}
+    parts = [f"  {_text(name)}: {_text(value)}" for name, value in head.items()]
+    blocks = []
+    for each in classes:
+        rows = ",\n".join(f"        {_text(row)}" for row in each.pop("rows"))
+        own = ",\n".join(f"      {_text(name)}: {_text(value)}" for name, value in each.items())
+        blocks.append(f'    {{\n{own},\n      "rows": [\n{rows}\n      ]\n    }}')
+    parts.append('  "classes": [\n' + ",\n".join(blocks) + "\n  ]")
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,48 @@
+"""Methods, sizes and costs as the command line and reports write them."""
+
+from __future__ import annotations
+
+from waywiser.analysis.policy.decision_table import Method
+from waywiser.analysis.policy.table import MethodCosts
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import with_units
+
+SLOWED = 1.05
+"""Other work that takes less than this many times as long is shown as not slowed down."""
+
+
+def method_text(method: Method) -> str:
+    """``staged[chunk=1 MiB, threads=10]``."""
+    return with_units(str(method))
+
+
+def size_text(size: int) -> str:
+    """``11.3 MiB``: a boundary that nobody chose needs few digits."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor:
+            value = size / factor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{size} B"
+
+
+def costs_text(costs: MethodCosts) -> str:
+    """``10 CPUs, 48 MiB pinned``; ``nothing``."""
+    parts = [count(costs.threads, "CPU")] if costs.threads else []
+    if costs.multiprocessors is None:
+        parts.append("multiprocessors")
+    elif costs.multiprocessors:
+        parts.append(count(costs.multiprocessors, "multiprocessor"))
+    parts += [f"{size_text(costs.pinned_bytes)} pinned"] if costs.pinned_bytes else []
+    parts += [f"links of {count(costs.relays, 'GPU')}"] if costs.relays else []
+    if costs.small_copy is not None:
+        parts.append(_slowdown("small copies", costs.small_copy))
+    if costs.matrix_product is not None:
+        parts.append(_slowdown("matrix products", costs.matrix_product))
+    return ", ".join(parts) or "nothing"
+
+
+def _slowdown(work: str, factor: float) -> str:
+    """How much longer other work takes that runs beside a large copy."""
+    if factor < SLOWED:
+        return f"{work} as fast as alone"
+    return f"{work} take {factor:.3g} × the time"

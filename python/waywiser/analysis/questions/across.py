@@ -1,0 +1,238 @@
+"""The same questions for several machines, as tables in the form of the thesis chapter.
+
+Rows are kinds of transfer, columns are machines; a cell links to the curve that is its evidence.
+Further tables compare alternatives: pageable or pinned memory, peer access on or off, and what an
+executor declares as its alternative, for example managed memory on demand or prefetched. Source
+of the form: C. Pearson, M.S. thesis, 2018, the tables of affinity, anisotropy and identical links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser.analysis.questions import affinity, anisotropy, identical
+from waywiser.analysis.questions.anisotropy import faster_direction
+from waywiser.analysis.questions.curve_pairs import REGIMES, CurveGroup, curve_groups
+from waywiser.analysis.questions.pair_answers import Wording, cell, signed
+from waywiser.analysis.questions.peer_groups import PeerResult, peer_groups
+from waywiser.curves.answer import Cell, Table, table
+from waywiser.curves.kinds import usual
+from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.texts import NOT_DETERMINED
+from waywiser.machine.traits import Alternative, Traits
+from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.words import Path, Transfer, format_bytes
+from waywiser.words.number_format import format_number
+
+Cells = dict[str, Cell]
+"""The cells of a table, by row."""
+
+UNSURE = f"{NOT_DETERMINED}, — not measured."
+DIFFER = f"more than {THRESHOLD:.0%}"
+LARGE = f"at {format_bytes(RATE_BYTES)} and more"
+
+
+def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
+    """Those that any machine has a row of."""
+    choices = (each.title for subject in subjects for each, _ in alternatives(subject))
+    return (
+        *_table(
+            "Affinity",
+            "transfer",
+            subjects,
+            _affinity,
+            f"yes: memory of another node is slower or faster by {DIFFER} {LARGE}, no: equal",
+        ),
+        *_table(
+            "Anisotropy",
+            "transfer",
+            subjects,
+            _anisotropy,
+            f"yes: one direction is faster by {DIFFER} {LARGE} (-> as written, <- the opposite), "
+            "no: equal",
+        ),
+        *_table(
+            "Differences between equivalent paths",
+            "transfer",
+            subjects,
+            _identical,
+            f"yes: equivalent paths differ by {DIFFER} {LARGE}, no: all are equivalent",
+        ),
+        *chain.from_iterable(
+            _table(
+                title.capitalize(),
+                "direction",
+                subjects,
+                partial(_choice, title),
+                f"The faster one {LARGE}, and how many times as fast; yes: they differ by "
+                f"{DIFFER}, "
+                "no: equal",
+            )
+            for title in dict.fromkeys(choices)
+        ),
+    )
+
+
+def _table(
+    title: str,
+    first: str,
+    subjects: Sequence[Subject],
+    cells: Callable[[Subject], Cells],
+    marks: str,
+) -> tuple[Table, ...]:
+    columns = [cells(subject) for subject in subjects]
+    rows = dict.fromkeys(row for column in columns for row in column)
+    return table(
+        title,
+        (first, *names_of(subjects)),
+        ((Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows),
+        f"{marks}, {UNSURE}",
+    )
+
+
+def names_of(subjects: Sequence[Subject]) -> list[str]:
+    """The names of the machines; those with the same name are numbered: ``vm``, ``vm (2)``."""
+    seen: dict[str, int] = {}
+    names = []
+    for subject in subjects:
+        seen[subject.name] = seen.get(subject.name, 0) + 1
+        again = f" ({seen[subject.name]})" if seen[subject.name] > 1 else ""
+        names.append(f"{subject.name}{again}")
+    return names
+
+
+def _affinity(subject: Subject) -> Cells:
+    return {group.label: _cell(group, signed) for group in affinity.by_kind(subject)}
+
+
+def _anisotropy(subject: Subject) -> Cells:
+    return {group.label: _cell(group, faster_direction) for group in anisotropy.by_kind(subject)}
+
+
+def _cell(group: CurveGroup, effect: Wording) -> Cell:
+    """The cell of bandwidth; if no difference was found, with the sizes below that differ."""
+    found = cell(group.bandwidth, effect)
+    if group.bandwidth is not None and group.bandwidth.verdict != "different":
+        for regime in REGIMES[1:]:
+            below = group.regimes.get(regime)
+            if below is not None and below.is_of_kind:
+                text = ", ".join(filter(None, (found.text, f"{regime} differs")))
+                return Cell(text, found.mark, below.pairs[0].a.text)
+    return found
+
+
+def _identical(subject: Subject) -> Cells:
+    rows: dict[str, list[PeerResult]] = {}
+    for peers in peer_groups(subject):
+        rows.setdefault(str(peers[0].kind), []).extend(peers)
+    return {row: identical.group_cell(peers) for row, peers in rows.items()}
+
+
+def _choice(title: str, subject: Subject) -> Cells:
+    return {
+        group.label: cell(group.bandwidth, partial(_times, choice))
+        for choice, group in alternatives(subject)
+        if choice.title == title
+    }
+
+
+def _times(choice: Choice, decision: Decision) -> str:
+    """``pinned ×2.1``: which of the two is faster, and how many times."""
+    ratio = decision.ratio
+    name, factor = (choice.one, ratio) if ratio >= 1 else (choice.other, 1 / ratio)
+    return f"{name} ×{format_number(factor, 0.02)}"
+
+
+# Two methods for the same transfer.
+
+
+class Choice(NamedTuple):
+    """What is chosen between."""
+
+    title: str
+    """``pageable or pinned memory``."""
+    one: str
+    """As a cell says which is faster."""
+    other: str
+    counterpart: Callable[[Transfer], str | None]
+    """The key (see `_key`) of the curve of the other, if the transfer is one of the one."""
+
+
+def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
+    """Every choice of which a machine has both, by direction, which is the label of the group: its
+    pairs are the one and the other."""
+    traits = subject.machine.traits
+    curves: dict[str, MeasuredCurve] = {}
+    for curve, _ in usual(subject):
+        curves.setdefault(_key(curve.workload.transfers[0]), curve)
+    executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
+    for choice in _choices(executors, traits):
+        pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
+        for curve in curves.values():
+            source, destination = curve.workload.transfers[0].path.places
+            other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
+            if other is not None and other is not curve and source != destination:
+                ends = ("GPU" if place.kind == "gpu" else "host" for place in (source, destination))
+                pairs.setdefault(" -> ".join(ends), []).append((curve, other))
+        for direction, found in pairs.items():
+            for group in curve_groups({direction: found}):
+                yield choice, group
+
+
+def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:
+    """Choices between kinds of memory, of peer access, and those that executors declare."""
+    pageable = traits.reference_memory("host", "numa")
+    pinned = traits.reference_memory("gpu", "numa")
+
+    def locked(transfer: Transfer) -> str | None:
+        path = transfer.path
+        if traits.executor(path.executor).reference != "gpu":
+            return None
+        replaced = _with_kind(path, pageable, pinned, traits)
+        return _key(transfer, path=replaced) if replaced else None
+
+    yield Choice(f"{pageable} or {pinned} memory", pageable, pinned, locked)
+    yield Choice("peer access on or off", "on", "off", _without_peer_access)
+    for name in executors:
+        alternative = traits.executor(name).alternative
+        if alternative is not None:
+            question, own, other = alternative.question, alternative.own, alternative.other
+            yield Choice(question, own, other, partial(_by_another, name, alternative))
+
+
+def _without_peer_access(transfer: Transfer) -> str | None:
+    on = transfer.parameters.get("peer", "on") == "on"
+    return _key(transfer, peer="off") if on and _is_peer(transfer.path) else None
+
+
+def _by_another(name: str, alternative: Alternative, transfer: Transfer) -> str | None:
+    path = transfer.path
+    if path.executor != name or (alternative.host_only and _is_peer(path)):
+        return None
+    return _key(transfer, path=Path(path.source, path.destination, alternative.executor))
+
+
+def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
+    """A path with peer access on or off."""
+    return f"{path or transfer.path} {peer or transfer.parameters.get('peer', 'on')}"
+
+
+def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
+    """The path with another kind of memory at the host; None if no end is a GPU's own memory."""
+    ends = [
+        msgspec.structs.replace(memory, kind=new) if memory.kind == old else memory
+        for memory in (path.source, path.destination)
+    ]
+    own = traits.reference_memory("gpu", "gpu")
+    gpu = any(memory.kind == own for memory in ends)
+    return Path(ends[0], ends[1], path.executor) if gpu else None
+
+
+def _is_peer(path: Path) -> bool:
+    return path.source.place.kind == path.destination.place.kind == "gpu"

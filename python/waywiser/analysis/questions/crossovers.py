@@ -1,0 +1,282 @@
+"""Which method is best where: by memory and executor over size, and over the size of rows.
+
+*Duels* are pairs of methods that differ in one thing, pageable or pinned memory say, with the sizes
+at which each wins and by how much (`waywiser.analysis.questions.duels`). Boxes are compared over
+the size of their rows (`waywiser.profile.layout_crossover`). Which method to use for a copy or a
+list is the answer of a policy (`waywiser.analysis.policy`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
+
+from waywiser.analysis.questions.box_tables import box_table, fastest_by_row
+from waywiser.analysis.questions.duels import (
+    Duel,
+    duel_table,
+    duels,
+    is_explicit,
+    sizes_text,
+    timed,
+)
+from waywiser.curves.answer import MATTERS, MOST_FINDINGS, Answer, Exhibit, Finding
+from waywiser.curves.methods import method_text, place_groups
+from waywiser.curves.subject import Subject
+from waywiser.machine.traits import Traits
+from waywiser.profile.layout_crossover import LayoutCrossover
+from waywiser.stats.method_choice import TOLERANCE, WinnerRange
+from waywiser.words import Place, format_bytes
+from waywiser.words.number_format import count
+
+MOST_OF_BOXES = 2
+LEAST_DECIDED = 2
+"""Sizes at which one method is faster: a single one is in the table, and no finding."""
+MOST_PLACES = 3
+"""Named in one finding."""
+LEAST_IMPORTANT = 6
+"""The least important comparisons."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+def answer(subject: Subject) -> Answer:
+    found = place_groups(subject)
+    traits = subject.machine.traits
+    fought = [each for group in found for each in duels(group, traits)]
+    fought.sort(key=lambda each: (_importance(each, traits), not each.crosses, -each.most))
+    boxes = fastest_by_row(subject)
+    return Answer(
+        question="crossovers",
+        title="Crossovers: which method is fastest at which size?",
+        summary=_summary(fought, boxes),
+        findings=(
+            *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
+            *(_of_box(subject, each) for each in _worth(boxes)),
+        ),
+        tables=(*duel_table(fought), *box_table(boxes)),
+        unanswered=()
+        if fought or boxes
+        else ("which method is fastest: there are no two methods to compare",),
+        answered=bool(fought or boxes),
+    )
+
+
+def _importance(found: Duel, traits: Traits) -> int:
+    """Duels that people ask for come first: memory of the host against memory that feeds GPUs,
+    executors against the alternative that they declare (of managed memory first), managed memory
+    against explicit copies, peer access on against off. All others come after them, those that
+    cross first."""
+    one, other = found.first.transfer, found.second.transfer
+    if one is None or other is None or not found.gpus:
+        return LEAST_IMPORTANT
+    names = frozenset(found.names)
+    known = [traits.executor(each.path.executor) for each in (one, other)]
+    if one.path.executor != other.path.executor:
+        if is_explicit(one, other, traits):
+            return 3 if one.path.destination.place.kind == "gpu" else 4
+        if any(each.alternative and names == {each.name, each.alternative.executor}
+               for each in known):  # fmt: skip
+            ends = (one.path.source, one.path.destination)
+            return 1 if any(traits.memory(end.kind).migrates for end in ends) else 2
+        return LEAST_IMPORTANT
+    if names == {traits.reference_memory(by, "numa") for by in ("host", "gpu")}:
+        return 0
+    bare, off = sorted((one, other), key=lambda each: len(each.parameters))
+    if known[0].reference == "gpu" and not bare.parameters and off.parameters == {"peer": "off"}:
+        return 5
+    return LEAST_IMPORTANT
+
+
+def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
+    """Duels of the same two with the same winners where a program gains by the choice: one for
+    each two places, by the memory that comes first."""
+    found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, Duel]] = {}
+    for each in (duel.practical for duel in fought):
+        won = sum(s.low <= size <= s.high for s in each.decided for size in each.sizes)
+        if won >= LEAST_DECIDED:
+            places = found.setdefault((frozenset(each.names), each.winners), {})
+            former = places.get(each.pair.text)
+            if former is None or each.first.text < former.first.text:
+                places[each.pair.text] = each
+    return list(_news(list(by_place.values()) for by_place in found.values()))
+
+
+def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:
+    """Drops duels that say nothing new: who else beats the same one at the same places, and other
+    numbers of the same setting."""
+    known: set[tuple[str, ...]] = set()
+    for alike in found:
+        first = alike[0]
+        names = [first.loser(first.decided[0])]
+        if first.crosses:
+            names = sorted(_NUMBER.sub("#", name) for name in first.names)
+        keys = {(*names, each.pair.text) for each in alike}
+        if not keys <= known:
+            yield alike
+        known |= keys
+
+
+def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
+    first = alike[0]
+    shown = alike[:MOST_PLACES]
+    head = f"which of {first.names[0]} and {first.names[1]} is faster depends on the size"
+    if not first.crosses:
+        head = f"{first.winners[0]} is faster than {first.loser(first.decided[0])}"
+    text = "; ".join(_where(each) for each in shown)
+    if len(alike) > len(shown):
+        text += f"; and {len(alike) - len(shown)} further pairs of places"
+    return Finding(
+        id="crossover" if first.crosses else "faster",
+        severity="info",
+        statement=f"{head}: {text}",
+        effect=max(each.most for each in alike),
+        devices=subject.gpus(place for each in alike for place in each.gpus),
+        exhibits=tuple(chain.from_iterable(map(_exhibits, shown))),
+        remedy=_remedy(first),
+    )
+
+
+def _where(found: Duel) -> str:
+    place = f"{found.pair.text} ({found.common})" if found.common else found.pair.text
+    won = [
+        f"{found.winner(s)} {sizes_text(s)} ({_times(s)})"
+        if found.crosses
+        else f"{_times(s)} {sizes_text(s)}"
+        for s in found.decided
+    ]
+    text = f"{place} {', '.join(won)}"
+    if found.of:
+        some, total = found.like + 1, found.of + 1
+        all_of_them = "both" if total == 2 else f"all {total}"
+        text += f"; the same for {all_of_them if some == total else f'{some} of {total}'} "
+        text += "equivalent pairs of places"
+    return text
+
+
+def _times(stretch: WinnerRange) -> str:
+    """``1.1 to 5.4 times as fast``."""
+    low, high = _ratio(1 + max(stretch.least, 0)), _ratio(1 + stretch.most)
+    if low == high:
+        return f"{high} times as fast"
+    return f"{f'up to {high}' if low == '1.00' else f'{low} to {high}'} times as fast"
+
+
+def _ratio(value: float) -> str:
+    """``1.04``, ``1.3``, ``38``: never one that says nothing."""
+    return f"{value:.2f}" if value < 1.1 else f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
+
+
+def _remedy(found: Duel) -> str:
+    """What to use, of all that was measured between the two places at these sizes."""
+    better = [_better(found, each) for each in found.decided]
+    if all(better):
+        names = ", ".join(dict.fromkeys(better))
+        return f"use a third method, which is faster than both at these sizes: {names}"
+    if not found.crosses and not any(better):
+        return f"use {found.winners[0]} if the program can choose"
+    choices = []
+    named = [
+        (name or found.winner(each), each) for name, each in zip(better, found.decided, strict=True)
+    ]
+    for name, group in groupby(named, key=lambda one: one[0]):
+        stretches = [each for _, each in group]
+        first, last = stretches[0], stretches[-1]
+        whole = WinnerRange(first.winner, first.low, last.high, first.least, first.most)
+        choices.append(f"{name} {sizes_text(whole)}")
+    return f"choose by size: {', '.join(choices)}"
+
+
+def _better(found: Duel, stretch: WinnerRange) -> str:
+    """The method that is faster than the winner at most sizes of a stretch, the most frequent one;
+    empty if there is none. Only what moves bytes between the same places can replace it."""
+    winner = found.first if stretch.winner == "first" else found.second
+    inside = [point for point in winner.points if stretch.low <= point.bytes <= stretch.high]
+    ahead: list[str] = []
+    for point in inside:
+        times = {
+            method_text(other.transfer): timed(at, point)
+            for other in found.pair.curves
+            if other is not winner
+            and other.transfer is not None
+            and (at := other.at(point.bytes)) is not None
+        }
+        faster = [
+            name
+            for name, (theirs, ours) in times.items()
+            if theirs.seconds * (1 + TOLERANCE) < ours.seconds
+        ]
+        if faster:
+            ahead.append(min(faster, key=lambda name: times[name][0].seconds))
+    if 2 * len(ahead) <= len(inside):
+        return ""
+    return max(dict.fromkeys(ahead), key=ahead.count)
+
+
+def _exhibits(found: Duel) -> Iterator[Exhibit]:
+    """Both methods where the margin is largest."""
+    widest = max(found.decided, key=lambda stretch: stretch.most)
+    common = [
+        ((point, other), timed(point, other))
+        for point in found.first.points
+        if widest.low <= point.bytes <= widest.high
+        and (other := found.second.at(point.bytes)) is not None
+    ]
+
+    def margin(n: int) -> float:
+        a, b = common[n][1]
+        return max(a.seconds / b.seconds, b.seconds / a.seconds)
+
+    for point, seen in zip(*common[max(range(len(common)), key=margin)], strict=True):
+        yield Exhibit(point.line.workload, "time", seen.seconds, "s", seen.interval)
+
+
+def _worth(boxes: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
+    """The boxes of the largest amounts of bytes whose methods differ most: one for each two
+    memories."""
+    largest: dict[str, LayoutCrossover] = {}
+    for each in boxes:
+        if each.ends not in largest or each.bytes > largest[each.ends].bytes:
+            largest[each.ends] = each
+    clear = [each for each in largest.values() if _margin(each) >= MATTERS]
+    return sorted(clear, key=_margin, reverse=True)[:MOST_OF_BOXES]
+
+
+def _margin(found: LayoutCrossover) -> float:
+    known = (each for each in found.fastest if each.clear and not each.interpolated)
+    return max((each.margin for each in known), default=0.0)
+
+
+def _of_box(subject: Subject, found: LayoutCrossover) -> Finding:
+    methods = list(dict.fromkeys(each.method for each in found.fastest if each.clear))
+    changes = len(methods) > 1
+    return Finding(
+        id="layout-crossover" if changes else "layout-faster",
+        severity="info",
+        statement=f"the fastest method for boxes {found.ends} of {format_bytes(found.bytes)}"
+        f"{' depends on their rows' if changes else ''}: "
+        f"{', '.join(found.ranges)}; up to {_ratio(1 + _margin(found))} times as fast as the next",
+        effect=_margin(found),
+        devices=subject.gpus(
+            Place.parse(end.partition("@")[2]) for end in found.ends.split(" -> ")
+        ),
+        remedy="choose by the size of rows" if changes else f"move such boxes by {methods[0]}",
+    )
+
+
+def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover]) -> str:
+    if not fought and not boxes:
+        return "No two methods between the same places differ in exactly one parameter."
+    crossing = sum(each.crosses for each in fought)
+    even = sum(not each.decided for each in fought)
+    winners = len(fought) - crossing - even
+    parts = []
+    if fought:
+        parts.append(
+            f"Of {count(len(fought), 'pair')} of methods that differ in one parameter, in "
+            f"{crossing} "
+            f"the faster one depends on the size, {winners} have one winner and {even} are even"
+        )
+    if boxes:
+        parts.append(f"{count(len(boxes), 'comparison')} over the size of rows")
+    return f"{'; '.join(parts)}."

@@ -1,0 +1,292 @@
+"""Pairs of curves that ask the same question, grouped by kind of transfer, with their decisions.
+
+What the mean over the pairs of a kind shows is a property of the kind. What few of them show is
+said about those few. `waywiser.stats.pairwise` decides; this file makes its input from curves and
+gives its results to answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+from waywiser.curves.regimes import Regime, regime_of
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
+from waywiser.curves.texts import size_ranges
+from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.pairwise import (
+    GroupDecisions,
+    PairGroup,
+    RegimeDecision,
+    SizeRatios,
+    decide_groups,
+)
+from waywiser.words import Value
+
+REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
+
+
+class PointPair(Value, frozen=True):
+    """Both curves at one size."""
+
+    a: MeasuredPoint
+    b: MeasuredPoint
+    decision: Decision
+    """Its ratio is that of bandwidths, the first over the second."""
+
+    @property
+    def bytes(self) -> int:
+        return self.a.bytes
+
+
+class PairResult(Value, frozen=True):
+    """What was decided about a pair in one regime."""
+
+    a: MeasuredCurve
+    b: MeasuredCurve
+    decision: Decision
+    """The decision about the median over sizes."""
+    sizes: tuple[PointPair, ...]
+    """Ascending."""
+
+    @property
+    def different(self) -> tuple[PointPair, ...]:
+        return tuple(each for each in self.sizes if each.decision.verdict == "different")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Different as a whole or at some size."""
+        return "different" if self.different else self.decision.verdict
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the regime differs, and not some sizes of it."""
+        most = not self.different or 2 * len(self.different) > len(self.sizes)
+        return self.decision.verdict == "different" and most
+
+    @property
+    def evidence(self) -> tuple[Decision, PointPair]:
+        """The decision that shows most, and the size to show with it: the whole regime with the
+        size nearest to it, or the size that differs most."""
+        if self.is_whole or not self.different:
+            return self.decision, nearest(self.decision, self.sizes)
+        worst = max(self.different, key=lambda each: abs(math.log(each.decision.ratio)))
+        return worst.decision, worst
+
+
+def nearest(decision: Decision, sizes: Sequence[PointPair]) -> PointPair:
+    """The size whose ratio is nearest to that decided about; of several, the largest."""
+    return min(
+        sizes, key=lambda each: (abs(math.log(each.decision.ratio / decision.ratio)), -each.bytes)
+    )
+
+
+class RegimeResult(Value, frozen=True):
+    """What was decided about all pairs of one kind in one regime."""
+
+    label: str
+    regime: Regime
+    decision: Decision
+    """The decision about the mean over the pairs."""
+    at_size: dict[int, Decision]
+    """The same at each size."""
+    pairs: tuple[PairResult, ...]
+
+    @property
+    def differing(self) -> tuple[PairResult, ...]:
+        return tuple(pair for pair in self.pairs if pair.verdict == "different")
+
+    @property
+    def different_sizes(self) -> list[int]:
+        """Sizes at which the pairs differ on average."""
+        return [size for size, each in self.at_size.items() if each.verdict == "different"]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some pairs differ to one side and some to the other."""
+        return len({pair.evidence[0].slower for pair in self.differing}) > 1
+
+    @property
+    def is_of_kind(self) -> bool:
+        """Whether a difference is one of the kind and not of few pairs: what one pair shows at
+        sizes that no other has is one of the kind."""
+        if self.is_mixed:
+            return False
+        regime = sum(pair.decision.verdict == "different" for pair in self.pairs)
+        have = Counter(each.bytes for pair in self.pairs for each in pair.sizes)
+        differ = Counter(each.bytes for pair in self.pairs for each in pair.different)
+        few = 0 < 2 * regime <= len(self.pairs) or any(
+            have[size] > 1 and 2 * differ[size] <= have[size] for size in differ
+        )
+        most = 2 * regime > len(self.pairs) or any(2 * differ[size] > have[size] for size in differ)
+        on_average = self.decision.verdict == "different" or bool(self.different_sizes)
+        return (most or on_average) and not (few and 2 * len(self.differing) <= len(self.pairs))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the regime differs on average, and not some sizes of it."""
+        sizes = self.different_sizes
+        most = not sizes or 2 * len(sizes) > len(self.at_size)
+        return self.decision.verdict == "different" and most
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.is_of_kind or self.differing:
+            return "different"
+        return self.decision.verdict
+
+    @property
+    def evidence(self) -> tuple[Decision, PointPair]:
+        """The decision to report and the middle pair at the size that shows it: of the kind, or of
+        the pair that differs most."""
+        if not self.is_of_kind and self.differing:
+            return max(
+                (pair.evidence for pair in self.differing),
+                key=lambda each: abs(math.log(each[0].ratio)),
+            )
+        if not self.is_whole and self.different_sizes:
+            size = max(self.different_sizes, key=lambda n: abs(math.log(self.at_size[n].ratio)))
+            points = [
+                (each.decision, each)
+                for pair in self.pairs
+                for each in pair.sizes
+                if each.bytes == size
+            ]
+            return self.at_size[size], self._middle(points)[1]
+        if self.decision.verdict != "different" and self.differing:
+            return self._middle([pair.evidence for pair in self.differing])
+        points = [(pair.decision, nearest(self.decision, pair.sizes)) for pair in self.pairs]
+        return self.decision, self._middle(points)[1]
+
+    @staticmethod
+    def _middle(found: Sequence[tuple[Decision, PointPair]]) -> tuple[Decision, PointPair]:
+        return sorted(found, key=lambda each: each[0].ratio)[len(found) // 2]
+
+    @property
+    def sizes_text(self) -> str:
+        """Sizes at which the kind, or any pair of it, differs; empty if nowhere by itself."""
+        sizes = set(self.different_sizes)
+        if not self.is_of_kind:
+            sizes = {each.bytes for pair in self.differing for each in pair.different}
+        return size_ranges(sorted(sizes), sorted(self.at_size))
+
+
+class CurveGroup(Value, frozen=True):
+    """All pairs of one kind of transfer."""
+
+    label: str
+    regimes: dict[Regime, RegimeResult]
+
+    @property
+    def bandwidth(self) -> RegimeResult | None:
+        return self.regimes.get("bandwidth")
+
+    @property
+    def count(self) -> int:
+        """Pairs with any size in common."""
+        return len({pair.a.text for each in self.regimes.values() for pair in each.pairs})
+
+
+class MeasuredPair(NamedTuple):
+    """Two curves, of which the first is compared with the second, before anything is decided."""
+
+    a: MeasuredCurve
+    b: MeasuredCurve
+    points: dict[int, tuple[MeasuredPoint, MeasuredPoint]]
+    """What is compared at each size."""
+    ratios: dict[Regime, list[SizeRatios]]
+
+    @classmethod
+    def of(cls, a: MeasuredCurve, b: MeasuredCurve) -> MeasuredPair:
+        """The sizes that both curves have."""
+        found = cls(a, b, {}, {})
+        by_size = {point.bytes: point for point in b.points}
+        for point in a.points:
+            other = by_size.get(point.bytes)
+            if other is not None and (ratios := ratios_of(point, other)):
+                found.add(point, other, ratios, within(point) + within(other))
+        return found
+
+    def add(
+        self, a: MeasuredPoint, b: MeasuredPoint, ratios: Mapping[int, float], within: float
+    ) -> None:
+        """Adds one size."""
+        self.points[a.bytes] = a, b
+        size = SizeRatios(a.bytes, ratios, within)
+        self.ratios.setdefault(regime_of(a.workload), []).append(size)
+
+    def results(self, decided: Mapping[str, RegimeDecision]) -> dict[Regime, PairResult]:
+        """What was decided about the pair, by regime."""
+        return {
+            regime: PairResult(
+                self.a,
+                self.b,
+                decided[regime].decision,
+                tuple(
+                    PointPair(*self.points[size.bytes], decided[regime].sizes[size.bytes])
+                    for size in self.ratios[regime]
+                ),
+            )
+            for regime in REGIMES
+            if regime in decided
+        }
+
+
+def curve_groups(
+    kinds: Mapping[str, Sequence[tuple[MeasuredCurve, MeasuredCurve]]],
+    families: Mapping[str, Hashable] | None = None,
+) -> list[CurveGroup]:
+    """The pairs of curves of each kind, by its label, decided together; kinds without a size in
+    common are left out. Without ``families`` each kind is one of its own."""
+    made = {
+        label: found
+        for label, pairs in kinds.items()
+        if (found := [pair for a, b in pairs if (pair := MeasuredPair.of(a, b)).points])
+    }
+    decided = decide_groups(
+        [
+            PairGroup([pair.ratios for pair in pairs], families[label] if families else label)
+            for label, pairs in made.items()
+        ]
+    )
+    return [
+        _curve_group(label, pairs, found)
+        for (label, pairs), found in zip(made.items(), decided, strict=True)
+    ]
+
+
+def _curve_group(label: str, pairs: Sequence[MeasuredPair], found: GroupDecisions) -> CurveGroup:
+    results = [pair.results(own) for pair, own in zip(pairs, found.pairs, strict=True)]
+    regimes: dict[Regime, RegimeResult] = {}
+    for regime in REGIMES:
+        if mean := found.mean.get(regime):
+            members = tuple(each[regime] for each in results if regime in each)
+            at_size = dict(sorted(mean.sizes.items()))
+            regimes[regime] = RegimeResult(label, regime, mean.decision, at_size, members)
+    return CurveGroup(label, regimes)
+
+
+def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
+    """Ratios by process. If no process measured both, processes are paired in their order: they are
+    independent of each other either way."""
+    one, other = logs(a), logs(b)
+    common = one.keys() & other.keys()
+    if common:
+        return {process: one[process] - other[process] for process in sorted(common)}
+    pairs = zip(one.items(), other.values(), strict=False)
+    return {process: a_log - b_log for (process, a_log), b_log in pairs}
+
+
+def logs(point: MeasuredPoint) -> dict[int, float]:
+    """Logarithms of medians, by process; without outliers."""
+    return {
+        block.block: math.log(block.median) for block in point.estimate.used if block.median > 0
+    }
+
+
+def within(point: MeasuredPoint) -> float:
+    """Variance of a process' median by its samples, the mean over processes; logarithms."""
+    squares = [block.deviation**2 for block in point.estimate.used if block.median > 0]
+    return sum(squares) / max(len(squares), 1)

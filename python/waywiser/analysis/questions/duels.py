@@ -1,0 +1,259 @@
+"""Pairs of methods between the same two places that differ in one thing, and who wins where.
+
+Times are what an application sees, from call to completion, wherever both methods have that: it is
+the same clock for all, while paths are otherwise timed by whom they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+
+from waywiser.curves.answer import MATTERS, Cell, Mark, Table, table
+from waywiser.curves.methods import (
+    PlaceGroup,
+    PlacePair,
+    executor_text,
+    memory_text,
+    method_text,
+)
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
+from waywiser.curves.texts import amount, size_span, span
+from waywiser.machine.traits import Traits
+from waywiser.profile.estimate import Estimate
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.method_choice import UNKNOWN, Timed, WinnerRange, duel
+from waywiser.words import Place, Transfer, Value
+
+LEAST_SIZES = 3
+"""Sizes that both were measured at."""
+
+LEAST_SAVED = 1e-6
+"""Seconds. A method that never saves so much, about the time of a call of the GPU runtime, at any
+of the sizes is no reason to change a program."""
+
+USED_BYTES = 4096
+NARROW = 16
+"""A range of sizes below `USED_BYTES` whose ends differ by a smaller factor than `NARROW` is no
+reason either: no program chooses by it, and noise makes such ranges."""
+
+
+class Duel(Value, frozen=True):
+    """Two curves between the same two places."""
+
+    pair: PlacePair
+    first: MeasuredCurve
+    second: MeasuredCurve
+    names: tuple[str, str]
+    """What the two differ in: ``pageable`` and ``pinned``."""
+    common: str
+    """What they have in common: ``to device by copy-engine``; empty if that is nothing."""
+    stretches: tuple[WinnerRange, ...]
+    like: int = 0
+    """Further pairs of equivalent places whose winners are the same."""
+    of: int = 0
+    """Further pairs of equivalent places where both methods were measured."""
+
+    @property
+    def decided(self) -> tuple[WinnerRange, ...]:
+        """The ranges of sizes with a winner. A single size counts only if several processes
+        measured it: one visit may have been disturbed."""
+        return tuple(
+            stretch
+            for stretch in self.stretches
+            if stretch.winner != "neither" and self._is_replicated(stretch)
+        )
+
+    @property
+    def practical(self) -> Duel:
+        """The duel with those ranges alone in which a program gains by the choice: `MATTERS` of the
+        time, and `LEAST_SAVED`, at sizes that are used."""
+        kept = (
+            s
+            for s in self.decided
+            if s.most >= MATTERS
+            and (s.high >= USED_BYTES or s.high >= NARROW * s.low)
+            and self._saved(s) >= LEAST_SAVED
+        )
+        return msgspec.structs.replace(self, stretches=tuple(kept))
+
+    def _saved(self, stretch: WinnerRange) -> float:
+        """The most seconds that the winner of a range saves."""
+        seen = (
+            timed(point, other)
+            for point in self.first.points
+            if stretch.low <= point.bytes <= stretch.high
+            and (other := self.second.at(point.bytes)) is not None
+        )
+        return max((abs(a.seconds - b.seconds) for a, b in seen), default=0.0)
+
+    def _is_replicated(self, stretch: WinnerRange) -> bool:
+        inside = [size for size in self.sizes if stretch.low <= size <= stretch.high]
+        if len(inside) > 1:
+            return True
+        points = (curve.at(size) for curve in (self.first, self.second) for size in inside)
+        return all(point is not None and len(point.estimate.blocks) > 1 for point in points)
+
+    @property
+    def most(self) -> float:
+        """The largest margin of any winner."""
+        return max((stretch.most for stretch in self.decided), default=0.0)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Sizes that both were measured at."""
+        return [point.bytes for point in self.first.points if self.second.at(point.bytes)]
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """The names in the order in which they win, each change once."""
+        names = [self.winner(stretch) for stretch in self.decided]
+        return tuple(name for n, name in enumerate(names) if n == 0 or name != names[n - 1])
+
+    @property
+    def crosses(self) -> bool:
+        return len(self.winners) > 1
+
+    @property
+    def gpus(self) -> list[Place]:
+        return [p for p in (self.pair.source, self.pair.destination) if p.kind == "gpu"]
+
+    def winner(self, stretch: WinnerRange) -> str:
+        return self.names[0 if stretch.winner == "first" else 1]
+
+    def loser(self, stretch: WinnerRange) -> str:
+        return self.names[1 if stretch.winner == "first" else 0]
+
+
+def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
+    """The duels of the pair of places that was measured most; how many equivalent pairs agree is
+    counted."""
+    first = group.first
+    elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
+    for pair in group.pairs:
+        for other in _duels_of(pair, traits) if pair is not first else ():
+            elsewhere.setdefault((other.names, other.common), []).append(other)
+    for found in _duels_of(first, traits):
+        others = elsewhere.get((found.names, found.common), [])
+        agree = sum(other.practical.winners == found.practical.winners for other in others)
+        yield msgspec.structs.replace(found, like=agree, of=len(others))
+
+
+def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
+    principal = {curve.text for curve in pair.principal}
+    for first, second in combinations(pair.curves, 2):
+        difference = _difference(first, second, principal, traits)
+        if difference is None:
+            continue
+        points = [(p, other) for p in first.points if (other := second.at(p.bytes)) is not None]
+        if len(points) >= LEAST_SIZES:
+            seen = [timed(a, b) for a, b in points]
+            stretches = duel([p.bytes for p, _ in points], *zip(*seen, strict=True))
+            yield Duel(pair, first, second, *difference, tuple(stretches))
+
+
+def timed(first: MeasuredPoint, second: MeasuredPoint) -> tuple[Timed, Timed]:
+    """What an application sees of both, or what was timed if one lacks that."""
+    a, b = first.estimate, second.estimate
+    host = a.host_median is not None and b.host_median is not None
+    return timed_of(a, host=host), timed_of(b, host=host)
+
+
+def timed_of(found: Estimate, *, host: bool = True) -> Timed:
+    """The time that an application sees, if it is known and ``host`` is asked for; else the
+    span."""
+    if host and found.host_median is not None:
+        blocks = [each.host_median for each in found.used]
+        return Timed(found.host_median, found.host_interval, tuple(b for b in blocks if b))
+    return Timed(found.median, found.interval, tuple(each.median for each in found.used))
+
+
+def _difference(
+    first: MeasuredCurve, second: MeasuredCurve, principal: set[str], traits: Traits
+) -> tuple[tuple[str, str], str] | None:
+    """(what each has for itself, what both have), if that is one thing, of which one of the two
+    is as by default."""
+    one, other = first.transfer, second.transfer
+    both = {first.text, second.text} <= principal
+    if one is None or other is None or not {first.text, second.text} & principal:
+        return None
+    a, b = one.path, other.path
+    source, destination = memory_text(a.source), memory_text(a.destination)
+    executors = executor_text(one), executor_text(other)
+    differences = [
+        (a.source != b.source, (source, memory_text(b.source)),
+         f"to {destination} by {executors[0]}"),
+        (a.destination != b.destination, (destination, memory_text(b.destination)),
+         f"from {source} by {executors[0]}"),
+        (a.executor != b.executor, executors, f"{source} -> {destination}"),
+        (one.parameters != other.parameters, executors, f"{source} -> {destination}"),
+    ]  # fmt: skip
+    apart = [(names, common) for is_apart, names, common in differences if is_apart]
+    # otherwise a variant would be compared with each other kind
+    same = a.source.kind == b.source.kind and a.destination.kind == b.destination.kind
+    if len(apart) == 1 and (both or same):
+        return apart[0]
+    if both and is_explicit(one, other, traits):
+        return (method_text(one), method_text(other)), ""
+    return None
+
+
+def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
+    """Whether a program chooses between them: managed memory and memory that is copied, each as
+    such paths are compared."""
+    by_class = {traits.executor(each.path.executor).reference: each for each in (one, other)}
+    if not by_class.keys() >= {"unified", "gpu"}:
+        return False
+    copied = by_class["gpu"].path
+    host = [end for end in (copied.source, copied.destination) if end.place.kind == "numa"]
+    return any(traits.memory(end.kind).reference == "gpu" for end in host)
+
+
+def sizes_text(stretch: WinnerRange) -> str:
+    """``at 4 KiB``, ``from 8 B to 32 KiB``."""
+    return (
+        f"{'at' if stretch.low == stretch.high else 'from'} {size_span(stretch.low, stretch.high)}"
+    )
+
+
+def margins_text(least: float, most: float) -> str:
+    """``3% to 17%``."""
+    return span(*(amount(max(value, 0)) for value in (least, most)))
+
+
+def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
+    """Who wins where, of methods that differ in one parameter."""
+    matter = [each for each in found if each.most >= MATTERS]
+    caption = (
+        "Sizes at which one method is faster, and by how much longer the other takes; where "
+        "intervals "
+        f"separate and by more than {THRESHOLD:.0%}, without intervals by {UNKNOWN:.0%}; at a "
+        f"single size by {UNKNOWN:.0%}. yes: at all sizes."
+    )
+    if even := len(found) - len(matter):
+        caption += f" {even} further pairs never differ by {MATTERS:.0%}."
+    return table(
+        "Methods compared pairwise",
+        ("places", "in common", "one", "other", "one is faster", "other is faster"),
+        (
+            (
+                Cell(each.pair.text + (f" and {each.of} equivalent" if each.of else "")),
+                Cell(each.common),
+                Cell(each.names[0], series=each.first.text),
+                Cell(each.names[1], series=each.second.text),
+                _won(each, "first"),
+                _won(each, "second"),
+            )
+            for each in matter
+        ),
+        caption,
+    )
+
+
+def _won(found: Duel, who: str) -> Cell:
+    mine = [stretch for stretch in found.stretches if stretch.winner == who]
+    won = (f"{sizes_text(each)}: {margins_text(each.least, each.most)}" for each in mine)
+    mark: Mark = "yes" if mine and len(mine) == len(found.stretches) else ""
+    return Cell("; ".join(won) or "—", mark)

@@ -1,0 +1,448 @@
+"""How good each path is: latency, bandwidth and half-peak size, beside the bound and the best
+method.
+
+The fits are those of `waywiser.stats.postal`, of one line or of several. Percent of the best
+achieved at a size, between the same two places, is the unit of *Auto-tuning of Data Communication
+on Heterogeneous Systems* (figures 2 to 4).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from waywiser.analysis.questions.fitted import (
+    SUSTAINED_SPAN,
+    Fitted,
+    fitted,
+    is_within_host,
+    peak,
+    rate_at,
+    saturation,
+    sustained,
+)
+from waywiser.curves.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
+from waywiser.curves.methods import (
+    PlaceGroup,
+    PlacePair,
+    is_method,
+    method_text,
+    place_groups,
+    principal,
+)
+from waywiser.curves.regimes import RATE_BYTES, START_BYTES
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.texts import named, span
+from waywiser.profile.quality_flags import TARGET
+from waywiser.stats.method_choice import TOLERANCE
+from waywiser.stats.order import relative
+from waywiser.words import Memory, format_bytes
+from waywiser.words.number_format import count, format_rate, format_time
+
+USUAL_SHARE = 0.65
+"""A share of the bound that needs no explanation: links and memories were seen to carry 75 to 95 %
+of it at best (docs/results here, PCIe 3 and NVLink 1 and 2 in CS and the thesis)."""
+
+OUT_OF_CACHE = 1.5
+"""Times the sustained rate: smaller copies within host memory that are faster come from caches."""
+
+SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
+"""Sizes in the table that compares methods: a page, a message, and what a program streams."""
+
+
+def answer(subject: Subject) -> Answer:
+    alone = [curve for curve in subject.curves if curve.transfer is not None]
+    fits = fitted([curve for curve in alone if is_method(curve)])
+    groups = place_groups(subject)
+    found = [large for group in groups if (large := _with_bandwidth(group)) is not None]
+    best = [
+        finding
+        for group in sorted(found, key=lambda group: _importance(group.first))
+        if (finding := _best(subject, group)) is not None
+    ]
+    first = {curve.text for curve in principal(alone)}
+    return Answer(
+        question="efficiency",
+        title="Efficiency: which method is fastest, and what share of the bound does it reach?",
+        summary=_summary(found, bool(groups)),
+        findings=ranked(best[:MOST_FINDINGS]),
+        tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
+        unanswered=tuple(_unanswered(fits, found, _latency_alone(groups))),
+        answered=bool(found),
+    )
+
+
+def _with_bandwidth(group: PlaceGroup) -> PlaceGroup | None:
+    """The group with those curves alone that show a bandwidth; None if it has none."""
+    pairs = []
+    for pair in group.pairs:
+        if curves := tuple(filter(_shows_bandwidth, pair.curves)):
+            pairs.append(msgspec.structs.replace(pair, curves=curves))
+    return PlaceGroup(tuple(pairs)) if pairs else None
+
+
+def _shows_bandwidth(curve: MeasuredCurve) -> bool:
+    """Whether it has a size whose time is not that of the latency alone."""
+    return curve.points[-1].bytes >= START_BYTES
+
+
+def _latency_alone(groups: Sequence[PlaceGroup]) -> list[PlaceGroup]:
+    """The groups without any curve that shows a bandwidth."""
+    return [group for group in groups if _with_bandwidth(group) is None]
+
+
+def _importance(pair: PlacePair) -> int:
+    """Links first, then memories, then files."""
+    if "file" in (pair.source.kind, pair.destination.kind):
+        return 2
+    return 0 if pair.source != pair.destination else 1
+
+
+def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
+    """The method of the highest rate between two places, and whether that is near what it could
+    be."""
+    pair = group.first
+    curve = best_curve(pair)
+    transfer = curve.transfer
+    if transfer is None:
+        return None
+    top = sustained(curve)
+    share, bound, saturates = top.line.of_bound, top.line.bound, saturation(curve)
+    places = f"from {pair.source} to {pair.destination}"
+    if pair.source == pair.destination:
+        places = pair.text
+    even = _even(pair, curve)
+    first = "One of the fastest methods" if even else "The fastest method"
+    text = f"{first} {places} is {method_text(transfer)}"
+    if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
+        text += " through the page cache"
+    text += f": {top.rate_text} GB/s"
+    if share is not None and bound is not None:
+        text += f", {share:.0%} of the bound of {bound.narrowest}"
+        text += (
+            " (above the bound: the number or the bound is wrong)" if round(share, 2) > 1 else ""
+        )
+    caches = _caches(pair, curve)
+    text += f"; {caches or _saturates(curve, saturates)}"
+    text += f"; not slower at that size: {' and '.join(even[:2])}" if even else ""
+    large = curve.points[-1].bytes >= RATE_BYTES
+    low = large and share is not None and share < USUAL_SHARE
+    return Finding(
+        id="low-share" if low else "best-method",
+        severity="warning" if low else "info",
+        statement=text + _range(group, curve),
+        effect=1 - share if low and share is not None else None,
+        devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
+        exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
+        # If the largest size alone saturates, nobody knows which size is large enough.
+        remedy=_remedy(
+            low, saturates if saturates < curve.points[-1].bytes and not caches else None
+        ),
+    )
+
+
+def _is_mapped(memory: Memory, subject: Subject) -> bool:
+    """Whether it is a file at addresses, whose bytes are in the page cache."""
+    reached = subject.machine.traits.memory(memory.kind).cpu_accessible
+    return memory.place.kind == "file" and reached
+
+
+def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
+    """How the caches of CPUs explain the bandwidth; empty if they do not."""
+    top = sustained(curve)
+    # Copies by more threads may have been measured at sizes alone that caches hold.
+    fastest = max((curve, *filter(pair.cached, pair.curves)), key=lambda each: peak(each).rate)
+    most = peak(fastest)
+    if pair.cached(curve):
+        return f"caches can hold {format_bytes(top.bytes)}, and it does not show memory bandwidth"
+    if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
+        fits = most.bytes <= pair.caches
+        other = fastest.transfer if fastest is not curve else None
+        by = f", {method_text(other)}" if other is not None else ""
+        return (
+            f"that is at {format_bytes(top.bytes)}: "
+            f"{'data in the caches' if fits else 'a smaller size'} moves "
+            f"at up to {most.rate_text} GB/s ({format_bytes(most.bytes)}{by})"
+        )
+    return ""
+
+
+def _saturates(curve: MeasuredCurve, size: int) -> str:
+    if len(curve.points) == 1:
+        return f"{format_bytes(size)} is the only size"
+    top = sustained(curve)
+    larger = [point for point in curve.points if point.bytes > top.bytes]
+    worst = min(larger, key=lambda point: point.rate, default=top)
+    if worst.rate < (1 - TOLERANCE) * top.rate:
+        return f"at {format_bytes(worst.bytes)} it falls to {worst.rate_text} GB/s"
+    if size == curve.points[-1].bytes:
+        return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
+    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this bandwidth"
+
+
+def best_curve(pair: PlacePair) -> MeasuredCurve:
+    """The curve with the highest rate at large sizes, out of memory if any is. A curve with special
+    settings is the best only if it is faster than the others at several sizes, or in several
+    processes: one visit may have been disturbed."""
+    known = [curve for curve in pair.curves if not pair.cached(curve)] or list(pair.curves)
+    first = [curve for curve in pair.principal if curve in known] or known
+    best = _fastest(first)
+    special = [curve for curve in known if curve not in first and _is_faster(curve, best)]
+    return _fastest(special) if special else best
+
+
+def _fastest(curves: Sequence[MeasuredCurve]) -> MeasuredCurve:
+    """The curve with the highest rate; of several as high, the first by name. Only sizes that all
+    candidates have are compared. Candidates have the largest size that at least half as many curves
+    have as any other size."""
+    number = Counter(point.bytes for curve in curves for point in curve.points)
+    largest = max(size for size in number if 2 * number[size] >= max(number.values()))
+    candidates = [curve for curve in curves if curve.at(largest) is not None]
+    sizes = set.intersection(*({point.bytes for point in curve.points} for curve in candidates))
+    least = largest if is_within_host(candidates[0]) else largest / SUSTAINED_SPAN
+    rates = {
+        curve.text: max(p.rate for p in curve.points if p.bytes in sizes and p.bytes >= least)
+        for curve in candidates
+    }
+    most = max(rates.values())
+    even = [curve for curve in candidates if rates[curve.text] >= (1 - TARGET) * most]
+    return min(even, key=lambda curve: curve.text)
+
+
+def _is_faster(curve: MeasuredCurve, other: MeasuredCurve) -> bool:
+    """Whether it is faster at all large sizes that both have, and several visits show that."""
+    points = [(point, at) for point in curve.points if (at := other.at(point.bytes)) is not None]
+    least = points[-1][0].bytes / SUSTAINED_SPAN if points else 0
+    large = [each for each in points if each[0].bytes >= least]
+    replicated = all(len(point.estimate.blocks) > 1 for pair in large for point in pair)
+    return (len(large) > 1 or (bool(large) and replicated)) and all(
+        point.rate > at.rate * (1 + TARGET) for point, at in large
+    )
+
+
+def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:
+    """Other methods, with default settings, out of caches or memory as the best is."""
+    return [
+        curve
+        for curve in pair.principal
+        if curve is not best and pair.cached(curve) == pair.cached(best)
+    ]
+
+
+def _even(pair: PlacePair, best: MeasuredCurve) -> list[str]:
+    """Other methods that are as fast, with their bandwidth."""
+    least = (1 - TARGET) * sustained(best).rate
+    return [
+        f"{method_text(curve.transfer)} ({sustained(curve).rate_text} GB/s)"
+        for curve in _rivals(pair, best)
+        if curve.transfer is not None and sustained(curve).rate >= least
+    ]
+
+
+def _second(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredPoint]:
+    """The next best method that is another memory or executor, and no setting of the same."""
+    others = [sustained(curve) for curve in _rivals(pair, best) if curve.path != best.path]
+    return [max(others, key=lambda point: point.rate)] if others else []
+
+
+def _remedy(low: bool, saturates: int | None) -> str:
+    if low:
+        return (
+            "check what limits it: link width and generation under load, IOMMU, firmware "
+            "settings, few threads where CPUs copy; ask waywiser doctor"
+        )
+    if saturates is None:
+        return ""
+    return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
+
+
+def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
+    """What the equivalent pairs reach at the largest size that all have and that shows a bandwidth,
+    if there are several."""
+    own = curve.representative
+    mates = [mate for pair in group.pairs for mate in pair.curves if mate.representative == own]
+    sizes = set.intersection(
+        *({point.bytes for point in mate.points if point.bytes >= START_BYTES} for mate in mates)
+    )
+    if len(mates) < 2 or not sizes:
+        return ""
+    points = [point for mate in mates if (point := mate.at(max(sizes))) is not None]
+    points.sort(key=lambda point: point.rate)
+    slow, fast, at = points[0].rate_text, points[-1].rate_text, format_bytes(max(sizes))
+    if slow == fast:
+        return f". All {len(mates)} such paths reach {fast} GB/s at {at}"
+    return (
+        f". Of {len(mates)} such paths the slowest reaches {slow} and the fastest {fast} GB/s at "
+        f"{at}"
+    )
+
+
+def _summary(found: Sequence[PlaceGroup], any_alone: bool) -> str:
+    if not found and any_alone:
+        return f"No path was measured at {format_bytes(START_BYTES)} or more, as a bandwidth needs."
+    if not found:
+        return "No path of this profile was measured alone."
+    best = [sustained(best_curve(group.first)) for group in found]
+    known = [point.line.of_bound for point in best if point.line.of_bound is not None]
+    text = f"The best method was found between {count(len(found), 'kind')} of places"
+    if known:
+        share = span(f"{min(known):.0%}", f"{max(known):.0%}")
+        text += f"; where a bound is known, it reaches {share} of it"
+    return f"{text}."
+
+
+def _unanswered(
+    fits: Sequence[Fitted], found: Sequence[PlaceGroup], small: Sequence[PlaceGroup]
+) -> Iterator[str]:
+    if small:
+        yield (
+            "the fastest method, because no size is large enough for a bandwidth: "
+            f"{'; '.join(group.text for group in small)}"
+        )
+    few = sum(fit.postal is None for fit in fits)
+    if few:
+        yield f"latency and bandwidth of {count(few, 'curve')}: too few sizes for a fit"
+    odd = [
+        fit.curve.name
+        for fit in fits
+        if fit.postal is not None and not fit.is_line and not fit.ranges
+    ]
+    if odd:
+        yield (
+            "a fit of one to three latencies and bandwidths does not describe "
+            f"{count(len(odd), 'curve')}: {named(odd)}"
+        )
+    unknown = [
+        group.text for group in found if sustained(best_curve(group.first)).line.bound is None
+    ]
+    if unknown:
+        yield f"the share of the bound, because no bound is known: {'; '.join(unknown)}"
+
+
+def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
+    """Latency, rate, half-peak size, saturation and share of the bound; one row for each class."""
+    by_class: dict[str, list[Fitted]] = {}
+    for fit in fits:
+        by_class.setdefault(fit.curve.representative, []).append(fit)
+    classes = [found for found in by_class.values() if any(fit.postal for fit in found)]
+    drawn = {fit.postal.over for found in classes for fit in found if fit.postal is not None}
+    caption = (
+        "Latency and bandwidth (GB/s) of t = latency + bytes / bandwidth, with 95 % intervals by "
+        f"bootstrap over {' or '.join(sorted(drawn))}; the half-peak size is their product. "
+        "Sustained is the highest bandwidth of large sizes; a curve saturates at the first size "
+        f"within {TOLERANCE:.0%} of it. A peak is shown if a smaller size is faster by more. If "
+        "a curve is several lines, the latency is that of the first line and the bandwidth that "
+        "of the last. ? marks curves that no such lines describe."
+    )
+    if few := len(by_class) - len(classes):
+        caption += f" {few} have too few sizes for a fit."
+    return table(
+        "Latency, bandwidth and half-peak size",
+        ("path", "latency", "bandwidth", "half-peak size", "sustained GB/s", "saturates at",
+         "peak GB/s", "of bound", "narrowest"),
+        map(_row_of_fit, classes),
+        caption,
+    )  # fmt: skip
+
+
+def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
+    fit = max(found, key=lambda each: len(each.curve.points))
+    curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
+    line = best.line
+    name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} equivalent"
+    if not _shows_bandwidth(curve):
+        latency, *_ = _cells_of_fit(fit)
+        return Cell(name, series=curve.text), latency, *[Cell("—")] * 4, Cell(), *[Cell("—")] * 2
+    higher = top.rate * (1 - TOLERANCE) > best.rate
+    saturates = "—" if higher and is_within_host(curve) else format_bytes(saturation(curve))
+    at = f"{top.rate_text} at {format_bytes(top.bytes)}"
+    return (
+        Cell(name, series=curve.text),
+        *_cells_of_fit(fit),
+        _rate_cell(best),
+        Cell(saturates),
+        Cell(at, series=top.line.workload) if higher else Cell(),
+        Cell(f"{line.of_bound:.0%}" if line.of_bound is not None else "—"),
+        Cell(line.bound.narrowest if line.bound is not None else "not known"),
+    )
+
+
+def _rate_cell(point: MeasuredPoint) -> Cell:
+    return Cell(point.rate_text, series=point.line.workload)
+
+
+def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
+    """Latency, rate and half-peak size."""
+    postal = fit.postal
+    if postal is None:
+        return Cell("—"), Cell("—"), Cell("—")
+    if fit.is_line:
+        latency = format_time(postal.latency, relative(postal.latency, postal.latency_interval))
+        known = relative(postal.inverse_rate, postal.inverse_rate_interval)
+        return Cell(latency), _cell_of_rate(postal.inverse_rate, known), Cell(_half_peak(fit))
+    if fit.ranges:
+        first, last = fit.ranges[0], fit.ranges[-1]
+        switches = ", ".join(format_bytes(each.low) for each in fit.ranges[1:])
+        return (
+            Cell(format_time(first.latency) if first.latency > 0 else "—"),
+            _cell_of_rate(last.inverse_rate, None),
+            Cell(f"other line from {switches}"),
+        )
+    return Cell("—", "unclear"), Cell("—", "unclear"), Cell("no line", "unclear")
+
+
+def _cell_of_rate(inverse: float, known: float | None) -> Cell:
+    return Cell(format_rate(1 / inverse, known) if inverse > 0 else "—")
+
+
+def _half_peak(fit: Fitted) -> str:
+    if fit.postal is None or fit.postal.half_peak is None:
+        return "—"
+    interval = fit.postal.half_peak_interval
+    known = f" ({_about(interval.low)} to {_about(interval.high)})" if interval else ""
+    return f"{_about(fit.postal.half_peak)}{known}"
+
+
+def _about(size: float) -> str:
+    """``78 KiB``: two or three digits are all that a fit gives."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 2**power:
+            value = size / 2**power
+            return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+    return f"{size:.0f} B"
+
+
+def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
+    """Percent of the best achieved at some sizes; one row for each method of a group."""
+    return table(
+        "Bandwidth in percent of the fastest method between the same two places",
+        ("places", "method", *map(format_bytes, SIZES), "sustained GB/s"),
+        (row for group in found for row in _rows_of_group(group)),
+        "At each size the fastest method is 100, with any memory, executor and settings. The rows "
+        "are methods with default settings. Skipped sizes are interpolated, also for methods "
+        "with other settings that were measured at few sizes.",
+    )
+
+
+def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
+    pair = group.first
+    if len(pair.curves) < 2:
+        return
+    best = {size: max(rate_at(curve, size) or 0.0 for curve in pair.curves) for size in SIZES}
+    for curve in sorted(pair.principal, key=lambda each: -sustained(each).rate):
+        if curve.transfer is not None:
+            yield (
+                Cell(group.text),
+                Cell(method_text(curve.transfer), series=curve.text),
+                *(_cell_of_share(curve, size, best[size]) for size in SIZES),
+                _rate_cell(sustained(curve)),
+            )
+
+
+def _cell_of_share(curve: MeasuredCurve, size: int, best: float) -> Cell:
+    rate, point = rate_at(curve, size), curve.at(size)
+    if rate is None or not best:
+        return Cell("—")
+    return Cell(f"{100 * rate / best:.0f}", series=point.line.workload if point else curve.text)

@@ -1,0 +1,103 @@
+"""Curves with what describes them: latency and rate, the peak, and where it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
+from waywiser.machine.traits import DECLARED
+from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
+from waywiser.model.neighbours import between
+from waywiser.model.prediction_interval import path_kind
+from waywiser.stats.method_choice import TOLERANCE
+from waywiser.stats.postal import Postal, ProtocolRange
+from waywiser.words import Value
+
+SUSTAINED_SPAN = 8
+"""The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
+and serve faster, is smaller, and one disturbed size does not rule."""
+NEAR = 16
+"""The largest ratio of sizes between which a time is interpolated."""
+
+
+class Fitted(Value, frozen=True):
+    """A curve of a single transfer with what describes it: its model's, so that both agree."""
+
+    curve: MeasuredCurve
+    model: CurveModel
+
+    @property
+    def postal(self) -> Postal | None:
+        """None if it has too few sizes."""
+        return self.model.postal
+
+    @property
+    def is_line(self) -> bool:
+        """Whether one latency and one rate describe it at all sizes."""
+        return self.model.is_line
+
+    @property
+    def ranges(self) -> tuple[ProtocolRange, ...]:
+        """Lines over ranges of sizes, if one line does not describe it and two or three do."""
+        return self.model.lines
+
+
+def peak(curve: MeasuredCurve) -> MeasuredPoint:
+    """The point with the highest rate; the smallest size, if several have it."""
+    return max(curve.points, key=lambda point: (point.rate, -point.bytes))
+
+
+def sustained(curve: MeasuredCurve) -> MeasuredPoint:
+    """Returns the point of the highest rate among large sizes. Within a host it is the largest
+    size, since the caches of CPUs hold more than an eighth of it."""
+    if is_within_host(curve):
+        return curve.points[-1]
+    least = curve.points[-1].bytes / SUSTAINED_SPAN
+    return max((p for p in curve.points if p.bytes >= least), key=lambda p: (p.rate, -p.bytes))
+
+
+def is_within_host(curve: MeasuredCurve) -> bool:
+    """Returns whether its one transfer is between memories and files of the host."""
+    return curve.path is not None and {place.kind for place in curve.path.places} <= {
+        "numa",
+        "file",
+    }
+
+
+def saturation(curve: MeasuredCurve) -> int:
+    """The smallest size whose rate is within `TOLERANCE` of the sustained one, or above."""
+    enough = (1 - TOLERANCE) * sustained(curve).rate
+    return next(point.bytes for point in curve.points if point.rate >= enough)
+
+
+def rate_at(curve: MeasuredCurve, size: int) -> float | None:
+    """Bytes per second at a size, as `seconds_at` has it."""
+    seconds = seconds_at(curve, size)
+    return size / seconds if seconds else None
+
+
+def seconds_at(curve: MeasuredCurve, size: int) -> float | None:
+    """Measured, or between the times of the sizes on either side if these are `NEAR`; else
+    None."""
+    import numpy as np
+
+    below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
+    above = next((point for point in curve.points if point.bytes >= size), None)
+    if below is None or above is None or above.bytes > NEAR * below.bytes:
+        return None
+    if below.bytes == above.bytes:
+        return below.seconds
+    times = {point.bytes: point.seconds for point in curve.points}
+    found = between(np.array([*times], float), np.array([*times.values()]), np.array([float(size)]))
+    return float(found.seconds[0])
+
+
+def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:
+    """The fits in the order given; all are fitted at once."""
+    models = fit_curves(
+        [
+            CurveTimes(curve.text, path_kind(curve.workload, DECLARED) or "link", curve.blocks)
+            for curve in curves
+        ]
+    )
+    return [Fitted(curve, model) for curve, model in zip(curves, models, strict=True)]

@@ -1,0 +1,151 @@
+"""The link of each GPU to the host, against those of its peers: one row for each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from waywiser.analysis.questions.curve_pairs import PairResult
+from waywiser.analysis.questions.pair_answers import MARKS, signed
+from waywiser.analysis.questions.peer_groups import LINK_REGIMES, PeerResult, sizes_that_differ
+from waywiser.curves.answer import Cell, Table, table
+from waywiser.curves.headline import Group, headline
+from waywiser.curves.subject import Subject
+from waywiser.curves.texts import NOT_DETERMINED, hidden_loss
+from waywiser.machine.machine import Machine
+from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.words import format_bytes
+from waywiser.words.number_format import count
+
+DIRECTIONS: tuple[Group, Group] = ("H2D", "D2H")
+
+TITLE = "GPU links to the host"
+
+
+Link = dict[Group, PeerResult]
+"""The paths of one GPU from and to the host, by direction: of several the worst."""
+
+
+def gpu_links(machine: Machine, peers: Iterable[PeerResult]) -> dict[int, Link]:
+    """The link of each GPU whose path from or to the host has peers, by the number of the GPU."""
+    known = list(peers)
+    groups = headline(machine, (each.curve.workload for each in known))
+    rows: dict[int, Link] = {}
+    for peer in known:
+        group = groups.get(peer.curve.text)
+        if group in DIRECTIONS and of_link(peer) is not None:
+            (gpu,) = (place.index for place in peer.path.places if place.kind == "gpu")
+            own = rows.setdefault(gpu, {})
+            own[group] = max((peer, own.get(group, peer)), key=_gravity)
+    return dict(sorted(rows.items()))
+
+
+def link_sizes(links: Mapping[int, Link]) -> str:
+    """The size of the bandwidths: ``64 MiB``, or that they differ."""
+    found = [result for own in links.values() for each in own.values() if (result := of_link(each))]
+    sizes = {result.sizes[-1].bytes for result in found}
+    return format_bytes(sizes.pop()) if len(sizes) == 1 else "the largest size that its peers have"
+
+
+def link_verdict(link: Link) -> str:
+    """``slower: H2D +8.1 %``, ``equivalent``, ``faster: …`` or ``not determined (< 4.2 %)``."""
+    cell = _slower(link)
+    if cell.mark == MARKS["different"]:
+        return f"slower: {cell.text}"
+    if cell.mark == MARKS["no change found"]:
+        return f"not determined ({cell.text})"
+    return cell.text or "equivalent"
+
+
+def links_text(links: Mapping[int, Link]) -> str:
+    """``The links of all 4 GPUs to the host are equivalent within 3%``, or which are slower, or how
+    many are not shown to be equivalent; empty without links."""
+    if not links:
+        return ""
+    marks = {gpu: _slower(link).mark for gpu, link in links.items()}
+    slow = [f"gpu:{gpu}" for gpu, mark in marks.items() if mark == MARKS["different"]]
+    if slow:
+        many = "link" if len(slow) == 1 else "links"
+        verb = "is" if len(slow) == 1 else "are"
+        return f"The {many} of {', '.join(slow)} to the host {verb} slower than those of the others"
+    number = count(len(links), "GPU")
+    unknown = sum(mark == MARKS["no change found"] for mark in marks.values())
+    if unknown:
+        return (
+            f"No link of {number} to the host was found to be slower; {unknown} of them "
+            f"{'is' if unknown == 1 else 'are'} not shown to be equivalent"
+        )
+    all_ = "both GPUs" if len(links) == 2 else f"all {number}"
+    return f"The links of {all_} to the host are equivalent within {THRESHOLD:.0%}"
+
+
+def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table, ...]:
+    """A row for each GPU whose path from or to the host has peers: both bandwidths, their ratios to
+    the median of the peers, and whether the link is slower. No table for a single GPU."""
+    rows = gpu_links(subject.machine, peers)
+    return table(
+        TITLE,
+        (
+            "GPU",
+            "slower",
+            *(
+                name
+                for direction in DIRECTIONS
+                for name in (f"{direction}, GB/s", f"{direction} ratio")
+            ),
+        ),
+        (_row(gpu, own) for gpu, own in rows.items()),
+        f"GB/s at {link_sizes(rows)}. Ratio: bandwidth over the median of the equivalent GPUs, "
+        f"with its 95 % interval. yes: slower by more than {THRESHOLD:.0%}, no: equivalent within "
+        f"it or faster, {NOT_DETERMINED}.",
+    )
+
+
+def _row(gpu: int, own: Link) -> tuple[Cell, ...]:
+    cells = [Cell(f"gpu:{gpu}"), _slower(own)]
+    for direction in DIRECTIONS:
+        peer = own.get(direction)
+        result = of_link(peer) if peer is not None else None
+        if peer is None or result is None:
+            cells += [Cell("—"), Cell("—")]
+            continue
+        cells.append(Cell(result.sizes[-1].a.rate_text, series=peer.curve.text))
+        cells.append(Cell(ratio_text(result.decision)))
+    return tuple(cells)
+
+
+def ratio_text(decision: Decision) -> str:
+    """``0.952 (0.948–0.957)``; without an interval the ratio alone."""
+    span = decision.interval
+    return f"{decision.ratio:.3f}" + (f" ({span.low:.3f}–{span.high:.3f})" if span else "")
+
+
+def _slower(own: Link) -> Cell:
+    """Whether any direction is slower; else whether one is not determined, or faster."""
+    slow = [direction for direction in DIRECTIONS if direction in own and own[direction].is_slow]
+    if slow:
+        return Cell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
+    open_ = [each for each in own.values() if each.verdict == "no change found"]
+    if open_:
+        loosest = max(open_, key=lambda each: each.decision.detectable or 1.0)
+        mark = MARKS["no change found"]
+        return Cell(hidden_loss(loosest.decision), mark, loosest.curve.text)
+    fast = [direction for direction in DIRECTIONS if direction in own and own[direction].is_fast]
+    return Cell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
+
+
+def _by(own: Link, directions: Sequence[Group]) -> str:
+    """``H2D +8.1 %, D2H +7.9 % at 64 MiB``: how much longer it takes."""
+    return ", ".join(
+        f"{direction} {signed(own[direction].decision)}{sizes_that_differ(own[direction])}"
+        for direction in directions
+    )
+
+
+def of_link(peer: PeerResult) -> PairResult | None:
+    """What was decided about the largest sizes; None if only small ones were measured."""
+    return next((peer.regimes[r] for r in LINK_REGIMES if r in peer.regimes), None)
+
+
+def _gravity(peer: PeerResult) -> tuple[bool, bool, float]:
+    """The order of the paths of a GPU from several nodes: the last is the worst, and is shown."""
+    return peer.is_slow, peer.verdict == "no change found", -peer.decision.ratio

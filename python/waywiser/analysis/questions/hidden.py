@@ -1,0 +1,237 @@
+"""Sides of a machine that its system does not show, found by latencies.
+
+Which GPUs are on one side together is decided in `waywiser.profile.locality`, from blocks of memory
+that every worker tries before it measures. The series themselves show what remote memory
+costs: each knows on which side the pages of each of its blocks were
+(`waywiser.profile.locality`, `waywiser.stats.remote_penalty`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from waywiser.analysis.questions.pair_answers import MARKS, longer, signed
+from waywiser.curves.answer import Cell, Exhibit, Finding, Table, table
+from waywiser.curves.kinds import usual
+from waywiser.curves.regimes import Regime, regime_of
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.texts import EQUIVALENT_WITHIN, hidden_loss
+from waywiser.machine.machine import Machine
+from waywiser.machine.system_files import format_list
+from waywiser.profile.cores import CoreVerdict
+from waywiser.profile.locality import Sides
+from waywiser.stats.decision import Decision, decide
+from waywiser.stats.division import P_LIMIT
+from waywiser.stats.order import Interval, median
+from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
+from waywiser.words import Place, Value
+
+
+class RemotePenalty(Value, frozen=True):
+    """The cost of remote memory for one kind of transfer, at the sizes of one regime."""
+
+    kind: str
+    regime: Regime
+    curve: str
+    local: int
+    """Processes with local memory; some have both."""
+    remote: int
+    decision: Decision
+    """Its ratio is that of bandwidths, remote over local."""
+
+
+def findings(subject: Subject) -> Iterator[Finding]:
+    """The sides, if the system does not show them, and what they cost."""
+    sides = subject.overview.sides
+    if sides is None or len(sides.groups) != 2:
+        return
+    shown = _shown(subject.machine, sides.gpus)
+    measured = [set(group) for group in sides.groups]
+    if all(any(group <= side for side in measured) for group in shown):
+        return
+    hidden = len(shown) < 2
+    yield Finding(
+        id="hidden-sockets" if hidden else "affinity-contradicted",
+        severity="warning",
+        statement=f"the system shows {'no sides' if hidden else 'other sides'} of this machine, "
+        f"but it has two: {next(sentences(sides), '')}",
+        effect=sides.remote_seconds / sides.local_seconds - 1 if sides.local_seconds else None,
+        devices=tuple(subject.device(Place("gpu", gpu)) for gpu in sides.gpus),
+        exhibits=tuple(_exhibits(subject, sides)),
+        remedy="do not rely on NUMA numbers here: use buffers that were measured to be on the "
+        "side of "
+        "their GPU, and keep the threads and rings of each side apart",
+    )
+
+
+def summary(subject: Subject) -> str:
+    """One sentence about the measured sides; empty if none was measured."""
+    sides = subject.overview.sides
+    if sides is None or len(sides.gpus) < 2:
+        return ""
+    return f"By latency, {next(sentences(sides), '')}."
+
+
+def tables(subject: Subject) -> tuple[Table, ...]:
+    """The cost of remote memory, if blocks were on both sides."""
+    return table(
+        "Remote against local memory, by measured side",
+        ("transfer", "regime", "remote takes", "local and remote processes"),
+        map(_row, costs(subject)),
+        f"yes: the side changes the time by {EQUIVALENT_WITHIN}.",
+    )
+
+
+def costs(subject: Subject) -> list[RemotePenalty]:
+    """The remote penalties of kinds with processes on both sides, decided together, small sizes
+    first."""
+    kinds: dict[tuple[str, Regime], list[MeasuredCurve]] = {}
+    for curve, kind in usual(subject):
+        if kind.group == "host-GPU":
+            for regime in {regime_of(point.workload): 0 for point in curve.points}:
+                kinds.setdefault((kind.bare, regime), []).append(curve)
+    compared = []
+    for (label, regime), curves in kinds.items():
+        processes = _processes(subject, curves, regime)
+        effect = remote_penalty(processes)
+        if effect is not None:
+            local, remote = (
+                sum(bool(p.local) for p in processes),
+                sum(bool(p.remote) for p in processes),
+            )
+            compared.append((label, regime, curves[0].text, local, remote, effect))
+    decisions = decide([effect for *_, effect in compared])
+    return [
+        RemotePenalty(label, regime, curve, local, remote, decision)
+        for (label, regime, curve, local, remote, _), decision in zip(
+            compared, decisions, strict=True
+        )
+    ]
+
+
+def _processes(
+    subject: Subject, curves: Iterable[MeasuredCurve], regime: Regime
+) -> list[SidesOfProcess]:
+    """Each process that was local or remote, by curve: the median over sizes of its distance from
+    what the size usually takes, in logarithms."""
+    where = subject.overview.nearness
+    points = [p for curve in curves for p in curve.points if regime_of(p.workload) == regime]
+    usual_logs = _centres(points)
+    apart: dict[int, dict[str, dict[str, list[float]]]] = {}
+    for point in points:
+        sides = where.get(point.line.identity, {})
+        for block in point.estimate.blocks:
+            side = sides.get(block.block, "")
+            if side in ("local", "remote") and block.median > 0:
+                distance = math.log(block.median) - usual_logs[point.bytes]
+                own = apart.setdefault(block.block, {"local": {}, "remote": {}})[side]
+                own.setdefault(point.line.curve, []).append(distance)
+    return [
+        SidesOfProcess(*({curve: median(found) for curve, found in sides[side].items()}
+                         for side in ("local", "remote")))
+        for sides in apart.values()
+    ]  # fmt: skip
+
+
+def _centres(points: Iterable[MeasuredPoint]) -> dict[int, float]:
+    logs: dict[int, list[float]] = {}
+    for point in points:
+        logs.setdefault(point.bytes, []).append(math.log(point.seconds))
+    return {size: median(values) for size, values in logs.items()}
+
+
+def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
+    decision = cost.decision
+    unsure = decision.verdict == "no change found"
+    text = f"{signed(decision)}{f', {hidden_loss(decision)}' if unsure else ''}"
+    return (
+        Cell(cost.kind),
+        Cell(cost.regime),
+        Cell(text, MARKS[decision.verdict], cost.curve),
+        Cell(f"{cost.local} and {cost.remote}"),
+    )
+
+
+def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
+    """The latencies that show the sides, then the differences that they make."""
+    if not sides.blocks:
+        return
+    first = Place("gpu", sides.gpus[0])
+    traits = subject.machine.traits
+    kind, executor = traits.reference_memory("gpu", "gpu"), traits.reference_executor("gpu")
+    probe = f"{sides.blocks[0].memory} -> {kind}@{first} by {executor}"
+    yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.local_seconds, "s")
+    yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.remote_seconds, "s")
+    for cost in costs(subject):
+        if cost.decision.verdict == "different":
+            effect, span = longer(cost.decision)
+            interval = Interval(1 + span.low, 1 + span.high) if span else None
+            what = f"remote over local, {cost.regime} of {cost.kind}"
+            yield Exhibit(cost.curve, what, 1 + effect, "ratio", interval)
+
+
+def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:
+    """The GPUs by the node that the system says they are at; one group if it says nothing."""
+    nodes: dict[int, set[int]] = {}
+    for gpu in machine.gpus:
+        if gpu.index in gpus:
+            nodes.setdefault(gpu.numa, set()).add(gpu.index)
+    return list(nodes.values())
+
+
+def sentences(found: Sides) -> Iterator[str]:
+    """One sentence of GPUs, if there are several, and one of cores, if anything was seen."""
+    if len(found.groups) == 2:
+        yield _two(found)
+    elif len(found.gpus) > 1:
+        yield _one(found)
+    if text := _cores(found.cores):
+        yield text
+
+
+def _two(found: Sides) -> str:
+    first, second = (
+        f"GPU{'s' if len(group) > 1 else ''} {_ranges(group)}" for group in found.groups
+    )
+    text = (
+        f"{first} and {second} are on two sides: {found.local_seconds * 1e6:.2f} µs from memory on "
+        f"their own, {found.remote_seconds * 1e6:.2f} from the other, the same from "
+        f"{found.agreeing} of {len(found.blocks)} blocks"
+    )
+    if found.by == "level":
+        return f"{text}; by their level alone, since all blocks were on one side"
+    return f"{text} (probability of this by chance: {found.p_value:.2g})"
+
+
+def _one(found: Sides) -> str:
+    small = ""
+    if found.p_value is not None and found.p_value <= P_LIMIT:
+        small = ", but differences that are too small to divide them"
+    microseconds = found.local_seconds * 1e6
+    return (
+        f"GPUs {_ranges(found.gpus)} have equal latency to host memory, {microseconds:.2f} µs from "
+        f"each of {len(found.blocks)} blocks: no hidden NUMA node was found{small}"
+    )
+
+
+def _cores(found: CoreVerdict) -> str:
+    if found.verdict in ("not determined", "none seen"):
+        return ""
+    times = (
+        f"{found.local_seconds * 1e9:.0f} against {found.remote_seconds * 1e9:.0f} ns for a load"
+    )
+    if found.verdict == "drifting":
+        return (
+            f"cores drift between two sides ({times}): {len(found.changed)} of "
+            f"{len(found.cores)} changed, the fastest within {found.seconds:.2g} s"
+        )
+    return (
+        f"each core stayed on one of two hidden NUMA nodes ({times}) during {found.seconds:.2g} s "
+        "of observation"
+    )
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """``0-3, 6`` for 0, 1, 2, 3, 6."""
+    return format_list(tuple(numbers)).replace(",", ", ")

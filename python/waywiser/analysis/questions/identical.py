@@ -1,0 +1,395 @@
+"""Link equivalence: do equivalent paths have equal bandwidth?
+
+Equivalent paths are those that the symmetry of the machine, as the topology shows it, maps onto
+each other. Each is compared with the others of its group
+(`waywiser.analysis.questions.peer_groups`): in the bandwidth regime, and at every size, since a
+drop at few sizes hides in a median over sizes. Paths that differ are reported by link, with every
+kind of transfer that shows it: one slow slot is one finding. Only copies without CPU threads are
+evidence against a link: if pageable copies of a GPU are slow and its pinned ones equal their peers,
+the link is not the reason.
+
+The question and the form of the table are those of the thesis chapter on explicit transfers (C.
+Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from waywiser.analysis.questions import missing
+from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
+from waywiser.analysis.questions.pair_answers import MARKS, finding, longer, signed
+from waywiser.analysis.questions.peer_groups import PeerResult, peer_groups, sizes_that_differ
+from waywiser.curves.answer import (
+    MOST_EXHIBITS,
+    Answer,
+    Cell,
+    Exhibit,
+    Finding,
+    Table,
+    ranked,
+    table,
+)
+from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.subject import Subject
+from waywiser.curves.texts import (
+    NOT_DETERMINED,
+    hidden_loss,
+    percent,
+    size_ranges,
+    size_span,
+    survey_again,
+    undecided,
+)
+from waywiser.stats.decision import THRESHOLD, Verdict
+from waywiser.stats.order import Interval
+from waywiser.words import Place, format_bytes
+from waywiser.words.severity import Severity
+
+BROKEN = 0.20
+"""A link that is slower by this has lost lanes or a generation, or takes another route."""
+
+EXPLAINING = ("slow link", "throttled")
+"""Quality flags that are a reason for a link to be slow."""
+
+STAGED = ("peer off", "no peer access", "through the host")
+"""Kinds of connection of two GPUs without a link: bytes go through host memory."""
+
+
+def answer(subject: Subject) -> Answer:
+    """Per group of equivalent paths, whether they are equal, and which differ."""
+    groups = peer_groups(subject)
+    even = [peers for peers in groups if not is_uneven(peers)]
+    findings = [
+        *missing.findings(subject),
+        *_of_links(subject, [each for peers in even for each in peers]),
+        *_of_uneven(subject, [peers for peers in groups if is_uneven(peers)]),
+    ]
+    return Answer(
+        question="identical",
+        title="Link equivalence: do equivalent paths have equal bandwidth?",
+        summary=_summary(subject, groups),
+        findings=ranked(findings),
+        tables=(
+            *gpu_link_table(subject, (each for peers in groups for each in peers)),
+            *_table(groups),
+        ),
+        unanswered=tuple(
+            undecided(
+                (
+                    (str(peers[0].kind), _loosest(peers).decision)
+                    for peers in groups
+                    if verdict_of(peers) == "no change found"
+                ),
+                ", with fewer than three paths",
+            )
+        ),
+        answered=bool(groups),
+    )
+
+
+def is_uneven(peers: Sequence[PeerResult]) -> bool:
+    """Whether so many of a group are slow that the right ones are not known; not if one GPU
+    is at an end of all that are slow."""
+    slow = [each for each in peers if each.is_slow]
+    if len(slow) <= (1 - missing.MOST) * len(peers) or len(peers) == 2:
+        return False
+    return _common_gpu(slow) is None
+
+
+def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
+    """The verdict of a group: different if any path is; equivalent if all are."""
+    verdicts = {each.verdict for each in peers}
+    if "different" in verdicts:
+        return "different"
+    return "equivalent" if verdicts == {"equivalent"} else "no change found"
+
+
+def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
+    """First the links of GPUs to the host, then all paths."""
+    if not groups:
+        return (
+            "Not determined: no two paths are equivalent by the topology, or none of them was "
+            f"measured from {format_bytes(RATE_BYTES)} on."
+        )
+    paths = [each for peers in groups for each in peers]
+    equal = sum(each.verdict == "equivalent" for each in paths)
+    slow = sum(each.is_slow for each in paths)
+    fast = sum(each.is_fast for each in paths)
+    links = links_text(gpu_links(subject.machine, paths))
+    said = f"{links}. " if links else ""
+    said += f"Of {len(paths)} paths in {len(groups)} groups, {equal} are equivalent within "
+    said += f"{THRESHOLD:.0%}"
+    if slow or fast:
+        said += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
+    rest = len(paths) - equal - slow - fast
+    return (
+        f"{said}; no difference found, but not shown to be equivalent: {rest}."
+        if rest
+        else f"{said}."
+    )
+
+
+def _loosest(peers: Sequence[PeerResult]) -> PeerResult:
+    """Whose decision could have missed most."""
+    return max(peers, key=lambda each: each.decision.detectable or 1.0)
+
+
+def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
+    return table(
+        "Equivalent paths",
+        ("transfer", "differ", "paths", "slowest", "fastest"),
+        map(_row, groups),
+        f"yes: some differ by more than {THRESHOLD:.0%}, no: all equivalent within it, "
+        f"{NOT_DETERMINED}; time against the median of the others at {format_bytes(RATE_BYTES)} "
+        "and more, or at the sizes that differ.",
+    )
+
+
+def _row(peers: Sequence[PeerResult]) -> tuple[Cell, ...]:
+    by_ratio = sorted(peers, key=lambda each: each.decision.ratio)
+    return (
+        Cell(str(peers[0].kind)),
+        group_cell(peers),
+        Cell(str(len(peers))),
+        _extreme(by_ratio[0]),
+        _extreme(by_ratio[-1]),
+    )
+
+
+def group_cell(peers: Sequence[PeerResult]) -> Cell:
+    """The mark of a group, with how many differ and at which sizes, or what could be missed."""
+    verdict = verdict_of(peers)
+    if verdict == "different":
+        differ = [each for each in peers if each.verdict == "different"]
+        worst = max(differ, key=lambda each: abs(longer(each.decision)[0]))
+        text = f"{signed(worst.decision)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
+        return Cell(text, MARKS[verdict], worst.curve.text)
+    if verdict == "equivalent":
+        return Cell("", MARKS[verdict], peers[0].curve.text)
+    loosest = _loosest(peers)
+    return Cell(hidden_loss(loosest.decision), MARKS[verdict], loosest.curve.text)
+
+
+def _extreme(peer: PeerResult) -> Cell:
+    return Cell(f"{_ends(peer)} {signed(peer.decision)}", "", peer.curve.text)
+
+
+# Paths that differ, by link.
+
+
+class SharedResource(NamedTuple):
+    """Something that several kinds of transfer go through."""
+
+    name: str
+    """``gpu:3's link to the host``."""
+    places: tuple[Place, ...]
+    is_hardware: bool = True
+    """A link or a memory, and not what software does with them."""
+
+
+def _ends(peer: PeerResult) -> str:
+    """``gpu:0``, ``gpu:0 -> gpu:1``: the places that distinguish it from its equivalents."""
+    source, destination = peer.path.places
+    return str(source) if source == destination else f"{source} -> {destination}"
+
+
+def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding]:
+    """Slow links, then odd paths that are faster than the rest."""
+    by_link: dict[SharedResource, list[PeerResult]] = {}
+    slow = [each for each in peers if each.is_slow]
+    for each in slow:
+        by_link.setdefault(_link(each, slow, peers), []).append(each)
+    for link, members in by_link.items():
+        yield _slow(subject, link, members)
+    fast = [each for each in peers if each.is_fast and each.others > 1]
+    if fast:
+        yield _fast(subject, fast)
+
+
+def _common_gpu(peers: Sequence[PeerResult]) -> int | None:
+    """The GPU that is at an end of all of them; None if there is none."""
+    common: set[int] | None = None
+    for each in peers:
+        own = {place.index for place in _gpus(each)}
+        common = own if common is None else common & own
+    return min(common) if common else None
+
+
+def _gpus(peer: PeerResult) -> list[Place]:
+    return [place for place in peer.path.places if place.kind == "gpu"]
+
+
+def _link(
+    peer: PeerResult, slow: Sequence[PeerResult], peers: Sequence[PeerResult]
+) -> SharedResource:
+    source, destination = peer.path.places
+    if peer.kind.group == "within a GPU":
+        return SharedResource(f"{source}'s memory", (source,))
+    if peer.kind.group == "host-GPU":
+        gpu = _gpus(peer)[0]
+        direct = [each for each in slow if each.kind.is_quiet and _is_to_host(each, gpu)]
+        if direct:
+            return SharedResource(f"{gpu}'s link to the host", (gpu,))
+        memory = peer.kind.source if source.kind == "numa" else peer.kind.destination
+        return SharedResource(f"copies of {memory} memory with {gpu}", (gpu,), False)
+    if peer.kind.link in STAGED:
+        name = f"the path from {source} to {destination} through the host"
+        return SharedResource(name, (source, destination), False)
+    if peer.kind.group == "GPU-GPU":
+        for place in (source, destination):
+            if _mostly(place, slow, peers):
+                return SharedResource(f"{place}'s link to its peers", (place,))
+        first, second = sorted((source, destination), key=lambda place: place.index)
+        return SharedResource(f"the link between {first} and {second}", (first, second))
+    places = tuple(dict.fromkeys((source, destination)))
+    return SharedResource(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
+
+
+def _is_to_host(peer: PeerResult, gpu: Place) -> bool:
+    return peer.kind.group == "host-GPU" and gpu in peer.path.places
+
+
+def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> bool:
+    """Whether most of the paths out of a GPU, or most into it, are slow: at least two."""
+
+    def paths(found: Sequence[PeerResult], end: int) -> int:
+        between = [
+            each for each in found if each.kind.group == "GPU-GPU" and each.kind.link not in STAGED
+        ]
+        return sum(each.path.places[end] == place for each in between)
+
+    return any(paths(slow, end) >= max(2, paths(peers, end) / 2) for end in (0, 1))
+
+
+def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult]) -> Finding:
+    head = _clearest(members)
+    assert head.different is not None
+    effect = longer(head.decision)[0]
+    severity: Severity = "error" if effect >= BROKEN and head.different.is_whole else "warning"
+    whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
+    source, destination = head.path.places
+    return finding(
+        subject,
+        head.different,
+        "slow-link" if link.is_hardware else "slow-path",
+        f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} slow: "
+        f"{head.kind} takes {{effect}} longer than {whom} ({source} to {destination}, "
+        f"{_sizes(head)}){_others(members, head)}{_seen(members)}",
+        (
+            "compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
+            "with its equivalents'; measure again alone: "
+            if link.is_hardware
+            else "measure again: "
+        )
+        + survey_again("{slow}", "{fast}"),
+        severity=severity if link.is_hardware else "info",
+        devices=map(subject.device, link.places),
+        shown=_exhibits(members),
+    )
+
+
+def _seen(members: Sequence[PeerResult]) -> str:
+    """What was recorded of the GPU while it was measured that would explain it."""
+    flags = [
+        flag
+        for each in members
+        if each.different is not None
+        for flag in each.different.evidence[1].a.estimate.quality_flags
+    ]
+    found = {flag.what: 0 for flag in flags if flag.kind in EXPLAINING}
+    return f"; {', '.join(found)}" if found else ""
+
+
+def _clearest(members: Sequence[PeerResult]) -> PeerResult:
+    """The one whose decision has the smallest error; copies by a GPU alone first."""
+    return min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
+
+
+def _sizes(peer: PeerResult) -> str:
+    assert peer.different is not None
+    found = peer.different
+    among = [each.bytes for each in found.sizes]
+    if found.is_whole or not found.different:
+        return size_span(among[0], among[-1])
+    return size_ranges([each.bytes for each in found.different], among)
+
+
+def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
+    """What else shows it, by how much."""
+    rest = [longer(each.decision)[0] for each in members if each is not head]
+    if not rest:
+        return ""
+    least, most = percent(min(rest)), percent(max(rest))
+    by = least if least == most else f"{least.removesuffix(' %')} to {most}"
+    return f"; {len(rest)} more {'take' if len(rest) > 1 else 'takes'} longer, by {by}"
+
+
+def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
+    for peer in sorted(members, key=lambda each: each.decision.ratio)[:MOST_EXHIBITS]:
+        if peer.different is None:
+            continue
+        decision, at = peer.different.evidence
+        own = at.a.exhibit(RATE_BYTES)
+        yield own
+        longer_than_others = at.a.seconds / peer.medians[at.bytes]
+        yield Exhibit(
+            own.series,
+            f"median {own.what} of its equivalents",
+            own.value * longer_than_others if own.unit == "B/s" else own.value / longer_than_others,
+            own.unit,
+        )
+        effect, interval = longer(decision)
+        times = Interval(1 + interval.low, 1 + interval.high) if interval else None
+        what = "time over that of its equivalents"
+        yield Exhibit(at.a.line.workload, what, 1 + effect, "ratio", times)
+
+
+def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
+    """One for all: a path that is faster than its equivalents breaks nothing."""
+    head = max(members, key=lambda each: each.decision.ratio)
+    assert head.different is not None
+    listed = ", ".join(sorted({_ends(each) for each in members})[:MOST_EXHIBITS])
+    return finding(
+        subject,
+        head.different,
+        "fast-link",
+        f"{len(members)} paths are faster than their equivalents, most of all {head.curve.text}: "
+        f"they take {{effect}} longer ({listed})",
+        "find what is different: the paths may not be as equivalent as the topology shows",
+        devices=subject.gpus(place for each in members for place in each.path.places),
+        shown=_exhibits([head]),
+    )
+
+
+def _of_uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iterator[Finding]:
+    """Groups that fall apart, one finding for all of them."""
+    if not groups:
+        return
+    head = max(groups, key=lambda peers: max(longer(each.decision)[0] for each in peers))
+    slow = [each for each in head if each.is_slow]
+    most = max(slow, key=lambda each: longer(each.decision)[0])
+    assert most.different is not None
+    gpus = subject.gpus(place for each in slow for place in each.path.places)
+    sides = subject.overview.sides
+    sets = [{f"gpu:{gpu}" for gpu in group} for group in sides.groups] if sides else []
+    along = {gpu.place for gpu in gpus} in sets
+    direct = any(peers[0].kind.is_quiet and peers[0].kind.link not in STAGED for peers in groups)
+    why = "; they are one hidden side of the machine" if along else ""
+    kinds = ", ".join(str(peers[0].kind) for peers in groups[:MOST_EXHIBITS])
+    yield finding(
+        subject,
+        most.different,
+        "uneven-paths",
+        f"paths that should be equivalent fall into groups ({kinds}): {len(slow)} of {len(head)} "
+        f"by up to {{effect}} slower, with {', '.join(gpu.place for gpu in gpus) or _ends(most)}"
+        f"{why}",
+        "keep a GPU's buffers on its own side"
+        if along
+        else "the topology does not show all differences: check which switches, "
+        "sockets or slots the groups share",
+        severity="info" if along or not direct else "warning",
+        devices=gpus,
+        shown=_exhibits(slow),
+    )

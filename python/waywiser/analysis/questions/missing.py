@@ -1,0 +1,182 @@
+"""What a GPU lacks that equivalent GPUs have: lanes, a link's width or generation, peers, paths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from waywiser.curves.answer import Finding
+from waywiser.curves.kinds import kind_of
+from waywiser.curves.subject import Subject
+from waywiser.curves.texts import named
+from waywiser.machine.machine import Gpu
+from waywiser.words import Place, Transfer, WordError, Workload
+from waywiser.words.severity import Severity
+
+MOST = 2 / 3
+"""The share of equivalent GPUs that must have something before one is said to lack it."""
+
+
+class Property(NamedTuple):
+    """A number that is equal for equivalent GPUs."""
+
+    id: str
+    """The id of the finding if a GPU has less."""
+    severity: Severity
+    of: Callable[[Gpu], int]
+    text: str
+    """Text with the GPU's number and that of the others."""
+    remedy: str
+    zero_is_unknown: bool = False
+
+
+PROPERTIES = (
+    Property(
+        "missing-lanes",
+        "error",
+        lambda gpu: sum(link.lanes for link in gpu.nvlinks),
+        "{} of {} NVLink lanes",
+        "see nvidia-smi nvlink -s, and the health of the links in waywiser show",
+    ),
+    Property(
+        "narrow-link",
+        "error",
+        lambda gpu: gpu.pcie.width_max,
+        "PCIe x{} instead of x{}",
+        "reseat the GPU, and compare slot, riser and firmware settings",
+        zero_is_unknown=True,
+    ),
+    Property(
+        "narrow-link",
+        "error",
+        lambda gpu: gpu.pcie.generation_max,
+        "PCIe generation {} instead of {}",
+        "compare slot, riser and firmware settings",
+        zero_is_unknown=True,
+    ),
+    Property(
+        "missing-peers",
+        "warning",
+        lambda gpu: len(gpu.peers),
+        "{} peers instead of {}",
+        "see nvidia-smi topo -p2p r; a fabric manager that does not run, or access control "
+        "of PCIe switches, takes peers away",
+    ),
+)
+
+
+def findings(subject: Subject) -> list[Finding]:
+    """Findings about the topology first, then about what was measured."""
+    return [*_of_topology(subject), *_of_paths(subject)]
+
+
+def _of_topology(subject: Subject) -> Iterator[Finding]:
+    for gpus in _models([gpu for gpu in subject.machine.gpus if gpu.links_known]):
+        for each in PROPERTIES:
+            yield from _below(subject, gpus, each)
+
+
+def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
+    """GPUs by name, three and more: of two the right one is not known."""
+    found: dict[tuple[str, str], list[Gpu]] = {}
+    for gpu in gpus:
+        found.setdefault((gpu.name, gpu.mig), []).append(gpu)
+    return [each for each in found.values() if len(each) > 2]
+
+
+def _below(subject: Subject, gpus: Sequence[Gpu], what: Property) -> Iterator[Finding]:
+    """The GPUs that have less of something than most."""
+    usual, count = Counter(map(what.of, gpus)).most_common(1)[0]
+    if count < MOST * len(gpus):
+        return
+    for gpu in gpus:
+        own = what.of(gpu)
+        if own < usual and (own or not what.zero_is_unknown):
+            place = Place("gpu", gpu.index)
+            yield Finding(
+                id=what.id,
+                severity=what.severity,
+                statement=f"{place} has {what.text.format(own, usual)}, which {count} equivalent "
+                "GPUs have",
+                effect=1 - own / usual,
+                devices=(subject.device(place),),
+                remedy=what.remedy,
+            )
+
+
+def _of_paths(subject: Subject) -> Iterator[Finding]:
+    """One finding for each GPU that does not support kinds of path, or failed at them, which most
+    equivalent GPUs have. What a plan skipped for want of time is not missing."""
+    has = _measured(subject)
+    lost = _lost(subject)
+    for gpus in _models(subject.machine.gpus):
+        for gpu in gpus:
+            missing = {
+                kind: reason
+                for kind, reason in lost.get(gpu.index, {}).items()
+                if gpu.index not in has.get(kind, ())
+                and sum(other.index in has.get(kind, ()) for other in gpus) >= MOST * len(gpus)
+            }
+            if missing:
+                yield _missing(subject, gpu, missing)
+
+
+def _measured(subject: Subject) -> dict[str, set[int]]:
+    """The GPUs that have a kind of path."""
+    has: dict[str, set[int]] = {}
+    for curve in subject.curves:
+        if curve.transfer is not None and _compared(curve.transfer):
+            kind = str(kind_of(curve.transfer, subject.machine))
+            has.setdefault(kind, set()).update(_gpus(curve.transfer))
+    return has
+
+
+def _lost(subject: Subject) -> dict[int, dict[str, str]]:
+    """Kinds of path that are not supported, or failed, by GPU, with the reason."""
+    reasons = [
+        (path, group.reason)
+        for group in subject.overview.unsupported_paths
+        for path in group.members
+    ]
+    reasons += [
+        (line.curve, "it failed")
+        for line in subject.overview.series
+        if line.estimate is None and not line.skipped
+    ]
+    lost: dict[int, dict[str, str]] = {}
+    for path, reason in reasons:
+        transfer = _parsed(path)
+        if transfer is not None and _compared(transfer):
+            kind = str(kind_of(transfer, subject.machine))
+            for gpu in _gpus(transfer):
+                lost.setdefault(gpu, {}).setdefault(kind, reason)
+    return lost
+
+
+def _compared(transfer: Transfer) -> bool:
+    return transfer.is_contiguous and transfer.path.is_plain
+
+
+def _gpus(transfer: Transfer) -> set[int]:
+    return {place.index for place in transfer.path.places if place.kind == "gpu"}
+
+
+def _parsed(path: str) -> Transfer | None:
+    """None for what is no single transfer: an operation, several transfers, a file's name."""
+    try:
+        return Workload.parse(path).transfer
+    except WordError:
+        return None
+
+
+def _missing(subject: Subject, gpu: Gpu, missing: dict[str, str]) -> Finding:
+    place = Place("gpu", gpu.index)
+    why = "; ".join(sorted(set(missing.values()))[:2])
+    return Finding(
+        id="missing-path",
+        severity="warning",
+        statement=f"{place} has no {named(list(missing))}, which equivalent GPUs have: {why}",
+        devices=(subject.device(place),),
+        remedy="see the reason in waywiser show, and survey it again with --only",
+    )

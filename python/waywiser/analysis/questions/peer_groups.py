@@ -1,0 +1,162 @@
+"""Equivalent paths, each against the others of its group.
+
+A group is what the machine's symmetry makes equivalent (`waywiser.curves.classes`). At each size
+and in each process a path is compared with the median of the others. A path that is slower than the
+others is left out when the rest are compared again, so that it makes no other look fast."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from waywiser.analysis.questions.curve_pairs import REGIMES, MeasuredPair, PairResult, logs, within
+from waywiser.curves.kinds import Kind, usual
+from waywiser.curves.regimes import Regime
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.texts import size_ranges
+from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.order import median
+from waywiser.stats.pairwise import PairGroup, decide_groups
+from waywiser.words import Path, Value
+
+LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
+"""Regimes in which a difference is one of the link: below, it is one of what starts a copy."""
+
+
+class PeerResult(Value, frozen=True):
+    """One path against its equivalent paths."""
+
+    kind: Kind
+    curve: MeasuredCurve
+    others: int
+    regimes: dict[Regime, PairResult]
+    """The second of each pair is one of the others in the middle."""
+    medians: dict[int, float]
+    """The median seconds of the others, by size."""
+
+    @property
+    def path(self) -> Path:
+        """The path of its only transfer."""
+        return self.curve.workload.transfers[0].path
+
+    @property
+    def different(self) -> PairResult | None:
+        """The regime that shows a difference of the link, bandwidth first; None without any."""
+        found = [self.regimes[regime] for regime in LINK_REGIMES if regime in self.regimes]
+        return next((each for each in found if each.verdict == "different"), None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the link."""
+        if self.different is not None:
+            return "different"
+        return self.bandwidth.decision.verdict if self.bandwidth else "no change found"
+
+    @property
+    def bandwidth(self) -> PairResult | None:
+        return self.regimes.get("bandwidth")
+
+    @property
+    def decision(self) -> Decision:
+        """What shows a difference; else that of bandwidth, or of the largest regime it has."""
+        if self.different is not None:
+            return self.different.evidence[0]
+        return next(self.regimes[r].decision for r in REGIMES if r in self.regimes)
+
+    @property
+    def is_slow(self) -> bool:
+        return self.different is not None and self.decision.slower
+
+    @property
+    def is_fast(self) -> bool:
+        return self.different is not None and not self.decision.slower
+
+
+def sizes_that_differ(peer: PeerResult) -> str:
+    """`` at 32 MiB to 64 MiB``; empty if a whole regime differs."""
+    found = peer.different
+    if found is None or found.is_whole or not found.different:
+        return ""
+    sizes = [each.bytes for each in found.different]
+    return f" at {size_ranges(sizes, [each.bytes for each in found.sizes])}"
+
+
+def peer_groups(subject: Subject) -> list[list[PeerResult]]:
+    """Each group of two and more usual paths, all decided together; no files."""
+    groups: dict[str, list[tuple[MeasuredCurve, Kind]]] = {}
+    for curve, kind in usual(subject):
+        if kind.group != "file":
+            groups.setdefault(curve.representative, []).append((curve, kind))
+    several = [found for found in groups.values() if len(found) > 1]
+    made = [_members(found, set()) for found in several]
+    first = _decided(made)
+    slow = [{each.curve.text for each in found if each.is_slow} for found in first]
+    if any(slow):
+        again = zip(several, made, slow, strict=True)
+        first = _decided([_members(found, out) if out else old for found, old, out in again])
+    return [found for found in first if len(found) > 1]
+
+
+_Members = list[tuple[Kind, MeasuredPair, dict[int, float]]]
+"""Each path of a group, and the median seconds of the others by size."""
+
+
+def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
+    compared = [
+        PairGroup([pair.ratios for _, pair, _ in members], _family(members), deviations=True)
+        for members in made
+    ]
+    return [
+        [
+            PeerResult(kind, pair.a, len(members) - 1, pair.results(own), medians)
+            for (kind, pair, medians), own in zip(members, found.pairs, strict=True)
+        ]
+        for members, found in zip(made, decide_groups(compared), strict=True)
+    ]
+
+
+def _family(members: _Members) -> Hashable:
+    """Kinds with the same variance between processes: both directions, from the same memory of
+    any sort."""
+    if not members:
+        return None
+    kind = members[0][0]
+    return kind.group, kind.executor, kind.scatters_as, kind.link
+
+
+def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Members:
+    at_size: dict[int, dict[str, tuple[MeasuredPoint, dict[int, float]]]] = {}
+    for curve, _ in group:
+        for point in curve.points:
+            at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))
+    found = []
+    for curve, kind in group:
+        others = [other for other, _ in group if other is not curve]
+        valid = [other for other in others if other.text not in slow] or others
+        pair, medians = MeasuredPair(curve, valid[0], {}, {}), {}
+        for point in curve.points:
+            known = at_size[point.bytes]
+            peers = [known[other.text] for other in valid if other.text in known]
+            deviations = _deviations(known[curve.text][1], [own for _, own in peers])
+            if deviations:
+                ordered = sorted((peer for peer, _ in peers), key=lambda peer: peer.seconds)
+                medians[point.bytes] = median([peer.seconds for peer in ordered])
+                pair.add(point, ordered[len(ordered) // 2], deviations, within(point))
+        if pair.points:
+            found.append((kind, pair, medians))
+    return found
+
+
+def _deviations(
+    own: Mapping[int, float], others: Sequence[Mapping[int, float]]
+) -> dict[int, float]:
+    """Deviations by process: from the median of the others in that process. If none was measured in
+    the same process, from the median of all their processes."""
+    found = {
+        process: value - median(centre)
+        for process, value in own.items()
+        if (centre := [each[process] for each in others if process in each])
+    }
+    if found or not others:
+        return found
+    everything = [value for each in others for value in each.values()]
+    return {process: value - median(everything) for process, value in own.items()}

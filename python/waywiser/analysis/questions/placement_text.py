@@ -1,0 +1,404 @@
+"""The words of a placement: its sentences, its tables, and the text that a terminal shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from waywiser.analysis.questions import hidden
+from waywiser.analysis.questions.pair_answers import MARKS
+from waywiser.analysis.questions.placement import (
+    ConcurrentUse,
+    GpuPlacement,
+    Placement,
+    PlacementCost,
+    PlacementQuestion,
+    PlacementRank,
+)
+from waywiser.curves.answer import Cell, Mark, Table, table
+from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime
+from waywiser.curves.subject import Subject
+from waywiser.curves.texts import EQUIVALENT_WITHIN, named, percent, size_span
+from waywiser.machine.machine import Machine
+from waywiser.stats.order import Interval, relative
+from waywiser.words import format_bytes, ranges_of
+from waywiser.words.number_format import count, format_rate
+
+REGIME_TEXT: dict[Regime, str] = {
+    "bandwidth": f"copies of {format_bytes(RATE_BYTES)} and more",
+    "medium": f"copies of {size_span(START_BYTES, RATE_BYTES)}",
+    "latency": f"copies below {format_bytes(START_BYTES)}",
+    "operation": "operations",
+}
+
+WORST: dict[PlacementQuestion, str] = {
+    "buffer": "the worst NUMA node for buffer and thread",
+    "side": "memory of the other side",
+    "gpu": "the slowest GPU of a node",
+    "thread": "the worst NUMA node for the thread that submits",
+    "pair": "the worst pair of GPUs",
+    "set": "the worst set of GPUs",
+}
+
+CHOICE: dict[PlacementQuestion, str] = {
+    "buffer": "The NUMA node of buffer and thread",
+    "side": "The side of the memory",
+    "gpu": "The GPU of a NUMA node",
+    "thread": "The NUMA node of the thread that submits",
+    "pair": "The choice of two GPUs",
+    "set": "The choice of GPUs that copy together",
+}
+
+MOVES = (
+    "Virtual CPUs may move between sockets: a thread that is pinned to one can run on another "
+    "socket later. Only the hypervisor can prevent that."
+)
+
+
+def sentences(found: Placement, subject: Subject) -> Iterator[str]:
+    """The answer: nodes, sides, GPUs together; how sure it is follows what it is about."""
+    yield from _nodes(found)
+    yield from _sides(found, subject)
+    questions: tuple[PlacementQuestion, ...] = ("buffer", "side", "thread", "gpu", "pair", "set")
+    for question in questions:
+        if question == "gpu" and found.nodes:
+            yield from _nearest(found)
+        else:
+            yield from _choice(found, question)
+    yield from map(_together, found.concurrent)
+    yield from _spreads(found)
+
+
+def unanswered(found: Placement, machine: Machine) -> Iterator[str]:
+    """What the profile does not show, with what would show it."""
+    if not machine.gpus:
+        yield "the machine has no GPU"
+        return
+    if len(machine.numa) > 1 and not found.of("buffer"):
+        yield (
+            "the NUMA node of buffers: no path between host and GPU was measured from two nodes; "
+            "run waywiser survey --preset standard"
+        )
+    if len(machine.gpus) > 1 and not found.of("pair") and not _linked(machine):
+        yield "GPUs that exchange data: no two pairs of GPUs were measured"
+    if len(machine.gpus) > 2 and not found.of("set"):
+        yield (
+            "which GPUs share a link to the host: only sets of all GPUs were measured; run "
+            f"waywiser survey --workload '{_two_copies(machine)}'"
+        )
+    yield from _undecided(found)
+
+
+def _two_copies(machine: Machine) -> str:
+    """Copies of two GPUs that start together."""
+    traits = machine.traits
+    host, device = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+    gpus = [gpu.index for gpu in machine.gpus[:2]]
+    by = traits.reference_executor("gpu")
+    node = machine.numa[0].index if machine.numa else 0
+    return "; ".join(f"{host}@numa:{node} -> {device}@gpu:{gpu} by {by}" for gpu in gpus)
+
+
+def _linked(machine: Machine) -> bool:
+    """Whether there is only one pair of GPUs to choose."""
+    return len(machine.gpus) == 2
+
+
+def _undecided(found: Placement) -> Iterator[str]:
+    for (question, regime), ranks in _grouped(r for r in found.ranks if r.is_headline).items():
+        open_ = [r for r in ranks if r.cost.verdict == "no change found"]
+        if open_ and regime == "bandwidth":
+            parts = list(
+                dict.fromkeys(f"{r.transfer} {_hidden(_loosest(open_, r))}" for r in open_)
+            )
+            choice = CHOICE[question].replace("The", "the", 1)
+            yield f"{choice}, {REGIME_TEXT[regime]}: {named(parts)}"
+
+
+def _loosest(ranks: Sequence[PlacementRank], rank: PlacementRank) -> PlacementCost:
+    """The cost that could hide most, of the same kind of transfer."""
+    own = [each.cost for each in ranks if each.transfer == rank.transfer]
+    return max(own, key=lambda cost: math.inf if cost.detectable is None else cost.detectable)
+
+
+def _hidden(cost: PlacementCost) -> str:
+    if cost.detectable is None:
+        return "measured in one process"
+    return f"could differ by {percent(cost.detectable)} unseen"
+
+
+# Sentences.
+
+
+def _nodes(found: Placement) -> Iterator[str]:
+    """Which node each GPU has, those of one node together."""
+    nodes: dict[tuple[int | None, str], list[GpuPlacement]] = {}
+    for gpu in found.gpus:
+        nodes.setdefault((gpu.node, gpu.basis), []).append(gpu)
+    for (node, basis), gpus in nodes.items():
+        who = _gpus([gpu.gpu for gpu in gpus])
+        if basis == "measured" and node is not None:
+            yield f"Put buffers and threads of {who} on numa:{node}: it was measured to be better."
+        elif basis == "no difference":
+            where = f"; the system names numa:{node}" if node is not None else ""
+            yield f"{who}: the NUMA node of buffers and threads makes no difference{where}."
+        elif basis == "system":
+            yield (
+                f"Put buffers and threads of {who} on numa:{node}: the system names it, and no "
+                "measurement decides."
+            )
+
+
+def _sides(found: Placement, subject: Subject) -> Iterator[str]:
+    """The measured locality if the system hides it, how sure it is, and that CPUs may move."""
+    seen = subject.overview.sides
+    if found.source == "latency" and seen is not None:
+        first = next(hidden.sentences(seen), "")
+        yield (
+            f"The system does not show it: {first}. Keep buffers, threads and transfers of each "
+            "side apart."
+        )
+        if seen.by == "level":
+            yield (
+                "How sure this is: little. All blocks of memory were on one side, so that only the "
+                "level of the latencies differs; repeat the survey."
+            )
+        else:
+            yield (
+                f"How sure this is: such latencies have a probability of {seen.p_value:.2g} by "
+                "chance, and "
+                f"{seen.agreeing} of {len(seen.blocks)} blocks of memory show it alone."
+            )
+    elif found.source == "not known" and found.gpus and len(subject.machine.numa) < 2:
+        nodes = count(len(subject.machine.numa), "NUMA node")
+        yield f"The system shows {nodes} and not where its GPUs are."
+        if seen is not None and len(seen.gpus) > 1:
+            first = next(hidden.sentences(seen), "")
+            yield (
+                f"{_capital(first)}. That does not exclude two sockets with all GPUs "
+                "on one of them."
+            )
+        else:
+            yield "Latencies of one GPU cannot show hidden sides: two GPUs and more can."
+    if found.source != "system" and found.virtual:
+        cores = seen.cores if seen is not None else None
+        if cores is not None and cores.verdict == "drifting":
+            text = list(hidden.sentences(seen))[-1] if seen is not None else ""
+            yield f"{_capital(text)}."
+        yield MOVES
+
+
+def _nearest(found: Placement) -> Iterator[str]:
+    """The nearest GPUs of each node."""
+    for each in found.nodes:
+        rank = each.rank
+        if each.basis == "measured" and rank is not None:
+            yield (
+                f"Nearest to numa:{each.node}: {_gpus(each.gpus)}. The slowest, "
+                f"{rank.worst.name}, takes {cost_text(rank.cost)} longer ({rank.transfer}, at "
+                f"{format_bytes(rank.cost.bytes)})."
+            )
+        elif each.basis == "no difference":
+            yield f"All GPUs are equally near to numa:{each.node}."
+        elif each.basis == "system":
+            yield f"Nearest to numa:{each.node}: {_gpus(each.gpus)}, as the system shows it."
+
+
+def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
+    """The cost of the worst choice for headline kinds: a sentence for large and one for small
+    copies that differ, and one for kinds that do not."""
+    known = _grouped(rank for rank in found.of(question) if rank.is_headline)
+    equal: list[tuple[str, float]] = []
+    regimes: tuple[Regime, ...] = ("bandwidth", "latency")
+    for regime in regimes:
+        kinds: dict[str, list[PlacementRank]] = {}
+        for rank in known.get((question, regime), []):
+            kinds.setdefault(rank.transfer, []).append(rank)
+        worst = []
+        for kind, own in kinds.items():
+            differ = [rank for rank in own if rank.cost.verdict == "different"]
+            if differ:
+                worst.append(max(differ, key=lambda each: each.cost.longer))
+            elif regime == "bandwidth" and all(r.cost.verdict == "equivalent" for r in own):
+                equal.append((kind, max(r.cost.limit or 0.0 for r in own)))
+        if worst:
+            parts = [_worst(rank) for rank in sorted(worst, key=lambda each: -each.cost.longer)]
+            yield (
+                f"{_capital(WORST[question])} takes longer, for {REGIME_TEXT[regime]}: "
+                f"{'; '.join(parts)}."
+            )
+            if question in ("pair", "set") and regime == "bandwidth":
+                names = named([f"({each.name})" for each in worst[0].good])
+                yield f"Not slower than the best: {names}."
+    if equal:
+        limit = max(each for _, each in equal)
+        yield (
+            f"{CHOICE[question]} makes no difference of more than {percent(rounded_up(limit))} for "
+            f"{REGIME_TEXT['bandwidth']}: {named([kind for kind, _ in equal])}."
+        )
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def rounded_up(share: float) -> float:
+    """The share, rounded up to a tenth of a percent."""
+    return math.ceil(share * 1000 - 1e-9) / 1000
+
+
+def _worst(rank: PlacementRank) -> str:
+    """``pinned -> GPU by copy-engine 7.3 % (4.6–10) at 256 B, numa:0 against numa:1 for gpu:5``."""
+    whom = f" for {rank.subject}" if rank.subject else ""
+    return (
+        f"{rank.transfer} {cost_text(rank.cost)} at {format_bytes(rank.cost.bytes)}, "
+        f"{rank.worst.name} against {rank.best.name}{whom}"
+    )
+
+
+def _together(use: ConcurrentUse) -> str:
+    rate = format_rate(use.rate, _relative(use))
+    alone = format_rate(use.alone_rate, 0.01)
+    head = f"{use.name}: {rate} GB/s, {use.share:.0%}{_span(use.interval)} of {alone} GB/s alone"
+    if use.verdict == "different" and use.share < 1:
+        return f"{head}. Plan with this bandwidth for {_gpus(use.gpus)} together."
+    if use.verdict == "equivalent":
+        return f"{head}: {_gpus(use.gpus)} do not slow each other."
+    if use.detectable is None:
+        return f"{head}, measured in one process."
+    return f"{head}; a loss of less than {percent(use.detectable)} could have been missed."
+
+
+def _relative(use: ConcurrentUse) -> float | None:
+    return relative(use.share, use.interval, of_rate=True)
+
+
+def _span(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    low, high = f"{interval.low:.0%}", f"{interval.high:.0%}"
+    return f" ({low} to {high})" if low != high else ""
+
+
+def _spreads(found: Placement) -> Iterator[str]:
+    if found.spreads:
+        parts = [f"{each.transfer} {percent(each.spread)}" for each in found.spreads]
+        processes = max(each.processes for each in found.spreads)
+        yield (
+            f"The hypervisor placed the memory of the {processes} processes of this survey. For "
+            f"{REGIME_TEXT['bandwidth']} the slowest process takes longer than the fastest by: "
+            f"{', '.join(parts)}."
+        )
+
+
+def _gpus(numbers: Sequence[int]) -> str:
+    """``gpu:0``, ``GPUs 0-3``."""
+    if len(numbers) == 1:
+        return f"gpu:{numbers[0]}"
+    listed = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges_of(numbers))
+    return f"GPUs {listed}"
+
+
+def cost_text(cost: PlacementCost) -> str:
+    """``45 % (41–49)``."""
+    return percent(cost.longer, cost.interval)
+
+
+def _grouped(
+    ranks: Iterable[PlacementRank],
+) -> dict[tuple[PlacementQuestion, Regime], list[PlacementRank]]:
+    found: dict[tuple[PlacementQuestion, Regime], list[PlacementRank]] = {}
+    for rank in ranks:
+        found.setdefault((rank.question, rank.regime), []).append(rank)
+    return found
+
+
+# Tables.
+
+
+def placement_tables(found: Placement) -> tuple[Table, ...]:
+    """The node of each GPU, the cost of the worst choice by kind, and GPUs together."""
+    return (
+        *table(
+            "Placement of each GPU",
+            ("GPU", "NUMA node", "side", "because", "worst choice"),
+            map(_gpu_row, found.gpus),
+            "Worst choice: how much longer a copy takes from the worst NUMA node.",
+        ),
+        *table(
+            "Cost of the worst choice",
+            ("choice", "transfer", "large copies", "medium sizes", "small copies"),
+            _cost_rows(found),
+            f"The largest of all GPUs. yes: the worst choice takes longer by {EQUIVALENT_WITHIN}. "
+            f"Large: from {format_bytes(RATE_BYTES)}, small: below {format_bytes(START_BYTES)}.",
+        ),
+        *table(
+            "GPUs that copy together",
+            ("transfers", "slowed", "GB/s", "of the sum alone"),
+            map(_use_row, found.concurrent),
+            "yes: takes longer together than alone.",
+        ),
+    )
+
+
+def _gpu_row(gpu: GpuPlacement) -> tuple[Cell, ...]:
+    rank = gpu.rank
+    worst = Cell("—")
+    if rank is not None:
+        worst = _cost_cell(rank)
+        worst = Cell(f"{worst.text} ({rank.transfer})".strip(), worst.mark, worst.series)
+    return (
+        Cell(f"gpu:{gpu.gpu}"),
+        Cell("—" if gpu.node is None else f"numa:{gpu.node}"),
+        Cell("—" if gpu.side is None else "AB"[gpu.side]),
+        Cell(gpu.basis),
+        worst,
+    )
+
+
+def _cost_rows(found: Placement) -> Iterator[tuple[Cell, ...]]:
+    kinds: dict[tuple[PlacementQuestion, str], list[PlacementRank]] = {}
+    for rank in sorted(found.ranks, key=lambda each: not each.is_headline):
+        kinds.setdefault((rank.question, rank.transfer), []).append(rank)
+    regimes: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
+    for (question, kind), ranks in kinds.items():
+        cells = []
+        for regime in regimes:
+            own = [rank for rank in ranks if rank.regime == regime]
+            cells.append(_cost_cell(max(own, key=_gravity)) if own else Cell("—"))
+        yield (Cell(CHOICE[question]), Cell(kind), *cells)
+
+
+def _gravity(rank: PlacementRank) -> tuple[bool, bool, float]:
+    """The largest decided cost; else what could hide most."""
+    cost = rank.cost
+    limit = math.inf if cost.limit is None else cost.limit
+    differs = cost.verdict == "different"
+    return differs, cost.verdict == "no change found", cost.longer if differs else limit
+
+
+def _cost_cell(rank: PlacementRank) -> Cell:
+    cost = rank.cost
+    mark: Mark = MARKS[cost.verdict]
+    if cost.verdict == "different":
+        return Cell(f"+{cost_text(cost)}", mark, rank.worst.series)
+    if cost.limit is None:
+        return Cell("not replicated", mark, rank.worst.series)
+    return Cell(f"< {percent(rounded_up(cost.limit))}", mark, rank.worst.series)
+
+
+def _use_row(use: ConcurrentUse) -> tuple[Cell, ...]:
+    loss = "" if use.detectable is None else f"< {percent(use.detectable)}"
+    mark: Mark = MARKS[use.verdict]
+    return (
+        Cell(use.name),
+        Cell(loss if mark == "unclear" else "", mark, use.series),
+        Cell(format_rate(use.rate, _relative(use))),
+        Cell(f"{use.share:.0%}{_span(use.interval)}"),
+    )
+
+
+def placement_text(found: Placement) -> str:
+    """The sentences, each in a line, and what is not determined."""
+    lines = [*found.sentences, *(f"Not determined: {each}." for each in found.unanswered)]
+    return "".join(f"{line}\n" for line in lines)

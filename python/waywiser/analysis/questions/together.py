@@ -1,0 +1,249 @@
+"""Transfers that start together, against the same transfers alone.
+
+A workload is slowed if its span is longer than its slowest transfer alone takes, by the decision
+that all pairs have (`waywiser.stats.pairwise`). By how much each of the transfers is slowed shows
+which of them share something: they are grouped if their slowdowns lie together and apart from
+others'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Literal, NamedTuple
+
+from waywiser.analysis.questions.curve_pairs import ratios_of, within
+from waywiser.curves.bystanders import bystander_of
+from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.stats.method_choice import TOLERANCE
+from waywiser.stats.order import Interval
+from waywiser.stats.pairwise import HEADLINE, PairGroup, SizeRatios, decide_groups
+from waywiser.words import Transfer, Value, Workload
+
+Waiting = Literal["", "some wait", "one after another"]
+"""What transfers that are queued behind one another do, though all were started at once."""
+
+GAP = 1.15
+"""Slowdowns further apart than this have different reasons."""
+
+
+class Together(Value, frozen=True):
+    """One workload of several transfers, at the size that is reported."""
+
+    curve: MeasuredCurve
+    point: MeasuredPoint
+    alone: tuple[MeasuredPoint, ...]
+    """The point of each transfer alone, at its size or the nearest that was measured."""
+    decision: Decision
+    """Its ratio is the time of its slowest transfer alone over its span."""
+
+    @property
+    def transfers(self) -> tuple[Transfer, ...]:
+        return self.point.workload.transfers
+
+    @property
+    def is_duplex(self) -> bool:
+        """Whether it is one path in both directions."""
+        return _is_duplex(self.transfers)
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second of all, from the common start to the last finish."""
+        return self.point.rate
+
+    @property
+    def alone_rate(self) -> float:
+        """What it would be were none slowed: the sum of what each reaches alone."""
+        return sum(point.rate for point in self.alone)
+
+    @property
+    def share(self) -> float:
+        """The share of that sum that is reached together."""
+        return self.rate / self.alone_rate
+
+    @property
+    def share_interval(self) -> Interval | None:
+        span = self.decision.interval
+        if span is None:
+            return None
+        unslowed = self.share / self.decision.ratio
+        return Interval(unslowed * span.low, unslowed * span.high)
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Bytes per second of each transfer; its part of the whole where that was not timed."""
+        timed = self.point.line.transfer_rates
+        if len(timed) == len(self.transfers):
+            return timed
+        seconds = self.point.seconds
+        return tuple(transfer.bytes / seconds for transfer in self.transfers)
+
+    @property
+    def slowdowns(self) -> tuple[float, ...]:
+        """How many times as long each transfer takes as alone, from its own start."""
+        return tuple(a.rate / rate for a, rate in zip(self.alone, self.rates, strict=True))
+
+    @property
+    def waiting(self) -> Waiting:
+        """Whether transfers waited for others before they began, which their own times leave out:
+        the longest is then clearly shorter than the span, in every block, and where they never
+        overlap all of them add up to no more than it."""
+        blocks = self.point.estimate.used
+        timed = [(each.transfers, each.median) for each in blocks if each.transfers]
+        if not timed or any(max(own) > span * (1 - TOLERANCE) for own, span in timed):
+            return ""
+        apart = all(sum(own) <= span * (1 + TOLERANCE) for own, span in timed)
+        return "one after another" if apart else "some wait"
+
+    @property
+    def slowest(self) -> float:
+        """How many times as long as alone the slowest transfer takes; counted from the common
+        start where some wait."""
+        return max(*self.slowdowns, 1 / self.decision.ratio if self.waiting else 0.0)
+
+    @property
+    def is_slowed(self) -> bool:
+        """Decided, or suspected if nothing replicates it."""
+        different = self.decision.verdict == "different" and self.decision.slower
+        return different or (self.decision.detectable is None and self.decision.suspected)
+
+    @property
+    def is_unslowed(self) -> bool:
+        return self.decision.verdict == "equivalent" or (
+            self.decision.verdict == "different" and not self.decision.slower
+        )
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of slowed transfers whose slowdowns lie together, the slowest group first."""
+        slowed = [n for n, times in enumerate(self.slowdowns) if times > 1 + THRESHOLD]
+        slowed.sort(key=lambda n: -self.slowdowns[n])
+        found: list[list[int]] = []
+        for n in slowed:
+            if found and self.slowdowns[found[-1][-1]] <= GAP * self.slowdowns[n]:
+                found[-1].append(n)
+            else:
+                found.append([n])
+        return tuple(tuple(sorted(group)) for group in found)
+
+    def carried(self, group: Sequence[int]) -> tuple[float, Interval | None]:
+        """Bytes per second that a group of its transfers moves together, with as wide an interval
+        as the whole has."""
+        whole = self.point.estimate.rate
+        if len(group) == len(self.transfers) and whole is not None:
+            return whole.value, whole.interval
+        seconds = max(self.transfers[n].bytes / self.rates[n] for n in group)
+        rate = sum(self.transfers[n].bytes for n in group) / seconds
+        if whole is None or whole.interval is None:
+            return rate, None
+        times = rate / whole.value
+        return rate, Interval(whole.interval.low * times, whole.interval.high * times)
+
+
+class _Candidate(NamedTuple):
+    curve: MeasuredCurve
+    point: MeasuredPoint
+    alone: tuple[MeasuredPoint, ...]
+
+    @property
+    def ratios(self) -> SizeRatios:
+        """Its span against its slowest transfer alone, at its size."""
+        expected = [
+            (each, math.log(transfer.bytes / each.bytes))
+            for each, transfer in zip(self.alone, self.point.workload.transfers, strict=True)
+        ]
+        slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
+        found = {n: r - scale for n, r in ratios_of(self.point, slowest).items()}
+        return SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
+
+
+def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve]]:
+    """(workloads at sizes that have a bandwidth, those whose transfers were not measured alone)."""
+    candidates, unknown = [], []
+    for curve in subject.curves:
+        transfers = curve.workload.transfers
+        if len(transfers) < 2 or any(place.kind == "file" for place in curve.workload.places):
+            continue
+        if bystander_of(curve.workload, subject.machine.traits) is not None:
+            continue  # what it takes is a cost of the copy beside it
+        if not curve.workload.rated_bytes:
+            continue  # no bandwidth to share: not every byte of a range is touched
+        found = _candidate(subject, curve)
+        if found is not None:
+            candidates.append(found)
+        elif curve.points[-1].bytes >= RATE_BYTES:
+            unknown.append(curve)
+    return _decided(candidates), unknown
+
+
+def _candidate(subject: Subject, curve: MeasuredCurve) -> _Candidate | None:
+    """The candidate at the largest size at which each transfer has a bandwidth and was measured
+    alone."""
+    for point in reversed(curve.points):
+        transfers = point.workload.transfers
+        if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, _largest(curve)):
+            continue
+        alone = [_alone(subject, point.workload, transfer) for transfer in transfers]
+        known = tuple(each for each in alone if each is not None)
+        if len(known) == len(transfers):
+            return _Candidate(curve, point, known)
+    return None
+
+
+def _largest(curve: MeasuredCurve) -> int:
+    """The smallest transfer of the largest size: of a set that was measured at small sizes alone,
+    as into one shared buffer, these must do."""
+    return min(transfer.bytes for transfer in curve.points[-1].workload.transfers)
+
+
+def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> MeasuredPoint | None:
+    """The transfer alone at its size, else at the nearest that has a bandwidth too."""
+    curve = subject.curve(Workload((transfer,), cache=workload.cache).curve)
+    if curve is None:
+        return None
+    if exact := curve.at(transfer.bytes):
+        return exact
+    large = [point for point in curve.points if point.bytes >= RATE_BYTES]
+    if transfer.bytes < RATE_BYTES or not large:
+        return None
+    return min(large, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
+
+
+def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
+    """Sets that the machine's symmetry makes equivalent are one group. What a set does not show by
+    itself, the mean of its group may show."""
+    groups: dict[str, list[_Candidate]] = {}
+    for each in candidates:
+        groups.setdefault(each.curve.representative, []).append(each)
+    compared = [
+        PairGroup([{HEADLINE: [each.ratios]} for each in members], _family(members[0]))
+        for members in groups.values()
+    ]
+    decisions: dict[str, Decision] = {}
+    for members, found in zip(groups.values(), decide_groups(compared), strict=True):
+        mean = found.mean[HEADLINE].decision
+        for each, pair in zip(members, found.pairs, strict=True):
+            own = pair[HEADLINE].decision
+            lent = own.verdict == "no change found" and mean.verdict == "different"
+            same = own.slower == mean.slower
+            decisions[each.curve.text] = mean if lent and same else own
+    return [
+        Together(each.curve, each.point, each.alone, decisions[each.curve.text])
+        for each in candidates
+    ]
+
+
+def _family(each: _Candidate) -> Hashable:
+    """Workloads with the same variance between processes: by one executor between the same kinds
+    of memory, one path in both directions or a set, from buffers of their own or a shared one."""
+    paths = [transfer.path for transfer in each.point.workload.transfers]
+    kinds = frozenset(memory.kind for path in paths for memory in (path.source, path.destination))
+    workload = each.point.workload
+    return paths[0].executor, kinds, _is_duplex(workload.transfers), workload.shared
+
+
+def _is_duplex(transfers: Sequence[Transfer]) -> bool:
+    first, *rest = (transfer.path for transfer in transfers)
+    return rest == [first.opposite]

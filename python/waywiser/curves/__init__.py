@@ -1,0 +1,2 @@
+"""Curves of profiles: their names, classes and headlines, their points, and how they are
+selected."""

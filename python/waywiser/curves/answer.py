@@ -1,0 +1,143 @@
+"""What an analysis says: findings with their evidence, tables, and what could not be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from waywiser.machine.machine import Machine
+from waywiser.stats.order import Interval
+from waywiser.words import Place, Value
+from waywiser.words.severity import ORDER, Severity
+
+Mark = Literal["", "yes", "no", "unclear"]
+"""The mark of a cell: yes, no or ?, as in the thesis chapter's tables; none if it holds a figure
+alone."""
+
+MOST_ROWS = 40
+"""Rows that a table shows at most."""
+
+MOST_FINDINGS = 8
+"""Findings shown of a question that has one for each path; all of them are in its table."""
+
+MOST_EXHIBITS = 4
+"""Exhibits of a finding that many series show."""
+
+MATTERS = 0.10
+"""Smaller differences are in tables and no findings: they change nothing that a person does."""
+
+Unit = Literal["B/s", "s", "B", "ratio"]
+
+
+class Exhibit(Value, frozen=True):
+    """One piece of evidence: what a series (or several) showed."""
+
+    series: str
+    """The text of its workload, size included; a report links it to the curve."""
+    what: str
+    """Which figure of it: ``rate``, ``latency``, ``ratio to gpu:0``."""
+    value: float
+    unit: Unit
+    interval: Interval | None = None
+    """95 %, in the same unit; None if the measurement has none."""
+
+
+class Device(Value, frozen=True):
+    """A device that a finding is about, named so that a person finds it in the rack."""
+
+    place: str
+    """``gpu:0``, ``numa:1``."""
+    uuid: str = ""
+    pci: str = ""
+
+    def __str__(self) -> str:
+        known = ", ".join(part for part in (self.pci, self.uuid) if part)
+        return f"{self.place} ({known})" if known else self.place
+
+
+def device_at(place: Place, machine: Machine) -> Device:
+    """A device with UUID and PCI address if the machine has them."""
+    gpu = machine.gpu(place.index) if place.kind == "gpu" else None
+    return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
+
+
+class Finding(Value, frozen=True):
+    """One thing worth knowing."""
+
+    id: str
+    """Stable, for scripts: ``slow-link``, ``hidden-sockets``."""
+    severity: Severity
+    statement: str
+    """One sentence: what is so, with its figures."""
+    effect: float | None = None
+    """Relative size: 0.05 is 5 % more or less than it should be. None if it has no size."""
+    interval: Interval | None = None
+    """The interval of the effect."""
+    devices: tuple[Device, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    remedy: str = ""
+    """What it suggests to do; empty if nothing."""
+
+
+class Cell(Value, frozen=True):
+    text: str = ""
+    mark: Mark = ""
+    series: str = ""
+    """The text of the series (or curve) that shows why; empty if none does."""
+
+
+class Table(Value, frozen=True):
+    """Rows of cells, each row as long as ``columns``; the first column names the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    """What the marks and figures mean, in a sentence."""
+
+
+def table(
+    title: str, columns: Iterable[str], rows: Iterable[tuple[Cell, ...]], caption: str
+) -> tuple[Table, ...]:
+    """Returns a table of at most `MOST_ROWS` rows, whose caption says how many more there are; no
+    table if there are no rows."""
+    found = tuple(rows)
+    if not found:
+        return ()
+    if more := len(found[MOST_ROWS:]):
+        caption += f" {more} further rows are not shown."
+    return (Table(title, tuple(columns), found[:MOST_ROWS], caption),)
+
+
+class Answer(Value, frozen=True):
+    """What one analysis says of one profile."""
+
+    question: str
+    """The name of the analysis: ``anisotropy``."""
+    title: str
+    """The question in words."""
+    summary: str
+    """The answer in a sentence or two."""
+    findings: tuple[Finding, ...] = ()
+    """The gravest first, then the largest effects, or what people ask for first."""
+    tables: tuple[Table, ...] = ()
+    unanswered: tuple[str, ...] = ()
+    """What could not be answered, each with the reason."""
+    answered: bool = True
+    """Whether the profile has what the answer needs; else the summary says what is missing."""
+
+
+def practical(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that change what a person does: warnings, errors, and effects from `MATTERS` on."""
+    return [
+        each
+        for each in findings
+        if each.severity != "info" or each.effect is None or abs(each.effect) >= MATTERS
+    ]
+
+
+def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The gravest first, then by the size of the effect."""
+    return tuple(
+        sorted(findings, key=lambda f: (-ORDER.index(f.severity), -abs(f.effect or 0.0), f.id))
+    )

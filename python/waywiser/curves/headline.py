@@ -1,0 +1,124 @@
+"""Headline paths: the most important paths of a machine, by group and by curve.
+
+Checks, comparisons and reports use them, and ``--only`` takes the name of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
+
+from waywiser.curves.name import SETS, name_of
+from waywiser.machine.machine import Machine
+from waywiser.machine.traits import DECLARED, Traits
+from waywiser.words import Path, Transfer, Workload
+
+Group = Literal[
+    "H2D",
+    "D2H",
+    "bidirectional",
+    "P2P",
+    "P2P bidirectional",
+    "host-to-all",
+    "all-to-host",
+    "local copy",
+    "pageable H2D",
+    "pageable D2H",
+    "host copy",
+]
+
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""The groups in the order in which they are shown."""
+
+
+def headline_label(group: Group | None, name: str) -> str:
+    """The name of a path after its group of headline paths, unless it starts with that."""
+    return f"{group} {name}" if group and not name.startswith(group) else name
+
+
+FILE_READ = "file read"
+"""The group of file reads, which tables show after the headline paths. No two files are
+equivalent, so that comparisons of paths leave them out."""
+
+
+def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
+    """The group of headline paths that a workload belongs to; None if to none.
+
+    Their executors and memories are the ones that paths with a GPU, and paths within a host, are
+    compared by.
+    """
+    transfers = workload.transfers
+    if not transfers or workload.states or not all(map(_is_default, transfers)):
+        return None
+    pinned, device = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+    pageable = traits.reference_memory("host", "numa")
+    executors = {transfer.path.executor for transfer in transfers}
+    pairs = {(t.path.source.kind, t.path.destination.kind) for t in transfers}
+    path = transfers[0].path
+    stays = path.source.place == path.destination.place
+    if len(transfers) == 1 and pairs == {(pageable, pageable)} and stays:
+        return "host copy" if executors == {traits.reference_executor("host")} else None
+    if executors != {traits.reference_executor("gpu")}:
+        return None
+    groups: dict[tuple[str, str], Group] = {
+        (pinned, device): "H2D",
+        (device, pinned): "D2H",
+        (pageable, device): "pageable H2D",
+        (device, pageable): "pageable D2H",
+        (device, device): "local copy" if stays else "P2P",
+    }
+    if len(transfers) == 1:
+        return groups.get(pairs.pop())
+    if len(transfers) == 2 and path == transfers[1].path.opposite:
+        if pairs == {(pinned, device), (device, pinned)}:
+            return "bidirectional"
+        return "P2P bidirectional" if pairs == {(device, device)} and not stays else None
+    if pairs in ({(pinned, device)}, {(device, pinned)}):
+        name = name_of(workload).partition(" ")[0]
+        return next((group for group in GROUPS if group in SETS and group == name), None)
+    return None
+
+
+def reads_file(workload: Workload, traits: Traits = DECLARED) -> bool:
+    """Whether a workload reads a file as paths of files are compared, into ordinary host memory."""
+    transfer = workload.transfer
+    if transfer is None or workload.states or not _is_default(transfer):
+        return False
+    ends = traits.reference_memory("file", "file"), traits.reference_memory("host", "numa")
+    path = transfer.path
+    kinds = (path.source.kind, path.destination.kind)
+    return kinds == ends and path.executor == traits.reference_executor("file")
+
+
+def _is_default(transfer: Transfer) -> bool:
+    return not transfer.parameters and transfer.layout is None and transfer.path.is_plain
+
+
+def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group]:
+    """Returns the group of each headline path among ``workloads``, by curve.
+
+    Between a host and a GPU, only memory of the GPU's own NUMA node counts where the machine has
+    several nodes and says which is the GPU's.
+    """
+    found: dict[str, Group] = {}
+    for workload in workloads:
+        group = group_of(workload, machine.traits)
+        if group is not None and all(_is_local(machine, t.path) for t in workload.transfers):
+            found.setdefault(workload.curve, group)
+    return found
+
+
+def _is_local(machine: Machine, path: Path) -> bool:
+    """Whether host memory on a path is that of the GPU's own node, if the machine says so."""
+    nodes = [place.index for place in path.places if place.kind == "numa"]
+    gpus = [machine.gpu(place.index) for place in path.places if place.kind == "gpu"]
+    if not nodes or not gpus or len(machine.numa) < 2:
+        return True
+    known = [gpu.numa for gpu in gpus if gpu is not None and gpu.numa >= 0]
+    return not known or set(nodes) <= set(known)
+
+
+def in_order(groups: Iterable[Group]) -> Sequence[Group]:
+    """The groups without repetition, as they are shown."""
+    present = set(groups)
+    return [group for group in GROUPS if group in present]

@@ -1,0 +1,241 @@
+"""The headline table: bandwidth and latency of the paths that people ask about first.
+
+The report, ``waywiser show`` and notebooks use this one rule: the headline paths of the machine
+(`waywiser.curves.headline`) and reads of files. If a profile has none of them, as files of other
+tools may, the fastest path of each family stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from waywiser.curves.answer import MATTERS
+from waywiser.curves.headline import FILE_READ, GROUPS, headline, reads_file
+from waywiser.curves.line import Line
+from waywiser.curves.methods import is_cached
+from waywiser.curves.shown import FAMILIES, SMALL_BYTES, Shown
+from waywiser.machine.calls import call_text
+from waywiser.machine.machine import Machine
+from waywiser.machine.traits import DECLARED
+from waywiser.words import Workload
+from waywiser.words.number_format import RATE_BYTES
+from waywiser.words.sizes_in_text import size_of
+
+LIBRARY_CALL = "waywiser.transfer.copy"
+"""How the call of an executor begins with which the transfer library makes a copy."""
+
+ORDER = (*GROUPS, FILE_READ, *FAMILIES)
+"""The groups in the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class HeadlineRow:
+    """One group of headline paths: its first path, and all with a bandwidth at one size."""
+
+    group: str
+    first: Shown
+    large: Line | None
+    """The first path at its largest size; None if that is too small to show a bandwidth."""
+    small: Line | None
+    """The first path at its smallest size, if that shows the latency."""
+    paths: tuple[Line, ...]
+    """All paths of the group that have a bandwidth, at the largest size that they have in common,
+    the slowest first; empty if there is only one such path, or no common size."""
+    cached: bool
+    """Whether a cache can hold the bytes of ``large``."""
+    paths_cached: bool
+    """Whether a cache can hold the bytes of ``paths``."""
+    call: str
+    """The call that makes the transfers, and the memory that it needs."""
+
+    @property
+    def at(self) -> str:
+        """The size of ``large``: ``64 MiB``, ``64 MiB (cached)``; empty without one."""
+        return _size(self.large, self.cached) if self.large is not None else ""
+
+    @property
+    def paths_at(self) -> str:
+        """The size of ``paths``; empty without any."""
+        return _size(self.paths[0], self.paths_cached) if self.paths else ""
+
+
+def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str, str]:
+    """The group of each headline path among ``workloads``, by curve: reads of files too."""
+    known = list(workloads)
+    found: dict[str, str] = {**headline(machine, known)}
+    for workload in known:
+        if reads_file(workload, machine.traits):
+            found.setdefault(workload.curve, FILE_READ)
+    return found
+
+
+def headline_rows(
+    machine: Machine, curves: Sequence[Shown], *, library: bool = False
+) -> list[HeadlineRow]:
+    """Returns a row for each group that was measured, and for each file that was read. With
+    ``library`` a row follows if the copies of `waywiser.transfer` are faster by `MATTERS`."""
+    rows = []
+    for (group, _), members in _members(machine, curves).items():
+        row = _row(machine, group, members)
+        rows.append(row)
+        if library and (found := _by_library(machine, row, curves)) is not None:
+            rows.append(_row(machine, group, [found]))
+    return rows
+
+
+def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Shown]) -> Shown | None:
+    """The fastest curve between the memories of a row that a call of the transfer library makes
+    alone, if it is faster: at the largest size that both have, beyond both intervals. None if there
+    is none. Copies over relays need other GPUs that are idle."""
+    own = row.first.transfer
+    if own is None or row.large is None:
+        return None
+    known = {line.bytes: line for line in rated_lines(row.first)}
+    found: list[tuple[float, Shown]] = []
+    for curve in curves:
+        transfer = curve.transfer
+        if transfer is None or transfer.layout or curve.workload.states:
+            continue
+        path = transfer.path
+        if (path.source, path.destination) != (own.path.source, own.path.destination):
+            continue
+        is_relayed = DECLARED.executor(path.executor).route == "over relays"
+        if is_relayed or not call_text([transfer], machine.traits).startswith(LIBRARY_CALL):
+            continue
+        common = [line for line in rated_lines(curve) if line.bytes in known]
+        if common and (ratio := _faster(common[-1], known[common[-1].bytes])):
+            found.append((ratio, curve))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _faster(line: Line, other: Line) -> float:
+    """How many times as fast a series is as another one; 0 if that is not certain, or little."""
+    ours, theirs = (each.estimate.rate if each.estimate else None for each in (line, other))
+    if ours is None or theirs is None or ours.interval is None or theirs.interval is None:
+        return 0.0
+    ratio = ours.value / theirs.value
+    is_certain = ours.interval.low > theirs.interval.high
+    return ratio if is_certain and ratio >= 1 + MATTERS else 0.0
+
+
+def headline_path_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
+    """Returns a row for each path that `headline_rows` is made of, by group."""
+    found = _members(machine, curves)
+    return [
+        _row(machine, group, [curve]) for (group, _), members in found.items() for curve in members
+    ]
+
+
+def _members(machine: Machine, curves: Sequence[Shown]) -> dict[tuple[str, str], list[Shown]]:
+    """The paths by group, and by file if they read one, in the order in which they are shown."""
+    groups = headline_groups(machine, (curve.workload for curve in curves))
+    members: dict[tuple[str, str], list[Shown]] = {}
+    for curve in curves:
+        if group := groups.get(curve.text):
+            members.setdefault((group, _file(curve)), []).append(curve)
+    if not members:
+        return {(family, ""): [curve] for family, curve in _of_families(machine, curves)}
+    ordered = sorted(members, key=lambda key: (ORDER.index(key[0]), key[1]))
+    return {key: members[key] for key in ordered}
+
+
+def _file(curve: Shown) -> str:
+    """The file that a path reads: no two files are equivalent."""
+    source = curve.transfer.path.source.place if curve.transfer is not None else None
+    return str(source) if source is not None and source.kind == "file" else ""
+
+
+def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
+    first = min(
+        members,
+        key=lambda curve: (not rated_lines(curve), bool(curve.like), -len(curve.measured)),
+    )
+    large, small = next(reversed(rated_lines(first)), None), first.measured[0]
+    paths = tuple(_at_common_size(members))
+    return HeadlineRow(
+        group=group,
+        first=first,
+        large=large,
+        small=small if 0 < small.bytes <= SMALL_BYTES else None,
+        paths=paths,
+        cached=large is not None and _is_cached(machine, first, large.bytes),
+        paths_cached=bool(paths) and _is_cached(machine, first, paths[0].bytes),
+        call=call_text(first.workload.transfers, machine.traits),
+    )
+
+
+def _size(line: Line, cached: bool) -> str:
+    return f"{size_of(line.workload)}{' (cached)' if cached else ''}"
+
+
+def _at_common_size(members: Sequence[Shown]) -> list[Line]:
+    known = [lines for curve in members if (lines := rated_lines(curve))]
+    sizes = [{line.bytes for line in lines} for lines in known]
+    if len(known) < 2 or not (common := set.intersection(*sizes)):
+        return []
+    return sorted((line for lines in known for line in lines if line.bytes == max(common)),
+                  key=rate_of)  # fmt: skip
+
+
+def rated_lines(curve: Shown) -> list[Line]:
+    """The measured sizes that are large enough to show a bandwidth."""
+    return [line for line in curve.measured if line.bytes >= RATE_BYTES and rate_of(line)]
+
+
+def _is_cached(machine: Machine, curve: Shown, size: int) -> bool:
+    if curve.transfer is None:
+        return False
+    return is_cached(*curve.transfer.path.places, size, machine.last_caches)
+
+
+def _of_families(machine: Machine, curves: Sequence[Shown]) -> Iterator[tuple[str, Shown]]:
+    """The fastest path of each family: of those that paths are compared by, if there are any, with
+    the fewest settings."""
+    families: dict[str, list[Shown]] = {}
+    for curve in curves:
+        if curve.workload.transfers:
+            families.setdefault(curve.family, []).append(curve)
+    for family, found in families.items():
+        known = [curve for curve in found if _is_reference(machine, curve)] or found
+        fewest = min(map(_settings, known))
+        first = fastest(machine, [curve for curve in known if _settings(curve) == fewest])
+        if first is not None:
+            yield family, first
+
+
+def _settings(curve: Shown) -> int:
+    return sum(len(transfer.parameters) for transfer in curve.workload.transfers)
+
+
+def _is_reference(machine: Machine, curve: Shown) -> bool:
+    """Whether executor and memories are those that paths are compared by, other than paths of
+    unified memory."""
+    if curve.transfer is None or curve.transfer.layout is not None:
+        return False
+    traits, path = machine.traits, curve.transfer.path
+    classes = {traits.memory(end.kind).reference for end in (path.source, path.destination)}
+    own = traits.executor(path.executor).reference
+    return path.is_plain and classes == {own} and own not in ("", "unified")
+
+
+def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:
+    """Returns the curve with the highest bandwidth at the largest size that half of the curves
+    have; a size that no cache holds comes before others. Returns None if none has a bandwidth."""
+    at: dict[tuple[bool, int], list[tuple[float, Shown]]] = {}
+    for curve in curves:
+        for line in curve.measured:
+            if rate := rate_of(line):
+                cached = _is_cached(machine, curve, line.bytes)
+                at.setdefault((not cached, line.bytes), []).append((rate, curve))
+    if not at:
+        return None
+    uncached = [key for key in at if key[0]] or list(at)
+    known = {id(curve) for key in uncached for _, curve in at[key]}
+    shared = [key for key in uncached if 2 * len(at[key]) >= len(known)] or uncached
+    return max(at[max(shared)], key=lambda each: each[0])[1]
+
+
+def rate_of(line: Line) -> float:
+    """Bytes per second; 0 if the line has no bandwidth."""
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0

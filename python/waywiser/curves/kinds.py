@@ -1,0 +1,179 @@
+"""Transfers sorted into kinds, as the thesis chapter's tables have rows: ``pageable -> GPU``.
+
+A kind is what is moved between which memories by whom, and whether the places are near; which GPU
+or node it is, is not part of it. Of curves that differ in settings alone one is usual: that with
+the fewest away from their defaults, which other tools' results need not be. Peer access is no such
+setting, since literature asks for it by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from waywiser.curves.methods import principal
+from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.machine.machine import Machine
+from waywiser.machine.routes import is_through_host
+from waywiser.machine.traits import PathClass, Traits
+from waywiser.words import Memory, Path, Transfer, Value
+
+Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
+
+Nearness = Literal["local", "remote", ""]
+
+
+class Kind(Value, frozen=True):
+    """One row of a table."""
+
+    source: str
+    destination: str
+    executor: str
+    group: Class
+    nearness: Nearness = ""
+    """How near host memory and GPU are, if the system shows it; two nodes; ``local`` for two GPUs
+    of one node."""
+    is_quiet: bool = False
+    """See `is_quiet`."""
+    reference: PathClass = ""
+    """The class of paths that are compared by the executor."""
+    scatters_as: tuple[str, ...] = ()
+    """The kinds of memory at its ends, in alphabetical order, as GPUs reach them."""
+    link: str = ""
+    """The link between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host``
+    ...; empty if the profile does not say which link is between them."""
+    submitter: str = ""
+    """Which of two GPUs are local to the NUMA node that submits the transfer, if it names one."""
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} by {self.executor}{self.states}"
+
+    @property
+    def bidirectional(self) -> str:
+        return f"{self.source} <-> {self.destination} by {self.executor}{self.states}"
+
+    @property
+    def bare(self) -> str:
+        """The kind without the nearness of its places."""
+        link = f" ({self.link})" if self.link else ""
+        return f"{self.source} -> {self.destination} by {self.executor}{link}"
+
+    @property
+    def states(self) -> str:
+        """What is in brackets; empty for nothing."""
+        parts = ", ".join(part for part in (self.link, self.nearness, self.submitter) if part)
+        return f" ({parts})" if parts else ""
+
+
+def kind_of(transfer: Transfer, machine: Machine) -> Kind:
+    """The kind of a transfer of this machine, whatever its settings."""
+    path = transfer.path
+    traits = machine.traits
+    group = class_of(path)
+    ends = {traits.same_memory(end.kind) for end in (path.source, path.destination)}
+    return Kind(
+        _word(path.source, path.destination, traits),
+        _word(path.destination, path.source, traits),
+        path.executor,
+        group,
+        nearness_of(path, machine),
+        is_quiet(path, traits),
+        traits.executor(path.executor).reference,
+        tuple(sorted(ends)),
+        _link(transfer, machine) if group == "GPU-GPU" else "",
+        submitter_of(transfer, machine),
+    )
+
+
+def submitter_of(transfer: Transfer, machine: Machine) -> str:
+    """Empty if the transfer does not name a node, or is not between two GPUs."""
+    node = transfer.parameters.get("submit", "")
+    gpus = [machine.gpu(place.index) for place in transfer.path.places if place.kind == "gpu"]
+    if (
+        not node.isdigit()
+        or len(gpus) != 2
+        or transfer.path.source.place == (transfer.path.destination.place)
+    ):
+        return ""
+    local = [gpu is not None and gpu.numa == int(node) for gpu in gpus]
+    if any(gpu is None or gpu.numa < 0 for gpu in gpus):
+        return f"submitted by numa:{node}"
+    return {
+        (True, True): "submitted locally",
+        (True, False): "submitted by the source's node",
+        (False, True): "submitted by the destination's node",
+        (False, False): "submitted by another node",
+    }[local[0], local[1]]
+
+
+def class_of(path: Path) -> Class:
+    """The class of a path: between which sorts of places it leads."""
+    source, destination = path.places
+    sorts = {source.kind, destination.kind}
+    if "file" in sorts:
+        return "file"
+    if sorts == {"numa"}:
+        return "host-host"
+    if sorts == {"numa", "gpu"}:
+        return "host-GPU"
+    return "within a GPU" if source == destination else "GPU-GPU"
+
+
+def is_quiet(path: Path, traits: Traits) -> bool:
+    """Whether a GPU moves it between memories that its engines reach by themselves: no thread and
+    no memory bus of the host has a part in it, so that blocks scatter little."""
+    undisturbed = traits.executor(path.executor).is_undisturbed
+    return undisturbed and traits.are_reached_by_gpus(path.source, path.destination)
+
+
+def nearness_of(path: Path, machine: Machine) -> Nearness:
+    """Whether both ends are on one NUMA node, as the system shows it; empty if it does not, or
+    if there is only one node to be on."""
+    nodes = [_node(memory, machine) for memory in (path.source, path.destination)]
+    if len(machine.numa) < 2 or min(nodes) < 0:
+        return ""
+    return "local" if nodes[0] == nodes[1] else "remote"
+
+
+def usual(subject: Subject) -> Iterator[tuple[MeasuredCurve, Kind]]:
+    """The principal curve of each path: with peer access and without, and by each node that
+    submits it."""
+    for curve in principal(subject.curves, peer_apart=True):
+        yield curve, kind_of(curve.workload.transfers[0], subject.machine)
+
+
+def _word(memory: Memory, other: Memory, traits: Traits) -> str:
+    """``pinned``, ``GPU``; of memory that migrates also where it is."""
+    on_gpu = memory.place.kind == "gpu"
+    found = traits.memory(memory.kind)
+    if on_gpu and found.reference == "gpu":
+        return "GPU" if other.place != memory.place else "same GPU"
+    return f"{memory.kind} at {'GPU' if on_gpu else 'host'}" if found.migrates else memory.kind
+
+
+def _node(memory: Memory, machine: Machine) -> int:
+    if memory.place.kind == "numa":
+        return memory.place.index
+    gpu = machine.gpu(memory.place.index) if memory.place.kind == "gpu" else None
+    return gpu.numa if gpu is not None else -1
+
+
+def _link(transfer: Transfer, machine: Machine) -> str:
+    one = machine.gpu(transfer.path.source.place.index)
+    other = machine.gpu(transfer.path.destination.place.index)
+    if transfer.parameters.get("peer") == "off":
+        return "peer off"
+    if one is None or other is None:
+        return ""
+    known = one.links_known and other.links_known
+    if other.index not in one.peers:
+        return "no peer access" if known else ""
+    if is_through_host(transfer, machine):
+        return "through the host"
+    lanes = [link.lanes for link in one.nvlinks if link.to == f"gpu:{other.index}"]
+    if lanes:
+        return f"NVLink ×{sum(lanes)}"
+    switched = all(any(link.to == "switch" for link in gpu.nvlinks) for gpu in (one, other))
+    if switched:
+        return "NVSwitch"
+    return "PCIe" if known else ""

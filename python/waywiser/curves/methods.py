@@ -1,0 +1,135 @@
+"""The methods to move bytes between two places: the curves that do the same for a program, by
+memory, executor and settings.
+
+Pairs of places that the machine's symmetry makes equivalent (`waywiser.curves.classes`) are one
+group: what holds between one GPU and the host is reported once, with the number of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.wrong_bounds import LARGEST_GPU_CACHE
+from waywiser.machine.traits import DECLARED
+from waywiser.words import Memory, Place, Transfer, Value, format_settings
+
+
+class PlacePair(Value, frozen=True):
+    """Two places and the methods from one to the other."""
+
+    source: Place
+    destination: Place
+    curves: tuple[MeasuredCurve, ...]
+    caches: int = 0
+    """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
+
+    def cached(self, curve: MeasuredCurve) -> bool:
+        """Whether a cache can hold both sides of its largest copy, so that nothing of it is known
+        to have come from memory."""
+        return is_cached(self.source, self.destination, curve.points[-1].bytes, self.caches)
+
+    @property
+    def principal(self) -> tuple[MeasuredCurve, ...]:
+        return principal(self.curves)
+
+    @property
+    def text(self) -> str:
+        if self.source == self.destination:
+            return f"within {self.source}"
+        return f"{self.source} -> {self.destination}"
+
+
+class PlaceGroup(Value, frozen=True):
+    """Equivalent pairs of places."""
+
+    pairs: tuple[PlacePair, ...]
+
+    @property
+    def first(self) -> PlacePair:
+        """The one that was measured at most sizes."""
+        return max(self.pairs, key=lambda pair: sum(len(curve.points) for curve in pair.curves))
+
+    @property
+    def text(self) -> str:
+        others = len(self.pairs) - 1
+        return f"{self.first.text} and {others} equivalent" if others else self.first.text
+
+
+def is_cached(source: Place, destination: Place, size: int, caches: int) -> bool:
+    """Whether the last caches can hold both sides of a copy: of the CPUs (of ``caches`` bytes)
+    within the host, of a GPU within that GPU. A cache beside a link between two places does not
+    make it faster."""
+    if source.kind == destination.kind == "numa":
+        return 2 * size <= caches
+    return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
+
+
+def is_method(curve: MeasuredCurve) -> bool:
+    """Whether it is one transfer of contiguous bytes, with the caches as the last execution left
+    them; in whatever variant of memory, with whatever settings. A load is none."""
+    transfer = curve.transfer
+    if transfer is None or DECLARED.executor(transfer.path.executor).bystander:
+        return False
+    return transfer.is_contiguous and curve.workload.cache == "warm"
+
+
+def principal(
+    curves: Iterable[MeasuredCurve], *, peer_apart: bool = False
+) -> tuple[MeasuredCurve, ...]:
+    """The principal curve of each path: through plain memory with default settings; if another tool
+    had settings of its own throughout, that with the fewest of them. In the order given.
+
+    With ``peer_apart`` that is one curve with peer access and one without, for each node that
+    submits them.
+    """
+    by_path: dict[tuple[str, ...], list[MeasuredCurve]] = {}
+    for curve in curves:
+        transfer = curve.transfer
+        if transfer is None or not transfer.path.is_plain or not is_method(curve):
+            continue
+        apart = ("peer", "submit") if peer_apart else ()
+        settings = [transfer.parameters.get(name, "") for name in apart]
+        by_path.setdefault((str(transfer.path), *settings), []).append(curve)
+    return tuple(min(found, key=_settings) for found in by_path.values())
+
+
+def _settings(curve: MeasuredCurve) -> tuple[int, str]:
+    return len(curve.transfer.parameters) if curve.transfer is not None else 0, curve.text
+
+
+def method_text(transfer: Transfer) -> str:
+    """What is chosen if the places are given: ``pinned -> device by sm[grid=paper]``."""
+    path = transfer.path
+    layout = f" as {transfer.layout}" if transfer.layout else ""
+    return (
+        f"{memory_text(path.source)} -> {memory_text(path.destination)} by "
+        f"{executor_text(transfer)}{layout}"
+    )
+
+
+def executor_text(transfer: Transfer) -> str:
+    """The executor with its settings: ``sm[grid=paper]``."""
+    return f"{transfer.path.executor}{format_settings(transfer.parameters)}"
+
+
+def memory_text(memory: Memory) -> str:
+    """The memory without its place: ``pinned[pages=huge]``."""
+    return f"{memory.kind}{format_settings(memory.variant)}"
+
+
+def place_groups(subject: Subject) -> list[PlaceGroup]:
+    """All pairs of places with a method between them, in the order of the profile; no methods that
+    move nothing."""
+    traits = subject.machine.traits
+    pairs: dict[tuple[Place, Place], list[MeasuredCurve]] = {}
+    for curve in subject.curves:
+        if curve.transfer is not None and is_method(curve):
+            path = curve.transfer.path
+            if not traits.moves_nothing(path.source, path.destination):
+                pairs.setdefault(path.places, []).append(curve)
+    alike: dict[str, list[PlacePair]] = {}
+    for (source, destination), curves in pairs.items():
+        pair = PlacePair(source, destination, tuple(curves), subject.machine.last_caches)
+        alike.setdefault(min(curve.representative for curve in curves), []).append(pair)
+    return [PlaceGroup(tuple(found)) for found in alike.values()]

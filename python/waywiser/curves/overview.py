@@ -1,0 +1,237 @@
+"""What a profile says as a whole: its series estimated, and what is missing grouped by reason.
+
+This is what ``waywiser show`` prints, and what ``show --json`` writes, field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median as middle_of
+
+import msgspec
+
+from waywiser.curves.classes import representatives
+from waywiser.curves.line import Line, beside_contiguous, line_of
+from waywiser.curves.name import label_of
+from waywiser.curves.reasons import ReasonGroup, Reasons, groups
+from waywiser.curves.select import (
+    matches_any,
+    require_match,
+    sized_texts_of,
+    texts_of_unsupported,
+)
+from waywiser.curves.wrong_bounds import without_wrong_bounds
+from waywiser.machine.machine import Machine
+from waywiser.profile import Profile, Run, RunHealth
+from waywiser.profile.estimate import Estimate
+from waywiser.profile.health import HealthReport, health_report
+from waywiser.profile.layout_crossover import LayoutCrossover, layout_crossovers
+from waywiser.profile.locality import Nearness, Sides, decide_sides, local_and_remote, nearness
+from waywiser.profile.planned import planned
+from waywiser.profile.profile import is_finished
+from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
+from waywiser.words import Transfer, Value, Workload
+from waywiser.words.records import Locality, Series, Unsupported
+
+SCHEMA = 2
+"""The schema of the JSON form."""
+
+
+class Summary(Value, frozen=True):
+    """Counts of series; each is converged, not converged, failed, unsupported or skipped."""
+
+    curves: int
+    series: int
+    converged: int
+    not_converged: int
+    failed: int
+    skipped: int
+    """Planned and left out, with a reason (see ``skipped`` beside)."""
+    unsupported_paths: int
+    """Paths, not series."""
+    seconds: float
+    blocks: float
+    """Median number of blocks of a measured series."""
+    unsupported: int = 0
+    """Not supported, as the machine showed when measured (see ``unsupported`` below)."""
+
+
+class Overview(Value, frozen=True):
+    """A profile without its samples."""
+
+    schema: int
+    profile: str
+    created: str
+    hostname: str
+    runs: tuple[Run, ...]
+    visits: int
+    """Finished ones of the whole profile, whatever is asked for."""
+    planned_visits: int | None
+    """Visits that its survey was to make; None if the profile does not say."""
+    series: tuple[Line, ...]
+    unsupported_paths: tuple[ReasonGroup, ...]
+    failures: tuple[ReasonGroup, ...]
+    """Failed visits, by kind and reason; what is not supported is not among them."""
+    skipped: tuple[ReasonGroup, ...]
+    """Skipped visits by reason, which holds the rates that had saturated."""
+    warnings: tuple[ReasonGroup, ...]
+    """Quality flags by kind, the gravest first, each with its remedy."""
+    notes: tuple[ReasonGroup, ...]
+    """What the measuring itself remarked."""
+    unbounded: tuple[ReasonGroup, ...]
+    """Curves without a theoretical peak, by the reason why it is not known."""
+    health: HealthReport | None
+    """What the error counters of GPUs and links did meanwhile; None if nobody looked."""
+    summary: Summary
+    sides: Sides | None = None
+    """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""
+    link_use_unknown: tuple[ReasonGroup, ...] = ()
+    """Curves whose links are unknown, by the reason why no counters of links could be read."""
+    unsupported: tuple[ReasonGroup, ...] = ()
+    """Series that the machine did not support when measured, by the reason."""
+    layout_crossovers: tuple[LayoutCrossover, ...] = ()
+    """The fastest method of each layout at each size, between two memories."""
+    nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
+    """Whether the host memory of a block was on the side of its GPUs, by a series' identity and the
+    block's number; only if sides are known and this is."""
+
+
+def overview(
+    profile: Profile, only: Sequence[str] = (), frame: SeriesFrame | None = None
+) -> Overview:
+    """Reads the profile once.
+
+    ``only`` keeps what matches any of the patterns of `waywiser.curves.select`; raises
+    `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
+    ``frame`` is the profile's, if it was read already.
+    """
+    frame = frame or SeriesFrame.read(profile)
+    workloads, machine = frame.workloads, profile.machine
+    _require_known(profile, workloads, only)
+    chosen = frame
+    if only:
+        chosen = frame.only(lambda each: matches_any(sized_texts_of(each, machine), only))
+    localities = profile.localities()
+    seen = overview_of(
+        machine,
+        chosen.series_blocks(),
+        first=representatives(workloads, machine),
+        localities=localities,
+        unsupported_paths=[
+            unsupported
+            for unsupported in profile.unsupported_paths
+            if matches_any(texts_of_unsupported(unsupported.path, machine), only)
+        ],
+        health=profile.health(),
+    )
+    foreseen = planned(profile.plan_json).estimate
+    return msgspec.structs.replace(
+        seen,
+        profile=str(profile.path),
+        created=profile.created,
+        runs=profile.runs,
+        visits=sum(is_finished(visit.row) for visit in frame.visits),
+        planned_visits=foreseen.visits if foreseen else None,
+    )
+
+
+def overview_of(
+    machine: Machine,
+    series: Iterable[SeriesBlocks],
+    *,
+    first: Mapping[str, str],
+    localities: Sequence[Locality] = (),
+    unsupported_paths: Sequence[Unsupported] = (),
+    health: Sequence[RunHealth] = (),
+) -> Overview:
+    """The overview of series that come from anywhere, read once; without file and run.
+
+    ``first`` gives for each curve the first of its class, as
+    `waywiser.curves.classes.representatives` finds it.
+    """
+    sides, reasons = decide_sides(localities), Reasons()
+    reasons.add_unsupported_paths(unsupported_paths)
+    reasons.add_localities(localities)
+    lines: list[Line] = []
+    workloads: list[Workload] = []
+    where: dict[str, dict[int, Nearness]] = {}
+    visits = 0
+    for known in series:
+        line = line_of(known, machine, first)
+        lines.append(line)
+        workloads.append(known.series.workload)
+        visits += sum(map(is_finished, known.series.visits))
+        reasons.add(known, line, machine)
+        if found := _nearness(known.series, line, sides, reasons):
+            where[line.identity] = found
+    lines = without_wrong_bounds(lines, workloads, machine, reasons)
+    return Overview(
+        schema=SCHEMA,
+        profile="",
+        created="",
+        hostname=machine.hostname,
+        runs=(),
+        visits=visits,
+        planned_visits=None,
+        series=tuple(beside_contiguous(lines, workloads)),
+        unsupported_paths=groups(reasons.unsupported_paths),
+        failures=groups(reasons.failures),
+        unsupported=groups(reasons.unsupported),
+        skipped=groups(reasons.skipped),
+        warnings=reasons.warnings(),
+        notes=groups(reasons.notes),
+        unbounded=groups(reasons.unbounded),
+        health=health_report(health),
+        summary=_summary(lines, reasons, len(unsupported_paths)),
+        sides=sides,
+        link_use_unknown=groups(reasons.link_use_unknown),
+        layout_crossovers=tuple(layout_crossovers(_timed(workloads, lines))),
+        nearness=where,
+    )
+
+
+def _nearness(
+    series: Series, line: Line, sides: Sides | None, reasons: Reasons
+) -> dict[int, Nearness]:
+    """Nearness by block, if it is known; notes a difference between near and remote memory."""
+    if sides is None:
+        return {}
+    known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
+    if line.estimate and (note := local_and_remote(known, line.estimate.blocks)):
+        reasons.note(note, label_of(series.workload))
+    return {block: where for block, where in known.items() if where}
+
+
+def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
+    """Those of a single transfer, with the caches as they are."""
+    return [
+        (workload.transfer, line.estimate)
+        for workload, line in zip(workloads, lines, strict=True)
+        if workload.transfer is not None and workload.cache == "warm" and line.estimate is not None
+    ]
+
+
+def _summary(lines: Sequence[Line], reasons: Reasons, unsupported_paths: int) -> Summary:
+    known = [line.estimate for line in lines if line.estimate is not None]
+    converged = sum(each.converged for each in known)
+    return Summary(
+        curves=len({line.curve for line in lines}),
+        series=len(lines),
+        converged=converged,
+        not_converged=len(known) - converged,
+        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_unsupported,
+        skipped=reasons.only_skipped,
+        unsupported_paths=unsupported_paths,
+        seconds=sum(line.seconds for line in lines),
+        blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
+        unsupported=reasons.only_unsupported,
+    )
+
+
+def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
+    if only:
+        machine = profile.machine
+        texts = [text for workload in workloads for text in sized_texts_of(workload, machine)]
+        unsupported = profile.unsupported_paths
+        others = [text for each in unsupported for text in texts_of_unsupported(each.path, machine)]
+        require_match(only, texts, others, gpus=len(machine.gpus), measured=True)

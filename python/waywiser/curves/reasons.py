@@ -1,0 +1,115 @@
+"""Why series are missing or flagged: reasons, each with all that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from waywiser.curves.line import Line
+from waywiser.curves.name import label_of
+from waywiser.machine.bounds import why_unbounded
+from waywiser.machine.machine import Machine
+from waywiser.profile.quality_flags import REMEDIES
+from waywiser.profile.series_frame import SeriesBlocks
+from waywiser.words import Value
+from waywiser.words.records import Failure, Locality, Unsupported, Visit
+
+UNSUPPORTED = "not-supported"
+"""The kind of failure that is no error, for example an operation on huge pages without any."""
+
+
+class ReasonGroup(Value, frozen=True):
+    """Things with the same reason, counted together and each named."""
+
+    reason: str
+    members: tuple[str, ...]
+    remedy: str = ""
+
+
+Named = dict[str, list[str]]
+"""What each reason concerns."""
+
+
+class Reasons(msgspec.Struct):
+    """Reasons and what they concern, filled series by series."""
+
+    unsupported_paths: Named = msgspec.field(default_factory=dict)
+    failures: Named = msgspec.field(default_factory=dict)
+    unsupported: Named = msgspec.field(default_factory=dict)
+    skipped: Named = msgspec.field(default_factory=dict)
+    quality_flags: Named = msgspec.field(default_factory=dict)
+    notes: Named = msgspec.field(default_factory=dict)
+    unbounded: Named = msgspec.field(default_factory=dict)
+    link_use_unknown: Named = msgspec.field(default_factory=dict)
+    only_skipped: int = 0
+    """Series that nothing but a reason to skip them is known of."""
+    only_unsupported: int = 0
+    """Series that the machine never supported when measured."""
+
+    def add(self, known: SeriesBlocks, line: Line, machine: Machine) -> None:
+        series = known.series
+        flags = line.estimate.quality_flags if line.estimate else ()
+        visits = list(zip(series.visits, known.taken, strict=True))
+        quiet = all(
+            not visit.failure and not visit.notes and (line.estimate or not taken)
+            for visit, taken in visits
+        )
+        label = "" if quiet and not flags else label_of(series.workload)
+        for visit, taken in () if quiet else visits:
+            name = f"{label}, block {visit.block}"
+            if visit.failure is not None:
+                self._unmeasured(visit, visit.failure, label)
+            elif taken and line.estimate is None:
+                reason = "void: the watchdog opened the gate at every sample"
+                self.failures.setdefault(reason, []).append(name)
+            for note in visit.notes:
+                self.note(note, name)
+        for flag in flags:
+            self.quality_flags.setdefault(flag.kind, []).append(f"{label}: {flag.what}")
+        if line.bound is None and line.bytes:
+            curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
+            if line.name not in curves:
+                curves.append(line.name)
+        if line.link_use is not None and not line.link_use.known:
+            self.link_use_unknown.setdefault("; ".join(line.link_use.reasons), []).append(line.name)
+        self.only_skipped += bool(line.skipped)
+        kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
+        self.only_unsupported += kinds == {UNSUPPORTED}
+
+    def _unmeasured(self, visit: Visit, failure: Failure, label: str) -> None:
+        name = f"{label}, block {visit.block}"
+        if visit.stop == "skipped":
+            self.skipped.setdefault(failure.reason, []).append(name)
+        elif failure.kind != UNSUPPORTED:
+            self.failures.setdefault(f"{failure.kind}: {failure.reason}", []).append(name)
+        elif label not in (unsupported := self.unsupported.setdefault(failure.reason, [])):
+            unsupported.append(label)
+
+    def add_unsupported_paths(self, unsupported_paths: Iterable[Unsupported]) -> None:
+        for unsupported in unsupported_paths:
+            self.unsupported_paths.setdefault(unsupported.reason, []).append(unsupported.path)
+
+    def add_localities(self, found: Iterable[Locality]) -> None:
+        """Notes the workers that did not find out where memory is."""
+        for each in found:
+            if each.failure is not None:
+                note = f"the place of {each.memory} was not found: {each.failure.reason}"
+                self.note(note, f"worker {each.worker}")
+
+    def note(self, note: str, what: str) -> None:
+        self.notes.setdefault(note, []).append(what)
+
+    def warnings(self) -> tuple[ReasonGroup, ...]:
+        """Quality flags by kind, the gravest first, each with its remedy."""
+        return tuple(
+            ReasonGroup(kind, tuple(self.quality_flags[kind]), remedy)
+            for kind, remedy in REMEDIES.items()
+            if kind in self.quality_flags
+        )
+
+
+def groups(reasons: dict[str, list[str]]) -> tuple[ReasonGroup, ...]:
+    """The largest first."""
+    largest_first = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    return tuple(ReasonGroup(reason, tuple(members)) for reason, members in largest_first)

@@ -1,0 +1,123 @@
+"""Bounds that measurements disprove: large copies are faster than the link that should limit them.
+
+A cache can serve a copy only up to about its capacity. If a copy far larger than every cache
+exceeds its bound, the bytes take another link than the topology shows, or the link is faster than
+it says. Then the bound is unknown for all curves of that link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from waywiser.curves.line import Line
+from waywiser.curves.name import label_of
+from waywiser.curves.reasons import Reasons
+from waywiser.machine.machine import Machine
+from waywiser.words import Transfer, Workload, format_bytes
+from waywiser.words.number_format import format_rate
+
+EXCESS = 0.05
+"""Relative, above the bound: more than errors of clocks and of nominal rates."""
+
+FAR = 4
+"""Times the capacity of the largest cache of a CPU: no cache serves a copy of this size."""
+
+LARGE_BYTES = 2**26
+"""The least of such sizes if the caches are not known."""
+
+LARGEST_GPU_CACHE = 126 * 2**20
+"""Bytes of the largest last cache that a GPU had in 2025. NVML does not report their sizes."""
+
+GPU_CACHE = (2**20, 2**28)
+"""Bytes between which the last cache of every GPU so far lies, with room to spare."""
+
+Limit = tuple[str, frozenset[tuple[str, str]]]
+"""What limits a workload: the narrowest resource, and between which kinds of places it copies. Two
+GPUs may have another link than the one that each has to the host."""
+
+
+def without_wrong_bounds(
+    lines: Sequence[Line], workloads: Sequence[Workload], machine: Machine, reasons: Reasons
+) -> list[Line]:
+    """The lines without the bounds that large copies exceed by more than `EXCESS`.
+
+    ``workloads`` are those of the lines, in the same order. In ``reasons``, the curves move from
+    the flag ``above bound`` to those without a bound.
+    """
+    fastest: dict[Limit, Line] = {}
+    for line, workload in zip(lines, workloads, strict=True):
+        limit = _limit(line, workload)
+        if limit and (line.of_bound or 0) > 1 + EXCESS and _exceeds_caches(workload, machine):
+            known = fastest.get(limit)
+            if known is None or (line.of_bound or 0) > (known.of_bound or 0):
+                fastest[limit] = line
+    if not fastest:
+        return list(lines)
+    kept = []
+    for line, workload in zip(lines, workloads, strict=True):
+        limit = _limit(line, workload)
+        if limit in fastest:
+            _move(line, workload, _reason(fastest[limit]), reasons)
+            line = _without_bound(line)
+        kept.append(line)
+    return kept
+
+
+def _limit(line: Line, workload: Workload) -> Limit | None:
+    if line.bound is None:
+        return None
+    ends = frozenset(
+        (transfer.path.source.place.kind, transfer.path.destination.place.kind)
+        for transfer in workload.transfers
+    )
+    return line.bound.narrowest, ends
+
+
+def _exceeds_caches(workload: Workload, machine: Machine) -> bool:
+    """Whether each transfer is far larger than every cache that could serve it. Copy engines
+    between two places move all bytes over the link, whatever a GPU's cache holds."""
+    largest = max((cache.bytes for cache in machine.caches), default=0)
+    least = max(FAR * largest, LARGE_BYTES)
+    return all(
+        transfer.bytes >= (max(least, GPU_CACHE[1]) if _by_gpu_cache(transfer, machine) else least)
+        for transfer in workload.transfers
+    )
+
+
+def _by_gpu_cache(transfer: Transfer, machine: Machine) -> bool:
+    source, destination = transfer.path.places
+    return source == destination or (
+        transfer.path.executor != machine.traits.reference_executor("gpu")
+    )
+
+
+def _reason(line: Line) -> str:
+    """Why a bound is wrong, by the copy that exceeds it most."""
+    assert line.bound is not None and line.of_bound is not None
+    rate = format_rate(line.bound.bytes_per_second * line.of_bound, 0.005)
+    return (
+        f"the bound of {line.bound.narrowest} is wrong ({line.bound.made_of}): copies of "
+        f"{format_bytes(line.bytes)} reach {rate} GB/s, which exceeds all caches"
+    )
+
+
+def _move(line: Line, workload: Workload, reason: str, reasons: Reasons) -> None:
+    curves = reasons.unbounded.setdefault(reason, [])
+    if line.name not in curves:
+        curves.append(line.name)
+    for flag in line.estimate.quality_flags if line.estimate else ():
+        if flag.kind == "above bound":
+            members = reasons.quality_flags["above bound"]
+            members.remove(f"{label_of(workload)}: {flag.what}")
+            if not members:
+                del reasons.quality_flags["above bound"]
+
+
+def _without_bound(line: Line) -> Line:
+    estimate = line.estimate
+    if estimate is not None:
+        flags = tuple(flag for flag in estimate.quality_flags if flag.kind != "above bound")
+        estimate = msgspec.structs.replace(estimate, quality_flags=flags)
+    return msgspec.structs.replace(line, estimate=estimate, bound=None, of_bound=None)

@@ -1,0 +1,2 @@
+"""Other programs: their results as profiles (`imports`), their settings from profiles
+(`settings`)."""

@@ -1,0 +1,63 @@
+"""What a foreign file says, in Waywiser's words, before it is a profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from waywiser.words import TimingMode, Value, Workload
+from waywiser.words.records import Failure, Samples, Unsupported
+
+
+class ForeignSeries(Value, frozen=True):
+    """One set of repetitions of one foreign benchmark that has a counterpart here."""
+
+    name: str
+    """The benchmark's own, size included."""
+    family: str
+    """The name without sizes and places."""
+    workload: Workload
+    mode: TimingMode
+    samples: Samples = Samples()
+    failure: Failure | None = None
+    """Why there are no samples, as the other tool says."""
+    notes: tuple[str, ...] = ()
+    """What was assumed or converted, one line each."""
+    deviation: float = 0.0
+    """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
+    it does not."""
+
+
+class ForeignGpu(Value, frozen=True):
+    """A GPU as a file names it."""
+
+    index: int
+    name: str = ""
+    pci: str = ""
+    """``0000:1b:00.0``; empty if the file does not say."""
+    host: str = ""
+    """Name of the host that it is in; empty if the file does not say."""
+
+
+class ForeignFile(Value, frozen=True):
+    """All that one file says."""
+
+    format: str
+    """A key of `waywiser.exchange.imports.detect.FORMATS`."""
+    tool: str
+    """What wrote it, if it says so: ``nvbandwidth``, ``Google Benchmark``."""
+    version: str = ""
+    date: str = ""
+    """As written in the file; empty if it has none."""
+    started: str = ""
+    """The same as ISO 8601, in UTC if the file gives its time zone; empty without a date."""
+    hostname: str = ""
+    driver: str = ""
+    cuda_driver: str = ""
+    gpus: tuple[ForeignGpu, ...] = ()
+    environment: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What else the file says of how it was made, under its own names."""
+    measured: tuple[ForeignSeries, ...] = ()
+    unsupported_paths: tuple[Unsupported, ...] = ()
+    """Benchmarks without a counterpart here, each with the reason."""

@@ -1,0 +1,181 @@
+"""The machine that result files are about: places that they name, and notes.
+
+Foreign files do not describe a machine. They name GPUs, sometimes with model and address, and NUMA
+nodes by number; links, clocks and which GPU is near which node they leave out. What is unknown
+stays empty and is said in the machine's notes, so that no bound and no symmetry is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from waywiser.exchange.imports.errors import ImportFailed
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.machine.assemble import machine_from
+from waywiser.machine.capture import load_capture
+from waywiser.machine.machine import UNKNOWN_CPU, Gpu, Machine, NumaNode, Package
+from waywiser.machine.traits import Traits
+from waywiser.words import Place, Workload
+
+UNNAMED = "unknown"
+"""A machine of whose files none says what it is called."""
+
+LONGEST_NAME = 253
+"""Characters: as many as a DNS name has at most."""
+
+LITTLE = (
+    "made of result files that do not describe the machine: links, clocks, memory sizes and the "
+    "NUMA node of each GPU are not known, peer access is known only for what used it, and each "
+    "NUMA node counts as a package of its own (name a capture or hwloc XML with --topology)"
+)
+RANKS = (
+    "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
+    "which may be in another node"
+)
+
+
+def require_name(name: str) -> None:
+    """Raises `ImportFailed` for a name of a machine that is empty, overlong or not printable."""
+    if not name.strip():
+        raise ImportFailed("the name is empty", where="--machine", remedy="write a name")
+    if len(name) > LONGEST_NAME:
+        raise ImportFailed(
+            f"the name has {len(name):,} characters, and at most {LONGEST_NAME} are allowed",
+            where="--machine",
+            remedy="write a shorter name",
+        )
+    for position, character in enumerate(name, 1):
+        if not character.isprintable():
+            raise ImportFailed(
+                f"character {position} of the name is U+{ord(character):04X}, which is not "
+                "printable",
+                where="--machine",
+                remedy="write letters, digits, spaces, '.', '-' and '_'",
+            )
+
+
+def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
+    """``name``, or the one host that all files are of. Raises `ImportFailed` for several."""
+    if name is not None:
+        return name
+    hosts = sorted({each.hostname for each in found if each.hostname})
+    if len(hosts) > 1:
+        listed = ", ".join(hosts[:4]) + (" …" if len(hosts) > 4 else "")
+        raise ImportFailed(
+            f"the files are of {len(hosts)} machines: {listed}",
+            remedy="import each machine's into a profile of its own, or say that they are one with "
+            "--machine NAME",
+        )
+    return hosts[0] if hosts else UNNAMED
+
+
+def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | None) -> Machine:
+    """The machine of all files together. Raises `ImportFailed` if the files are of several, or
+    name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
+    workloads = [measured.workload for each in found for measured in each.measured]
+    hostname = hostname_of(found, name)
+    notes = (RANKS,) if any(map(_of_ranks, workloads)) else ()
+    if topology is not None:
+        machine = machine_from(load_capture(topology))
+        _require_known(workloads, machine, topology)
+        _require_same_models(found, machine, topology)
+        hostname = machine.hostname if hostname == UNNAMED else hostname
+        return replace(machine, hostname=hostname, notes=(*machine.notes, *notes))
+    places = {place for workload in workloads for place in workload.named_places}
+    nodes = sorted(place.index for place in places if place.kind == "numa")
+    cpus = max((_cpus(each) for each in found), default=0)
+    gpus = tuple(_gpus(found, (place.index for place in places if place.kind == "gpu")))
+    return Machine(
+        hostname=hostname,
+        architecture="",
+        cpu_model=UNKNOWN_CPU,
+        packages=_packages(nodes, cpus),
+        numa=tuple(NumaNode(index, (), 0, index) for index in nodes),
+        caches=(),
+        gpus=gpus,
+        gpu_reason="" if gpus else "the files name no GPU",
+        driver=next((each.driver for each in found if each.driver), ""),
+        cuda_driver=next((each.cuda_driver for each in found if each.cuda_driver), ""),
+        notes=(LITTLE, *notes),
+    )
+
+
+def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
+    """One for each node; how CPUs are shared among several is unknown."""
+    if len(nodes) < 2:
+        return (Package(nodes[0] if nodes else 0, UNKNOWN_CPU, 0, cpus),)
+    return tuple(Package(index, UNKNOWN_CPU, 0, 0) for index in nodes)
+
+
+def _of_ranks(workload: Workload) -> bool:
+    known = Traits()
+    executors = (known.executor(transfer.path.executor) for transfer in workload.transfers)
+    named = any(place.kind == "rank" for place in workload.places)
+    return not named and any(executor.route == "between ranks" for executor in executors)
+
+
+def _cpus(found: ForeignFile) -> int:
+    count = found.environment.get("num_cpus", 0)
+    return count if isinstance(count, int) and 0 < count < 2**20 else 0
+
+
+def _gpus(found: Sequence[ForeignFile], named: Iterable[int]) -> Iterator[Gpu]:
+    known: dict[int, ForeignGpu] = {gpu.index: gpu for each in found for gpu in each.gpus}
+    peers = set(_peers(found))
+    for index in sorted({*known, *named}):
+        gpu = known.get(index, ForeignGpu(index))
+        yield Gpu(
+            index=index,
+            uuid="",
+            name=gpu.name or "unknown GPU",
+            pci=gpu.pci,
+            peers=tuple(sorted(other for one, other in peers if one == index)),
+        )
+
+
+def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
+    """Pairs of GPUs, in both orders, between which something was measured that needs direct
+    access: a copy that is not said to go without, or a kernel that reached into the other's."""
+    for measured in (each for one in found for each in one.measured if len(each.samples)):
+        for transfer in measured.workload.transfers:
+            ends = (transfer.path.source, transfer.path.destination)
+            both = all(end.kind == "device" for end in ends)
+            direct = transfer.path.executor == "sm" or (
+                transfer.path.executor == "copy-engine" and transfer.parameters.get("peer") != "off"
+            )
+            one, other = (end.place.index for end in ends)
+            if both and direct and one != other:
+                yield from ((one, other), (other, one))
+
+
+def _require_same_models(found: Sequence[ForeignFile], machine: Machine, topology: Path) -> None:
+    """Bounds of other GPUs would be worse than none. Tools write a model in more or fewer words."""
+    theirs = {gpu.index: gpu.name.lower() for gpu in machine.gpus}
+    for gpu in (gpu for each in found for gpu in each.gpus if gpu.name):
+        name, other = gpu.name.lower(), theirs.get(gpu.index, "")
+        if other and name not in other and other not in name:
+            raise ImportFailed(
+                f"the results are of {gpu.name} at gpu:{gpu.index}, where this machine has "
+                f"{next(each.name for each in machine.gpus if each.index == gpu.index)}",
+                where=str(topology),
+                remedy="name the topology of the machine that was measured",
+            )
+
+
+def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:
+    """Checks the places on this machine: those of ranks may be in another."""
+    known = {Place("numa", node.index) for node in machine.numa}
+    known |= {Place("gpu", gpu.index) for gpu in machine.gpus}
+    for workload in workloads:
+        if _of_ranks(workload):
+            continue
+        for place in workload.named_places:
+            if place.kind != "rank" and place not in known:
+                raise ImportFailed(
+                    f"the results are about {place}, which this machine does not have",
+                    where=str(topology),
+                    remedy="name the topology of the machine that was measured",
+                )

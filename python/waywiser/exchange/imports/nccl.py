@@ -1,0 +1,196 @@
+"""The JSON of nccl-tests (``-J FILE``, written since 2.17 of them).
+
+Collectives that only move bytes have a counterpart: the transfers that they amount to, started
+together, by the executor ``nccl``; ``gpu:N`` is the GPU of rank N. Those that also add (all_reduce,
+reduce, reduce_scatter) have none. With ``-I`` every iteration is a sample; without, the one time is
+a mean over iterations, and marked as such. Times are in microseconds. ``env`` is not stored: it is
+the environment of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
+from waywiser.exchange.imports.google_benchmark import started
+from waywiser.exchange.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
+from waywiser.exchange.imports.summary import is_time, summary
+from waywiser.words import Memory, Path, Place, Transfer, Workload
+from waywiser.words.records import Failure, Samples, Unsupported
+
+MOST_RANKS = 64
+"""Ranks of collectives that are written as transfers between all of them."""
+
+Pairs = Callable[[int, int], list[tuple[int, int]]]
+
+
+def _ring(ranks: int, root: int) -> list[tuple[int, int]]:
+    return [(rank, (rank + 1) % ranks) for rank in range(ranks)]
+
+
+def _all(ranks: int, root: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
+
+
+def _from_root(ranks: int, root: int) -> list[tuple[int, int]]:
+    return [(root, rank) for rank in range(ranks) if rank != root]
+
+
+def _to_root(ranks: int, root: int) -> list[tuple[int, int]]:
+    return [(rank, root) for rank in range(ranks) if rank != root]
+
+
+COLLECTIVES: dict[str, tuple[Pairs, bool]] = {
+    "sendrecv": (_ring, False),
+    "all_gather": (_all, True),
+    "alltoall": (_all, True),
+    "broadcast": (_from_root, False),
+    "scatter": (_from_root, True),
+    "gather": (_to_root, True),
+}
+"""Name -> who sends to whom, and whether ``size`` is shared among the ranks."""
+
+_ROOT = re.compile(r"^\s*-?[0-9]{1,6}\s*$")
+_PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
+
+
+def read(value: Any, where: str) -> ForeignFile:
+    """Raises `Malformed` if a key is missing or is not what the format has there."""
+    top = object_of(value, where)
+    rows = list_of(top.get("results"), f"{where}: results")
+    arguments = [text_of(each, f"{where}: args") for each in list_of(top.get("args", []), where)]
+    config = object_of(top.get("config", {}), f"{where}: config")
+    gpus = tuple(_gpus(config, where))
+    collective = _collective(arguments)
+    measured: list[ForeignSeries] = []
+    unsupported_paths: list[Unsupported] = []
+    reason = _why_not(collective, len(gpus))
+    if reason:
+        unsupported_paths.append(Unsupported(collective or "an unknown collective", reason))
+    else:
+        for n, row in enumerate(rows):
+            measured += _measured(row, collective, len(gpus), f"{where}: results[{n}]")
+    version = top.get("nccl_version", "")
+    date = text_of(top.get("start_time", ""), f"{where}: start_time")
+    hosts = {gpu.host for gpu in gpus if gpu.host}
+    return ForeignFile(
+        format="nccl",
+        tool="nccl-tests",
+        version=f"NCCL {version}" if isinstance(version, int) else clipped(str(version)),
+        date=date,
+        started=started(date),
+        hostname=hosts.pop() if len(hosts) == 1 else "",
+        gpus=gpus,
+        environment={"args": clipped(" ".join(arguments))} | plain(config, _PLAIN_CONFIG),
+        measured=tuple(measured),
+        unsupported_paths=tuple(unsupported_paths),
+    )
+
+
+_PLAIN_CONFIG = (
+    "nthreads",
+    "ngpus",
+    "minimum_bytes",
+    "maximum_bytes",
+    "warmup_iters",
+    "iterations",
+    "aggregated_iterations",
+    "validation",
+    "graph",
+)
+
+
+def _collective(arguments: Sequence[str]) -> str:
+    """The collective by the program's name: ``./build/all_gather_perf``."""
+    for word in arguments[:1]:
+        return word.rpartition("/")[2].removesuffix("_mpi").removesuffix("_perf")
+    return ""
+
+
+def _why_not(collective: str, ranks: int) -> str:
+    if collective not in COLLECTIVES:
+        return "it also computes, or is not known: only collectives that move bytes are imported"
+    if not 2 <= ranks <= MOST_RANKS:
+        return f"its {ranks} ranks are not written as transfers: 2 to {MOST_RANKS} are"
+    return ""
+
+
+def _gpus(config: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
+    seen: set[int] = set()
+    for n, each in enumerate(list_of(config.get("devices", []), f"{where}: config.devices")):
+        place = f"{where}: config.devices[{n}]"
+        device = object_of(each, place)
+        rank = int(number_of(device.get("rank", n), f"{place}.rank"))
+        if rank in seen or not 0 <= rank < 4096:
+            raise Malformed(f"rank {rank} is named twice, or is none", where=place)
+        seen.add(rank)
+        pci = text_of(device.get("device_hex", ""), f"{place}.device_hex")
+        yield ForeignGpu(
+            rank,
+            name=text_of(device.get("device_info", ""), f"{place}.device_info"),
+            pci=pci if _PCI.match(pci) and ":" in pci else "",
+            host=text_of(device.get("hostname", ""), f"{place}.hostname"),
+        )
+
+
+def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[ForeignSeries]:
+    row = object_of(value, where)
+    size = int(number_of(row.get("size"), f"{where}.size"))
+    if not 0 <= size <= 2**50:
+        raise Malformed(f"{size} bytes", where=f"{where}.size")
+    text = text_of(row.get("root", "0"), f"{where}.root")
+    if not _ROOT.match(text):
+        raise Malformed("the root is not a rank", where=f"{where}.root")
+    root = max(0, int(text))
+    pairs, shared = COLLECTIVES[collective]
+    each = size // ranks if shared else size
+    if not each or root >= ranks:
+        return
+    for placement, parameters in (("out_of_place", {}), ("in_place", {"in-place": "yes"})):
+        result = row.get(placement)
+        if result is None:
+            continue
+        transfers = tuple(
+            Transfer(
+                Path(_of_rank(source), _of_rank(to), "nccl"),
+                each,
+                {"collective": collective, **parameters},
+            )
+            for source, to in pairs(ranks, root)
+        )
+        samples, failure = _samples(
+            row, placement, object_of(result, f"{where}.{placement}"), where
+        )
+        yield ForeignSeries(
+            name=f"{collective} {placement} of {size}",
+            family=collective,
+            workload=Workload(transfers),
+            mode="host",
+            samples=samples,
+            failure=failure,
+        )
+
+
+def _of_rank(rank: int) -> Memory:
+    return Memory("device", Place("gpu", rank))
+
+
+def _samples(
+    row: dict[str, Any], placement: str, result: dict[str, Any], where: str
+) -> tuple[Samples, Failure | None]:
+    place = f"{where}.{placement}"
+    wrong = result.get("nwrong")  # null if nobody checked
+    if wrong is not None and (count := number_of(wrong, f"{place}.nwrong")) > 0:
+        return Samples(), Failure("wrong-bytes", f"{count:g} values were wrong, as the tool says")
+    raw = object_of(row.get(f"{placement}_per_iter", {}), f"{place}_per_iter").get("times_us", [])
+    times = [number_of(each, f"{place}_per_iter.times_us") * 1e-6
+             for each in list_of(raw, f"{place}_per_iter.times_us")]  # fmt: skip
+    if times and all(map(is_time, times)):
+        return Samples(tuple(times), repetitions=(1,) * len(times), flags=(0,) * len(times)), None
+    seconds = number_of(result.get("time", result.get("cpu_time")), f"{place}.time") * 1e-6
+    if not is_time(seconds):
+        return Samples(), Failure("foreign", "its time is 0, or no time")
+    return summary(seconds), None

@@ -1,0 +1,53 @@
+"""Host memory that a tool put on the node that is local to each GPU, by the topology."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.machine.machine import Machine
+from waywiser.words import Memory, Operation, Path, Place, Transfer
+
+ANYWHERE = Place("numa", 0)
+"""The written place until a topology is known."""
+
+ALLOCATED = "host-alloc:{}"
+"""What operations call host memory of a node that the runtime allocated."""
+
+
+def placed_local(found: ForeignFile, machine: Machine) -> ForeignFile:
+    """The same with the host memory of each transfer and of each latency where its GPU is local.
+
+    For a format whose files do not name the node. A GPU without a local node leaves it as it is.
+    """
+    local = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
+    return replace(found, measured=tuple(_placed(each, local) for each in found.measured))
+
+
+def _placed(measured: ForeignSeries, local: dict[int, Place]) -> ForeignSeries:
+    workload = measured.workload
+    if workload.operation is not None:
+        operation = _operation(workload.operation, local)
+        return replace(measured, workload=replace(workload, operation=operation))
+    transfers = tuple(_transfer(transfer, local) for transfer in workload.transfers)
+    return replace(measured, workload=replace(workload, transfers=transfers))
+
+
+def _operation(operation: Operation, local: dict[int, Place]) -> Operation:
+    node = local.get(operation.place.index)
+    if node is None or operation.parameters.get("memory") != ALLOCATED.format(ANYWHERE.index):
+        return operation
+    memory = ALLOCATED.format(node.index)
+    return replace(operation, parameters={**operation.parameters, "memory": memory})
+
+
+def _transfer(transfer: Transfer, local: dict[int, Place]) -> Transfer:
+    source, to = transfer.path.source, transfer.path.destination
+    path = Path(_memory(source, to, local), _memory(to, source, local), transfer.path.executor)
+    return replace(transfer, path=path)
+
+
+def _memory(memory: Memory, other: Memory, local: dict[int, Place]) -> Memory:
+    if memory.place != ANYWHERE or other.place.kind != "gpu":
+        return memory
+    return replace(memory, place=local.get(other.place.index, ANYWHERE))

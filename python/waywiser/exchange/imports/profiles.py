@@ -1,0 +1,286 @@
+"""Several result files as one profile.
+
+The n-th file that has a workload is its block n: files are runs of their own, and replicates are
+blocks. Where every number came from is kept: files with tool, version and date in the environment
+of the run, and of each visit its file and the benchmark's own name in the plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, UnknownFormat
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.machine import machine_of, require_name
+from waywiser.exchange.imports.nearby import placed_local
+from waywiser.exchange.imports.reading import clipped
+from waywiser.machine.assemble import machine_from
+from waywiser.machine.capture import load_capture
+from waywiser.machine.machine import Machine
+from waywiser.profile.whole import write_profile
+from waywiser.words import Value
+from waywiser.words.records import Unsupported, Visit
+
+EMPTY = "the file is empty: nothing was imported from it"
+
+MOST_FILES = 100_000
+
+IN_FOLDERS = (".json", ".csv", ".txt", ".log", ".out")
+"""Endings of the files that are read where a folder is named."""
+
+
+class ReadFile(Value, frozen=True):
+    """One file that was imported, or left out with a reason."""
+
+    name: str
+    """The name without its folder."""
+    found: ForeignFile | None
+    """None if the file was skipped."""
+    modified: str
+    """When it was written last: UTC, ISO 8601; empty if not known."""
+    skipped: str = ""
+    """Why nothing was imported from it."""
+
+
+class Imported(Value, frozen=True):
+    """What came of an import, for people."""
+
+    machine: Machine
+    files: tuple[ReadFile, ...]
+    visits: int
+    failed: int
+    """Visits that have no samples, since the other tool failed there."""
+    series: int
+    unsupported_paths: tuple[Unsupported, ...]
+
+
+def import_files(
+    paths: Sequence[Path],
+    output: Path,
+    *,
+    format: str | None = None,
+    machine: str | None = None,
+    topology: Path | None = None,
+    command: Sequence[str] = (),
+) -> Imported:
+    """Reads every file, a folder's with it, and writes the profile ``output`` whole.
+
+    Some files are skipped and listed with the reason: an empty file among others, a file with the
+    same results as another, and a file of a folder that cannot be read or is of no known format.
+    Raises `ImportFailed` for anything that is wrong with a file of ``paths`` or with the name
+    ``machine``, for files without one result that has a counterpart here, and for files of several
+    machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
+    """
+    if format is not None:
+        detect.require_format(format)
+    if machine is not None:
+        require_name(machine)
+    named = set(paths)
+    files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
+    _require_results(files)
+    if topology is not None:
+        known = machine_from(load_capture(topology))
+        files = [_local(each, known) for each in files]
+    described = machine_of([each.found for each in files if each.found], machine, topology)
+    unsupported_paths = tuple(_unsupported_paths(files))
+    blocks = list(_blocks(files))
+    write_profile(
+        output,
+        described,
+        {"imported": [_provenance(each) for each in files]},
+        (_visit(each, measured, block) for each, measured, block in blocks),
+        plan_json=msgspec.json.encode(_plan(blocks)),
+        unsupported_paths=unsupported_paths,
+        command=command,
+    )
+    identities = {measured.workload.identity for _, measured, _ in blocks}
+    failed = sum(measured.failure is not None for _, measured, _ in blocks)
+    return Imported(
+        described, tuple(files), len(blocks), failed, len(identities), unsupported_paths
+    )
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """The files named, and of a folder those that may be results, by name.
+
+    Raises `ImportFailed` for nothing to read, and for more than `MOST_FILES`.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = _results_in(path)
+            if not inside:
+                raise ImportFailed(
+                    f"has no file that ends in {', '.join(IN_FOLDERS)}",
+                    where=str(path),
+                    remedy="name the files",
+                )
+            files += inside
+        else:
+            files.append(path)
+    if not files or len(files) > MOST_FILES:
+        raise ImportFailed(f"{len(files)} files", remedy=f"name 1 to {MOST_FILES:,}")
+    return files
+
+
+def _results_in(folder: Path) -> list[Path]:
+    """Raises `ImportFailed` if the folder cannot be read."""
+    try:
+        return sorted(
+            each
+            for each in folder.iterdir()
+            if each.suffix.lower() in IN_FOLDERS and not each.name.startswith(".")
+        )
+    except OSError as error:
+        raise ImportFailed(
+            f"cannot be read: {error.strerror or error}", where=str(folder), remedy="ask its owner"
+        ) from error
+
+
+def _read(path: Path, format: str | None, named: bool) -> ReadFile:
+    """Raises `ImportFailed` for a bad file that is ``named``; one of a folder is skipped with the
+    reason."""
+    found, skipped = None, ""
+    try:
+        found = detect.read(path, format)
+    except EmptyFile:
+        skipped = EMPTY
+    except ImportFailed as error:
+        if named:
+            raise
+        skipped = _reason(error, path)
+    return ReadFile(clipped(path.name), found, _modified(path), skipped)
+
+
+def _reason(error: ImportFailed, path: Path) -> str:
+    """Why a file of a folder is skipped, with the place in the file if the error has one."""
+    if isinstance(error, UnknownFormat):
+        return "a file of the folder has no format that can be imported"
+    place = error.where.removeprefix(str(path)).lstrip(": ")
+    if not place:
+        return error.what
+    return f"{error.what}, at {'line ' if place[0].isdigit() else ''}{place}"
+
+
+def _modified(path: Path) -> str:
+    """When the file was written last; empty if its file system does not say."""
+    try:
+        modified = path.stat().st_mtime
+    except OSError:
+        return ""
+    return datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
+
+
+def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
+    """A file that was copied, or named twice, is no second run: its blocks would agree with
+    themselves."""
+    seen: dict[bytes, str] = {}
+    kept = []
+    for file in files:
+        if file.found is not None:
+            digest = hashlib.sha256(msgspec.json.encode(file.found)).digest()
+            if digest in seen:
+                file = replace(
+                    file, found=None, skipped=f"it has the same content as {seen[digest]}"
+                )
+            else:
+                seen[digest] = file.name
+        kept.append(file)
+    return kept
+
+
+def _local(file: ReadFile, machine: Machine) -> ReadFile:
+    if file.found is None or file.found.format != "nvbandwidth":
+        return file
+    return replace(file, found=placed_local(file.found, machine))
+
+
+def _require_results(files: Sequence[ReadFile]) -> None:
+    if not any(each.found for each in files):
+        raise ImportFailed(files[0].skipped, where=files[0].name, remedy="name result files")
+    if any(each.found and each.found.measured for each in files):
+        return
+    reasons = {unsupported.reason: each.name for each in files if each.found
+               for unsupported in each.found.unsupported_paths}  # fmt: skip
+    reason, name = next(iter(reasons.items()), ("it has no result", files[0].name))
+    raise ImportFailed(f"nothing in it has a counterpart here: {reason}", where=name)
+
+
+def _unsupported_paths(files: Sequence[ReadFile]) -> Iterator[Unsupported]:
+    seen: dict[str, Unsupported] = {}
+    for each in files:
+        if each.found is None:
+            yield Unsupported(each.name, each.skipped)
+        else:
+            for unsupported in each.found.unsupported_paths:
+                seen.setdefault(unsupported.path, unsupported)
+    yield from seen.values()
+
+
+def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ForeignSeries, int]]:
+    """Each set of repetitions with its number among those of the same workload."""
+    count: dict[str, int] = {}
+    for each in files:
+        for measured in each.found.measured if each.found else ():
+            identity = measured.workload.identity
+            block = count.get(identity, 0)
+            count[identity] = block + 1
+            yield each, measured, block
+
+
+def _visit(file: ReadFile, measured: ForeignSeries, block: int) -> Visit:
+    found, samples = file.found, measured.samples
+    assert found is not None
+    batches = samples.repetitions or (1,) * len(samples)
+    sampling = sum(span * count for span, count in zip(samples.span, batches, strict=True))
+    origin = f"imported from {measured.family} of {found.tool} {found.version}".rstrip()
+    return Visit(
+        workload=measured.workload,
+        block=block,
+        stop="failed" if measured.failure else "limit",
+        started=found.started or file.modified,
+        mode=measured.mode,
+        samples=samples,
+        failure=measured.failure,
+        notes=(origin, *measured.notes),
+        worker=1,
+        sampling_seconds=sampling,
+        elapsed_seconds=sampling,
+    )
+
+
+def _provenance(file: ReadFile) -> dict[str, Any]:
+    known: dict[str, Any] = {"file": file.name, "modified": file.modified}
+    if file.found is None:
+        return known | {"left_out": file.skipped}
+    found = file.found
+    stated = {
+        "format": found.format,
+        "tool": found.tool,
+        "version": found.version,
+        "date": found.date,
+        "hostname": found.hostname,
+        "driver": found.driver,
+        "environment": found.environment,
+    }
+    return known | {key: value for key, value in stated.items() if value}
+
+
+def _plan(blocks: Sequence[tuple[ReadFile, ForeignSeries, int]]) -> dict[str, Any]:
+    """Per series, in block order: which file, what the benchmark is called there, and how its
+    repetitions scatter, where they are not there themselves."""
+    series: dict[str, list[dict[str, str | float]]] = {}
+    for file, measured, _ in blocks:
+        origin: dict[str, str | float] = {"file": file.name, "name": measured.name}
+        if measured.deviation:
+            origin["deviation"] = measured.deviation
+        series.setdefault(measured.workload.identity, []).append(origin)
+    return {"imported": series}

@@ -1,0 +1,165 @@
+"""Builds a machine from a capture: what was read becomes the places and links that all code
+uses."""
+
+from __future__ import annotations
+
+import msgspec
+
+from waywiser.machine.capture import Capture, SystemFacts
+from waywiser.machine.gpus import gpus_of_nvml, gpus_of_tree
+from waywiser.machine.hwloc import HwlocObject, HwlocTree, read_xml
+from waywiser.machine.machine import Cache, Gpu, Machine, NumaNode, Package
+from waywiser.machine.system_files import format_list
+
+
+def machine_from(capture: Capture) -> Machine:
+    """The machine that the capture shows. Raises `TopologyError` for XML that is no topology."""
+    tree = read_xml(capture.hwloc, where="the capture's hwloc XML")
+    system = capture.system
+    notes: list[str] = []
+    packages, package_objects = _packages(tree, system)
+    gpu_nodes = {gpu.memory_node for gpu in capture.nvml.gpus} if capture.nvml else set()
+    nodes = _numa_nodes(tree, system, package_objects, gpu_nodes - {-1}, notes)
+    nodes = _with_all_memory(nodes, tree, system)
+    hosts = frozenset(node.index for node in nodes)
+    if capture.nvml is None:
+        gpus, reason = gpus_of_tree(tree, hosts, notes)
+    else:
+        gpus, reason = gpus_of_nvml(capture.nvml, system, tree, hosts, notes)
+    notes += _locality_notes(system.virtual, gpus, len(nodes))
+    return Machine(
+        hostname=system.hostname or tree.infos.get("HostName", "unknown"),
+        architecture=system.architecture or tree.infos.get("Architecture", ""),
+        cpu_model=packages[0].model,
+        packages=packages,
+        numa=nodes,
+        caches=_caches(tree, system),
+        gpus=gpus,
+        gpu_reason=reason,
+        driver=capture.nvml.driver if capture.nvml else "",
+        cuda_driver=capture.nvml.cuda_driver if capture.nvml else "",
+        virtual=system.virtual,
+        notes=tuple(notes),
+    )
+
+
+def _packages(
+    tree: HwlocTree, system: SystemFacts
+) -> tuple[tuple[Package, ...], list[HwlocObject]]:
+    objects = tree.machine.below("Package") or [tree.machine]  # some virtual machines show none
+    machine_model = system.cpu_model or tree.infos.get("CPUModel", "")
+    found = []
+    for position, package in enumerate(objects):
+        cpus = len(package.below("PU"))
+        found.append(
+            Package(
+                index=position if package.os_index < 0 else package.os_index,
+                model=package.infos.get("CPUModel") or machine_model or "unknown processor",
+                cores=len(package.below("Core")) or cpus,
+                cpus=cpus,
+            )
+        )
+    return tuple(found), objects
+
+
+def _numa_nodes(
+    tree: HwlocTree,
+    system: SystemFacts,
+    packages: list[HwlocObject],
+    gpu_nodes: set[int],
+    notes: list[str],
+) -> tuple[NumaNode, ...]:
+    found: list[NumaNode] = []
+    seen: set[frozenset[int]] = set()
+    turn = _turn_in_core(tree)
+    objects = tree.machine.below("NUMANode") or [tree.machine]  # hwloc 1 on a machine without NUMA
+    for node in sorted(objects, key=lambda o: o.os_index):
+        index = max(node.os_index, 0)
+        reason = _no_host_place(node, index, system, gpu_nodes, seen)
+        cpus = node.cpus & frozenset(system.affinity) if system.affinity else node.cpus
+        if not reason and not cpus:
+            reason = f"this process may use none of its CPUs {format_list(tuple(node.cpus))}"
+        if reason:
+            notes.append(f"numa:{index} is skipped: {reason}")
+            continue
+        seen.add(node.cpus)
+        found.append(
+            NumaNode(
+                index=index,
+                cpus=tuple(sorted(cpus, key=lambda cpu: (turn.get(cpu, 0), cpu))),
+                memory_bytes=node.number("local_memory"),
+                package=_package_of(node, packages),
+            )
+        )
+    return tuple(found)
+
+
+def _with_all_memory(
+    nodes: tuple[NumaNode, ...], tree: HwlocTree, system: SystemFacts
+) -> tuple[NumaNode, ...]:
+    """A machine's only node has all its memory, even if it reports less: what a hypervisor adds
+    to a running guest may be counted by the system alone."""
+    if len(nodes) != 1 or len(tree.machine.below("NUMANode")) > 1:
+        return nodes
+    most = max(nodes[0].memory_bytes, system.memory_bytes)
+    return (msgspec.structs.replace(nodes[0], memory_bytes=most),)
+
+
+def _turn_in_core(tree: HwlocTree) -> dict[int, int]:
+    """Per logical CPU: 0 for the first of its core, 1 for the second, and so on."""
+    cores = tree.machine.below("Core")
+    return {cpu: turn for core in cores for turn, cpu in enumerate(sorted(core.cpus))}
+
+
+def _no_host_place(
+    node: HwlocObject,
+    index: int,
+    system: SystemFacts,
+    gpu_nodes: set[int],
+    seen: set[frozenset[int]],
+) -> str:
+    """Why a NUMA node is no place of the host; empty when it is one.
+
+    hwloc gives a node without CPUs the CPUs near it, so its own CPUs come from the kernel or,
+    in a bare file, by an earlier node that has the very same ones.
+    """
+    if index in gpu_nodes or node.attributes.get("subtype") == "GPUMemory":
+        return "it is a GPU's memory"
+    if not node.cpus or (system.cpu_nodes and index not in system.cpu_nodes) or node.cpus in seen:
+        return "it has no CPUs of its own"
+    if system.memory_nodes and index not in system.memory_nodes:
+        return "this process may not allocate from it"
+    if node.type == "NUMANode" and not node.number("local_memory"):
+        return "it has no memory"
+    return ""
+
+
+def _package_of(node: HwlocObject, packages: list[HwlocObject]) -> int:
+    for position, package in enumerate(packages):
+        if package.cpus & node.cpus:
+            return position if package.os_index < 0 else package.os_index
+    return 0
+
+
+def _caches(tree: HwlocTree, system: SystemFacts) -> tuple[Cache, ...]:
+    """Data and unified caches, the largest level first, with the CPUs that may be used."""
+    found = []
+    for item in tree.machine.walk():
+        if item.type.startswith("L") and item.type.endswith("Cache") and "i" not in item.type:
+            cpus = item.cpus & frozenset(system.affinity) if system.affinity else item.cpus
+            if cpus:
+                found.append(
+                    Cache(item.number("depth"), item.number("cache_size"), tuple(sorted(cpus)))
+                )
+    return tuple(sorted(found, key=lambda cache: (-cache.level, cache.cpus)))
+
+
+def _locality_notes(virtual: str, gpus: tuple[Gpu, ...], nodes: int) -> list[str]:
+    if virtual and gpus and all(gpu.numa < 0 for gpu in gpus):
+        return [
+            "numa_node is -1 for every GPU, and the hypervisor may hide sockets: "
+            "which node is local to which GPU must be measured"
+        ]
+    if virtual and nodes == 1:
+        return ["the hypervisor may hide sockets behind the one NUMA node that it shows"]
+    return []

@@ -1,0 +1,247 @@
+"""A capture: everything that was read of a machine, before anybody interprets it.
+
+One JSON document with a ``schema`` number: hwloc's XML as it came, what NVML answered, and a few
+facts of the operating system. A machine that somebody sent is therefore studied by the same code
+as the one underfoot.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import msgspec
+
+from waywiser import __version__
+from waywiser.words import Value, WaywiserError
+from waywiser.words.atomic_write import new_file
+from waywiser.words.regular_file import read_regular, why_not_read
+
+SCHEMA = 1
+"""Raised whenever an older reader would misunderstand a newer file."""
+
+LIMIT_BYTES = 32 * 2**20
+"""Size of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
+
+
+class CaptureError(WaywiserError):
+    """A machine that cannot be captured, or a file that is neither a capture nor hwloc XML."""
+
+
+class PciFacts(Value, frozen=True):
+    """One NVIDIA display device as the kernel lists it; 0 and -1 if it does not say."""
+
+    address: str
+    numa: int = -1
+    generation_now: int = 0
+    width_now: int = 0
+    generation_max: int = 0
+    width_max: int = 0
+
+
+class SystemFacts(Value, frozen=True):
+    """What the operating system says and hwloc does not."""
+
+    hostname: str = ""
+    architecture: str = ""
+    cpu_model: str = ""
+    virtual: str = ""
+    affinity: tuple[int, ...] = ()
+    """Logical CPUs that the capturing process could use; empty for all."""
+    cpu_nodes: tuple[int, ...] = ()
+    """NUMA nodes with CPUs; empty if unknown."""
+    memory_nodes: tuple[int, ...] = ()
+    """NUMA nodes that the process may allocate from; empty for all."""
+    memory_bytes: int = 0
+    """Memory of the whole system; 0 if unknown."""
+    visible_devices: str | None = None
+    """``CUDA_VISIBLE_DEVICES``, None if unset."""
+    pci: tuple[PciFacts, ...] = ()
+
+
+class Lane(Value, frozen=True):
+    """One NVLink of a GPU: ``remote`` is ``gpu``, ``switch``, ``cpu`` or empty."""
+
+    link: int
+    remote: str = ""
+    remote_pci: str = ""
+    mb_per_s: int = 0
+    """10^6 bytes per second in one direction, as the driver says; 0 if it does not."""
+    version: int = 0
+
+
+class MigInstance(Value, frozen=True):
+    uuid: str
+    name: str
+    memory_bytes: int = 0
+    memory_free_bytes: int = 0
+
+
+class GpuProcess(Value, frozen=True):
+    """Somebody else's process on a GPU."""
+
+    pid: int
+    name: str = ""
+    memory_bytes: int = 0
+
+
+class GpuFacts(Value, frozen=True):
+    """One GPU as NVML answers; empty, zero or -1 if it does not."""
+
+    uuid: str
+    name: str
+    pci: str
+    memory_bytes: int = 0
+    memory_free_bytes: int = 0
+    compute: str = ""
+    pcie_generation_now: int = 0
+    pcie_width_now: int = 0
+    pcie_generation_max: int = 0
+    pcie_width_max: int = 0
+    memory_node: int = -1
+    """The NUMA node that is this GPU's own memory (Grace-Hopper)."""
+    addressing: str = ""
+    """``none``, ``hmm`` or ``ats``: whether the GPU reads pageable memory by itself."""
+    clock_sm_mhz: int = 0
+    clock_sm_max_mhz: int = 0
+    clock_memory_mhz: int = 0
+    clock_memory_max_mhz: int = 0
+    memory_bus_bits: int = 0
+    throttle: tuple[str, ...] = ()
+    ecc: str = ""
+    persistence: str = ""
+    mig: str = ""
+    mig_instances: tuple[MigInstance, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
+    temperature_c: int = 0
+    power_w: float = 0.0
+    lanes: tuple[Lane, ...] = ()
+    """NVLinks that are up."""
+    peers: tuple[str, ...] = ()
+    """UUIDs of GPUs whose memory this one can read and write."""
+
+
+class NvmlFacts(Value, frozen=True):
+    """What NVML answered, GPUs in PCI order; ``reason`` says why there is nothing."""
+
+    driver: str = ""
+    cuda_driver: str = ""
+    gpus: tuple[GpuFacts, ...] = ()
+    reason: str = ""
+
+
+class Capture(Value, frozen=True):
+    """``nvml`` is None if nobody asked: the topology was a bare hwloc file."""
+
+    hwloc: str
+    system: SystemFacts = SystemFacts()
+    nvml: NvmlFacts | None = None
+    schema: int = SCHEMA
+    waywiser: str = ""
+    taken: str = ""
+    """UTC, ISO 8601."""
+
+
+def capture_live() -> Capture:
+    """This machine, now; NVML only, so no CUDA context is made.
+
+    Raises `waywiser.machine.native.NativeError` without the native library (it brings hwloc) and
+    `CaptureError` if hwloc cannot read the machine.
+    """
+    from waywiser.machine import native
+    from waywiser.machine.nvml import read_nvml
+    from waywiser.machine.system import read_system
+
+    try:
+        xml = native.load().hwloc_xml()
+    except (RuntimeError, ValueError) as error:
+        raise CaptureError(str(error), remedy="see 'waywiser topology --xml FILE'") from error
+    return Capture(
+        hwloc=xml,
+        system=read_system(),
+        nvml=read_nvml(),
+        waywiser=__version__,
+        taken=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def load_capture(file: str | Path, *, or_profile: bool = False) -> Capture:
+    """A capture that `save_capture` wrote, or the XML of hwloc's ``lstopo`` (1.x to 3.x).
+    ``or_profile``: errors say that a profile is taken too.
+
+    Raises `CaptureError` naming the file for anything else, and for more than `LIMIT_BYTES`.
+    """
+    try:
+        data = read_regular(file, LIMIT_BYTES)
+    except OSError as error:
+        raise CaptureError(
+            why_not_read(error),
+            where=str(file),
+            remedy=f"name {'a profile, ' if or_profile else ''}a capture or hwloc XML",
+        ) from error
+    head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if head == b"<":
+        return _load_xml(data, file)
+    if head == b"{":
+        return _load_json(data, file)
+    raise CaptureError(
+        "neither a profile nor a capture nor hwloc XML"
+        if or_profile
+        else "neither a capture nor hwloc XML",
+        where=str(file),
+        remedy="write one with 'waywiser topology --capture FILE' or 'lstopo FILE.xml'",
+    )
+
+
+def _load_xml(data: bytes, file: str | Path) -> Capture:
+    from waywiser.machine.hwloc import read_xml
+
+    text = data.decode("utf-8", errors="replace")
+    read_xml(text, where=str(file))
+    return Capture(hwloc=text)
+
+
+def _load_json(data: bytes, file: str | Path) -> Capture:
+    where = str(file)
+    try:
+        schema = msgspec.json.decode(data, type=_Versioned).schema
+        if schema > SCHEMA:
+            raise CaptureError(
+                f"capture of schema {schema}, and this waywiser reads up to {SCHEMA}",
+                where=where,
+                remedy="use a newer waywiser",
+            )
+        capture = msgspec.json.decode(data, type=Capture)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CaptureError(f"not a capture: {error}", where=where) from error
+    from waywiser.machine.hwloc import read_xml
+
+    read_xml(capture.hwloc, where=f"{where}, its hwloc XML")
+    return capture
+
+
+class _Versioned(msgspec.Struct):
+    schema: int
+
+
+def capture_text(capture: Capture) -> str:
+    """As `save_capture` writes it."""
+    return msgspec.json.format(msgspec.json.encode(capture), indent=1).decode() + "\n"
+
+
+def save_capture(capture: Capture, file: str | Path) -> None:
+    """Writes the capture beside its place and links it there; an existing file stays as it is.
+
+    Raises `CaptureError` if the file exists or cannot be written.
+    """
+    try:
+        with new_file(Path(file)) as part:
+            part.write_text(capture_text(capture), encoding="utf-8")
+    except FileExistsError as error:
+        raise CaptureError("exists already", where=str(file), remedy="name another") from error
+    except OSError as error:
+        raise CaptureError(
+            f"cannot be written: {error.strerror or error}",
+            where=str(file),
+            remedy="name a file in a folder that exists, is yours and has space",
+        ) from error

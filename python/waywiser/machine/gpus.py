@@ -1,0 +1,202 @@
+"""The GPUs of a machine, from NVML's answers or from a bare topology file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from waywiser.machine.capture import GpuFacts, GpuProcess, NvmlFacts, PciFacts, SystemFacts
+from waywiser.machine.hwloc import HwlocObject, HwlocTree
+from waywiser.machine.machine import Gpu, NvLink, PcieLink
+from waywiser.machine.nvlink import links_from_distances, links_from_lanes
+from waywiser.machine.visible import Visible, visible_devices
+
+_NVIDIA_DISPLAY = re.compile(r"^030[02] \[10de:")
+"""PCI class of display and 3-D controllers, and NVIDIA's vendor number."""
+
+
+def gpus_of_nvml(
+    nvml: NvmlFacts,
+    system: SystemFacts,
+    tree: HwlocTree,
+    hosts: frozenset[int],
+    notes: list[str],
+) -> tuple[tuple[Gpu, ...], str]:
+    """The GPUs that a CUDA process will see, and why there are none."""
+    if not nvml.gpus:
+        shown = len(system.pci) or len(gpu_objects(tree))
+        seen = f"{shown} NVIDIA GPU{'s' if shown > 1 else ''} on the PCI bus, but " if shown else ""
+        return (), seen + nvml.reason
+    visibility = visible_devices(nvml.gpus, system.visible_devices)
+    notes += visibility.notes
+    if not visibility.devices:
+        return (), _all_hidden(len(nvml.gpus), system.visible_devices)
+    index_of = {device.gpu.pci: i for i, device in enumerate(visibility.devices)}
+    by_uuid = {device.uuid: i for i, device in enumerate(visibility.devices)}
+    pci = {facts.address: facts for facts in system.pci}
+    objects = {item.attributes.get("pci_busid", ""): item for item in gpu_objects(tree)}
+    gpus = []
+    for index, device in enumerate(visibility.devices):
+        facts = pci.get(device.gpu.pci)
+        numa = facts.numa if facts else local_node(objects.get(device.gpu.pci), hosts)
+        gpus.append(
+            _gpu(
+                index,
+                device,
+                numa=numa if numa in hosts else -1,
+                link=_pcie(device.gpu, facts),
+                index_of=index_of,
+                by_uuid=by_uuid,
+            )
+        )
+        named = sum(link.lanes for link in gpus[-1].nvlinks)
+        if device.instance is None and named < len(device.gpu.lanes):
+            notes.append(
+                f"gpu:{index}: the other end of {len(device.gpu.lanes) - named} of its "
+                f"{len(device.gpu.lanes)} NVLinks is hidden or unknown"
+            )
+    return tuple(gpus), ""
+
+
+def _all_hidden(count: int, setting: str | None) -> str:
+    if setting is None:
+        return "every GPU has MIG on and no instance (make one with nvidia-smi mig)"
+    every = "the GPU" if count == 1 else f"all {count} GPUs"
+    return f"CUDA_VISIBLE_DEVICES={setting!r} hides {every} (unset it)"
+
+
+def _gpu(
+    index: int,
+    device: Visible,
+    *,
+    numa: int,
+    link: PcieLink,
+    index_of: Mapping[str, int],
+    by_uuid: Mapping[str, int],
+) -> Gpu:
+    facts, part = device.gpu, device.instance
+    peers = () if part else sorted(by_uuid[uuid] for uuid in facts.peers if uuid in by_uuid)
+    return Gpu(
+        index=index,
+        uuid=device.uuid,
+        name=part.name if part else facts.name,
+        pci=facts.pci,
+        numa=numa,
+        memory_bytes=part.memory_bytes if part else facts.memory_bytes,
+        memory_free_bytes=part.memory_free_bytes if part else facts.memory_free_bytes,
+        compute=facts.compute,
+        pcie=link,
+        nvlinks=() if part else links_from_lanes(facts.lanes, index_of),
+        peers=tuple(peers),
+        clock_sm_mhz=facts.clock_sm_mhz,
+        clock_sm_max_mhz=facts.clock_sm_max_mhz,
+        clock_memory_mhz=facts.clock_memory_mhz,
+        clock_memory_max_mhz=facts.clock_memory_max_mhz,
+        memory_bus_bits=facts.memory_bus_bits,
+        throttle=facts.throttle,
+        ecc=facts.ecc,
+        mig=part.name.rpartition("MIG ")[2] if part else facts.mig,
+        processes=tuple(map(_process, facts.processes)),
+        persistence=facts.persistence,
+        temperature_c=facts.temperature_c,
+        power_w=facts.power_w,
+        pageable_access=facts.addressing in ("hmm", "ats"),
+    )
+
+
+def _process(process: GpuProcess) -> str:
+    return f"{process.pid} {process.name or 'unknown'} {process.memory_bytes >> 20} MiB"
+
+
+def _pcie(gpu: GpuFacts, facts: PciFacts | None) -> PcieLink:
+    """NVML's link where it answers, else the kernel's."""
+    other = facts or PciFacts(gpu.pci)
+    return PcieLink(
+        generation_now=gpu.pcie_generation_now or other.generation_now,
+        width_now=gpu.pcie_width_now or other.width_now,
+        generation_max=gpu.pcie_generation_max or other.generation_max,
+        width_max=gpu.pcie_width_max or other.width_max,
+    )
+
+
+def gpu_objects(tree: HwlocTree) -> list[HwlocObject]:
+    """NVIDIA's display devices in the tree, in the order of their PCI addresses."""
+    found = [
+        item
+        for item in tree.machine.below("PCIDev")
+        if _NVIDIA_DISPLAY.match(item.attributes.get("pci_type", ""))
+    ]
+    return sorted(found, key=lambda item: item.attributes.get("pci_busid", ""))
+
+
+def local_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
+    """The one host node under which a device hangs; -1 if it hangs from the whole machine."""
+    for above in device.ancestors() if device else ():
+        if above.type == "Machine":
+            break
+        if above.nodes & hosts:
+            return next(iter(above.nodes & hosts)) if len(above.nodes & hosts) == 1 else -1
+    return -1
+
+
+def gpus_of_tree(
+    tree: HwlocTree, hosts: frozenset[int], notes: list[str]
+) -> tuple[tuple[Gpu, ...], str]:
+    """The GPUs that a bare topology file shows; peers are those with NVLink between them."""
+    objects = gpu_objects(tree)
+    if not objects:
+        return (), "the topology file shows no NVIDIA GPU (capture with 'waywiser topology')"
+    index_of = {
+        f"{part.type}:{part.number('gp_index')}": index
+        for index, item in enumerate(objects)
+        for part in item.walk()
+    }
+    links = links_from_distances(tree.distances, index_of)
+    gpus = tuple(
+        _gpu_of_object(index, item, hosts, links.get(index, ()), _linked(index, links))
+        for index, item in enumerate(objects)
+    )
+    notes.append(
+        "from a topology file alone: link generations and widths, clocks and GPU memory are not "
+        "known, and peer access is known over NVLink only"
+    )
+    return gpus, ""
+
+
+def _linked(index: int, links: Mapping[int, tuple[NvLink, ...]]) -> tuple[int, ...]:
+    """GPUs at the other end of a direct link, or behind the same switches."""
+    ends = {link.to for link in links.get(index, ())}
+    return tuple(
+        other
+        for other in sorted(links)
+        if other != index
+        and (
+            f"gpu:{other}" in ends
+            or ("switch" in ends and any(link.to == "switch" for link in links[other]))
+        )
+    )
+
+
+def _gpu_of_object(
+    index: int,
+    item: HwlocObject,
+    hosts: frozenset[int],
+    links: tuple[NvLink, ...],
+    peers: tuple[int, ...],
+) -> Gpu:
+    infos: dict[str, str] = {}
+    for part in reversed(list(item.walk())):
+        infos |= part.infos
+    kib = infos.get("CUDAGlobalMemorySize", "")
+    kind = item.attributes["pci_type"].split("]")[0] + "]"
+    return Gpu(
+        index=index,
+        uuid=infos.get("NVIDIAUUID", ""),
+        name=infos.get("GPUModel") or infos.get("PCIDevice") or f"NVIDIA GPU {kind.split()[-1]}",
+        pci=item.attributes.get("pci_busid", ""),
+        numa=local_node(item, hosts),
+        memory_bytes=int(kib) << 10 if kib.isdecimal() else 0,
+        pcie=PcieLink(gb_per_s_now=item.link_speed),
+        nvlinks=links,
+        peers=peers,
+    )

@@ -1,0 +1,58 @@
+"""Which hypervisor this machine runs under, if any."""
+
+from __future__ import annotations
+
+from waywiser.machine.system_files import SystemFiles
+
+_PRODUCTS = (
+    ("firecracker", "Firecracker"),
+    ("cloud hypervisor", "Cloud Hypervisor"),
+    ("google", "Google Compute Engine"),
+    ("amazon", "Amazon EC2"),
+    ("vmware", "VMware"),
+    ("microsoft", "Hyper-V"),
+    ("virtualbox", "VirtualBox"),
+    ("innotek", "VirtualBox"),
+    ("openstack", "OpenStack"),
+    ("xen", "Xen"),
+    ("parallels", "Parallels"),
+    ("kvm", "KVM"),
+    ("qemu", "QEMU/KVM"),
+)
+_DMI = "/sys/class/dmi/id"
+
+
+def hypervisor(files: SystemFiles) -> str:
+    """The hypervisor's name, ``unknown hypervisor``, or empty on bare metal.
+
+    On x86 the processor itself says that it is virtual (CPUID 1, ECX bit 31); the firmware's
+    tables only name the product, since clouds rent bare metal under the same names.
+    """
+    kind = files.text("/sys/hypervisor/type")
+    if kind:
+        return kind.capitalize()
+    tree = files.text("/proc/device-tree/hypervisor/compatible")
+    if tree:
+        return _named(tree) or tree.split("\0")[0]
+    cpu = files.text("/proc/cpuinfo") or ""
+    firmware = " ".join(
+        files.text(f"{_DMI}/{name}") or "" for name in ("sys_vendor", "product_name", "bios_vendor")
+    )
+    if _says_flags(cpu):
+        return (_named(firmware) or "unknown hypervisor") if _flagged(cpu) else ""
+    return _named(firmware) if _named(firmware) in ("QEMU/KVM", "KVM", "VMware") else ""
+
+
+def _says_flags(cpuinfo: str) -> bool:
+    return any(line.startswith("flags") for line in cpuinfo.splitlines())
+
+
+def _flagged(cpuinfo: str) -> bool:
+    return any(
+        "hypervisor" in line.split() for line in cpuinfo.splitlines() if line.startswith("flags")
+    )
+
+
+def _named(text: str) -> str:
+    lowered = text.lower()
+    return next((name for key, name in _PRODUCTS if key in lowered), "")

@@ -1,0 +1,198 @@
+"""What a machine is: the frozen value that topology makes and everybody else reads."""
+
+from __future__ import annotations
+
+from waywiser.machine.traits import Traits
+from waywiser.words import Value, WaywiserError
+
+UNKNOWN_CPU = "unknown processor"
+"""The model of a CPU that no file names."""
+
+
+class Cache(Value, frozen=True):
+    """One cache: level (1, 2, 3), bytes, and the logical CPUs that share it."""
+
+    level: int
+    bytes: int
+    cpus: tuple[int, ...]
+
+
+class NumaNode(Value, frozen=True):
+    """A NUMA node that is a host place: it has CPUs and memory that is not a GPU's."""
+
+    index: int
+    """The operating system's number, as in ``numa:0``."""
+    cpus: tuple[int, ...]
+    """Logical CPUs of the node that this process may use: the first of each core before the second
+    of any, so that the first n are on n cores if there are so many."""
+    memory_bytes: int
+    package: int
+
+
+class Package(Value, frozen=True):
+    """A CPU package (socket)."""
+
+    index: int
+    model: str
+    cores: int
+    """Physical cores shown by the system."""
+    cpus: int
+    """Logical CPUs shown by the system."""
+
+
+class PcieLink(Value, frozen=True):
+    """PCI Express: generations and widths; 0 if unknown. ``now`` may be an idle state."""
+
+    generation_now: int = 0
+    width_now: int = 0
+    generation_max: int = 0
+    width_max: int = 0
+    gb_per_s_now: float = 0.0
+    """What a bare topology file says of the link when it was written, perhaps idle; 0 if the
+    generation and width are known."""
+
+    def below_best(self, generation: int, width: int) -> str:
+        """``PCIe 5 x8 of 5 x16`` if that is less than the link could be; else empty."""
+        if 0 < generation < self.generation_max or 0 < width < self.width_max:
+            return f"PCIe {generation} x{width} of {self.generation_max} x{self.width_max}"
+        return ""
+
+
+class NvLink(Value, frozen=True):
+    """NVLink lanes from one GPU to one neighbour (a GPU's UUID, a switch, or the CPU)."""
+
+    to: str
+    """``gpu:N``, ``switch`` or ``cpu``."""
+    lanes: int
+    gb_per_s_per_lane: float
+    """One direction, 10^9 bytes per second; 0 if unknown."""
+
+
+class Gpu(Value, frozen=True):
+    """A GPU as NVML, CUDA or the kernel describe it; values that nobody reports are 0 or empty."""
+
+    index: int
+    """CUDA's, with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``, among the visible devices."""
+    uuid: str
+    name: str
+    pci: str
+    """Domain, bus, device, function: ``0000:1b:00.0``."""
+    numa: int = -1
+    """Nearest NUMA node; -1 if the system does not say."""
+    memory_bytes: int = 0
+    memory_free_bytes: int = 0
+    compute: str = ""
+    """Compute capability: ``9.0``."""
+    pcie: PcieLink = PcieLink()
+    nvlinks: tuple[NvLink, ...] = ()
+    peers: tuple[int, ...] = ()
+    """GPUs whose memory this one can access directly."""
+    clock_sm_mhz: int = 0
+    clock_sm_max_mhz: int = 0
+    clock_memory_mhz: int = 0
+    clock_memory_max_mhz: int = 0
+    memory_bus_bits: int = 0
+    throttle: tuple[str, ...] = ()
+    """Active clock-limiting reasons when captured, without idle ones."""
+    ecc: str = ""
+    """``on``, ``off`` or empty if unknown."""
+    mig: str = ""
+    processes: tuple[str, ...] = ()
+    """Other processes on the GPU: ``pid name MiB``."""
+    persistence: str = ""
+    """Persistence mode, ``on``, ``off`` or empty if unknown."""
+    temperature_c: int = 0
+    power_w: float = 0.0
+    pageable_access: bool = False
+    """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
+
+    @property
+    def links_known(self) -> bool:
+        """Whether NVML or the kernel described the GPU, so that no NVLink and no peer means that
+        there is none. A bare topology file and other tools' results do not report all links."""
+        return bool(self.compute or self.pcie.generation_max)
+
+
+class FilePlace(Value, frozen=True):
+    """What the name of a file place stands for on this machine."""
+
+    name: str
+    """As in ``file:NAME``; ``scratch`` and ``tmpfs`` are the survey's own."""
+    path: str
+    """The file, or the folder in which scratch files are made and removed."""
+    scratch: bool = False
+    """Files are made there; else the file exists and is only read."""
+    bytes: int = 0
+    """Bytes that may be used: of the file, or of all scratch files together."""
+    filesystem: str = ""
+    """Its type, as the system names it (``ext4``, ``tmpfs``); empty if unknown."""
+    direct: bool = True
+    """Files there can be opened with ``O_DIRECT``, around the page cache."""
+
+
+class AssumedPeak(Value, frozen=True):
+    """The theoretical peak of a link that a simulated machine is assumed to have."""
+
+    resource: str
+    """As bounds name it, ``PCIe to gpu:3``; of all GPUs ``PCIe to gpu:*``."""
+    bytes_per_second: float
+    made_of: str
+
+
+class Machine(Value, frozen=True):
+    """A machine as a capture shows it; the places of every path come from here."""
+
+    hostname: str
+    architecture: str
+    cpu_model: str
+    packages: tuple[Package, ...]
+    numa: tuple[NumaNode, ...]
+    caches: tuple[Cache, ...]
+    gpus: tuple[Gpu, ...]
+    gpu_reason: str = ""
+    """Why there are no GPUs, in one line with the remedy; empty when there are."""
+    driver: str = ""
+    cuda_driver: str = ""
+    """The newest CUDA version that the driver supports: ``13.0``."""
+    virtual: str = ""
+    """Hypervisor, empty on bare metal."""
+    files: tuple[FilePlace, ...] = ()
+    """File places: not captured, but named by who asks for a survey."""
+    notes: tuple[str, ...] = ()
+    """What the capture did not show or had to assume, one line each."""
+    traits: Traits = Traits()
+    """The traits of the executors and kinds of memory of the program that measures: not captured,
+    but added by a survey."""
+    simulated: str = ""
+    """Empty for a real machine. Of a simulated one: of which profile, with which changes."""
+    assumed_peaks: tuple[AssumedPeak, ...] = ()
+    """The peaks of the links that a simulation changed; empty for a real machine."""
+
+    def gpu(self, index: int) -> Gpu | None:
+        """The GPU of that number, which need not be its position in ``gpus``."""
+        return next((gpu for gpu in self.gpus if gpu.index == index), None)
+
+    @property
+    def nodes_known(self) -> bool:
+        """Whether a topology describes the NUMA nodes; False if only results name them."""
+        return any(node.cpus or node.memory_bytes for node in self.numa)
+
+    @property
+    def last_caches(self) -> int:
+        """Bytes that all caches of the last level hold together; 0 if none is known."""
+        last = max((cache.level for cache in self.caches), default=0)
+        return sum(cache.bytes for cache in self.caches if cache.level == last)
+
+
+class SimulatedMachineError(WaywiserError):
+    """A simulated machine where only a real one makes sense."""
+
+
+def require_real(machine: Machine, where: str) -> None:
+    """Raises `SimulatedMachineError` for a simulated machine; ``where`` is its profile."""
+    if machine.simulated:
+        raise SimulatedMachineError(
+            f"its machine is simulated {machine.simulated}",
+            where=where,
+            remedy="name the profile of a real machine",
+        )

@@ -1,0 +1,45 @@
+"""What visits cost in time: measured, and before anything has been measured a line over bytes.
+
+A visit of a series that an earlier process measured is expected to take as long again. A new size
+of a curve is expected to exceed the line as its other sizes do, a new curve as the curves by the
+same executors, and the first one not at all. So the first visits of a survey are the pilot of all
+others, and nothing has to be known of an executor or of a machine.
+"""
+
+from __future__ import annotations
+
+from waywiser.measure.plan.points import Point
+
+
+class Costs:
+    """Expected seconds of visits and of workers."""
+
+    def __init__(self, worker: float) -> None:
+        self.worker_seconds = worker
+        self._series: dict[str, float] = {}
+        self._groups: dict[str, tuple[float, float]] = {}
+        """Seconds that visits took, and those that were expected unmeasured."""
+
+    def visit_seconds(self, point: Point) -> float:
+        """Expected of one visit."""
+        if point.identity in self._series:
+            return self._series[point.identity]
+        for group in _groups(point):
+            if group in self._groups:
+                taken, before = self._groups[group]
+                return point.unmeasured_seconds * taken / before
+        return point.unmeasured_seconds
+
+    def took(self, point: Point, seconds: float) -> None:
+        """Takes note of what a visit took."""
+        self._series[point.identity] = seconds
+        for group in _groups(point):
+            taken, before = self._groups.get(group, (0.0, 0.0))
+            self._groups[group] = (taken + seconds, before + point.unmeasured_seconds)
+
+
+def _groups(point: Point) -> tuple[str, str, str]:
+    """What the cost of a point is estimated from, the nearest first."""
+    operation = point.workload.operation
+    executors = {transfer.path.executor for transfer in point.workload.transfers}
+    return point.curve.text, operation.name if operation else " ".join(sorted(executors)), ""

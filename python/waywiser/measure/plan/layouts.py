@@ -1,0 +1,101 @@
+"""Which layouts a survey tries beside contiguous bytes, on which paths and at which sizes.
+
+A list of scattered pieces is what the blocks of a key-value cache are; a box of a 3-D array is what
+a halo exchange moves (8 bytes wide: the face across its rows). Each stands beside the contiguous
+copy of the same bytes by the same executor, so that its price per byte is read off, and where one
+method of moving it becomes faster than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from waywiser.machine.catalogue import Catalogue, ExecutorKind
+from waywiser.measure.plan.curves import Curve, combinations, is_principal, is_remote
+from waywiser.measure.plan.preset import Depth, Preset
+from waywiser.words import Layout, Path, Transfer
+from waywiser.words.records import Unsupported
+
+_KIB, _MIB = 2**10, 2**20
+
+LAYOUTS: tuple[Layout, ...] = (
+    # From what a loop of copies is hopeless at, over what people take by hand for the point where
+    # it stops being so (28 KiB, 128 KiB), to where it must not matter any more.
+    *(Layout("list", {"piece": str(piece)}) for piece in (4096, 28 * _KIB, 128 * _KIB, _MIB)),
+    Layout("box", {"width": "8", "height": "256"}),
+    Layout("box", {"width": "512", "height": "256"}),
+    Layout("box", {"width": "16384", "height": "64"}),
+)
+
+SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
+"""Nearly: whole numbers of pieces and planes. Of the same order as the lists and halos of programs,
+and among the sizes of the contiguous curve beside it."""
+
+FEW_PIECES = 4
+"""Pieces of a short list: the cost of a call decides about few pieces, and longer lists do not show
+it."""
+SHORT_RUN = 28 * _KIB
+"""The longest piece of short lists: a standard survey has no time for more of them."""
+
+MOST_RUNS = 2**21
+"""Most runs at these sizes: filling and verifying more pieces or rows than that takes longer than
+measuring them, and says nothing that fewer do not."""
+
+
+def example(executor: ExecutorKind) -> Layout | None:
+    """A layout to ask the registry about an executor's paths with; None if it moves contiguous
+    bytes."""
+    if "contiguous" in executor.layouts:
+        return None
+    return next((layout for layout in LAYOUTS if layout.kind in executor.layouts), None)
+
+
+def usual_sizes(layout: Layout) -> tuple[int, ...]:
+    """The default sizes of a layout: of a list of short pieces also `FEW_PIECES`."""
+    short = [FEW_PIECES * layout.run] if layout.kind == "list" and layout.run <= SHORT_RUN else []
+    return whole_units(layout, (*short, *(n for n in SIZES if n <= MOST_RUNS * layout.run)))
+
+
+def whole_units(layout: Layout, sizes: Iterable[int]) -> tuple[int, ...]:
+    """Each size as the nearest whole number of units, at least one; equal ones once."""
+    unit = layout.unit
+    return tuple(sorted({max(1, round(size / unit)) * unit for size in sizes}))
+
+
+def layout_curves(
+    paths: Iterable[Path], catalogue: Catalogue, preset: Preset
+) -> tuple[list[Curve], list[Unsupported]]:
+    """The layouts of each path whose executor moves them, and those not supported: per kind of
+    layout and pair of memory kinds once. Usual paths alone, unless the preset is for everything:
+    then each setting of them too."""
+    curves: list[Curve] = []
+    unsupported_paths: dict[str, Unsupported] = {}
+    everything = preset.depth is Depth.PAIRS
+    for path in paths:
+        usual = _is_usual(path, catalogue)
+        if not usual and (not everything or is_remote(path, catalogue)):
+            continue
+        depth = Depth.SINGLE if usual and everything else Depth.DEFAULTS
+        for layout in LAYOUTS:
+            if layout.kind not in catalogue.executors[path.executor].layouts:
+                continue
+            bare = Transfer(path, layout=layout)
+            if reason := catalogue.unsupported_reason(bare):
+                what = f"{path.kinds} as {layout.kind}"
+                unsupported_paths.setdefault(what, Unsupported(what, reason))
+                continue
+            for settings in combinations(catalogue.parameters(bare), depth):
+                transfer = Transfer(path, parameters=settings, layout=layout)
+                if not settings or catalogue.unsupported_reason(transfer) is None:
+                    needed = catalogue.peer_access(transfer)
+                    remote = preset.depth is Depth.DEFAULTS
+                    curves.append(Curve((transfer,), remote=remote, peer_access=needed))
+    return curves, list(unsupported_paths.values())
+
+
+def _is_usual(path: Path, catalogue: Catalogue) -> bool:
+    """Whether programs move such data between these kinds of memory: those that paths with a GPU,
+    and within the host, are compared by."""
+    reference = "gpu" if any(place.kind == "gpu" for place in path.places) else "host"
+    usual = all(catalogue.traits.memory(end.kind).reference == reference for end in path.ends)
+    return usual and is_principal(path, catalogue)

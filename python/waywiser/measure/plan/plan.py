@@ -1,0 +1,330 @@
+"""The plan of a survey: which series, in what processes, how much memory, about how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from waywiser.curves.classes import representatives
+from waywiser.curves.select import (
+    NothingMatches,
+    asks_for_latency,
+    is_whole_path,
+    matches_any,
+    require_match,
+    texts_of,
+    texts_of_unsupported,
+    without_group,
+)
+from waywiser.curves.sizes import SMALL_BYTES, parse_sizes
+from waywiser.machine.catalogue import Catalogue
+from waywiser.machine.machine import Machine
+from waywiser.measure.plan.calibration import CALIBRATING_BYTES, MODEL_SECONDS, model_curves
+from waywiser.measure.plan.curves import (
+    Curve,
+    cache_curves,
+    operation_curves,
+    pair_curves,
+    path_curves,
+)
+from waywiser.measure.plan.evidence import watched
+from waywiser.measure.plan.layouts import layout_curves
+from waywiser.measure.plan.paths import find_paths, with_hypothetical_gpu
+from waywiser.measure.plan.points import Point, Points
+from waywiser.measure.plan.preset import Depth, Preset, Request, find_preset
+from waywiser.measure.plan.requested_workloads import (
+    WorkloadError,
+    parse_workload,
+    requested_curves,
+    unsupported_transfers,
+)
+from waywiser.measure.plan.sets import bystander_curves, check_curves, set_curves
+from waywiser.words import format_bytes
+from waywiser.words.members import MOST_REASONS
+from waywiser.words.records import Unsupported
+from waywiser.words.sizes_in_text import with_units
+
+WORKING_BYTES = 256 * 2**20
+"""What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
+warm cache take pieces of their own."""
+
+WORKER_SECONDS = 0.5
+"""Seconds to start a worker process and to end it."""
+
+GPU_SECONDS = 0.3
+"""More, per GPU: a driver makes a context, and clocks have to rise."""
+
+MOST_PAIRS = 12
+"""Ordered pairs of GPUs that every process of a check measures: those of four GPUs. Of more pairs
+two processes measure each, in turns."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Frozen: the same request on the same machine gives an equal plan."""
+
+    request: Request
+    preset: Preset
+    points: tuple[Point, ...]
+    unsupported_paths: tuple[Unsupported, ...]
+    """Paths that cannot be measured, and sizes that were cut, with reasons."""
+    skipped: int
+    """Series that only the preset `full` has."""
+    worker_seconds: float
+    """Expected for starting one worker process."""
+    deadline_seconds: float = 0.0
+    """Seconds after the start by which every visit is expected to end; 0 for no deadline."""
+    notes: tuple[str, ...] = ()
+    """What the plan made of a request that could not be met to the letter."""
+    validation: tuple[str, ...] = ()
+    """Identities of the series that a model of the machine is compared with, and never fitted
+    to."""
+
+    @property
+    def visits(self) -> int:
+        """Visits of all series, without further ones that use the time up to a deadline."""
+        return sum(point.processes for point in self.points)
+
+    @cached_property
+    def watched(self) -> frozenset[str]:
+        """Identities of the series whose links are looked at, in their first visit."""
+        looked = self.preset.depth > Depth.DEFAULTS or self.request.is_narrow
+        return watched(self.points) if looked else frozenset()
+
+    @property
+    def buffer_bytes(self) -> int:
+        """What a worker may hold: the buffers of the largest workload, and of small ones enough
+        that cache states and alignment find room."""
+        largest = max((point.buffer_bytes for point in self.points), default=0)
+        return min(max(largest, WORKING_BYTES), self.request.memory_bytes)
+
+
+def make_plan(machine: Machine, request: Request) -> Plan:
+    """Plans a survey of the machine. Asks the registry only: no GPU and no driver.
+
+    Raises `WaywiserError` for an unknown preset, sizes that are none, and a pattern of ``only``
+    that matches nothing.
+    """
+    preset = find_preset(request.preset)
+    sizes = parse_sizes(request.sizes or preset.sizes)
+    catalogue = Catalogue(with_hypothetical_gpu(machine))
+    curves, unsupported_paths = _chosen(machine, catalogue, preset, request)
+    maker = Points(machine, catalogue, preset, request, sizes)
+    if not request.only:
+        selected = [curve for curve in curves if _is_selected(curve, maker)]
+        maker.skipped = len(curves) - len(selected)
+        curves = selected
+    validation: tuple[str, ...] = ()
+    if request.model:
+        added, validation = _for_model(machine, catalogue, preset, request, curves)
+        curves = [*curves, *added]
+    points = _points(curves, maker)
+    if points or not maker.unsupported_paths:
+        _require_small_sizes(points, machine, request)
+    if preset.links_only:
+        points = _rotating(points)
+    deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
+    if deadline and request.model:
+        deadline += MODEL_SECONDS
+    measured = {point.identity for point in points}
+    return Plan(
+        request,
+        preset,
+        tuple(points),
+        (*unsupported_paths, *maker.unsupported_paths),
+        skipped=maker.skipped,
+        worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
+        deadline_seconds=request.deadline_seconds or deadline,
+        notes=tuple(_rounded(points, sizes)) if maker.explicit else (),
+        validation=tuple(identity for identity in validation if identity in measured),
+    )
+
+
+def _for_model(
+    machine: Machine,
+    catalogue: Catalogue,
+    preset: Preset,
+    request: Request,
+    curves: Sequence[Curve],
+) -> tuple[list[Curve], tuple[str, ...]]:
+    """The sets for a model that the curves do not have, and the identities of those for
+    validation."""
+    found = model_curves(machine, catalogue, preset, find_paths(machine).valid, request.seed)
+    known = {
+        curve.at(size).identity
+        for curve in curves
+        if len(curve.transfers) > 1
+        for size in (curve.sizes or (CALIBRATING_BYTES,))
+    }
+    added = [
+        curve
+        for curve in (*found.calibrating, *found.validation)
+        if curve.at(0).identity not in known
+    ]
+    return added, tuple(curve.at(0).identity for curve in found.validation)
+
+
+def _is_selected(curve: Curve, maker: Points) -> bool:
+    """Whether a curve that the user does not name is measured: sizes are a question about bytes
+    that move."""
+    if maker.explicit and curve.operation is not None and not curve.principal:
+        return False
+    return maker.preset.depth is Depth.PAIRS or curve.requested or not curve.remote
+
+
+def _points(curves: list[Curve], maker: Points) -> list[Point]:
+    first: dict[str, str] = {}
+    if maker.preset.equal_sizes:
+        first = representatives((curve.at(0) for curve in curves), maker.machine)
+    points: list[Point] = []
+    for curve in curves:
+        by_itself = curve.requested or bool(curve.for_model)
+        like = "" if by_itself else first.get(curve.text, "")
+        found = maker.of(curve, "" if like == curve.text else like)
+        if curve.requested and not found:
+            reason = (
+                maker.unsupported_paths[-1].reason
+                if maker.unsupported_paths
+                else "it has no such size"
+            )
+            raise WorkloadError(
+                f"--workload {curve.text!r} does not fit: {reason}",
+                remedy="name another size (of SIZE, --sizes), or survey with more --memory",
+            )
+        points += found
+    return points
+
+
+def _require_small_sizes(points: list[Point], machine: Machine, request: Request) -> None:
+    """Raises `NothingMatches` for a pattern with the term ``latency`` that matches no point: the
+    sizes of the preset, or those asked for, are larger."""
+    patterns = [*filter(asks_for_latency, request.only)]
+    texts = [texts_of(point.workload, machine) for point in points] if patterns else []
+    for pattern in patterns:
+        if not any(matches_any(known, [pattern]) for known in texts):
+            sizes = f"--sizes {request.sizes}" if request.sizes else f"--preset {request.preset}"
+            raise NothingMatches(
+                f"--only {pattern!r}: {sizes} has no size of up to {format_bytes(SMALL_BYTES)}",
+                remedy="name a small size with --sizes 8, or another --preset",
+            )
+
+
+def _rotating(points: list[Point]) -> list[Point]:
+    """The points, with pairs of GPUs in few processes if there are many of them: the others show
+    how far processes differ."""
+    pairs = {point.identity for point in points if _is_pair_of_gpus(point)}
+    if len(pairs) <= MOST_PAIRS:
+        return points
+    return [replace(p, processes=2) if p.identity in pairs else p for p in points]
+
+
+def _is_pair_of_gpus(point: Point) -> bool:
+    transfers = point.workload.transfers
+    return len(transfers) == 1 and all(place.kind == "gpu" for place in point.workload.places)
+
+
+def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
+    """What was made of sizes that a layout cannot have."""
+    found: dict[str, set[int]] = {}
+    for point in points:
+        if point.curve.layout is not None and point.size not in sizes:
+            found.setdefault(str(point.curve.layout), set()).add(point.size)
+    for text, rounded in found.items():
+        given = ", ".join(map(format_bytes, sorted(rounded)))
+        yield f"a {with_units(text)} takes whole numbers of its pieces: --sizes gives {given}"
+
+
+def _chosen(
+    machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
+) -> tuple[list[Curve], list[Unsupported]]:
+    """The curves that are asked for: by name, by pattern, or all of the preset."""
+    requested = requested_curves(request.workloads, machine)
+    if requested and not request.only:
+        return requested, []
+    curves, unsupported_paths = _curves(machine, catalogue, preset)
+    curves, unsupported_paths = _select(machine, catalogue, curves, unsupported_paths, request.only)
+    named = {curve.text for curve in requested}
+    return [*requested, *(curve for curve in curves if curve.text not in named)], unsupported_paths
+
+
+def _curves(
+    machine: Machine, catalogue: Catalogue, preset: Preset
+) -> tuple[list[Curve], list[Unsupported]]:
+    if preset.links_only:
+        return check_curves(machine, preset)
+    found = find_paths(machine)
+    single, unsupported_paths = path_curves(found.valid, catalogue, preset)
+    curves = [*single, *pair_curves(single, catalogue, preset)]
+    if preset.cache_sizes:
+        curves += cache_curves(single, catalogue, preset)
+    curves += set_curves(machine, catalogue, preset, found.valid)
+    curves += bystander_curves(machine, catalogue, preset, found.valid)
+    laid_out, unserved = layout_curves(found.valid, catalogue, preset)
+    operations, unperformed = operation_curves(machine, catalogue, preset)
+    unsupported_paths = [*found.unsupported_paths, *unsupported_paths, *unserved, *unperformed]
+    return [*curves, *laid_out, *operations], unsupported_paths
+
+
+def _select(
+    machine: Machine,
+    catalogue: Catalogue,
+    curves: list[Curve],
+    unsupported_paths: list[Unsupported],
+    only: tuple[str, ...],
+) -> tuple[list[Curve], list[Unsupported]]:
+    if not only:
+        return curves, unsupported_paths
+    texts = [texts_of(curve.at(0), machine) for curve in curves]
+    of_unsupported = [
+        (each, texts_of_unsupported(each.path, machine)) for each in unsupported_paths
+    ]
+    for pattern in only:
+        if any(matches_any(known, [pattern]) for known in texts):
+            continue
+        _require_support(pattern, catalogue, machine)
+        unsupported = [each for each, known in of_unsupported if matches_any(known, [pattern])]
+        if unsupported:
+            raise NothingMatches(
+                f"--only {pattern!r} matches only what cannot be measured here",
+                remedy=_reasons(unsupported),
+            )
+    require_match(
+        only,
+        [text for known in texts for text in known],
+        [text for _, known in of_unsupported for text in known],
+        gpus=len(machine.gpus),
+    )
+    return (
+        [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
+        [each for each, known in of_unsupported if matches_any(known, only)],
+    )
+
+
+def _require_support(pattern: str, catalogue: Catalogue, machine: Machine) -> None:
+    """Raises `NothingMatches`, with the reason, for a whole path that the registry does not
+    support."""
+    if not is_whole_path(pattern):
+        return
+    try:
+        workload = parse_workload(without_group(pattern))
+    except WorkloadError:  # the name of a set
+        return
+    names = catalogue.executors.keys() | catalogue.memories.keys()
+    for path in (transfer.path for transfer in workload.transfers):
+        if not names >= {path.executor, path.source.kind, path.destination.kind}:
+            return  # misspelt: the error has a suggestion
+    for _, reason in unsupported_transfers(workload, catalogue, machine):
+        raise NothingMatches(f"--only {pattern!r} cannot be measured here", remedy=reason)
+
+
+def _reasons(unsupported_paths: list[Unsupported]) -> str:
+    """An example of each reason, `MOST_REASONS` at most: what this machine or these places do not
+    support comes before what is impossible anywhere."""
+    examples: dict[str, str] = {}
+    for unsupported in sorted(
+        unsupported_paths, key=lambda unsupported: "@" not in unsupported.path
+    ):
+        examples.setdefault(unsupported.reason, unsupported.path)
+    stated = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
+    return "; ".join(stated)

@@ -1,0 +1,366 @@
+"""The series of a plan: at which sizes a curve is visited, how often, and what comes first if time
+is short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+
+from waywiser.curves.select import asks_for_latency, matches_any, texts_of
+from waywiser.curves.sizes import (
+    BANDWIDTH_SIZE,
+    GROWING,
+    LATENCY_BELOW,
+    SMALL_BYTES,
+    representative_sizes,
+    thin,
+)
+from waywiser.machine.bounds import bound
+from waywiser.machine.catalogue import Catalogue, footprint
+from waywiser.machine.machine import Machine
+from waywiser.measure.plan import layouts
+from waywiser.measure.plan.calibration import VALIDATION_PROCESSES
+from waywiser.measure.plan.curves import Curve
+from waywiser.measure.plan.preset import Depth, Preset, Request
+from waywiser.words import Workload, format_bytes
+from waywiser.words.records import Unsupported
+
+GRACE_SECONDS = 30.0
+SLOWEST_RATE = 10e6
+"""A worker is given up after the seconds that a gate's watchdog and the start of a slow driver
+take, and the buffers at so many bytes per second."""
+
+PAGE = 4096
+"""What moves in place moves in whole pages: less takes the time of one. No disk has larger blocks:
+anything less would go through the page cache."""
+
+COSTLY_OCTAVES = 2
+"""The step between sizes of a principal curve of what moves in place, since each sample costs a way
+back, and of what a search has to tune, of which few sizes show the latency, the rate, and where the
+plain copy is slower; unless the preset wants more of every curve."""
+
+FILE_OCTAVES = 3
+"""The step between sizes of a principal curve of files, which are slow and saturate early; unless
+the preset is as thorough with every curve."""
+
+SEARCHED_LARGEST = 256 * 2**20
+"""The largest size of what a search has to tune."""
+
+
+SHORT_SECONDS = 40e-6
+"""Copies within the memory of an H200 that take 7 µs differ by 1.2 to 1.9 % between processes,
+those of 35 µs by 0.6 % (docs/results/2026-11-23-surveys)."""
+
+VISIT_SECONDS = 0.02
+"""A visit of a small size: order, set-up, samples, answer, and a commit that reaches the disk."""
+
+BYTE_SECONDS = 0.8e-9
+"""More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""
+
+
+class Priority(IntEnum):
+    """What a schedule measures first if time is short."""
+
+    HEADLINE = 0
+    """Representative sizes of paths that people ask for, and concurrent sets."""
+    REPRESENTATIVE = 1
+    """Representative sizes of all other curves."""
+    REST = 2
+    """All other sizes."""
+    CONDITIONAL = 3
+    """Sizes that are measured only if a curve of the class differs from the first."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size of a curve."""
+
+    curve: Curve
+    size: int
+    workload: Workload
+    buffer_bytes: int
+    """All its buffers together, and what stages bytes between them."""
+    host_bytes: int = 0
+    """Its buffers in memory of the host and in files, which CPUs fill and compare."""
+    processes: int = 1
+    """Processes that measure it."""
+    priority: Priority = Priority.REST
+    growing: bool = False
+    """Visited in the waves above `waywiser.curves.sizes.GROWING`, and skipped once the rate has
+    saturated..."""
+    always: bool = False
+    """... unless it is the size that is visited in any case."""
+    like: str = ""
+    """The curve that this one should equal: the first of its class; empty where it is first."""
+    gpus: frozenset[int] = frozenset()
+    """Whose memory or links the workload uses."""
+    longest_seconds: float = math.inf
+    """Skipped if one execution is expected to take longer, by what smaller sizes took."""
+
+    @cached_property
+    def identity(self) -> str:
+        """The identity of its series."""
+        return self.workload.identity
+
+    @property
+    def conditional(self) -> bool:
+        return self.priority is Priority.CONDITIONAL
+
+    @property
+    def timeout_seconds(self) -> float:
+        return GRACE_SECONDS + self.buffer_bytes / SLOWEST_RATE
+
+    @property
+    def unmeasured_seconds(self) -> float:
+        """Expected of one visit if nothing has been measured."""
+        return VISIT_SECONDS + BYTE_SECONDS * self.host_bytes
+
+
+@dataclass
+class Points:
+    """Makes the points of curves; ``unsupported_paths`` and ``skipped`` gather what is not
+    visited."""
+
+    machine: Machine
+    catalogue: Catalogue
+    preset: Preset
+    request: Request
+    sizes: tuple[int, ...]
+    unsupported_paths: list[Unsupported] = field(default_factory=list)
+    skipped: int = 0
+    """Series that a more thorough preset, or `--only`, would measure."""
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the user named these sizes: every curve is visited at all of them."""
+        return bool(self.request.sizes)
+
+    def of(self, curve: Curve, like: str) -> list[Point]:
+        """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
+        first itself. Of paths that a search has to tune, only the first of a class is principal."""
+        if like and self._is_searched(curve) and not curve.requested:
+            curve = replace(curve, principal=False)
+        selected = self._possible(curve, self._of_patterns(curve, self._selected(curve)))
+        few = self._few(curve, selected) if like and not self.explicit else selected
+        plain = not curve.layout and curve.cache == "warm"
+        most_settings = 1 if self.preset.depth is Depth.PAIRS else 0
+        if like and not (few and plain and curve.settings <= most_settings):
+            self.skipped += len(selected)
+            return []
+        kept = self._within_memory(curve, selected)
+        points = list(self._points(curve, kept, like, few))
+        self.skipped += len(kept) - len(points)
+        return points
+
+    def _selected(self, curve: Curve) -> tuple[int, ...]:
+        """The sizes of the first of a class, whatever memory and time allow."""
+        sizes, preset = self.sizes, self.preset
+        if curve.operation is not None:
+            return (0,)
+        if curve.is_sized:
+            is_needed = curve.requested or bool(curve.for_model)
+            return curve.sizes if is_needed or not self.explicit else ()
+        if curve.sizes and not self.explicit:
+            return curve.sizes
+        if curve.layout is not None and self.explicit:
+            return layouts.whole_units(curve.layout, sizes)
+        if curve.layout is not None:
+            return layouts.usual_sizes(curve.layout)
+        if curve.cache != "warm":
+            usual = sizes if self.explicit or curve.requested else preset.cache_sizes
+            return tuple(size for size in sizes if size >= LATENCY_BELOW and size in usual)
+        if self.explicit:
+            return sizes
+        executors = (self.catalogue.executors[each.path.executor] for each in curve.transfers)
+        least = max(executor.least_bytes for executor in executors)
+        if curve.settings > 1 and preset.combined_sizes:
+            return tuple(s for s in sizes if s >= least and s in preset.combined_sizes)
+        in_place = any(map(self.catalogue.in_place, curve.transfers))
+        least = max(least, PAGE if curve.has_file or in_place else 0)
+        if len(curve.transfers) > 1 and not (curve.principal or curve.has_file):
+            least = max(least, preset.pair_smallest)
+        sizes = tuple(size for size in sizes if size >= least)
+        if curve.has_file and preset.secondary_octaves > FILE_OCTAVES:
+            if curve.principal:
+                return thin(sizes, FILE_OCTAVES)
+            if self._is_on_disk(curve):
+                return tuple(size for size in sizes if size == BANDWIDTH_SIZE)
+            if _in_a_state(curve):
+                return thin(sizes, preset.secondary_octaves)
+        elif curve.principal and in_place and preset.secondary_octaves > COSTLY_OCTAVES:
+            return thin(sizes, COSTLY_OCTAVES, sizes[-1])
+        elif curve.principal and preset.seconds and self._is_searched(curve):
+            return thin(sizes, COSTLY_OCTAVES, SEARCHED_LARGEST)
+        elif curve.principal:
+            return sizes
+        kept = thin(sizes, preset.secondary_octaves)
+        # And the one that all processes measure.
+        repeated = preset.processes > 1 and preset.depth < Depth.PAIRS
+        extra = {self._bandwidth_size(curve)} & set(sizes) if repeated else set()
+        return tuple(sorted({*kept, *extra}))
+
+    def _of_patterns(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that ``--only`` asks for: the small ones if it names the curve's latency alone."""
+        only = self.request.only
+        if curve.requested or not any(map(asks_for_latency, only)):
+            return sizes
+        if matches_any(texts_of(curve.at(SMALL_BYTES + 1), self.machine), only):
+            return sizes
+        return tuple(size for size in sizes if size <= SMALL_BYTES)
+
+    def _is_on_disk(self, curve: Curve) -> bool:
+        ends = (end for transfer in curve.transfers for end in transfer.path.ends)
+        return any(map(self.catalogue.is_on_disk, ends))
+
+    def _is_searched(self, curve: Curve) -> bool:
+        """Whether a search has to find its best settings."""
+        return any(map(self.catalogue.is_searched, curve.transfers))
+
+    def _is_repeatable(self, curve: Curve) -> bool:
+        """Whether nothing has to be brought back after a sample."""
+        return all(map(self.catalogue.repeatable, curve.transfers))
+
+    def _possible(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that its executor can move; where somebody asked for the others, they are one
+        unsupported path."""
+        least = PAGE if self._is_on_disk(curve) else 0
+        cut = [format_bytes(size) for size in sizes if size < least]
+        if cut and (self.explicit or curve.requested):
+            reason = f"a disk moves no less than {format_bytes(PAGE)} at a time"
+            self.unsupported_paths.append(Unsupported(f"{curve.text} of {', '.join(cut)}", reason))
+        return tuple(size for size in sizes if size >= least)
+
+    def _few(self, curve: Curve, selected: tuple[int, ...]) -> tuple[int, ...]:
+        """What is measured of every member of a class: of a principal curve several sizes, of the
+        others, and of what has to be brought back after each sample, one that shows its rate; of
+        several such at once nothing, and where time is short nothing between GPUs."""
+        few = tuple(size for size in selected if size in self.preset.equal_sizes)
+        if not self.preset.equal_sizes or curve.operation is not None:
+            return selected
+        cheap = self._is_repeatable(curve)
+        if len(curve.transfers) > 1 and (not cheap or self._is_searched(curve)):
+            return ()
+        # What is brought back between GPUs takes a third of a second for each of many pairs, and
+        # copies measure their links: where time is short, the first pair has to do.
+        places = (place for transfer in curve.transfers for place in transfer.path.places)
+        if self.preset.seconds and not cheap and all(place.kind == "gpu" for place in places):
+            return ()
+        if curve.principal and cheap:
+            return few
+        size = self._bandwidth_size(curve)
+        return (size,) if size in selected else few[-1:]
+
+    def _points(
+        self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
+    ) -> Iterator[Point]:
+        preset = self.preset
+        # Where time is short, what has to be brought back after each sample adds nothing.
+        again = not preset.seconds or self._is_repeatable(curve)
+        again = again and curve.is_default and not self._is_searched(curve)
+        again = again and preset.depth > Depth.DEFAULTS
+        named = self.explicit or curve.requested
+        repeated = self._representatives(curve, [size for size in sizes if size in few])
+        for size in sizes:
+            conditional = size not in few
+            if conditional and not (named or (again and size <= GROWING)):
+                continue
+            workload = curve.at(size)
+            needed = footprint(workload, self.catalogue)
+            grows = not (self.explicit or curve.layout or curve.sizes) and size > GROWING
+            is_bystander = curve.is_sized and not curve.for_model
+            everywhere = size in repeated and not (is_bystander and preset.depth < Depth.PAIRS)
+            everywhere = (everywhere or self.request.is_narrow) and not conditional
+            everywhere = everywhere or preset.depth is Depth.PAIRS
+            largest = size == sizes[-1] and preset.depth > Depth.DEFAULTS
+            yield Point(
+                curve,
+                size,
+                workload,
+                needed.total,
+                host_bytes=sum(b for place, b in needed.at.items() if place[:3] != "gpu"),
+                processes=self._processes(curve, everywhere=everywhere),
+                priority=_priority(curve, size in repeated, conditional),
+                growing=grows,
+                always=largest and not conditional,
+                like=like,
+                gpus=needed.gpus,
+                longest_seconds=math.inf if named else preset.longest_seconds,
+            )
+
+    def _processes(self, curve: Curve, *, everywhere: bool) -> int:
+        if curve.for_model == "validation":
+            return min(VALIDATION_PROCESSES, self.preset.processes)
+        return self.preset.processes if everywhere else 1
+
+    def _representatives(self, curve: Curve, sizes: list[int]) -> frozenset[int]:
+        """Those of ``sizes`` that represent the curve."""
+        if _in_a_state(curve):
+            sizes = [size for size in sizes if size <= BANDWIDTH_SIZE] or sizes
+        return representative_sizes(sizes, self._bandwidth_size(curve))
+
+    def _bandwidth_size(self, curve: Curve) -> int:
+        """The size that shows the curve's bandwidth: larger for what people ask for, and if the
+        links could carry `BANDWIDTH_SIZE` in less than `SHORT_SECONDS`. Pieces take longer."""
+        if curve.has_file or not self._is_repeatable(curve):
+            return BANDWIDTH_SIZE
+        if curve.principal:
+            return GROWING
+        workload = curve.at(BANDWIDTH_SIZE)
+        peak = bound(self.machine, workload) if curve.layout is None else None
+        short = peak is not None and workload.bytes < SHORT_SECONDS * peak.bytes_per_second
+        return GROWING if short else BANDWIDTH_SIZE
+
+    def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes whose buffers fit; those that do not are one unsupported path."""
+        why = {size: self._too_large(curve, size) for size in sizes}
+        cut = [size for size, reason in why.items() if reason]
+        if cut:
+            what = f"{curve.name} of {', '.join(map(format_bytes, cut))}"
+            self.unsupported_paths.append(Unsupported(what, why[cut[0]]))
+        return tuple(size for size in sizes if not why[size])
+
+    def _too_large(self, curve: Curve, size: int) -> str:
+        # To lay out the pieces of a size takes time and memory in proportion to it.
+        if curve.layout is not None and size > self.request.memory_bytes:
+            allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
+            return f"{format_bytes(size)} needs larger buffers, {allowed}"
+        needed = footprint(curve.at(size), self.catalogue)
+        if needed.total > self.request.memory_bytes:
+            what = "buffers and staging" if needed.staging else "buffers"
+            allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
+            return f"{_needs(size, needed.total)} of {what}, {allowed}"
+        for file in self.machine.files:
+            there = needed.at.get(f"file:{file.name}", 0)
+            if there > file.bytes:
+                has = "may be used there" if file.scratch else "is what the file has"
+                held = f"{format_bytes(file.bytes)} {has}"
+                return f"{_needs(size, there)} of file:{file.name}, {held}"
+        for gpu in self.machine.gpus:
+            there = needed.at.get(f"gpu:{gpu.index}", 0)
+            if gpu.memory_free_bytes and there > gpu.memory_free_bytes:
+                free = format_bytes(gpu.memory_free_bytes)
+                return f"{_needs(size, there)} on gpu:{gpu.index}, {free} is free"
+        return ""
+
+
+def _needs(size: int, needed: int) -> str:
+    return f"{format_bytes(size)} needs {format_bytes(needed)}"
+
+
+def _in_a_state(curve: Curve) -> bool:
+    """Whether a file has to be brought into a state, which may take much longer than usual."""
+    ends = (end for transfer in curve.transfers for end in transfer.path.ends)
+    return any(end.place.kind == "file" and end.variant for end in ends)
+
+
+def _priority(curve: Curve, representative: bool, conditional: bool) -> Priority:
+    if conditional:
+        return Priority.CONDITIONAL
+    if not representative:
+        return Priority.REST
+    together = len(curve.transfers) > 1 and curve.is_default and not curve.is_sized
+    is_headline = curve.principal or together or bool(curve.for_model)
+    return Priority.HEADLINE if is_headline else Priority.REPRESENTATIVE

@@ -1,0 +1,126 @@
+"""Workloads that a person names: ``--workload "A -> B by X; C -> D by Y"``.
+
+They are written in the grammar of `waywiser.words`, and ``A <-> B by X`` is a transfer and its
+opposite, as the tables write it. A transfer with a size (``of 64MiB``) is measured at that size,
+the others at the sizes of the survey. What the registry does not support is an error here and no
+note: the user named it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from waywiser.machine.catalogue import Catalogue, Parameter
+from waywiser.machine.machine import Machine
+from waywiser.measure.plan.curves import Curve
+from waywiser.measure.plan.paths import NO_GPU
+from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
+
+
+class WorkloadError(WaywiserError):
+    """A workload of the command line that is not valid, or that cannot be measured here."""
+
+
+def requested_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
+    """The workloads as curves, each once, those of one curve beside each other.
+
+    Raises `WorkloadError` naming the transfer: not in the grammar, not supported, transfers
+    that need processes with and without peer access.
+    """
+    if not texts:
+        return []
+    catalogue = Catalogue(machine)
+    curves: dict[str, list[Curve]] = {}
+    for text in texts:
+        curve = _curve(text, catalogue, machine)
+        same = curves.setdefault(curve.text, [])
+        if curve not in same:
+            same.append(curve)
+    return [curve for same in curves.values() for curve in same]
+
+
+def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
+    workload = parse_workload(text)
+    for transfer, reason in unsupported_transfers(workload, catalogue, machine):
+        raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=reason)
+    transfers = tuple(_plain(transfer, catalogue) for transfer in workload.transfers)
+    sides = zip(*(map(str, transfer.path.ends) for transfer in transfers), strict=True)
+    if workload.shared and all(len(set(side)) == len(side) for side in sides):
+        raise WorkloadError(
+            f"--workload {text!r}: no memory is named twice on one side, so none can be shared",
+            remedy="remove (shared)",
+        )
+    needs = {catalogue.peer_access(transfer): transfer for transfer in transfers}
+    if True in needs and False in needs:
+        raise WorkloadError(
+            f"--workload: {needs[False]} needs a process without peer access, and {needs[True]} "
+            "one with it: they cannot run together",
+            remedy="set peer to on, or to off, in all of them",
+        )
+    known = all(transfer.bytes for transfer in transfers)
+    return Curve(
+        transfers,
+        cache=workload.cache,
+        shared=workload.shared,
+        principal=True,
+        peer_access=catalogue.peer_access(*transfers),
+        requested=True,
+        sizes=(max(transfer.bytes for transfer in transfers),) if known else (),
+    )
+
+
+def unsupported_transfers(
+    workload: Workload, catalogue: Catalogue, machine: Machine
+) -> Iterator[tuple[Transfer, str]]:
+    """The transfers that cannot be measured on the machine, and why."""
+    for transfer in workload.transfers:
+        reason = catalogue.unsupported_reason(transfer)
+        if not machine.gpus and _needs_gpu(transfer, catalogue):
+            reason = machine.gpu_reason or reason or NO_GPU
+        if reason:
+            yield transfer, reason
+
+
+def parse_workload(text: str) -> Workload:
+    """The workload, with the opposite for ``A <-> B``. A size of 0, which words
+    take for none, is an error."""
+    try:
+        workload = Workload.parse(text.replace("<->", "->"))
+        transfers: list[Transfer] = []
+        for transfer, piece in zip(workload.transfers, text.split(";"), strict=True):
+            transfers.append(transfer)
+            if "<->" in piece:
+                opposite = transfer.path.opposite
+                transfers.append(msgspec.structs.replace(transfer, path=opposite))
+            size = piece.rpartition(" by ")[2].partition(" of ")[2].partition("(")[0].strip()
+            if size and parse_bytes(size) == 0:
+                raise WordError("a size of 0 bytes moves nothing")
+    except WordError as error:
+        raise WorkloadError(f"--workload {text!r}: {error.what}", remedy=error.remedy) from error
+    return msgspec.structs.replace(workload, transfers=tuple(transfers))
+
+
+def _needs_gpu(transfer: Transfer, catalogue: Catalogue) -> bool:
+    return any(
+        memory.place.kind == "gpu"
+        or (memory.kind in catalogue.memories and catalogue.memories[memory.kind].needs_gpu)
+        for memory in transfer.path.ends
+    )
+
+
+def _plain(transfer: Transfer, catalogue: Catalogue) -> Transfer:
+    """The transfer without settings that equal their defaults, which words leave out."""
+    ends: list[Memory] = []
+    for end in transfer.path.ends:
+        known = catalogue.memories[end.kind].parameters
+        ends.append(Memory(end.kind, end.place, _without_defaults(end.variant, known)))
+    path = Path(ends[0], ends[1], transfer.path.executor)
+    parameters = _without_defaults(transfer.parameters, catalogue.parameters(transfer))
+    return msgspec.structs.replace(transfer, path=path, parameters=parameters)
+
+
+def _without_defaults(settings: dict[str, str], known: Sequence[Parameter]) -> dict[str, str]:
+    defaults = {parameter.name: parameter.choices[0] for parameter in known if parameter.choices}
+    return {name: value for name, value in settings.items() if defaults.get(name) != value}

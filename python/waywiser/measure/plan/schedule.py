@@ -1,0 +1,547 @@
+"""The orders of a plan, one at a time: as many processes and sizes as fit before the deadline.
+
+Each process measures the representative sizes first, then its share of the sizes that one process
+measures, whole curves at a time. So the replicates of a path are spread over the whole survey. What
+fits is decided before each part of a process, by `waywiser.measure.plan.points.Priority` and by
+what visits have taken so far (`waywiser.measure.plan.costs`). What does not fit is a visit of its
+own with the reason, never silence. With a deadline of the user, further processes repeat the
+representative sizes until then, those first whose processes differ most.
+
+The first visit of a representative size shows how long one execution takes. If that is too long,
+the next smaller size represents the curve in its place.
+
+Within a part, sizes up to `waywiser.curves.sizes.GROWING` come first, shuffled with the seed, so
+that drift does not look like a difference between paths. Larger sizes follow in ascending waves,
+and are skipped once the rate of their curve has saturated. Conditional sizes come last in the last
+process, if a curve of the class differs from its first (see `waywiser.curves.classes`)."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser.measure.plan.costs import Costs
+from waywiser.measure.plan.findings import EQUAL_LATENCY, EQUAL_RATE, PROPORTIONAL_BYTES, Findings
+from waywiser.measure.plan.plan import Plan
+from waywiser.measure.plan.points import Point, Priority
+from waywiser.words import Value, format_bytes
+from waywiser.words.records import Failure, Order, Process, Rule, Samples, Visit
+
+EQUAL = "equal to"
+"""How a reason begins where another curve of the class was measured instead."""
+
+OVER = "were over"
+"""How a reason ends if the time was over."""
+
+PRINCIPAL_ROUNDS = 4
+"""Sizes that every principal curve gets for each one of a secondary curve."""
+
+MOST_DEVIATION = 0.1
+"""Noisier processes than that still get an interval of so much."""
+
+
+class _Work(NamedTuple):
+    """A visit that is still to be made."""
+
+    rank: tuple[float, ...]
+    seconds: float
+    point: Point
+    block: int
+    """The number of the process; -1 for any that has time."""
+
+
+class Schedule:
+    """Iterate over it for the orders; report every visit with `record`.
+
+    ``finished`` are visits of an earlier run: they are not ordered again, but what they found
+    counts. ``on_skip`` receives a visit for each one that is planned and not made.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        finished: Iterable[Visit] = (),
+        on_skip: Callable[[Visit], None] = lambda visit: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan = plan
+        self._on_skip = on_skip
+        self._clock = clock
+        self._deadline = math.inf
+        self._reserved = 0.0
+        self._costs = Costs(plan.worker_seconds)
+        self._findings = Findings()
+        self._points = {point.identity: point for point in plan.points}
+        self._names = {point.curve.text: point.curve.name for point in plan.points}
+        self._rounds = _rounds(plan.points)
+        self._curves: defaultdict[str, list[Point]] = defaultdict(list)
+        self._classes: defaultdict[str, set[str]] = defaultdict(set)
+        for point in plan.points:
+            self._curves[point.curve.text].append(point)
+            self._classes[point.like].add(point.curve.text)
+        self._different: dict[tuple[str, int], bool] = {}
+        """Whether a curve of a class differs from its first, in each block."""
+        self._blocks: dict[str, set[int]] = {identity: set() for identity in self._points}
+        self._process: Process | None = None
+        self._visit_seconds = 0.0
+        self._spent = 0.0
+        """Seconds of earlier runs."""
+        started: set[tuple[int, bool]] = set()
+        for visit in finished:
+            known = self._points.get(visit.workload.identity)
+            if known is not None:
+                self._of(known).add(visit.block)
+                self._spent += visit.elapsed_seconds
+                started.add((visit.block, _process_of(known)))
+                if visit.elapsed_seconds:
+                    self._costs.took(known, visit.elapsed_seconds)
+            self.record(visit)
+        self._spent += len(started) * plan.worker_seconds
+
+    def record(self, visit: Visit) -> None:
+        """Takes note of what a visit found."""
+        self._findings.add(visit)
+        self._visit_seconds = visit.elapsed_seconds
+
+    def __iter__(self) -> Iterator[Order]:
+        start = self._clock()
+        if self._plan.deadline_seconds:
+            self._deadline = start + self._plan.deadline_seconds
+        block = 0
+        while block < self._planned or self._another_fits(block, start):
+            for peer_access in (True, False):
+                yield from self._in_process(Process(peer_access, block))
+            block += 1
+        self._skip_rest()
+
+    @property
+    def _planned(self) -> int:
+        return self._plan.preset.processes
+
+    def _in_process(self, process: Process) -> Iterator[Order]:
+        block, last = process.block, process.block == self._planned - 1
+        points = [p for p in self._plan.points if _process_of(p) == process.peer_access]
+        everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
+        shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
+        for priority in (Priority.HEADLINE, Priority.REPRESENTATIVE):
+            first = [p for p in everywhere if p.priority is priority]
+            slow = {p.identity: self._why_too_slow(p) for p in first}
+            chosen = [self._quick_enough(p) for p in first]
+            yield from self._part(chosen, process, shuffler)
+            # Not before: a survey that is interrupted here finds the size to measure again.
+            for point, other in zip(first, chosen, strict=True):
+                if other.size != point.size and block < self._planned:
+                    self._skip(point, block, slow[point.identity])
+        rest = [p for p in everywhere if p.priority is Priority.REST and block < self._planned]
+        rest += self._share(points, block, shuffler)
+        yield from self._part(rest, process, shuffler)
+        if block < self._planned:
+            late = [p for p in points if p.conditional and (last or self._is_everywhere(p))]
+            late = [p for p in late if block not in self._of(p)]
+            yield from self._part(late, process, shuffler)
+
+    def _quick_enough(self, point: Point) -> Point:
+        """The point, or the next smaller size of its curve in its place, if an earlier visit found
+        that one execution of the point takes too long."""
+        chosen = point
+        while self._why_too_slow(chosen):
+            smaller = [p for p in self._curves[point.curve.text] if p.size < chosen.size]
+            certain = [p for p in smaller if not p.conditional]
+            if not certain:
+                return point
+            chosen = max(certain, key=lambda p: p.size)
+        return replace(chosen, processes=point.processes, priority=point.priority)
+
+    def _why_too_slow(self, point: Point) -> str:
+        """The reason; empty if one execution is not expected to take too long."""
+        seconds = self._findings.expected_seconds(point.curve.text, point.size)
+        if seconds is None or seconds <= point.longest_seconds:
+            return ""
+        allowed = f"the {point.longest_seconds:.3g} s that {self._plan.preset.name} allows"
+        return f"one execution takes longer than {allowed}"
+
+    def _part(
+        self, points: list[Point], process: Process, shuffler: random.Random
+    ) -> Iterator[Order]:
+        first = [p for p in points if not p.growing]
+        growing = sorted((p for p in points if p.growing), key=lambda p: p.size)
+        waves = [first, *(list(wave) for _, wave in groupby(growing, key=lambda p: p.size))]
+        for wave in waves:
+            shuffler.shuffle(wave)
+            left = len(wave) + 1
+            # What seemed too long may fit now that others have been measured.
+            while wave and len(wave) < left:
+                left = len(wave)
+                yield from self._wave(wave, points, process)
+                wave = [p for p in wave if process.block not in self._of(p)]
+        for point in points:
+            everywhere = self._is_everywhere(point) and process.block < self._planned
+            if everywhere and process.block not in self._of(point):
+                self._skip(point, process.block, self._over)
+
+    def _wave(
+        self, wave: Sequence[Point], points: Sequence[Point], process: Process
+    ) -> Iterator[Order]:
+        permitted = self._permitted(
+            [point for point in points if process.block not in self._of(point)], process
+        )
+        for point in wave:
+            if process.block in self._of(point):
+                continue  # it also replaces another size of its curve
+            if reason := self._reason_to_skip(point, process.block):
+                self._skip(point, process.block, reason)
+            elif point.identity in permitted and self._has_time(point):
+                yield from self._visit(point, process)
+
+    def _visit(self, point: Point, process: Process) -> Iterator[Order]:
+        begun = self._clock()
+        self._visit_seconds = 0.0
+        order = self._order(point, process)
+        self._of(point).add(process.block)
+        yield order
+        taken = self._clock() - begun
+        if process != self._process:
+            self._process = process
+            seconds = self._visit_seconds or min(taken, self._costs.visit_seconds(point))
+            self._costs.worker_seconds = max(taken - seconds, 0.0)
+            taken = seconds
+        self._costs.took(point, taken)
+
+    def _of(self, point: Point) -> set[int]:
+        """The blocks that have visited it."""
+        return self._blocks[point.identity]
+
+    def _is_everywhere(self, point: Point) -> bool:
+        """Whether all processes measure it."""
+        return point.processes >= self._planned
+
+    def _share(self, points: Sequence[Point], block: int, shuffler: random.Random) -> list[Point]:
+        """What this process measures of all that few processes measure: whole curves, those first
+        that most processes have still to measure, then those that no process has measured."""
+        left = [p for p in points if self._left_of(p) and block not in self._of(p)]
+        order = [list(curve) for _, curve in groupby(left, key=lambda p: p.curve.text)]
+        shuffler.shuffle(order)
+        order.sort(
+            key=lambda curve: (
+                -max(map(self._left_of, curve)),
+                min(len(self._of(point)) for point in curve),
+            )
+        )
+        share = self._missing_seconds(left) / self._processes_left(block)
+        chosen: list[Point] = []
+        for curve in order:
+            if share <= 0:
+                break
+            chosen += curve
+            share -= sum(self._costs.visit_seconds(point) for point in curve)
+        return chosen
+
+    def _left_of(self, point: Point) -> int:
+        """Visits that are missing of a certain point that few processes measure."""
+        if point.conditional or self._is_everywhere(point):
+            return 0
+        return max(point.processes - len(self._of(point)), 0)
+
+    def _missing_seconds(self, points: Iterable[Point]) -> float:
+        """All missing visits of those of the points that few processes measure."""
+        return math.fsum(self._left_of(p) * self._costs.visit_seconds(p) for p in points)
+
+    def _process_seconds(self, points: Iterable[Point]) -> float:
+        """A new process that visits the points once."""
+        return self._costs.worker_seconds + sum(map(self._costs.visit_seconds, points))
+
+    def _processes_left(self, block: int) -> int:
+        """Planned processes from this one on, as many as have time for the headlines."""
+        planned = max(self._planned - block, 1)
+        headline = [p for p in self._plan.points if p.priority is Priority.HEADLINE]
+        each = self._process_seconds(p for p in headline if self._is_everywhere(p))
+        once = self._missing_seconds(headline)
+        left = self._deadline - self._clock()
+        return next((k for k in range(planned, 1, -1) if k * each + once <= left), 1)
+
+    def _another_fits(self, block: int, start: float) -> bool:
+        """Whether there is time for a process more than planned."""
+        requested = self._plan.request.deadline_seconds
+        points = [p for p in self._plan.points if self._is_everywhere(p) and not p.conditional]
+        if not requested or not points:
+            return False
+        first = [p for p in points if p.priority is Priority.HEADLINE] or points
+        return self._clock() + self._process_seconds(first) <= start + requested - self._spent
+
+    def _permitted(self, points: Sequence[Point], process: Process) -> set[str]:
+        """Identities of the points that have time in this process, if everything of a higher
+        priority, in this process and in later ones, is given its time first."""
+        if math.isinf(self._deadline):
+            return {point.identity for point in points}
+        here = {point.identity for point in points}
+        work = [self._work(point, process.block) for point in points]
+        work += [each for each in self._later(process) if each.point.identity not in here]
+        work += [
+            self._work(point, block)
+            for point in points
+            if self._is_everywhere(point)
+            for block in range(process.block + 1, self._planned)
+            if block not in self._of(point)
+        ]
+        work.sort(key=lambda each: each.rank)
+        left = self._deadline - self._clock()
+        started = {(process.block, process.peer_access), (-1, True), (-1, False)}
+        permitted: set[str] = set()
+        self._reserved = 0.0
+        if process != self._process:
+            left -= self._costs.worker_seconds
+        for each in work:
+            worker = (each.block, _process_of(each.point))
+            starting = 0.0 if worker in started else self._costs.worker_seconds
+            seconds = each.seconds + starting
+            if seconds > left:
+                continue
+            left -= seconds
+            started.add(worker)
+            if each.block == process.block and each.point.identity in here:
+                permitted.add(each.point.identity)
+            elif each.rank < (Priority.REST,):
+                self._reserved += seconds
+        return permitted
+
+    def _later(self, process: Process) -> Iterator[_Work]:
+        """Certain work of this process' other parts and of later processes."""
+        for point in self._plan.points:
+            if point.conditional:
+                continue
+            if not self._is_everywhere(point):
+                yield from [self._work(point, -1)] * self._left_of(point)
+                continue
+            for block in range(process.block, self._planned):
+                later = block > process.block or _process_of(point) < process.peer_access
+                if later and block not in self._of(point):
+                    yield self._work(point, block)
+
+    def _work(self, point: Point, block: int) -> _Work:
+        seconds = self._costs.visit_seconds(point)
+        if block >= self._planned:
+            noise = self._findings.deviation(point.workload)
+            least = -math.inf if noise is None else -noise
+            return _Work((point.priority > Priority.HEADLINE, least), seconds, point, block)
+        turn = self._planned if block < 0 else block
+        if not (self._is_everywhere(point) or self._of(point)):
+            turn = -1
+        rank = (point.priority, turn, self._rounds[point.identity], seconds)
+        return _Work(rank, seconds, point, block)
+
+    def _has_time(self, point: Point) -> bool:
+        now = self._clock()
+        if now > self._deadline:
+            return False
+        certain = point.priority <= Priority.REPRESENTATIVE
+        return certain or now <= self._deadline - self._reserved
+
+    def _reason_to_skip(self, point: Point, block: int) -> str:
+        if point.conditional and (reason := self._equal(point, block)):
+            return reason
+        extra = point.priority > Priority.REPRESENTATIVE and not self._of(point)
+        if extra and (reason := self._why_too_slow(point)):
+            return reason
+        if point.growing and not point.always:
+            return self._findings.saturated(point.curve.text, block, point.size)
+        return ""
+
+    @property
+    def _over(self) -> str:
+        whose = "--deadline" if self._plan.request.deadline_seconds else self._plan.preset.name
+        return f"the {self._plan.deadline_seconds:g} s of {whose} {OVER}"
+
+    def _skip_rest(self) -> None:
+        """Whatever is planned and was neither measured nor skipped."""
+        for point in self._plan.points:
+            free = (block for block in range(self._planned) if block not in self._of(point))
+            for _ in range(point.processes - len(self._of(point))):
+                self._skip(point, next(free), self._over)
+
+    def _skip(self, point: Point, block: int, reason: str) -> None:
+        self._of(point).add(block)
+        self._on_skip(
+            Visit(
+                workload=point.workload,
+                block=block,
+                stop="skipped",
+                started=datetime.now(UTC).isoformat(),
+                failure=Failure("skipped", reason),
+            )
+        )
+
+    def _equal(self, point: Point, block: int) -> str:
+        """Why the first of the class stands for the point; empty if a curve of the class differs
+        from the first."""
+        if (point.like, block) not in self._different:
+            members = self._classes[point.like]
+            differ = any(self._findings.differ(m, point.like, block) for m in members)
+            self._different[point.like, block] = differ
+        if self._different[point.like, block]:
+            return ""
+        compared = self._findings.compared(point.curve.text, point.like, block)
+        if not compared:
+            return f"not compared: no size was measured of both it and {self._names[point.like]}"
+        sizes = ", ".join(map(format_bytes, compared))
+        return (
+            f"{EQUAL} {self._names[point.like]} at {sizes}, within {EQUAL_RATE * 100:.0f} % "
+            f"(under {format_bytes(PROPORTIONAL_BYTES)} {EQUAL_LATENCY * 100:.0f} %)"
+        )
+
+    def _order(self, point: Point, process: Process) -> Order:
+        identity, block = point.identity, process.block
+        seed = random.Random(f"{self._plan.request.seed}:{identity}:{block}").getrandbits(53)
+        return Order(
+            workload=point.workload,
+            block=block,
+            process=process,
+            rule=self._rule(point),
+            seed=seed,
+            buffer_bytes=point.buffer_bytes,
+            expected_seconds=self._costs.visit_seconds(point),
+            timeout_seconds=point.timeout_seconds,
+            evidence=identity in self._plan.watched and not self._of(point),
+        )
+
+    def _rule(self, point: Point) -> Rule:
+        """The preset's. Where processes differ more, the interval need not be narrower than their
+        deviation: the standard error of the median is half of it."""
+        rule = self._plan.preset.rule
+        deviation = min(self._findings.deviation(point.workload) or 0.0, MOST_DEVIATION)
+        target, wanted = max(rule.target, deviation), max(rule.wanted, deviation)
+        return msgspec.structs.replace(rule, target=target, wanted=wanted)
+
+
+def is_for_time(reason: str) -> bool:
+    """Whether it is for want of time that a size was skipped."""
+    return reason.endswith(OVER)
+
+
+def _process_of(point: Point) -> bool:
+    """The peer access of its process. Where it does not matter, there is some."""
+    return point.curve.peer_access is not False
+
+
+def _rounds(points: Sequence[Point]) -> dict[str, int]:
+    """The round in which a curve asks for each of its sizes, by identity: curves take turns, and
+    each adds the size that is furthest from those it has. Sizes that the other curves of its class
+    have come first: they are compared there. A size at which another method of the same copy is
+    planned counts as twice as far, for the same reason."""
+    found: dict[str, int] = {}
+    shared = _shared_sizes(points)
+    of_class: dict[str, set[int]] = defaultdict(set)
+    for point in points:
+        if point.like and not point.conditional:
+            of_class[point.like].add(point.size)
+    for _, group in groupby(points, key=lambda point: point.curve.text):
+        curve = list(group)
+        first = [point.size for point in curve if point.priority <= Priority.REPRESENTATIVE]
+        rest = {p.size: p for p in curve if p.priority > Priority.REPRESENTATIVE}
+        # A bandwidth before a latency.
+        found |= {p.identity: int(p.size < max(first)) for p in curve if p.size in first}
+        certain = [size for size, point in rest.items() if not point.conditional]
+        late = [size for size, point in rest.items() if point.conditional]
+        text = curve[0].curve.text
+        own = shared.get(text, frozenset())
+        order = _coverage_order(of_class[text] & set(certain), first)
+        order += _coverage_order(set(certain) - set(order), [*first, *order], own)
+        order += _coverage_order(late, [*first, *certain], own)
+        for turn, size in enumerate(order):
+            point = rest[size]
+            found[point.identity] = turn if point.curve.principal else PRINCIPAL_ROUNDS * (turn + 1)
+    return found
+
+
+def _shared_sizes(points: Sequence[Point]) -> dict[str, frozenset[int]]:
+    """The sizes of each principal curve at which other methods of the same copy are planned, of
+    those that have fewer sizes. By the text of the curve."""
+    copies: dict[tuple[str, str], dict[str, set[int]]] = {}
+    principal: dict[str, tuple[str, str]] = {}
+    for point in points:
+        curve = point.curve
+        if len(curve.transfers) != 1 or curve.layout is not None or curve.cache != "warm":
+            continue
+        path = curve.transfers[0].path
+        ends = str(path.source), str(path.destination)
+        copies.setdefault(ends, {}).setdefault(curve.text, set()).add(point.size)
+        if curve.principal:
+            principal[curve.text] = ends
+    return {
+        text: frozenset().union(*(s for s in copies[ends].values() if s < copies[ends][text]))
+        for text, ends in principal.items()
+    }
+
+
+def _coverage_order(
+    sizes: Iterable[int], measured: Iterable[int], double: Collection[int] = ()
+) -> list[int]:
+    """``sizes`` in the order in which they add most to those that are measured anyway: always the
+    one furthest (in octaves) from those before, the smaller one of two. Distances of the sizes
+    ``double`` count twice."""
+    left = {size: math.log2(max(size, 1)) for size in sizes}
+    taken = [math.log2(max(size, 1)) for size in measured]
+    found: list[int] = []
+    while left:
+        size = max(left, key=lambda s: (_distance(left[s], taken) * (1 + (s in double)), -s))
+        taken.append(left.pop(size))
+        found.append(size)
+    return found
+
+
+def _distance(size: float, taken: Iterable[float]) -> float:
+    return min((abs(size - other) for other in taken), default=0.0)
+
+
+class Outlook(Value, frozen=True):
+    """What a plan is expected to come to, if visits take what is expected of them unmeasured."""
+
+    seconds: float
+    processes: int
+    visits: int
+    """That are measured."""
+    skipped: dict[str, int] = msgspec.field(name="left_out")
+    """Visits that have no time, by the name of their priority."""
+
+
+def outlook(plan: Plan) -> Outlook:
+    """Plays the schedule of a plan. All rates saturate, and equal paths are equal."""
+    now, visits, without_time = 0.0, 0, Counter[str]()
+    points = {point.identity: point for point in plan.points}
+    process: Process | None = None
+    processes: set[Process] = set()
+
+    def skipped(visit: Visit) -> None:
+        if visit.failure is not None and is_for_time(visit.failure.reason):
+            without_time[points[visit.workload.identity].priority.name.lower()] += 1
+
+    schedule = Schedule(plan, on_skip=skipped, clock=lambda: now)
+    for order in schedule:
+        seconds = points[order.workload.identity].unmeasured_seconds
+        now += seconds + (plan.worker_seconds if order.process != process else 0.0)
+        process = order.process
+        processes.add(process)
+        visits += 1
+        schedule.record(_imagined(order, seconds))
+    return Outlook(now, len(processes), visits, dict(without_time))
+
+
+_RATE = 50e9
+
+
+def _imagined(order: Order, seconds: float) -> Visit:
+    """A visit whose rate has saturated."""
+    span, n = max(order.workload.bytes, 1) / _RATE, order.rule.minimum
+    samples = Samples(*(((span,) * n,) * 3), repetitions=(1,) * n, flags=(0,) * n)
+    return Visit(
+        order.workload, order.block, "converged", "", samples=samples, elapsed_seconds=seconds
+    )

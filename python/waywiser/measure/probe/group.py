@@ -1,0 +1,258 @@
+"""A group of workers that measure a workload together, from a common start.
+
+Every member gets the order with its rank and measures its own transfers
+(`waywiser.measure.probe.share`): prepare, wait until all are prepared, start, wait until all have
+answered. One member is the usual case; with more, the loss of one is the loss of the group."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import msgspec
+
+from waywiser.measure.probe.load import LoadReadings
+from waywiser.measure.probe.member import Member, MemberLost
+from waywiser.measure.probe.protocol import (
+    Failed,
+    FromWorker,
+    Hello,
+    Locate,
+    Located,
+    MeasuredVisit,
+    Prepare,
+    Prepared,
+    Progressed,
+    Ready,
+    Result,
+    Start,
+)
+from waywiser.measure.probe.share import ranks_of, together
+from waywiser.words import Memory
+from waywiser.words.records import Failure, GpuState, Locality, Order, Visit
+
+Heard = Callable[[Progressed], None]
+
+_Answer = TypeVar("_Answer", Ready, Located, Prepared, Result)
+
+LOCATED = ("gpus", "cpus", "sweeps", "blocks", "seconds")
+"""What an answer and the record of it have in common."""
+
+_LOOK_SECONDS = 60.0
+"""The longest sleep without a reason to wake up."""
+
+
+class WorkerGroup:
+    """Workers of one `waywiser.words.records.Process`, numbered within the survey."""
+
+    def __init__(self, command: Sequence[str], size: int, number: int) -> None:
+        self.number = number
+        self.lost = False
+        """No further order can be measured; close it and take a fresh group."""
+        self._orders = 0
+        self._fresh = True
+        with ExitStack() as stack:
+            self._selector = stack.enter_context(selectors.DefaultSelector())
+            self._members = []
+            for rank in range(size):
+                member = Member(command, rank)
+                stack.callback(member.close)
+                self._members.append(member)
+                for descriptor in (member.answers, member.output, member.process):
+                    if descriptor is not None:
+                        self._selector.register(descriptor, selectors.EVENT_READ, member)
+            self._resources = stack.pop_all()
+
+    @property
+    def usable(self) -> bool:
+        """Whether another order can be measured, by what is known."""
+        return not self.lost and not any(member.ended for member in self._members)
+
+    def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:
+        """Introduces the members to their task: what each said when ready, by rank.
+
+        Raises `MemberLost` when one is not ready within that time.
+        """
+        deadline = time.monotonic() + seconds
+        for member in self._members:
+            member.send(hello(member.rank), deadline)
+        answers = self._gather(Ready, self._members, 0, deadline)
+        if failed := _failed(answers):
+            raise MemberLost(failed.failure)
+        return [answer for answer in answers if isinstance(answer, Ready)]
+
+    def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
+        """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
+        if it does not say. May lose the group."""
+        member = self._members[0]
+        member.doing = "locating memory"
+        started, deadline = datetime.now(UTC), time.monotonic() + seconds
+        found = Locality(self.number, started.isoformat(timespec="milliseconds"), str(memory))
+        try:
+            member.send(Locate(0, memory, tuple(cpus)), deadline)
+            (answer,) = self._gather(Located, [member], 0, deadline)
+        except MemberLost as lost:
+            self.lost = True
+            return msgspec.structs.replace(found, failure=lost.failure)
+        member.doing = "waiting for an order"
+        if isinstance(answer, Located):
+            values = {name: getattr(answer, name) for name in LOCATED}
+            return msgspec.structs.replace(found, **values)
+        self.lost = answer.fatal
+        return msgspec.structs.replace(found, failure=answer.failure)
+
+    def measure(
+        self,
+        order: Order,
+        *,
+        allowance_seconds: float = 0.0,
+        readings: LoadReadings | None = None,
+        heard: Heard | None = None,
+    ) -> tuple[Visit, tuple[MeasuredVisit, ...]]:
+        """One visit, and the members' parts of it; failed where anything went wrong.
+
+        ``allowance_seconds`` are added to the order's time-out for the first order, in which
+        workers open their devices.
+        """
+        allowed = order.timeout_seconds + (allowance_seconds if self._fresh else 0.0)
+        self._fresh = False
+        started, began = datetime.now(UTC), time.monotonic()
+        failure: Failure | None = None
+        parts: dict[int, MeasuredVisit] = {}
+        try:
+            answers = self._exchange(order, began + allowed, readings, heard)
+            if failed := _failed(answers):
+                self.lost = any(isinstance(a, Failed) and a.fatal for a in answers)
+                failure = failed.failure
+            else:
+                parts = {r: a.measured for r, a in enumerate(answers) if isinstance(a, Result)}
+        except MemberLost as lost:
+            self.lost = True
+            failure = lost.failure
+        elapsed = time.monotonic() - began
+        states = readings.taken if readings else ()
+        head = (order, started, elapsed, self.number, states)
+        return _visit(*head, failure, parts), tuple(parts.values())
+
+    def _exchange(
+        self,
+        order: Order,
+        deadline: float,
+        readings: LoadReadings | None,
+        heard: Heard | None,
+    ) -> Sequence[Prepared | Result | Failed]:
+        """The results of the members that have a share; or their answers to the preparation, one
+        of which is a failure."""
+        self._orders += 1
+        number = self._orders
+        members = [self._members[r] for r in ranks_of(order.workload, len(self._members))]
+        for member in members:
+            member.doing = "preparing"
+            member.send(Prepare(number, order), deadline)
+        prepared = self._gather(Prepared, members, number, deadline)
+        if _failed(prepared):
+            return prepared
+        for member in members:
+            member.doing = "measuring, before the first sample"
+            member.send(Start(number), deadline)
+        results = self._gather(Result, members, number, deadline, readings, heard)
+        if readings:
+            readings.at_end()
+        for member in members:
+            member.doing = "waiting for an order"
+        return results
+
+    def _gather(
+        self,
+        expected: type[_Answer],
+        members: Sequence[Member],
+        number: int,
+        deadline: float,
+        readings: LoadReadings | None = None,
+        heard: Heard | None = None,
+    ) -> list[_Answer | Failed]:
+        """One answer of the expected type, or a failure, of each member, in their order."""
+        answers: dict[int, _Answer | Failed] = {}
+        while waiting := [m for m in members if m.rank not in answers]:
+            now = time.monotonic()
+            if now >= deadline:
+                raise MemberLost(waiting[0].overdue("took too long"))
+            wake = min(deadline - now, readings.take() if readings else _LOOK_SECONDS)
+            for member, message in self._messages(wake):
+                if isinstance(message, Progressed) and expected is Result:
+                    member.doing = _sampling(message)
+                    if readings:
+                        readings.under_load()
+                    if heard and member is members[0]:
+                        heard(message)
+                elif (
+                    member in waiting
+                    and isinstance(message, expected | Failed)
+                    and (isinstance(message, Ready) or message.id == number)
+                ):
+                    answers[member.rank] = message
+                else:
+                    raise MemberLost(member.unexpected(message))
+        return [answers[member.rank] for member in members]
+
+    def _messages(self, seconds: float) -> list[tuple[Member, FromWorker]]:
+        """What the members say within that time; returns with the first of it."""
+        speaking: dict[int, Member] = {}
+        for key, _ in self._selector.select(seconds):
+            member: Member = key.data
+            if key.fd != member.output:
+                speaking[member.rank] = member  # once, even if it both answered and ended
+            elif not member.drain_log():
+                self._selector.unregister(member.output)
+        return [(member, said) for member in speaking.values() for said in member.receive()]
+
+    def end(self, seconds: float) -> None:
+        """Ends the members, politely if they are well, and closes everything."""
+        with self._resources:
+            if not self.lost:
+                for member in self._members:
+                    member.end(seconds)
+
+    def close(self) -> None:
+        """Kills the members and closes everything; any number of times."""
+        self._resources.close()
+
+
+def _failed(answers: Sequence[object]) -> Failed | None:
+    """The first failure, a fatal one before others: it is the likelier cause."""
+    failures = [answer for answer in answers if isinstance(answer, Failed)]
+    return min(failures, key=lambda failed: not failed.fatal, default=None)
+
+
+def _sampling(progress: Progressed) -> str:
+    return f"measuring: {progress.n} samples, median {progress.median:.3g} s"
+
+
+def _visit(
+    order: Order,
+    started: datetime,
+    elapsed: float,
+    worker: int,
+    states: tuple[GpuState, ...],
+    failure: Failure | None,
+    parts: dict[int, MeasuredVisit],
+) -> Visit:
+    visit = Visit(
+        workload=order.workload,
+        block=order.block,
+        stop="failed",
+        started=started.isoformat(timespec="milliseconds"),
+        failure=failure,
+        worker=worker,
+        elapsed_seconds=elapsed,
+        gpu_states=states,
+    )
+    if failure is not None:
+        return visit
+    whole = together(parts)
+    found = {name: getattr(whole, name) for name in whole.__struct_fields__ if name != "host_timed"}
+    return msgspec.structs.replace(visit, **found)

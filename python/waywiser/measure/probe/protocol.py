@@ -1,0 +1,257 @@
+"""What a supervisor and its workers say to each other: one JSON value per line, version first.
+
+    {"v":1,"type":"prepare","id":7,"order":{...}}\n
+
+    supervisor -> worker   hello    who you are, the machine, the settings of the process
+    worker -> supervisor   ready    (or failed with id 0)
+    supervisor -> worker   locate   before any order: how far is memory from GPUs and cores
+    worker -> supervisor   located  (or failed)
+    supervisor -> worker   prepare  an order: check it, get ready for it
+    worker -> supervisor   prepared (or failed)
+    supervisor -> worker   start    all members are prepared: measure
+    worker -> supervisor   progress any number of times, then result (or failed)
+    supervisor -> worker   stop     end; so does the end of the descriptor
+
+Messages are strict: a field that this version does not know is an error, not a surprise later.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from waywiser.machine.machine import Machine
+from waywiser.words import Memory, Stop, TimingMode, Transfer, Value, WaywiserError
+from waywiser.words.records import (
+    BlockLatencies,
+    BufferRecord,
+    Failure,
+    LinkEvidence,
+    Order,
+    Process,
+    Samples,
+    Visit,
+)
+
+VERSION = 1
+
+_PREFIX = b'{"v":%d,' % VERSION
+
+MAXIMUM_LINE_BYTES = 64 << 20
+"""No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a worker babbles,
+and the supervisor must not collect that in memory."""
+
+
+class ProtocolError(WaywiserError):
+    """A line that is not in the protocol, or not in this version of it."""
+
+
+class Hello(Value, frozen=True, tag="hello", tag_field="type"):
+    """The first line to a worker."""
+
+    machine: Machine
+    process: Process
+    memory_bytes: int
+    watchdog_seconds: float
+    rank: int = 0
+    size: int = 1
+    host_timed: tuple[Transfer, ...] = ()
+    """Found to block behind a closed gate by earlier workers; to be timed by the host."""
+    sides: bool = False
+    """Measure how far each page-locked buffer is from every GPU."""
+
+
+class Locate(Value, frozen=True, tag="locate", tag_field="type"):
+    """Time copies and loads from blocks of a memory; ``cpus`` are those that read."""
+
+    id: int
+    memory: Memory
+    cpus: tuple[int, ...]
+
+
+class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
+    id: int
+    order: Order
+
+
+class Start(Value, frozen=True, tag="start", tag_field="type"):
+    id: int
+
+
+class End(Value, frozen=True, tag="stop", tag_field="type"):
+    """Ends the worker."""
+
+
+class Ready(Value, frozen=True, tag="ready", tag_field="type"):
+    pid: int
+    backend: str
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    gpus: tuple[str, ...] = ()
+    """UUIDs in the order of their CUDA indices; empty if the worker was given no GPU."""
+
+
+class Located(Value, frozen=True, tag="located", tag_field="type"):
+    """What was found, as in `waywiser.words.records.Locality`."""
+
+    id: int
+    gpus: tuple[int, ...]
+    cpus: tuple[int, ...]
+    sweeps: tuple[float, ...]
+    blocks: tuple[BlockLatencies, ...]
+    seconds: float
+
+
+class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
+    id: int
+
+
+class Progressed(Value, frozen=True, tag="progress", tag_field="type"):
+    """Sampling goes on: n samples so far, median and its 95 % interval in seconds.
+
+    ``low`` and ``high`` are None while there are too few samples for an interval.
+    """
+
+    id: int
+    n: int
+    median: float
+    low: float | None = None
+    high: float | None = None
+
+
+class MeasuredVisit(Value, frozen=True):
+    """What one worker found for its transfers of a workload: a visit without its context."""
+
+    mode: TimingMode
+    stop: Stop
+    samples: Samples
+    buffers: tuple[BufferRecord, ...] = ()
+    gate: str = ""
+    notes: tuple[str, ...] = ()
+    setup_seconds: float = 0.0
+    sampling_seconds: float = 0.0
+    buffer_bytes: int = 0
+    held_bytes: int = 0
+    host_timed: tuple[Transfer, ...] = ()
+    """Transfers that this visit showed to block behind a closed gate."""
+    evidence: LinkEvidence | None = None
+
+    @classmethod
+    def of_visit(cls, visit: Visit, samples: Samples, setup_seconds: float) -> MeasuredVisit:
+        """The answer of a worker that measures nothing itself: what the visit has, with these
+        samples and this time of set-up."""
+        return cls(
+            mode=visit.mode,
+            stop=visit.stop,
+            samples=samples,
+            buffers=visit.buffers,
+            gate=visit.gate,
+            notes=visit.notes,
+            setup_seconds=setup_seconds,
+            sampling_seconds=visit.sampling_seconds,
+            buffer_bytes=visit.buffer_bytes,
+            held_bytes=visit.held_bytes,
+            evidence=visit.evidence,
+        )
+
+
+class Result(Value, frozen=True, tag="result", tag_field="type"):
+    id: int
+    measured: MeasuredVisit
+
+
+class Failed(Value, frozen=True, tag="failed", tag_field="type"):
+    """The order came to nothing; ``fatal`` when the worker cannot measure anything any more."""
+
+    id: int
+    failure: Failure
+    fatal: bool = False
+
+
+ToWorker = Hello | Locate | Prepare | Start | End
+FromWorker = Ready | Located | Prepared | Progressed | Result | Failed
+
+_Message = TypeVar("_Message")
+
+_encoder = msgspec.json.Encoder()
+_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
+_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
+
+
+def encode(message: ToWorker | FromWorker) -> bytes:
+    """The message as one line, newline included."""
+    return _PREFIX + _encoder.encode(message)[1:] + b"\n"
+
+
+def decode_to_worker(line: bytes) -> ToWorker:
+    """What a supervisor said. Raises `ProtocolError`."""
+    return _decode(line, _to_worker)
+
+
+def decode_from_worker(line: bytes) -> FromWorker:
+    """What a worker said. Raises `ProtocolError`."""
+    return _decode(line, _from_worker)
+
+
+def _decode(line: bytes, decoder: msgspec.json.Decoder[_Message]) -> _Message:
+    if not line.startswith(_PREFIX):
+        raise _not_this_version(line)
+    try:
+        return decoder.decode(b"{" + line[len(_PREFIX) :])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(f"a line outside the protocol ({error}): {excerpt(line)}") from error
+
+
+class _Versioned(msgspec.Struct):
+    v: int
+
+
+def _not_this_version(line: bytes) -> ProtocolError:
+    try:
+        version = msgspec.json.decode(line, type=_Versioned).v
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ProtocolError(f"a line outside the protocol: {excerpt(line)}")
+    if version == VERSION:
+        return ProtocolError(f"a line that does not begin with its version: {excerpt(line)}")
+    return ProtocolError(
+        f"a line of protocol version {version}, this is version {VERSION}",
+        remedy="supervisor and worker come from different installations; use one",
+    )
+
+
+def excerpt(line: bytes, characters: int = 80) -> str:
+    """The head of a line for an error message, with what cannot be printed escaped."""
+    text = line[: characters * 4].decode("utf-8", "backslashreplace")
+    return repr(text[:characters] + ("…" if len(text) > characters else ""))
+
+
+class Lines:
+    """Cuts a stream of bytes into lines; keeps the unfinished one."""
+
+    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES) -> None:
+        self._maximum_bytes = maximum_bytes
+        self._pieces: list[bytes] = []
+        self._pending_bytes = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes, without newlines. Raises `ProtocolError` beyond the
+        longest line allowed."""
+        *complete, rest = data.split(b"\n")
+        lines = []
+        for piece in complete:
+            lines.append(b"".join((*self._pieces, piece)))
+            self._pieces.clear()
+            self._pending_bytes = 0
+        if rest:
+            self._pieces.append(rest)
+            self._pending_bytes += len(rest)
+        longest = max([self._pending_bytes, *map(len, lines)])
+        if longest > self._maximum_bytes:
+            head = excerpt(self._pieces[0] if self._pieces else lines[0])
+            raise ProtocolError(f"a line of more than {self._maximum_bytes} bytes: {head}")
+        return lines
+
+    @property
+    def unfinished(self) -> bytes:
+        """What came after the last newline."""
+        return b"".join(self._pieces)

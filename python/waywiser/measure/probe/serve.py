@@ -1,0 +1,143 @@
+"""The worker's side of the conversation, the same for everything that can answer an order.
+
+A `Measurer` is what differs: the native library (`waywiser.measure.probe.worker`) or a recording
+(`waywiser.measure.probe.replay`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from waywiser.measure.probe.lifeline import Inbox, die_with
+from waywiser.measure.probe.protocol import (
+    End,
+    Failed,
+    FromWorker,
+    Hello,
+    Locate,
+    Located,
+    MeasuredVisit,
+    Prepare,
+    Prepared,
+    Progressed,
+    ProtocolError,
+    Ready,
+    Result,
+    Start,
+    ToWorker,
+    encode,
+)
+from waywiser.words import WaywiserError
+from waywiser.words.records import Failure, Order
+
+PROGRESS_SECONDS = 0.1
+"""Seconds between two progress lines: enough for a person, and too seldom to disturb the
+measurement."""
+
+Estimate = Callable[[int, float, float, float], None]
+"""Called with n, median, low, high in seconds; low and high may be NaN."""
+
+
+class OrderFailed(Exception):
+    """An order came to nothing; ``fatal`` when this process cannot go on."""
+
+    def __init__(self, kind: str, reason: str, *, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.failure = Failure(kind, " ".join(reason.split()))
+        self.fatal = fatal
+
+
+class Measurer(Protocol):
+    """Answers orders; all methods raise `OrderFailed`."""
+
+    def locate(self, request: Locate) -> Located: ...
+
+    def prepare(self, order: Order) -> None: ...
+
+    def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
+
+
+class Outbox:
+    """What the worker says, on its own descriptor: drivers print to standard output."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def put(self, message: FromWorker) -> None:
+        line = memoryview(encode(message))
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The arguments that the supervisor gives to every worker."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--read-fd", type=int, required=True, help="orders come from here")
+    arguments.add_argument("--write-fd", type=int, required=True, help="answers go here")
+    arguments.add_argument("--parent", type=int, default=0, help="end when this process does")
+    return arguments
+
+
+def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer, Ready]]) -> None:
+    """Talks to the supervisor until it says stop. Never returns when the supervisor is gone."""
+    die_with(arguments.parent)
+    for descriptor in (arguments.read_fd, arguments.write_fd):
+        os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
+    inbox, outbox = Inbox(arguments.read_fd), Outbox(arguments.write_fd)
+    try:
+        hello = inbox.get()
+        if not isinstance(hello, Hello):
+            raise ProtocolError(f"{type(hello).__name__.lower()!r} before 'hello'")
+        measurer, ready = make(hello)
+        outbox.put(ready)
+        _answer(inbox, outbox, measurer)
+    except WaywiserError as error:
+        outbox.put(Failed(0, Failure("protocol", str(error)), fatal=True))
+
+
+def _answer(inbox: Inbox, outbox: Outbox, measurer: Measurer) -> None:
+    prepared: Prepare | None = None
+    while not isinstance(message := inbox.get(), End):
+        try:
+            if isinstance(message, Locate):
+                outbox.put(measurer.locate(message))
+            elif isinstance(message, Prepare):
+                prepared = None
+                measurer.prepare(message.order)
+                prepared = message
+                outbox.put(Prepared(message.id))
+            else:
+                outbox.put(_start(message, prepared, measurer, outbox))
+        except OrderFailed as lost:
+            outbox.put(Failed(_order_id(message), lost.failure, lost.fatal))
+            if lost.fatal:
+                return
+
+
+def _order_id(message: ToWorker) -> int:
+    return message.id if isinstance(message, Locate | Prepare | Start) else 0
+
+
+def _start(
+    message: ToWorker, prepared: Prepare | None, measurer: Measurer, outbox: Outbox
+) -> Result:
+    if not isinstance(message, Start) or prepared is None or prepared.id != message.id:
+        raise ProtocolError(f"{type(message).__name__.lower()!r} without its 'prepare'")
+    due = 0.0
+
+    def estimate(n: int, median: float, low: float, high: float) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now < due:
+            return
+        due = now + PROGRESS_SECONDS
+        interval = (None, None) if low != low else (low, high)  # NaN is the only x != x
+        outbox.put(Progressed(message.id, n, median, *interval))
+
+    return Result(message.id, measurer.measure(prepared.order, estimate))

@@ -1,0 +1,177 @@
+"""A worker that measures this machine with the native library.
+
+    python -m waywiser.measure.probe.worker --read-fd N --write-fd M [--parent PID]
+
+The supervisor starts one for each member of a group; it holds one native session at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from waywiser.machine import native
+from waywiser.machine.catalogue import Requirements
+from waywiser.machine.counters import LinkCounters
+from waywiser.machine.machine import Machine
+from waywiser.machine.native_machine import native_machine
+from waywiser.machine.native_words import native_memory, native_operation, native_transfer
+from waywiser.measure.probe.convert import block_latencies, measured, native_rule
+from waywiser.measure.probe.failures import order_failed
+from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
+from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
+from waywiser.measure.probe.share import share_of
+from waywiser.measure.probe.watch import Watch, gpus_of
+from waywiser.words import Workload
+from waywiser.words.records import LinkEvidence, Order
+
+
+class NativeMeasurer:
+    """Answers orders with the native library; one group member's share of them."""
+
+    def __init__(self, hello: Hello) -> None:
+        self._hello = hello
+        self._library = native.load()
+        self._machine = native_machine(hello.machine)
+        self._host_timed = hello.host_timed
+        self._session: Any = None
+        self._links: LinkCounters | None = None
+
+    def prepare(self, order: Order) -> None:
+        """Makes the session; raises `OrderFailed` for what cannot be run."""
+        try:
+            for transfer in self._share(order).transfers:
+                unsupported = self._library.unsupported_reason(
+                    native_transfer(transfer), self._machine
+                )
+                if unsupported is not None:
+                    raise OrderFailed("not-supported", unsupported)
+            if self._session is None:
+                self._session = self._new_session()
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+
+    def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
+        """One visit. A path that blocks behind a closed gate is measured again by the host."""
+        share = self._share(order)
+        try:
+            try:
+                return self._measure(share, order, estimate)
+            except self._library.BlocksBehindGate as blocked:
+                return self._measure_by_host(share, order, estimate, str(blocked))
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+
+    def locate(self, request: Locate) -> Located:
+        """How far blocks of a memory are from GPUs and CPUs."""
+        try:
+            if self._session is None:
+                self._session = self._new_session()
+            found = self._session.locality(native_memory(request.memory), cpus=list(request.cpus))
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+        return Located(
+            request.id,
+            gpus=tuple(found["gpus"]),
+            cpus=tuple(found["cpus"]),
+            sweeps=tuple(found["sweeps"]),
+            blocks=tuple(map(block_latencies, found["blocks"])),
+            seconds=found["seconds"],
+        )
+
+    def _measure_by_host(
+        self, share: Workload, order: Order, estimate: Estimate, reason: str
+    ) -> MeasuredVisit:
+        self._host_timed += share.transfers
+        self._session = None  # the old one must give its memory back first
+        self._session = self._new_session()
+        found = self._measure(share, order, estimate)
+        note = f"timed by the host, since it blocks behind a closed gate: {reason}"
+        return msgspec.structs.replace(
+            found, notes=(*found.notes, note), host_timed=share.transfers
+        )
+
+    def _measure(self, share: Workload, order: Order, estimate: Estimate) -> MeasuredVisit:
+        watch = self._watch(share) if order.evidence else None
+        outcome = self._session.measure(
+            [native_transfer(transfer) for transfer in share.transfers],
+            operation=share.operation and native_operation(share.operation),
+            cache=share.cache,
+            shared=share.shared,
+            rule=native_rule(self._library, order.rule),
+            seed=order.seed,
+            progress=estimate,
+            evidence=watch,
+        )
+        found = measured(outcome)
+        if watch:
+            return msgspec.structs.replace(found, evidence=watch.found)
+        if order.evidence and self._links:
+            nothing = LinkEvidence(0, 0.0, 0.0, reason=self._links.reason)
+            return msgspec.structs.replace(found, evidence=nothing)
+        return found
+
+    def _watch(self, share: Workload) -> Watch | None:
+        """Counters of links for the workload; None if NVML does not answer. They are opened
+        when the first evidence is asked for."""
+        if self._links is None:
+            self._links = LinkCounters(self._hello.machine.gpus)
+        if self._links.reason:
+            return None
+        transfers = map(native_transfer, share.transfers)
+        found = (self._library.requirements(transfer, self._machine) for transfer in transfers)
+        needs = (msgspec.convert(each, Requirements) for each in found)
+        return Watch(self._links, gpus_of(share, needs))
+
+    def _new_session(self) -> Any:
+        return self._library.Session(
+            self._machine,
+            peer_access=self._hello.process.peer_access,
+            memory_bytes=self._hello.memory_bytes,
+            watchdog_seconds=self._hello.watchdog_seconds,
+            host_timed=[native_transfer(transfer) for transfer in self._host_timed],
+            sides=self._hello.sides,
+        )
+
+    def _share(self, order: Order) -> Workload:
+        return share_of(order.workload, self._hello.rank, self._hello.size)
+
+
+def use_cpus(machine: Machine) -> None:
+    """Runs on the machine's CPUs and no others: the supervisor's own was left out of them, and a
+    worker starts out with the supervisor's."""
+    cpus = {cpu for node in machine.numa for cpu in node.cpus}
+    with suppress(OSError):  # not allowed everywhere; then the worker stays where it may be
+        os.sched_setaffinity(0, cpus)
+
+
+def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
+    """Gets ready to measure for the supervisor that said hello."""
+    use_cpus(hello.machine)
+    measurer = NativeMeasurer(hello)
+    library = native.load()
+    versions = {"cuda-runtime": library.runtime_version, "hwloc": library.hwloc_version}
+    return measurer, Ready(os.getpid(), library.backend, versions, _uuids(hello.machine, library))
+
+
+def _uuids(machine: Machine, library: ModuleType) -> tuple[str, ...]:
+    """The UUIDs of the GPUs as CUDA counts them; none if none is asked for or none answers, which
+    then is a failure of the orders that need one and of no others."""
+    try:
+        return tuple(library.gpu_uuids()) if machine.gpus else ()
+    except library.GpuError:
+        return ()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command ``python -m waywiser.measure.probe.worker``."""
+    serve(parser("measures for a supervisor").parse_args(arguments), make)
+
+
+if __name__ == "__main__":
+    main()

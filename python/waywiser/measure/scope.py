@@ -1,0 +1,202 @@
+"""What of this machine is to be measured: its places, less those that are skipped and why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from waywiser.machine import native
+from waywiser.machine.catalogue import registered_traits
+from waywiser.machine.file_places import (
+    SCRATCH,
+    SHARED_MEMORY,
+    TMPFS,
+    FileError,
+    existing_file,
+    scratch_folder,
+)
+from waywiser.machine.machine import FilePlace, Gpu, Machine
+from waywiser.measure.probe.aside import leave_one_cpu_aside
+from waywiser.measure.probe.environment import worker_environment
+from waywiser.measure.probe.guest import memory_bound, usable_gpus
+from waywiser.words import Value, WaywiserError
+from waywiser.words.records import Unsupported
+
+ALL = "all"
+NONE = "none"
+
+DRIVER_SECONDS = 60.0
+"""Seconds for the driver to answer whether it works: waking many GPUs takes it seconds."""
+
+
+class ScopeError(WaywiserError):
+    """This machine is not what was requested."""
+
+
+class MachineSelection(Value, frozen=True):
+    """The part of the machine that a survey measures, as the user selected it."""
+
+    gpus: str = ALL
+    """``all``, ``none``, or indices: ``0,2``."""
+    share: bool = False
+    """Also GPUs that others are using."""
+    memory_bytes: int = 4 << 30
+    files: tuple[str, ...] = ()
+    """Paths of files to be read."""
+    scratch: str = ""
+    """The folder for scratch files; empty for none, and none in memory either."""
+    scratch_named: bool = msgspec.field(default=False, name="scratch_asked")
+    """The user named the folder: if it cannot be used, that is an error."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The part of the machine that is measured, with what was skipped."""
+
+    machine: Machine
+    memory_bytes: int
+    unsupported_paths: tuple[Unsupported, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_scope(selection: MachineSelection) -> Scope:
+    """Looks at this machine now, without a GPU context in this process.
+
+    Raises `ScopeError` for GPUs that are not there, `GuestError` if a control group leaves no
+    memory, `waywiser.machine.file_places.FileError` for files and folders that cannot be used.
+    """
+    machine = live_machine()
+    memory_bytes, note = memory_bound(selection.memory_bytes)
+    scope = Scope(machine, memory_bytes, notes=(note,) if note else ())
+    scope = _selected(scope, selection.gpus)
+    scope = _free(scope, selection.share)
+    scope = _working(scope)
+    scope = _with_files(scope, selection)
+    return replace(scope, machine=leave_one_cpu_aside(scope.machine))
+
+
+def live_machine() -> Machine:
+    """This machine as it is now, with the traits of what the native library can measure. If the
+    library only pretends to GPUs, with these, and with what the management library reports of the
+    same ones."""
+    from waywiser.machine.assemble import machine_from
+    from waywiser.machine.capture import capture_live
+
+    library = native.load()
+    machine = msgspec.structs.replace(machine_from(capture_live()), traits=registered_traits())
+    if library.backend != "fake":
+        return machine
+    known = {gpu.uuid: gpu for gpu in machine.gpus}
+    gpus = tuple(_pretended(gpu, library.gpus(), known.get(gpu["uuid"])) for gpu in library.gpus())
+    reason = library.gpu_unavailable_reason()
+    return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
+
+
+def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu | None) -> Gpu:
+    bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"])
+    return msgspec.structs.replace(
+        known or bare,
+        index=gpu["index"],
+        memory_bytes=gpu["memory_bytes"],
+        memory_free_bytes=gpu["free_bytes"],
+        compute=gpu["compute"],
+        peers=tuple(other["index"] for other in everyone if other["index"] != gpu["index"]),
+        pageable_access=gpu["pageable_access"],
+    )
+
+
+def _with_files(scope: Scope, selection: MachineSelection) -> Scope:
+    """The scope with the places where files are."""
+    own, unsupported_paths = _own_places(selection)
+    named = (existing_file(path) for path in selection.files)
+    places = (*own, *{place.name: place for place in named}.values())
+    machine = msgspec.structs.replace(scope.machine, files=places)
+    return replace(
+        scope, machine=machine, unsupported_paths=(*scope.unsupported_paths, *unsupported_paths)
+    )
+
+
+def _own_places(selection: MachineSelection) -> tuple[list[FilePlace], list[Unsupported]]:
+    """Where scratch files may be made, and why not."""
+    if not selection.scratch:
+        return [], []
+    found: list[FilePlace] = []
+    unsupported_paths: list[Unsupported] = []
+    folders = {SCRATCH: selection.scratch, TMPFS: SHARED_MEMORY}
+    for name, folder in folders.items():
+        try:
+            found.append(scratch_folder(folder, name))
+        except FileError as error:
+            if selection.scratch_named and name == SCRATCH:
+                raise
+            unsupported_paths.append(Unsupported(f"file:{name}", str(error)))
+    return found, unsupported_paths
+
+
+def _without(scope: Scope, kept: set[int], reason: str) -> Scope:
+    """Only the GPUs kept; ``reason`` is the machine's if none is left."""
+    gpus = tuple(gpu for gpu in scope.machine.gpus if gpu.index in kept)
+    why = scope.machine.gpu_reason if gpus or not scope.machine.gpus else reason
+    machine = msgspec.structs.replace(scope.machine, gpus=gpus, gpu_reason=why)
+    return replace(scope, machine=machine)
+
+
+def _selected(scope: Scope, gpus: str) -> Scope:
+    if gpus == ALL:
+        return scope
+    if gpus == NONE:
+        return _without(scope, set(), "skipped by --gpus none")
+    words = [word.strip() for word in gpus.split(",")]
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise ScopeError(f"--gpus {gpus!r} is not a list of GPUs", remedy="write 0,1 or none")
+    selected = {int(word) for word in words}
+    there = {gpu.index for gpu in scope.machine.gpus}
+    if missing := sorted(selected - there):
+        known = ", ".join(map(str, sorted(there))) or f"none: {scope.machine.gpu_reason}"
+        raise ScopeError(
+            f"--gpus {gpus}: this machine has no gpu:{missing[0]}", remedy=f"it has {known}"
+        )
+    return _without(scope, selected, "")
+
+
+def _free(scope: Scope, share: bool) -> Scope:
+    kept, unsupported_paths = usable_gpus(scope.machine, share, scope.memory_bytes)
+    reason = "; ".join(
+        f"{unsupported.path} is {unsupported.reason}" for unsupported in unsupported_paths
+    )
+    return replace(_without(scope, set(kept), reason), unsupported_paths=tuple(unsupported_paths))
+
+
+def _working(scope: Scope) -> Scope:
+    """The scope without GPUs if this build or the driver cannot use them."""
+    if not scope.machine.gpus:
+        return scope
+    reason = _unavailable_reason()
+    return _without(scope, set(), reason) if reason else scope
+
+
+def _unavailable_reason() -> str:
+    """Asked in a process of its own: the answer loads the driver, which this one never does."""
+    if native.load().backend == "none":
+        return "this build of Waywiser has no CUDA; build it where nvcc is found"
+    question = "from waywiser.machine import native; print(native.load().gpu_unavailable_reason())"
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-c", question],
+            env=worker_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DRIVER_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the GPU driver does not answer within {DRIVER_SECONDS:.0f} s"
+    if answer.returncode:
+        lines = answer.stderr.strip().splitlines()
+        return f"the GPU driver fails: {lines[-1] if lines else f'status {answer.returncode}'}"
+    return " ".join(answer.stdout.split())

@@ -1,0 +1,230 @@
+"""A survey of a simulated machine: by the engine of surveys, with workers that simulate.
+
+The profile says in the description of its machine (`waywiser.machine.machine.Machine.simulated`)
+of which profile it was made, and with which changes. Simulated visits take no time: the schedule
+reads a clock that advances by what the visits would take.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from waywiser import __version__
+from waywiser.machine.machine import Machine, require_real
+from waywiser.measure.plan.evidence import located_cpus, located_memories
+from waywiser.measure.plan.plan import Plan
+from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.preset import Request
+from waywiser.measure.plan.schedule import Schedule, outlook
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.simulate import command as worker_command
+from waywiser.measure.probe.supervisor import Supervisor
+from waywiser.measure.scope import MachineSelection
+from waywiser.measure.survey_run import (
+    Commission,
+    Interrupted,
+    SurveyError,
+    SurveyEstimate,
+    Watcher,
+    nonempty_plan,
+)
+from waywiser.model.changes import MachineChanges
+from waywiser.model.errors import ModelError
+from waywiser.model.profile_capacities import profile_capacities
+from waywiser.model.simulation import SimulatedMachine, Simulation
+from waywiser.profile import Profile, WritableProfile
+from waywiser.profile.planned import TUNING, planned
+from waywiser.words.records import Process, Unsupported, Visit
+
+IMPORTED = "imported"
+"""The entry of the environment of a profile that was imported."""
+
+MOST_SIMULATED_GPUS = 32
+"""The most GPUs: the pairs of more would be thousands of curves."""
+
+
+@dataclass(frozen=True)
+class SimulatedSurvey:
+    """A survey of a simulated machine, ready to be made."""
+
+    simulation: Simulation
+    plan: Plan
+    environment: dict[str, Any]
+
+    unknown: int = 0
+    """Curves of the plan that the model does not know."""
+
+    @property
+    def machine(self) -> Machine:
+        return self.simulation.changed.machine
+
+
+def prepare_simulation(
+    file: Path, changes: MachineChanges, options: Request | None, seed: int | None
+) -> SimulatedSurvey:
+    """Fits the model of a profile, changes it and plans. ``options`` is what to survey; by default
+    the request of the profile.
+
+    Raises `WaywiserError`: a file that is no profile, no transfers, impossible changes, bad
+    requests.
+    """
+    if changes.gpus is not None and not 1 <= changes.gpus <= MOST_SIMULATED_GPUS:
+        raise ModelError(
+            f"a survey of {changes.gpus} GPUs cannot be simulated",
+            remedy=f"give 1 to {MOST_SIMULATED_GPUS}",
+        )
+    with Profile.open(file) as profile:
+        require_real(profile.machine, str(file))
+        request = options or _request_of(profile)
+        measured = profile_capacities(profile)
+        environment = dict(profile.environment)
+        day = profile.created[:10]
+    if seed is not None:
+        request = msgspec.structs.replace(request, seed=seed)
+    changed = changes.applied(measured)
+    of_machine = f" ({measured.machine.hostname})" if measured.machine.hostname else ""
+    origin = " of ".join(filter(None, (f"{file.name}{of_machine}", day)))
+    text = f"from {origin}; {str(changes) or 'no changes'}; seed {request.seed}"
+    machine = msgspec.structs.replace(
+        changed.machine,
+        hostname=f"{measured.machine.hostname or 'machine'} (simulated)",
+        simulated=text,
+    )
+    changed = msgspec.structs.replace(changed, machine=machine)
+    simulation = Simulation(str(file.absolute()), measured, changed, request.seed)
+    for entry in (TUNING, IMPORTED):
+        environment.pop(entry, None)
+    environment.update(waywiser=__version__, backend="simulation")
+    whole = nonempty_plan(machine, request)
+    plan = _known(whole, SimulatedMachine(simulation))
+    unknown = len(plan.unsupported_paths) - len(whole.unsupported_paths)
+    return SimulatedSurvey(simulation, plan, environment, unknown)
+
+
+def start_simulation(
+    survey: SimulatedSurvey, output: Path, watcher: Watcher, *, command: Sequence[str] = ()
+) -> None:
+    """Makes the survey into a new profile. Raises `WaywiserError`: the file exists;
+    `Interrupted`. After an error no file is left: it can be made again."""
+    plan, machine = survey.plan, survey.machine
+    expected = outlook(plan)
+    estimate = SurveyEstimate(len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds)
+    selection = MachineSelection(memory_bytes=plan.request.memory_bytes)
+    commission = Commission(plan.request, selection, estimate, validation=plan.validation)
+    with tempfile.TemporaryDirectory() as folder:
+        simulation = Path(folder) / "simulation.json"
+        simulation.write_bytes(msgspec.json.encode(survey.simulation))
+        options = ProbeOptions(
+            memory_bytes=plan.buffer_bytes,
+            command=worker_command(simulation),
+            sides=len(machine.gpus) > 1,
+            located=located_memories(machine),
+            located_cpus=located_cpus(machine),
+        )
+        profile = WritableProfile.create(
+            output,
+            machine,
+            survey.environment,
+            plan_json=msgspec.json.encode(commission),
+            unsupported_paths=plan.unsupported_paths,
+            command=command,
+        )
+        try:
+            with profile:
+                _measure(profile, survey, options, watcher)
+        except KeyboardInterrupt:
+            output.unlink(missing_ok=True)
+            raise Interrupted(
+                "interrupted: no profile is kept", remedy="simulate the machine again"
+            ) from None
+        except BaseException:
+            output.unlink(missing_ok=True)
+            raise
+
+
+def _known(plan: Plan, machine: SimulatedMachine) -> Plan:
+    """The plan without what the model does not know, which is listed with the reasons. Raises
+    `SurveyError` if nothing is left."""
+    known: list[Point] = []
+    reasons: dict[str, str] = {}
+    for point in plan.points:
+        try:
+            machine.times(point.workload)
+        except ModelError as error:
+            reasons.setdefault(point.curve.text, error.what)
+        else:
+            known.append(point)
+    if not known:
+        raise SurveyError(
+            "the model knows nothing of what is to be measured", remedy=next(iter(reasons.values()))
+        )
+    measured = {point.curve.text for point in known}
+    unsupported = [Unsupported(*each) for each in reasons.items() if each[0] not in measured]
+    return replace(
+        plan,
+        points=tuple(known),
+        unsupported_paths=(*plan.unsupported_paths, *unsupported),
+    )
+
+
+class _SimulatedClock:
+    """Seconds that the visits would have taken."""
+
+    def __init__(self, worker_seconds: float) -> None:
+        self._now = 0.0
+        self._worker_seconds = worker_seconds
+        self._process: Process | None = None
+
+    def __call__(self) -> float:
+        return self._now
+
+    def took(self, visit: Visit, process: Process) -> None:
+        """Advances by a visit, and by the start of a worker if it is another process."""
+        self._now += visit.elapsed_seconds
+        if process != self._process:
+            self._process = process
+            self._now += self._worker_seconds
+
+
+def _measure(
+    profile: WritableProfile, survey: SimulatedSurvey, options: ProbeOptions, watcher: Watcher
+) -> None:
+    def skip(visit: Visit) -> None:
+        profile.commit_later(visit)
+        watcher.visit(visit)
+
+    plan, machine = survey.plan, survey.machine
+    clock = _SimulatedClock(plan.worker_seconds)
+    schedule = Schedule(plan, on_skip=skip, clock=clock)
+    watcher.begin(plan, ())
+    with closing(Supervisor(machine, options, profile.commit_locality)) as supervisor:
+        for order in schedule:
+            found = supervisor.measure(order, watcher.progress)
+            visit = msgspec.structs.replace(
+                found, elapsed_seconds=found.setup_seconds + found.sampling_seconds
+            )
+            clock.took(visit, order.process)
+            profile.commit_visit(visit)
+            schedule.record(visit)
+            watcher.visit(visit)
+        supervisor.end()
+
+
+def _request_of(profile: Profile) -> Request:
+    """The request of the profile; the default if that is not known."""
+    stored = planned(profile.plan_json).request
+    if stored is None:
+        return Request()
+    try:
+        return msgspec.convert(msgspec.json.decode(profile.plan_json)["request"], Request)
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return Request(
+            stored.preset or Request().preset, stored.only, stored.sizes, stored.workloads
+        )

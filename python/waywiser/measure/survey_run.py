@@ -1,0 +1,350 @@
+"""A survey: looks at the machine, plans, measures, and keeps every visit at once in a profile.
+
+This is the one module that ties hardware, plan, probe and profile together. It prints nothing:
+whoever calls it watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from waywiser import __version__
+from waywiser.machine import native
+from waywiser.machine.environment import environment
+from waywiser.machine.file_places import same_places
+from waywiser.machine.filesystem import filesystem_of
+from waywiser.machine.health import HealthWatch
+from waywiser.machine.machine import Machine, require_real
+from waywiser.measure.plan.evidence import located_cpus, located_memories
+from waywiser.measure.plan.plan import Plan, make_plan
+from waywiser.measure.plan.preset import Request
+from waywiser.measure.plan.schedule import Outlook, Schedule, outlook
+from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
+from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.supervisor import OnProgress, Progress, run_orders
+from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
+from waywiser.profile import Profile, WritableProfile
+from waywiser.profile.planned import resume_command
+from waywiser.profile.profile import is_finished
+from waywiser.words import Value, WaywiserError
+from waywiser.words.records import Order, Visit
+
+
+class SurveyError(WaywiserError):
+    """A survey that cannot be made or continued."""
+
+
+class Interrupted(SurveyError):
+    """Stopped from outside; what was finished is in the profile."""
+
+    exit_code = 130
+
+
+class SurveyEstimate(Value, frozen=True):
+    """What was said before the work started."""
+
+    series: int
+    visits: int
+    buffer_bytes: int
+    seconds: float
+
+
+class Commission(Value, frozen=True):
+    """What a profile keeps of its plan: with the machine beside it, the same plan again."""
+
+    request: Request
+    selection: MachineSelection = msgspec.field(name="wishes")
+    estimate: SurveyEstimate
+    waywiser: str = __version__
+    validation: tuple[str, ...] = ()
+    """Identities of the series that models are compared with, and never fitted to."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey ready to be made."""
+
+    scope: Scope
+    selection: MachineSelection
+    plan: Plan
+
+    @property
+    def machine(self) -> Machine:
+        return self.scope.machine
+
+    @property
+    def estimate(self) -> SurveyEstimate:
+        plan = self.plan
+        return SurveyEstimate(
+            len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds
+        )
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        return outlook(self.plan)
+
+
+class Watcher(Protocol):
+    """Whoever wants to see a survey being made."""
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        """Once, before anything is measured; ``finished`` are visits of earlier runs."""
+
+    def progress(self, progress: Progress) -> None:
+        """The estimate of the visit that is being measured."""
+
+    def visit(self, visit: Visit) -> None:
+        """A visit that is finished and stored."""
+
+
+def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int = 0) -> Survey:
+    """Looks at the machine and plans. Measures nothing, writes nothing.
+
+    Raises `WaywiserError`: bad requests, nothing to measure, fewer GPUs than expected, a registry
+    that is missing.
+    """
+    scope = read_scope(selection)
+    if len(scope.machine.gpus) < expect_gpus:
+        why = scope.machine.gpu_reason or "; ".join(
+            f"{r.path} {r.reason}" for r in scope.unsupported_paths
+        )
+        expected = "1 GPU is" if expect_gpus == 1 else f"{expect_gpus} GPUs are"
+        raise SurveyError(
+            f"{expected} expected and {len(scope.machine.gpus)} can be measured",
+            remedy=why or "see 'waywiser topology'",
+        )
+    request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
+    return Survey(scope, selection, nonempty_plan(scope.machine, request))
+
+
+def nonempty_plan(machine: Machine, request: Request) -> Plan:
+    """The plan of a survey. Raises `SurveyError` if it measures nothing."""
+    plan = make_plan(machine, request)
+    if not plan.points:
+        why = (
+            plan.unsupported_paths[-1].reason
+            if plan.unsupported_paths
+            else "no size fits the paths that --only selects"
+        )
+        raise SurveyError("nothing is left to measure", remedy=why)
+    return plan
+
+
+def host_lock() -> SurveyLock:
+    """Held while this host is measured. Raises `waywiser.measure.probe.guest.GuestError` on entry
+    if another survey runs here now."""
+    return SurveyLock()
+
+
+def require_free_host() -> None:
+    """Raises `waywiser.measure.probe.guest.GuestError` if another survey runs here now."""
+    with host_lock():
+        pass
+
+
+def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
+    """Makes the survey into a new profile.
+
+    Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
+    """
+    commission = Commission(
+        survey.plan.request,
+        survey.selection,
+        survey.estimate,
+        validation=survey.plan.validation,
+    )
+    with (
+        SurveyLock(),
+        WritableProfile.create(
+            file,
+            survey.machine,
+            run_environment(survey.scope),
+            plan_json=msgspec.json.encode(commission),
+            unsupported_paths=(*survey.scope.unsupported_paths, *survey.plan.unsupported_paths),
+            command=command,
+        ) as profile,
+    ):
+        _measure(profile, survey.machine, survey.plan, (), watcher)
+
+
+def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
+    """Goes on with the survey in a profile, by its own plan, measuring only what is missing.
+
+    Raises `WaywiserError`: no such profile, another machine, another survey runs; `Interrupted`.
+    """
+    with Profile.open(file) as before:
+        machine = before.machine
+        require_real(machine, str(file))
+        commission = commission_of(before)
+    with SurveyLock():
+        require_same(machine, live_machine(), file)
+        scope = read_scope(commission.selection)
+        require_usable(machine, scope, file)
+        plan = make_plan(machine, commission.request)
+        with WritableProfile.resume(file, run_environment(scope), command=command) as profile:
+            visits = list(profile.visits())
+            finished = [visit for visit in visits if is_finished(visit)]
+            last = max((visit.worker for visit in visits), default=0)
+            _measure(profile, machine, plan, finished, watcher, last)
+
+
+def _measure(
+    profile: WritableProfile,
+    machine: Machine,
+    plan: Plan,
+    finished: Sequence[Visit],
+    watcher: Watcher,
+    last_worker: int = 0,
+) -> None:
+    """``last_worker`` is the greatest number of a worker process in the profile."""
+
+    def store(visit: Visit) -> None:
+        profile.commit_visit(visit)
+        schedule.record(visit)
+        watcher.visit(visit)
+
+    def skip(visit: Visit) -> None:
+        profile.commit_later(visit)
+        watcher.visit(visit)
+
+    schedule = Schedule(plan, finished=finished, on_skip=skip)
+    watcher.begin(plan, finished)
+    options = ProbeOptions(
+        memory_bytes=plan.buffer_bytes,
+        first_worker=next_worker(profile, last_worker),
+        sides=len(machine.gpus) > 1,
+        located=located_memories(machine),
+        located_cpus=located_cpus(machine),
+    )
+    try:
+        measure_orders(profile, machine, schedule, options, store, watcher.progress)
+    except KeyboardInterrupt:
+        profile.commit_waiting()
+        done = len(profile.finished())
+        raise Interrupted(
+            f"interrupted: {done} of {plan.visits} visits are stored",
+            where=str(profile.path),
+            remedy=f"go on with: {resume_command(str(profile.path))}",
+        ) from None
+
+
+def next_worker(profile: Profile, last_worker: int) -> int:
+    """The number of the next worker process; ``last_worker`` is the greatest of the visits."""
+    return max((last_worker, *(found.worker for found in profile.localities()))) + 1
+
+
+def measure_orders(
+    profile: WritableProfile,
+    machine: Machine,
+    orders: Iterable[Order],
+    options: ProbeOptions,
+    on_visit: Callable[[Visit], None],
+    on_progress: OnProgress,
+) -> None:
+    """Measures the orders with workers. ``on_visit`` stores the visits; what workers find out about
+    memory, and the error counters of the GPUs, are stored here."""
+    with _health_read(profile, machine):
+        run_orders(
+            orders,
+            machine,
+            options=options,
+            on_visit=on_visit,
+            on_progress=on_progress,
+            on_locality=profile.commit_locality,
+        )
+
+
+@contextmanager
+def _health_read(profile: WritableProfile, machine: Machine) -> Iterator[None]:
+    """Stores what the error counters of the GPUs show before and after."""
+    if not machine.gpus:
+        yield
+        return
+    with HealthWatch(machine.gpus) as watch:
+        profile.commit_health(watch.read(), "start")
+        try:
+            yield
+        finally:
+            profile.commit_health(watch.read(), "end")
+
+
+def run_environment(scope: Scope) -> dict[str, Any]:
+    """What could explain a number that is measured now."""
+    library = native.load()
+    return {
+        **environment(),
+        "backend": library.backend,
+        "cuda_runtime": library.runtime_version,
+        "hwloc": library.hwloc_version,
+        "worker_variables": dict(PROCESS_ENVIRONMENT),
+        "files": {
+            file.name: {"path": file.path, **filesystem_of(file.path).facts}
+            for file in scope.machine.files
+        },
+        "notes": [*scope.machine.notes, *scope.notes],
+    }
+
+
+def commission_of(profile: Profile) -> Commission:
+    """Raises `SurveyError` for a profile that no survey of this version made."""
+    try:
+        return msgspec.json.decode(profile.plan_json, type=Commission)
+    except msgspec.MsgspecError as error:
+        raise SurveyError(
+            f"it has no plan of a survey ({error})",
+            where=str(profile.path),
+            remedy="resume it with the command and the version of Waywiser that made it",
+        ) from error
+
+
+def require_same(measured: Machine, live: Machine, file: Path) -> None:
+    """Raises if the profile's machine is not this one."""
+    if measured.hostname != live.hostname:
+        raise SurveyError(
+            f"it is of the machine {measured.hostname}, this is {live.hostname}",
+            where=str(file),
+            remedy=f"resume it on {measured.hostname}, or survey this machine into a new file",
+        )
+    uuids = {gpu.index: gpu.uuid for gpu in live.gpus}
+    for gpu in measured.gpus:
+        if uuids.get(gpu.index) != gpu.uuid:
+            raise SurveyError(
+                f"its gpu:{gpu.index} is {gpu.uuid}, here it is {uuids.get(gpu.index, 'missing')}",
+                where=str(file),
+                remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey again",
+            )
+
+
+def require_usable(measured: Machine, scope: Scope, file: Path) -> None:
+    """Raises if places of the profile may not be used now."""
+    usable = {gpu.index for gpu in scope.machine.gpus}
+    for gpu in measured.gpus:
+        if gpu.index not in usable:
+            why = next(
+                (r.reason for r in scope.unsupported_paths if r.path == f"gpu:{gpu.index}"), ""
+            )
+            raise SurveyError(
+                f"gpu:{gpu.index} cannot be measured now",
+                where=str(file),
+                remedy=why or scope.machine.gpu_reason,
+            )
+    if reason := same_places(measured.files, scope.machine.files):
+        raise SurveyError(
+            reason, where=str(file), remedy="bring it back as it was, or survey again"
+        )
+    cpus = {cpu for node in scope.machine.numa for cpu in node.cpus}
+    missing = sorted({cpu for node in measured.numa for cpu in node.cpus} - cpus)
+    if missing:
+        raise SurveyError(
+            f"it was measured on CPUs that may not be used now, as {missing[0]}",
+            where=str(file),
+            remedy="give the process the same CPUs (taskset, cpuset), or survey again",
+        )

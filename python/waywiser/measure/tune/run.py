@@ -1,0 +1,317 @@
+"""Tunes this machine: finds what to search, measures it with the workers of a survey, and keeps
+every visit at once in a profile. It prints nothing: whoever calls it watches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from waywiser.machine.machine import Machine, require_real
+from waywiser.measure.plan.points import Point
+from waywiser.measure.probe.options import MEASURE, ProbeOptions
+from waywiser.measure.probe.supervisor import Progress
+from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
+from waywiser.measure.survey_run import (
+    Interrupted,
+    SurveyError,
+    commission_of,
+    host_lock,
+    measure_orders,
+    next_worker,
+    require_same,
+    require_usable,
+    run_environment,
+)
+from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
+from waywiser.measure.tune.targets import Configurator, Target, TuneRequest, find_targets, fitting
+from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, finished_visits
+from waywiser.profile import Profile, WritableProfile
+from waywiser.profile.planned import TUNING
+from waywiser.profile.profile import is_finished
+from waywiser.words import Value
+from waywiser.words.records import Unsupported, Visit
+
+
+class GridNote(Value, frozen=True):
+    """The configurations of one path and size in a grid. A later version may search others."""
+
+    default: str
+    """The identity of the series with default settings."""
+    axes: tuple[SearchAxis, ...]
+    configurations: dict[str, Configuration]
+    """By the identity of their series."""
+
+
+class TuneNote(Value, frozen=True, forbid_unknown_fields=False):
+    """What a run of a tuning was, stored in the environment of the run."""
+
+    request: TuneRequest
+    selection: MachineSelection
+    first_block: int
+    """The number of its first process."""
+    grids: tuple[GridNote, ...] = ()
+    """What it measures if it is not a search but a grid."""
+
+    @property
+    def end_block(self) -> int:
+        """The number after that of its last process."""
+        return self.first_block + (self.request.grid or ROUNDS + REPORTED)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A tuning that is ready to be measured."""
+
+    scope: Scope
+    machine: Machine
+    """That of the profile, if there is one already."""
+    note: TuneNote
+    configurator: Configurator
+    targets: tuple[Target, ...]
+    """Those that fit into the budget."""
+    cut: tuple[Target, ...]
+    """Those that do not."""
+    unsupported: tuple[Unsupported, ...]
+    seconds: float
+    """About how long the targets take."""
+    all_seconds: float
+    """The same with those that do not fit."""
+    budget_seconds: float
+    exists: bool
+    """Whether the profile exists already."""
+
+    def tuner(self, finished: Sequence[Visit] = ()) -> Tuner:
+        return Tuner(
+            self.targets,
+            self.configurator,
+            self.machine,
+            first_block=self.note.first_block,
+            budget_seconds=self.budget_seconds,
+            seed=self.note.request.seed,
+            grid=self.note.request.grid,
+            finished=finished,
+        )
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The most that the buffers and the staging memory of a workload take."""
+        found = (p.buffer_bytes for t in self.targets for p in self._points(t).values())
+        return max(found, default=0)
+
+    @property
+    def grids(self) -> tuple[GridNote, ...]:
+        """The configurations of each target."""
+        return tuple(
+            GridNote(
+                target.point.identity,
+                target.axes,
+                {p.identity: configuration for configuration, p in self._points(target).items()},
+            )
+            for target in self.targets
+        )
+
+    def _points(self, target: Target) -> dict[Configuration, Point]:
+        return {
+            configuration: self.configurator.point(target, configuration)
+            for configuration in configurations(target.axes)
+            if self.configurator.is_possible(target, configuration)
+        }
+
+
+class TuneWatcher(Protocol):
+    """Whoever wants to see a tuning being made."""
+
+    def progress(self, progress: Progress) -> None:
+        """The estimate of the visit that is being measured."""
+
+    def visit(self, visit: Visit) -> None:
+        """A visit that is finished and stored."""
+
+
+def prepare_tuning(
+    file: Path, request: TuneRequest, selection: MachineSelection, budget_seconds: float
+) -> Tuning:
+    """Looks at the machine and at the profile, if it exists, and chooses what to search. Measures
+    nothing, writes nothing.
+
+    Raises `WaywiserError`: a profile of another machine, patterns that match nothing, nothing to
+    search.
+    """
+    exists = file.exists()
+    first_block = 0
+    if exists:
+        with Profile.open(file) as profile:
+            machine = profile.machine
+            require_real(machine, str(file))
+            before = _note_of(profile, request)
+            stored = before or _last_note(profile)
+            own = stored.selection if stored else commission_of(profile).selection
+            _require_agreement(selection, own, file)
+            selection = own
+            rows = profile.visit_rows()
+            first_block = max((row.block for row in rows), default=-1) + 1
+            # An interrupted tuning goes on with the blocks after its own.
+            first_block = max((first_block, *(n.end_block for n in _notes(profile))))
+            if before is not None:
+                first_block = before.first_block
+        require_same(machine, live_machine(), file)
+        scope = read_scope(selection)
+        require_usable(machine, scope, file)
+    else:
+        scope = read_scope(selection)
+        machine = scope.machine
+    request = msgspec.structs.replace(
+        request, memory_bytes=min(request.memory_bytes, scope.memory_bytes)
+    )
+    found = find_targets(machine, request)
+    configurator = Configurator(machine, request.memory_bytes)
+    trial = Tuner(found.targets, configurator, machine, grid=request.grid)
+    seconds = {t.point.identity: trial.expected_seconds(t) for t in found.targets}
+    kept, cut = fitting(found.targets, seconds, budget_seconds - trial.processes_seconds)
+    if not kept:
+        why = found.unsupported[-1].reason if found.unsupported else "see 'waywiser list'"
+        if cut:
+            least = min(map(seconds.__getitem__, seconds)) + trial.processes_seconds
+            why = f"the shortest search takes about {least:.0f} s: write --budget {least:.0f}"
+        raise SurveyError("nothing is left to tune", remedy=why)
+    total = sum(seconds[target.point.identity] for target in kept)
+    return Tuning(
+        scope,
+        machine,
+        TuneNote(request, selection, first_block),
+        configurator,
+        tuple(kept),
+        tuple(cut),
+        found.unsupported,
+        total + trial.processes_seconds,
+        sum(seconds.values()) + trial.processes_seconds,
+        budget_seconds,
+        exists,
+    )
+
+
+def tune(
+    tuning: Tuning,
+    file: Path,
+    watcher: TuneWatcher,
+    *,
+    command: Sequence[str] = (),
+    worker: tuple[str, ...] = MEASURE,
+) -> Tuner:
+    """Measures what is missing, into a new profile or into one that exists; the tuner then has the
+    results. ``worker`` is the command of a worker.
+
+    Raises `WaywiserError`: another survey runs here; `Interrupted`.
+    """
+    note = tuning.note
+    if note.request.grid:
+        note = msgspec.structs.replace(note, grids=tuning.grids)
+    environment = {**run_environment(tuning.scope), TUNING: msgspec.to_builtins(note)}
+    with host_lock(), _opened(tuning, file, environment, command) as profile:
+        visits = list(profile.visits())
+        done = [visit for visit in visits if is_finished(visit)]
+        tuner = tuning.tuner(list(finished_visits(done, tuning.note.first_block)))
+        last = max((visit.worker for visit in visits), default=0)
+
+        def store(visit: Visit) -> None:
+            profile.commit_visit(visit)
+            tuner.record(visit)
+            watcher.visit(visit)
+
+        options = ProbeOptions(
+            memory_bytes=max(tuning.buffer_bytes, 256 * 2**20),
+            command=worker,
+            first_worker=next_worker(profile, last),
+            sides=len(tuning.machine.gpus) > 1,
+        )
+        try:
+            measure_orders(profile, tuning.machine, tuner, options, store, watcher.progress)
+        except KeyboardInterrupt:
+            profile.commit_waiting()
+            raise Interrupted(
+                "interrupted: what was measured is stored",
+                where=str(file),
+                remedy="the same command goes on with the rest",
+            ) from None
+    return tuner
+
+
+def tuned_results(file: Path) -> list[Tuned]:
+    """What the searches in a profile found. Measures nothing."""
+    with Profile.open(file) as profile:
+        machine = profile.machine
+        note = next((n for n in reversed(_notes(profile)) if not n.request.grid), None)
+        visits = list(profile.visits())
+    if note is None:
+        return []
+    tuner = Tuner(
+        find_targets(machine, note.request).targets,
+        Configurator(machine, note.request.memory_bytes),
+        machine,
+        first_block=note.first_block,
+        seed=note.request.seed,
+        finished=list(finished_visits(filter(is_finished, visits), note.first_block)),
+        budget_seconds=0.0,
+    )
+    for _ in tuner:
+        raise AssertionError("nothing is measured without a budget")
+    return tuner.results()
+
+
+def _opened(
+    tuning: Tuning, file: Path, environment: dict[str, object], command: Sequence[str]
+) -> WritableProfile:
+    if tuning.exists:
+        return WritableProfile.resume(file, environment, command=command)
+    return WritableProfile.create(
+        file,
+        tuning.machine,
+        environment,
+        unsupported_paths=(*tuning.scope.unsupported_paths, *tuning.unsupported),
+        command=command,
+    )
+
+
+def _require_agreement(given: MachineSelection, own: MachineSelection, file: Path) -> None:
+    """Raises `SurveyError` for an option that differs from the selection in the profile. Options
+    that were not given agree."""
+    usual = MachineSelection()
+    options = {"gpus": "--gpus", "share": "--share", "files": "--file", "scratch": "--scratch"}
+    for name, option in options.items():
+        value = getattr(given, name)
+        if value not in (getattr(usual, name), getattr(own, name)):
+            raise SurveyError(
+                f"the profile was measured with another {option}",
+                where=str(file),
+                remedy="leave it out, or name a new file",
+            )
+
+
+def _notes(profile: Profile) -> list[TuneNote]:
+    """What the runs of a profile searched, in their order."""
+    found: list[TuneNote] = []
+    for _, environment in sorted(profile.environments.items()):
+        if TUNING in environment:
+            try:
+                found.append(msgspec.convert(environment[TUNING], TuneNote))
+            except msgspec.ValidationError:
+                continue  # of another version: its series are there all the same
+    return found
+
+
+def _last_note(profile: Profile) -> TuneNote | None:
+    return next(iter(reversed(_notes(profile))), None)
+
+
+def _note_of(profile: Profile, request: TuneRequest) -> TuneNote | None:
+    """The note of the latest run with the same request; its memory may differ."""
+    same = [
+        note
+        for note in _notes(profile)
+        if msgspec.structs.replace(note.request, memory_bytes=request.memory_bytes) == request
+    ]
+    return same[-1] if same else None

@@ -1,0 +1,82 @@
+"""What one visit says: the estimate of one block, from samples of one process.
+
+`waywiser.profile.series_frame` makes the estimates of all blocks at once.
+"""
+
+from __future__ import annotations
+
+import math
+
+from waywiser.stats.order import Interval
+from waywiser.words import Stop, Value
+from waywiser.words.records import VOID, Samples
+
+SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
+QUANTILE_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
+
+
+STANDARD_ERRORS = 1.96
+"""Standard errors on either side of a median that its 95 % interval has."""
+
+OF_MEDIAN = 1.2533
+"""Deviation of the median of normal samples, over that of their mean."""
+
+
+class OutlierCount(Value, frozen=True):
+    """How many samples lie beyond the fences, on either side. They are shown, never dropped (Tukey,
+    "Exploratory Data Analysis", 1977)."""
+
+    mild: int = 0
+    severe: int = 0
+
+
+class BlockEstimate(Value, frozen=True):
+    """The median of one block and how its samples lie: seconds, and fractions of the median."""
+
+    block: int
+    stop: Stop
+    count: int
+    """Samples that count."""
+    void: int
+    below_resolution: int
+    median: float
+    interval: Interval | None
+    """Within the process; None under 6 samples; never narrower than a tick of the clock."""
+    tick: float
+    """Seconds that the clock can resolve, per repetition."""
+    host_median: float | None
+    """Seconds from call to completion, as an application sees it; None if it was not taken."""
+    host_interval: Interval | None
+    quantiles: dict[str, float] | None
+    """``p0`` to ``p100``; None if repetitions were batched, since a mean of several has none."""
+    spread: float
+    """The interquartile range over the median."""
+    largest_deviation: float
+    drift: float
+    outliers: OutlierCount
+    summary: bool = False
+    """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
+    transfers: tuple[float, ...] = ()
+    """The median of each of several transfers' own time, in the workload's order; empty if there is
+    one, or if they were not timed."""
+
+    @property
+    def deviation(self) -> float:
+        """Standard error of the median by the samples alone, as a fraction of it."""
+        # Of samples too few for an interval the middle half spans about a standard deviation.
+        return standard_error(self.median, self.interval, self.spread, self.count)
+
+
+def standard_error(median: float, interval: Interval | None, deviation: float, count: int) -> float:
+    """The standard error of a median, as a fraction of it: by its interval; without one, by the
+    relative standard deviation of ``count`` samples."""
+    if interval is None:
+        return OF_MEDIAN * deviation / math.sqrt(max(count, 1))
+    return interval.width / 2 / STANDARD_ERRORS / median
+
+
+def counted(samples: Samples) -> list[int]:
+    """Positions of the samples that count: those that are not void."""
+    if not samples.flags:
+        return list(range(len(samples)))
+    return [n for n, flags in enumerate(samples.flags) if not flags & VOID]

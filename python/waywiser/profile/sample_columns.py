@@ -1,0 +1,189 @@
+"""The samples of many visits as arrays, unpacked from the rows of profiles and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from waywiser.profile import Profile, ProfileError
+from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
+from waywiser.profile.profile import NO_SAMPLES
+from waywiser.profile.rows import VisitRow, gpu_states_from, require_counts, visit_from
+from waywiser.profile.validation import MOST, MOST_SECONDS
+from waywiser.words import Workload
+from waywiser.words.records import GpuState, Visit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+MOST_SAMPLES = 2**26
+"""The most samples that are unpacked together: 512 MiB per column."""
+
+
+SHORT_BYTES = 64
+"""Compressed columns up to this size are mostly constant, and many visits have the same."""
+
+MOST_KNOWN = 1000
+"""Short columns that are kept unpacked while a file is read."""
+
+
+class Visited(NamedTuple):
+    """The row of one visit, and the profile that has it; None if it is of none."""
+
+    profile: Profile | None
+    row: VisitRow
+
+    def without_samples(self, workload: Workload) -> Visit:
+        """Raises `ProfileError` for a visit that is impossible."""
+        if self.profile is None:
+            return visit_from(self.row, workload, NO_SAMPLES)
+        return self.profile.bare_visit_of(self.row, workload)
+
+    @property
+    def gpu_states(self) -> tuple[GpuState, ...]:
+        """Readings of GPUs while it ran. Raises `ProfileError` for what does not decode."""
+        try:
+            return gpu_states_from(self.row.gpu_states)
+        except msgspec.MsgspecError as error:
+            raise self.damaged(error) from error
+
+    def damaged(self, why: object) -> ProfileError:
+        """The error for a visit that is impossible."""
+        if self.profile is None:
+            return ProfileError(f"visit {self.row.visit}: {why}")
+        return self.profile.damaged_visit(self.row, why)
+
+
+class SampleColumns:
+    """One entry per sample: by visit, in the order taken. A column is unpacked when it is first
+    used. Every property raises `ProfileError` for a damaged file."""
+
+    def __init__(self, visits: Sequence[Visited]) -> None:
+        self.visits = visits
+
+    @cached_property
+    def taken(self) -> Array:
+        """The number of samples of each visit."""
+        import numpy as np
+
+        total = 0
+        for visit in self.visits:
+            if visit.row.samples:
+                try:
+                    require_counts(visit.row)
+                except BadColumn as error:
+                    raise visit.damaged(error) from error
+                total += visit.row.samples
+                if total > MOST_SAMPLES:
+                    raise visit.damaged(f"there are more than {MOST_SAMPLES} samples")
+        return np.array([visit.row.samples for visit in self.visits], dtype=np.int64)
+
+    @cached_property
+    def starts(self) -> Array:
+        """The position of the first sample of each visit."""
+        import numpy as np
+
+        found: Array = np.cumsum(self.taken) - self.taken
+        return found
+
+    @cached_property
+    def span(self) -> Array:
+        """Seconds of one repetition of the workload."""
+        found = self._column("span", "<f8", 0.0)
+        self._require_times(found)
+        return found
+
+    @cached_property
+    def host(self) -> Array:
+        """Seconds from call to completion; NaN if that was not taken."""
+        import numpy as np
+
+        found = self._column("host", "<f8", np.nan)
+        self._require_times(np.where(np.isnan(found), 0.0, found))
+        return found
+
+    @cached_property
+    def repetitions(self) -> Array:
+        """Executions that were batched into the sample."""
+        found = self._column("repetitions", "<i8", 1)
+        self._require((found >= 1) & (found <= MOST), "a sample of so many repetitions")
+        return found
+
+    @cached_property
+    def flags(self) -> Array:
+        found = self._column("flags", "<i8", 0)
+        self._require(found >= 0, "flags below zero")
+        return found
+
+    def transfers(self, visit: int) -> Array:
+        """Seconds of each transfer of one visit: a row per sample, a column per transfer."""
+        import numpy as np
+
+        seen = self.visits[visit]
+        count, width = seen.row.samples, seen.row.width
+        if width == 1 and seen.row.transfers is None:
+            start = self.starts[visit]
+            return self.span[start : start + count].reshape(count, 1)
+        if not width:
+            return np.empty((count, 0))
+        try:
+            data = unpacked_bytes(seen.row.transfers, count * width)
+        except BadColumn as error:
+            raise seen.damaged(error) from error
+        found = np.frombuffer(data, "<f8").reshape(count, width)
+        if not np.abs(found).sum() <= MOST_SECONDS:
+            raise seen.damaged("times that nobody can have measured")
+        return found
+
+    def _column(self, name: str, kind: str, absent: float) -> Array:
+        """``absent`` stands for each sample of a visit that has no such column."""
+        import numpy as np
+
+        fill = np.array([absent], dtype=kind).tobytes()
+        known: dict[tuple[bytes, int], bytes] = {}  # columns that many visits have alike
+        parts = []
+        for visit, count in zip(self.visits, self.taken.tolist(), strict=True):
+            if not count:
+                continue
+            blob = getattr(visit.row, name)
+            if blob is None:
+                parts.append(fill * count)
+                continue
+            if (data := known.get((blob, count))) is None:
+                try:
+                    data = unpacked_bytes(blob, count)
+                except BadColumn as error:
+                    raise visit.damaged(error) from error
+                if len(blob) <= SHORT_BYTES and len(known) < MOST_KNOWN:
+                    known[blob, count] = data
+            parts.append(data)
+        data = b"".join(parts)
+        assert len(data) == NUMBER_BYTES * self.taken.sum()
+        return np.frombuffer(data, kind)
+
+    def _require(self, holds: Array, what: str) -> None:
+        import numpy as np
+
+        if not holds.all():
+            wrong = int(np.argmin(holds))
+            visit = int(np.searchsorted(np.cumsum(self.taken), wrong, side="right"))
+            raise self.visits[visit].damaged(what)
+
+    def _require_times(self, seconds: Array) -> None:
+        """Checks that the times of each visit together are no longer than anybody can have
+        measured."""
+        import numpy as np
+
+        if not len(seconds):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.add.reduceat(np.abs(seconds), self.starts[self.taken > 0])
+            wrong = ~(sums <= MOST_SECONDS)
+        if wrong.any():
+            visit = int(np.flatnonzero(self.taken)[np.argmax(wrong)])
+            raise self.visits[visit].damaged("times that nobody can have measured")

@@ -1,0 +1,430 @@
+"""All series of one or several profiles as arrays: one entry per visit, one per sample.
+
+A frame reads the visits of its profiles in one pass, and makes the statistics of all blocks at
+once. Reports, comparisons and fleets read frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from waywiser.profile import Profile
+from waywiser.profile.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
+from waywiser.profile.rows import SeriesRow, series_row, visit_row
+from waywiser.profile.sample_columns import SampleColumns, Visited
+from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.stats.order import Interval, lower_rank
+from waywiser.stats.segments import Segments
+from waywiser.words import Workload
+from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Series
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+HOST_TICK_SECONDS = 1e-9
+"""The unit of ``clock_gettime``."""
+
+EVENT_TICK_SECONDS = 0.5e-6
+"""Resolution that the CUDA runtime's documentation gives for the time between two events; used
+where samples that are all equal do not show the device's own tick."""
+
+SAME_SECONDS = 1e-9
+"""Times of one tick count differ by less than this after division by the batch and rounding to
+the 32-bit milliseconds of the event clock."""
+
+MILD_IQR = 1.5
+"""Interquartile ranges beyond a quartile where a sample is a mild outlier; Tukey's inner fence."""
+
+SEVERE_IQR = 3.0
+"""The same for a severe one; Tukey's outer fence."""
+
+
+class FrameSeries(NamedTuple):
+    """One series of a frame, and which of the frame's visits belong to it."""
+
+    workload: Workload
+    row: SeriesRow
+    visits: slice
+
+
+class SeriesBlocks(NamedTuple):
+    """A series with the statistics of its blocks; its visits may come without their samples."""
+
+    series: Series
+    row: SeriesRow
+    taken: Sequence[int]
+    """The number of samples of each visit, void ones included."""
+    blocks: Sequence[BlockEstimate | None]
+    """The statistics of each visit; None if it has no sample that counts."""
+
+
+class SeriesFrame:
+    """The visits and the samples of all series of one or several profiles.
+
+    Series are ordered by curve, then by size; visits by series, then by profile and block; samples
+    by visit, in the order taken. Arrays are made when they are first used. Statistics are NaN if
+    a visit has no sample that counts. Every property raises `ProfileError` for a damaged file.
+    """
+
+    def __init__(self, series: Sequence[FrameSeries], visits: Sequence[Visited]) -> None:
+        """Use `read` or `of`."""
+        self.series = tuple(series)
+        self.visits = tuple(visits)
+        self.samples = SampleColumns(self.visits)
+
+    @classmethod
+    def read(cls, *profiles: Profile) -> SeriesFrame:
+        """All visits of these profiles. A workload that several profiles have is one series."""
+        known: dict[str, tuple[SeriesRow, Workload]] = {}
+        found: dict[str, list[Visited]] = {}
+        for profile in profiles:
+            rows = profile.rows_by_series()
+            for identity, own in rows.items():
+                found.setdefault(identity, []).extend(Visited(profile, row) for row in own)
+            for series in profile.series_rows(rows):
+                if series.identity not in known:
+                    known[series.identity] = series, profile.workload_of(series)
+        ordered = sorted(known.values(), key=lambda s: (s[0].curve, s[0].bytes, s[0].identity))
+        return cls._joined((workload, row, found[row.identity]) for row, workload in ordered)
+
+    @classmethod
+    def of(cls, series: Iterable[Series]) -> SeriesFrame:
+        """Series in memory, in their order. Raises `ProfileError` for samples that no profile
+        takes."""
+        return cls._joined(
+            (each.workload, series_row(each.workload),
+             [Visited(None, visit_row(n, visit, 0)) for n, visit in enumerate(each.visits, 1)])
+            for each in series
+        )  # fmt: skip
+
+    @classmethod
+    def _joined(cls, found: Iterator[tuple[Workload, SeriesRow, Sequence[Visited]]]) -> SeriesFrame:
+        series: list[FrameSeries] = []
+        visits: list[Visited] = []
+        for workload, row, own in found:
+            start = len(visits)
+            visits += own
+            series.append(FrameSeries(workload, row, slice(start, len(visits))))
+        return cls(series, visits)
+
+    def only(self, is_selected: Callable[[Workload], bool]) -> SeriesFrame:
+        """The frame of those series alone."""
+        return self._joined(
+            (each.workload, each.row, self.visits[each.visits])
+            for each in self.series
+            if is_selected(each.workload)
+        )
+
+    @property
+    def workloads(self) -> list[Workload]:
+        return [each.workload for each in self.series]
+
+    @property
+    def gpu_states(self) -> tuple[GpuState, ...]:
+        """Readings of GPUs while bytes moved, of all visits."""
+        return tuple(state for visit in self.visits for state in visit.gpu_states)
+
+    # Arrays with one entry per visit.
+
+    @cached_property
+    def host_timed(self) -> Array:
+        """Whether the host's clock timed each visit, instead of the device's."""
+        import numpy as np
+
+        return np.array([visit.row.mode == "host" for visit in self.visits], dtype=bool)
+
+    @property
+    def taken(self) -> Array:
+        """Samples of each visit, void ones included."""
+        return self.samples.taken
+
+    @cached_property
+    def counts(self) -> Array:
+        """Samples of each visit that count: those that are not void."""
+        import numpy as np
+
+        found: Array = np.bincount(self._visit_of_kept, minlength=len(self.visits))
+        return found
+
+    @property
+    def medians(self) -> Array:
+        """Seconds."""
+        return self._spans.medians
+
+    @cached_property
+    def intervals(self) -> tuple[Array, Array]:
+        """The ends of the median's 95 % interval within each block, no narrower than a tick of the
+        clock; NaN if there is none."""
+        import numpy as np
+
+        low, high = self._spans.intervals
+        middle, tick = self.medians, self.ticks
+        narrow = high - low < tick
+        wide_low = np.maximum(0.0, np.minimum(low, middle - tick / 2))
+        wide_high = np.maximum(high, middle + tick / 2)
+        low, high = np.where(narrow, wide_low, low), np.where(narrow, wide_high, high)
+        low[self.summaries_only], high[self.summaries_only] = np.nan, np.nan
+        return low, high
+
+    @cached_property
+    def summaries_only(self) -> Array:
+        """Whether a sample of a visit is another tool's mean or median."""
+        return self._kept_sums((self._kept_flags & SUMMARY) != 0) > 0
+
+    @cached_property
+    def ticks(self) -> Array:
+        """Seconds of one repetition that the clock of each visit can resolve.
+
+        The tick is divided by the smallest batch. A device's tick is read off its samples: the
+        smallest step between two times that differ, which is at least one tick.
+        """
+        import numpy as np
+
+        spans = self._spans
+        least = _reduced(np.minimum, self._kept_repetitions, spans)
+        equal = least == _reduced(np.maximum, self._kept_repetitions, spans)
+        whole = spans.ordered * np.repeat(least, spans.counts)
+        if not equal.all():
+            batched = Segments(spans.values * self._kept_repetitions, self.counts)
+            mixed = ~np.repeat(equal, spans.counts)
+            whole[mixed] = batched.ordered[mixed]
+        steps = np.empty_like(whole)
+        steps[1:] = np.diff(whole)
+        steps[spans.starts] = 0.0
+        step = _reduced(np.minimum, np.where(steps > SAME_SECONDS, steps, np.inf), spans)
+        step = np.where(np.isinf(step), EVENT_TICK_SECONDS, step)
+        host = self.host_timed[spans.known]
+        return spans.filled(np.where(host, HOST_TICK_SECONDS, step) / least)
+
+    @cached_property
+    def deviations(self) -> Array:
+        """The relative standard deviation of the samples of each visit, without other tools' means
+        and medians; 0 for less than two samples."""
+        import numpy as np
+
+        own = (self._kept_flags & SUMMARY) == 0
+        visit = self._visit_of_kept[own]
+        spans = Segments(self._kept_spans[own], np.bincount(visit, minlength=len(self.visits)))
+        means = spans.sums(spans.values)[spans.known] / spans.counts
+        squares = spans.sums((spans.values - np.repeat(means, spans.counts)) ** 2)[spans.known]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = np.sqrt(squares / (spans.counts - 1)) / means
+        return spans.filled(np.where((spans.counts > 1) & (means > 0), found, 0.0), 0.0)
+
+    # What reports and comparisons take.
+
+    def series_blocks(self) -> Iterator[SeriesBlocks]:
+        """The statistics of each series' blocks; its visits come without their samples."""
+        estimates = self._estimates()
+        taken = self.taken.tolist()
+        for workload, row, of in self.series:
+            visits = tuple(v.without_samples(workload) for v in self.visits[of])
+            yield SeriesBlocks(Series(workload, visits), row, taken[of], estimates[of])
+
+    def summaries(self) -> list[SeriesSummary]:
+        """Each series in short. A block whose median is no time is left out."""
+        intervals = _intervals(*self.intervals)
+        medians, counts = self.medians.tolist(), self.counts.tolist()
+        deviations = self.deviations.tolist()
+
+        def block(n: int) -> BlockSummary:
+            few = intervals[n] is None and lower_rank(counts[n]) is None
+            deviation = deviations[n] if few else 0.0
+            number = self.visits[n].row.block
+            return BlockSummary(number, medians[n], intervals[n], counts[n], deviation)
+
+        return [
+            SeriesSummary(
+                workload,
+                tuple(block(n) for n in range(of.start, of.stop) if medians[n] > 0),
+                tuple(found for v in self.visits[of] if (found := v.row.failure) is not None),
+                row.identity,
+                row.text,
+                row.curve,
+            )
+            for workload, row, of in self.series
+        ]
+
+    # How the statistics are made.
+
+    @cached_property
+    def _kept(self) -> Array:
+        """Whether each sample counts."""
+        found: Array = (self.samples.flags & VOID) == 0
+        return found
+
+    @cached_property
+    def _visit_of_kept(self) -> Array:
+        import numpy as np
+
+        found: Array = np.repeat(np.arange(len(self.visits)), self.taken)[self._kept]
+        return found
+
+    @cached_property
+    def _kept_spans(self) -> Array:
+        found: Array = self.samples.span[self._kept]
+        return found
+
+    @cached_property
+    def _kept_flags(self) -> Array:
+        found: Array = self.samples.flags[self._kept]
+        return found
+
+    @cached_property
+    def _kept_repetitions(self) -> Array:
+        found: Array = self.samples.repetitions[self._kept].astype(float)
+        return found
+
+    @cached_property
+    def _spans(self) -> Segments:
+        return Segments(self._kept_spans, self.counts)
+
+    def _kept_sums(self, of_samples: Array) -> Array:
+        """The number of a visit's samples that count for which it is true."""
+        return self._spans.sums(of_samples.astype("<i8"))
+
+    @cached_property
+    def _host(self) -> Segments:
+        import numpy as np
+
+        host = self.samples.host[self._kept]
+        known = ~np.isnan(host)
+        visit = self._visit_of_kept[known]
+        return Segments(host[known], np.bincount(visit, minlength=len(self.visits)))
+
+    def _drifts(self) -> Array:
+        """Median of the second half over that of the first, minus 1; samples in the order taken.
+
+        0 if the intervals of the two medians overlap, or if a half has no interval: then the halves
+        are not known to differ; 0 also if the first half took no time.
+        """
+        import numpy as np
+
+        spans = self._spans
+        half = np.repeat(spans.counts // 2, spans.counts)
+        place = np.arange(len(spans.values)) - np.repeat(spans.starts, spans.counts)
+        size = np.repeat(spans.counts, spans.counts)
+        halves = spans.filled(spans.counts // 2, 0)
+        first = Segments(spans.values[place < half], halves)
+        second = Segments(spans.values[place >= size - half], halves)
+        (low, high), (low_after, high_after) = first.intervals, second.intervals
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = second.medians / first.medians - 1.0
+        apart = (low > high_after) | (low_after > high)
+        return np.where(apart & (first.medians != 0), found, 0.0)
+
+    def _outliers(self, first: Array, third: Array) -> tuple[Array, Array]:
+        """Mild and severe ones of each visit, by its quartiles; on a fence is inside."""
+        import numpy as np
+
+        spans = self._spans
+        first, third = (np.repeat(each[spans.known], spans.counts) for each in (first, third))
+        beyond = np.maximum(first - spans.values, spans.values - third)
+        severe = (beyond > SEVERE_IQR * (third - first)) & (beyond > 0)
+        mild = (beyond > MILD_IQR * (third - first)) & ~severe
+        return self._kept_sums(mild), self._kept_sums(severe)
+
+    def _transfer_medians(self) -> list[tuple[float, ...]]:
+        """The median of each transfer's own time, for each visit of several transfers."""
+        import numpy as np
+
+        found: list[tuple[float, ...]] = [()] * len(self.visits)
+        parts, counts, owners = [], [], []
+        kept, starts, taken = self._kept, self.samples.starts, self.taken
+        for workload, _, of in self.series:
+            width = len(workload.transfers)
+            for n in range(of.start, of.stop):
+                if width < 2 or self.visits[n].row.width != width or not self.counts[n]:
+                    continue
+                times = self.samples.transfers(n)[kept[starts[n] : starts[n] + taken[n]]]
+                parts.append(times.T.ravel())
+                counts += [len(times)] * width
+                owners.append((n, width))
+        if parts:
+            medians = iter(
+                Segments(np.concatenate(parts), np.array(counts, dtype=np.int64)).medians.tolist()
+            )
+            for n, width in owners:
+                found[n] = tuple(next(medians) for _ in range(width))
+        return found
+
+    def _estimates(self) -> list[BlockEstimate | None]:
+        """The estimate of each visit; None if it has no sample that counts."""
+        import numpy as np
+
+        spans = self._spans
+        quantiles = [spans.quantiles(probability) for probability in SHOWN_QUANTILES]
+        first, third = (quantiles[SHOWN_QUANTILES.index(each)] for each in (0.25, 0.75))
+        medians = self.medians
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            spread = np.where(medians != 0, (third - first) / medians, 0.0)
+            reach = np.maximum(quantiles[-1] - medians, medians - quantiles[0])
+            largest_deviation = np.where(medians != 0, reach / medians, 0.0)
+        mild, severe = self._outliers(first, third)
+        single = spans.filled(_reduced(np.maximum, self._kept_repetitions, spans), 1.0) <= 1
+        shown = [each.tolist() for each in quantiles]
+        host_low, host_high = self._host.intervals
+        host_low[self.summaries_only] = np.nan
+        columns = {
+            "below_resolution": self._kept_sums((self._kept_flags & BELOW_RESOLUTION) != 0),
+            "median": medians,
+            "tick": self.ticks,
+            "spread": spread,
+            "largest_deviation": largest_deviation,
+            "drift": self._drifts(),
+            "count": self.counts,
+            "void": self.taken - self.counts,
+        }
+        names = tuple(columns)
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        intervals = _intervals(*self.intervals)
+        host_medians, host_intervals = _or_none(self._host.medians), _intervals(host_low, host_high)
+        mild, severe = mild.tolist(), severe.tolist()
+        summaries, single = self.summaries_only.tolist(), single.tolist()
+        transfers = self._transfer_medians()
+
+        def quantiles_of(n: int) -> dict[str, float]:
+            return {name: each[n] for name, each in zip(QUANTILE_NAMES, shown, strict=True)}
+
+        found: list[BlockEstimate | None] = []
+        for n, (visit, values) in enumerate(zip(self.visits, rows, strict=True)):
+            known = dict(zip(names, values, strict=True))
+            if not known["count"]:
+                found.append(None)
+                continue
+            found.append(
+                BlockEstimate(
+                    block=visit.row.block,
+                    stop=visit.row.stop,
+                    interval=intervals[n],
+                    host_median=host_medians[n],
+                    host_interval=host_intervals[n],
+                    quantiles=quantiles_of(n) if single[n] and not summaries[n] else None,
+                    outliers=OutlierCount(mild[n], severe[n]),
+                    summary=summaries[n],
+                    transfers=transfers[n],
+                    **known,
+                )
+            )  # fmt: skip
+        return found
+
+
+def _reduced(how: Any, values: Array, segments: Segments) -> Array:
+    """A ufunc over the values of each known group."""
+    found: Array = how.reduceat(values, segments.starts) if len(segments.starts) else values[:0]
+    return found
+
+
+def _or_none(values: Array) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _intervals(low: Array, high: Array) -> list[Interval | None]:
+    return [
+        None if first is None or last is None else Interval(first, last)
+        for first, last in zip(_or_none(low), _or_none(high), strict=True)
+    ]

@@ -1,0 +1,156 @@
+"""Which links carried a workload: what counters counted around it, over the bytes it moved.
+
+A link of a GPU *sent* the bytes of transfers that start in the GPU's memory and *received* those of
+transfers that end there; counts are given as a multiple of these bytes. What moved in
+as long a time without work is taken off before. Counts of NVLink are of data alone; those of PCIe
+may include what the protocol adds. Managed memory that moves in place is brought back before each
+execution, and the counters see that too: it counts among the bytes moved, and a direction in which
+nothing else moves is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from waywiser.machine.traits import Traits
+from waywiser.words import Transfer, Value, Workload
+from waywiser.words.records import GpuTraffic, LinkEvidence, Series
+
+LEAST_SHARE = 0.05
+"""Least share of a workload's bytes: less is control traffic."""
+
+Link = Literal["NVLink", "PCIe"]
+Direction = Literal["sent", "received"]
+
+
+class Carried(Value, frozen=True):
+    """What one kind of link of one GPU moved in one direction."""
+
+    gpu: int
+    link: Link
+    direction: Direction
+    bytes: int
+    """Counted, less what moves without work."""
+    ratio: float
+    """Bytes counted over those that the workload moves from or to this GPU; over all, if those are
+    none."""
+    links: int
+    """Links that moved anything; 1 for PCIe."""
+
+    def __str__(self) -> str:
+        many = f" over {self.links} links" if self.link == "NVLink" else ""
+        return f"gpu:{self.gpu} {self.direction} {self.ratio:.3f} × the bytes by {self.link}{many}"
+
+
+class LinkUse(Value, frozen=True):
+    """The links that the bytes of a series used."""
+
+    links: tuple[Link, ...]
+    """Those that carried them; none if no link that is counted moved."""
+    carried: tuple[Carried, ...]
+    executions: int
+    bytes: int
+    """Moved by all executions together."""
+    reasons: tuple[str, ...]
+    """Why counters could not be read: what they count is unknown."""
+
+    @property
+    def known(self) -> bool:
+        """Whether any counter could be read."""
+        return self.executions > 0
+
+    def __str__(self) -> str:
+        if not self.known:
+            return f"links unknown: {'; '.join(self.reasons)}"
+        if not self.carried:
+            unknown = f" ({'; '.join(self.reasons)})" if self.reasons else ""
+            return f"no counted link moved bytes{unknown}"
+        which = " and ".join(self.links)
+        return f"through {which}: {', '.join(map(str, self.carried))}"
+
+
+def link_use(series: Series, traits: Traits) -> LinkUse | None:
+    """What the first block in which somebody looked shows; None if nobody did."""
+    found = next((v.evidence for v in series.visits if v.evidence is not None), None)
+    return None if found is None else _link_use(series.workload, found, traits)
+
+
+def _link_use(workload: Workload, found: LinkEvidence, traits: Traits) -> LinkUse:
+    reasons = dict.fromkeys(
+        f"gpu:{gpu.index}: {reason}" for gpu in found.gpus for reason in gpu.reasons
+    )
+    counted = any(_is_counted(gpu) for gpu in found.gpus)
+    if found.reason or not counted:
+        why = (found.reason,) if found.reason else tuple(reasons)
+        return LinkUse((), (), 0, 0, why or ("no counter was read",))
+    moved = workload.bytes * found.executions
+    rest = found.seconds / found.idle_seconds if found.idle_seconds else 0.0
+    home = Workload(tuple(t for t in workload.transfers if _is_brought_back(t, traits)))
+    carried = [each for gpu in found.gpus for each in _of_gpu(gpu, workload, home, found, rest)]
+    least = LEAST_SHARE * min(t.bytes for t in workload.transfers) * found.executions
+    used = tuple(each for each in carried if each.bytes >= least)
+    kinds = dict.fromkeys(each.link for each in used)
+    return LinkUse(tuple(kinds), used, found.executions, moved, tuple(reasons))
+
+
+def _is_counted(gpu: GpuTraffic) -> bool:
+    work = gpu.work
+    return any(
+        each is not None for each in (work.nvlink_tx, work.nvlink_rx, work.pcie_tx, work.pcie_rx)
+    )
+
+
+def _of_gpu(
+    gpu: GpuTraffic, workload: Workload, home: Workload, found: LinkEvidence, rest: float
+) -> tuple[Carried, ...]:
+    """``home`` has the transfers whose bytes are brought back before each execution."""
+    sent, received = _expected(workload, gpu.index)
+    back_in, back_out = _expected(home, gpu.index)
+    carried = []
+    sides: tuple[tuple[Direction, int, int, str], ...] = (
+        ("sent", sent, back_out, "tx"),
+        ("received", received, back_in, "rx"),
+    )
+    for direction, own, back, suffix in sides:
+        if back and not own:
+            continue
+        reference = (own + back or workload.bytes) * found.executions
+        by_link: dict[int, int] | None = getattr(gpu.work, f"nvlink_{suffix}")
+        if by_link is not None:
+            idle = sum((getattr(gpu.idle, f"nvlink_{suffix}") or {}).values())
+            net = max(0, sum(by_link.values()) - round(idle * rest))
+            links = _links(by_link)
+            carried.append(Carried(gpu.index, "NVLink", direction, net, net / reference, links))
+        count: int | None = getattr(gpu.work, f"pcie_{suffix}")
+        if count is not None:
+            idle = getattr(gpu.idle, f"pcie_{suffix}") or 0
+            net = max(0, count - round(idle * rest))
+            carried.append(Carried(gpu.index, "PCIe", direction, net, net / reference, 1))
+    return tuple(carried)
+
+
+def _links(by_link: dict[int, int]) -> int:
+    """Those that moved a share worth showing."""
+    most = max(by_link.values(), default=0)
+    return sum(count >= LEAST_SHARE * most for count in by_link.values()) if most else 0
+
+
+def _is_brought_back(transfer: Transfer, traits: Traits) -> bool:
+    """Whether its bytes have to move back before each execution, since they moved in place."""
+    ends = (transfer.path.source, transfer.path.destination)
+    return all(traits.memory(end.kind).migrates for end in ends)
+
+
+def _expected(workload: Workload, gpu: int) -> tuple[int, int]:
+    """Bytes of one execution that leave and reach the memory of a GPU; a copy within it neither."""
+    sent = received = 0
+    for transfer in workload.transfers:
+        ends = [
+            memory.place.kind == "gpu" and memory.place.index == gpu
+            for memory in (transfer.path.source, transfer.path.destination)
+        ]
+        if ends == [True, False]:
+            sent += transfer.bytes
+        elif ends == [False, True]:
+            received += transfer.bytes
+    return sent, received

@@ -1,1 +1,0 @@
-"""The series of profiles: their samples as arrays, their estimates, and their quality flags."""

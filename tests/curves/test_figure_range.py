@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import profiles
+from waywiser.curves.figure_range import range_of, range_text
+from waywiser.curves.line import Line
+from waywiser.curves.overview import overview
+from waywiser.profile import Profile
+from waywiser.stats.order import Interval
+from waywiser.words.number_format import format_rate, format_time
+
+
+@pytest.mark.parametrize(
+    ("ordered", "text"),
+    [
+        ([], ""),
+        (["55.2"], "55.2"),
+        (["55.2", "55.4", "55.6"], "55.2–55.6"),
+        (["88%", "88%"], "88%"),
+        (["2.2 µs", "8.6 µs"], "2.2–8.6 µs"),
+        (["900 ns", "1.2 µs"], "900 ns–1.2 µs"),
+        (["8 B", "64 KiB"], "8 B–64 KiB"),
+        (["64 MiB", "256 MiB"], "64–256 MiB"),
+        (["76%", "88%"], "76–88%"),
+    ],
+)
+def test_a_range_has_its_unit_once(ordered: list[str], text: str) -> None:
+    assert range_text(ordered) == text
+
+
+def rate(line: Line) -> float | None:
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else None
+
+
+def line(lines: dict[str, Line], workload: str, scale: float) -> Line:
+    """A line whose median time is so many times that of another."""
+    found = lines[workload]
+    assert found.estimate is not None and found.estimate.interval is not None
+    low, high = (scale * end for end in (found.estimate.interval.low, found.estimate.interval.high))
+    return msgspec.structs.replace(
+        found,
+        estimate=msgspec.structs.replace(
+            found.estimate, median=scale * found.estimate.median, interval=Interval(low, high)
+        ),
+    )
+
+
+def test_each_end_has_its_own_digits_unless_they_hide_the_order(tmp_path: Path) -> None:
+    with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
+        lines = {line.workload: line for line in overview(profile).series}
+    sharp, wide = f"{profiles.H2D} of {2**30}", f"{profiles.HOST} of {2**20}"
+    assert range_of([lines[sharp]], rate, format_rate) == "55.01"
+    assert range_of([lines[wide], lines[sharp]], rate, format_rate) == "10–55.0"
+    assert range_of([lines["empty-interval@gpu:0"]], rate, format_rate) == ""
+    first, second = lines[sharp].estimate, lines[wide].estimate
+    assert first is not None and second is not None
+    low = line(lines, sharp, 20.3e-3 / first.median)
+    high = line(lines, wide, 20.48e-3 / second.median)
+    assert range_of([high], seconds, format_time) == "20 ms"
+    assert range_of([low, high], seconds, format_time) == "20.3–20.5 ms"
+
+
+def seconds(line: Line) -> float | None:
+    return line.estimate.median if line.estimate else None

@@ -1,0 +1,160 @@
+"""A worker that misbehaves on command: the command is in the parameters of the order's first
+transfer (``do`` and ``when``), or for its start in ``--startup``."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+from waywiser.measure.probe.protocol import Located, MeasuredVisit, Progressed, Ready, encode
+from waywiser.measure.probe.serve import OrderFailed, parser, serve
+from waywiser.measure.probe.share import share_of
+from waywiser.words.records import BlockLatencies, BufferRecord, Samples
+
+HANG_SECONDS = 600
+"""Longer than any test waits for its end."""
+
+arguments = parser("misbehaves")
+arguments.add_argument("--startup", default="")
+arguments.add_argument("--locating", default="", help="what it does when it is asked to locate")
+arguments.add_argument("--pids", type=Path, help="a folder that gets a file per worker")
+arguments.add_argument("--backend", default="scripted")
+said = arguments.parse_args()
+
+
+def put(data: bytes) -> None:
+    os.write(said.write_fd, data)
+
+
+def put_huge_line() -> None:
+    try:
+        for _ in range(1000):
+            put(b"x" * (1 << 20))
+    except OSError:
+        time.sleep(HANG_SECONDS)
+
+
+def crash() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.string_at(0)
+
+
+def close_answers() -> None:
+    os.close(said.write_fd)
+    time.sleep(HANG_SECONDS)
+
+
+def put_half_a_line() -> None:
+    put(b'{"v":1,"type":"resu')
+    os._exit(3)
+
+
+def fail(kind: str, *, fatal: bool) -> None:
+    raise OrderFailed(kind, f"scripted {kind}", fatal=fatal)
+
+
+def make_noise() -> None:
+    print("driver: \x1b[1mready\x1b[0m\n" * 100_000, flush=True)
+
+
+def leave_child() -> None:
+    child = os.fork()
+    if child == 0:
+        time.sleep(HANG_SECONDS)
+    (said.pids / f"child-{child}").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_to_go_on() -> None:
+    """Until the test has made the file."""
+    while not (said.pids.parent / "go-on").exists():
+        time.sleep(0.01)
+
+
+DEEDS = {
+    "": lambda: None,
+    "segv": crash,
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "hang": lambda: time.sleep(HANG_SECONDS),
+    "sleep": lambda: time.sleep(0.5),
+    "wait": wait_to_go_on,
+    "garbage": lambda: put(b"libgpu: warning 7\n"),
+    "huge": put_huge_line,
+    "version": lambda: put(b'{"v":2,"type":"prepared","id":1}\n'),
+    "late-version": lambda: put(b'{"type":"prepared","id":1,"v":1}\n'),
+    "turn": lambda: put(encode(Ready(os.getpid(), "scripted"))),
+    "stale": lambda: put(encode(Progressed(1, 1, 1.0))),
+    "exit": lambda: os._exit(0),
+    "exit-7": lambda: (print("cannot go on", file=sys.stderr, flush=True), os._exit(7)),
+    "half": put_half_a_line,
+    "close": close_answers,
+    "noise": make_noise,
+    "raise": lambda: 1 / 0,
+    "child": leave_child,
+    "not-supported": lambda: fail("not-supported", fatal=False),
+    "out-of-memory": lambda: fail("out-of-memory", fatal=True),
+    "sticky": lambda: fail("sticky", fatal=True),
+}
+
+
+class Scripted:
+    def __init__(self, hello):
+        self.hello = hello
+
+    def act(self, order, when):
+        share = share_of(order.workload, self.hello.rank, self.hello.size)
+        for transfer in share.transfers:
+            script = transfer.parameters
+            if script.get("when", "measure") == when:
+                DEEDS[script.get("do", "")]()
+
+    def locate(self, requested):
+        DEEDS[said.locating]()
+        block = BlockLatencies("verified", ((6e-6,),), ((1e-7,) * len(requested.cpus),))
+        return Located(requested.id, (0,), requested.cpus, (0.1,), (block,), 0.2)
+
+    def prepare(self, order):
+        self.act(order, "prepare")
+
+    def measure(self, order, estimate):
+        share = share_of(order.workload, self.hello.rank, self.hello.size)
+        first = share.transfers[0]
+        self.act(order, "measure")
+        estimate(6, 1.5e-6, 1e-6, 2e-6)
+        self.act(order, "late")
+        n = int(first.parameters.get("n", "3"))
+        seconds = float(first.parameters.get("seconds", "1e-6"))
+        blocked = share.transfers if first.parameters.get("blocks") == "yes" else ()
+        return MeasuredVisit(
+            mode="host" if first in self.hello.host_timed else "device",
+            stop=first.parameters.get("stop", "converged"),
+            samples=Samples(
+                span=(seconds,) * n,
+                host=(seconds * 2,) * n,
+                skew=(0.0,) * n,
+                repetitions=(4,) * n,
+                flags=(self.hello.rank + 1,) * n,
+                transfers=(tuple(float(t.bytes) for t in share.transfers),) * n,
+            ),
+            buffers=tuple(BufferRecord(str(t.path.source), "verified") for t in share.transfers),
+            gate="scripted",
+            notes=(f"cpus {sorted(os.sched_getaffinity(0))}",),
+            buffer_bytes=share.bytes,
+            host_timed=blocked,
+        )
+
+
+def make(hello):
+    if said.pids:
+        (said.pids / f"worker-{os.getpid()}").touch()
+    DEEDS[said.startup]()
+    uuids = tuple(gpu.uuid for gpu in hello.machine.gpus)
+    return Scripted(hello), Ready(os.getpid(), said.backend, gpus=uuids)
+
+
+serve(said, make)

@@ -1,0 +1,40 @@
+"""What a worker inherits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import waywiser
+from waywiser.measure.probe.environment import worker_environment
+
+
+def test_gpus_are_counted_by_the_bus_whatever_the_caller_set() -> None:
+    made = worker_environment({"CUDA_DEVICE_ORDER": "FASTEST_FIRST", "HOME": "/h"})
+    assert made["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert made["HOME"] == "/h"
+
+
+def test_a_worker_runs_this_very_package(tmp_path: Path) -> None:
+    other = tmp_path / "waywiser.py"
+    other.write_text("raise SystemExit('another one')")
+    code = "import waywiser; print(waywiser.__file__)"
+    environment = worker_environment({**os.environ, "PYTHONPATH": str(tmp_path)})
+    for folder in (tmp_path, Path.cwd()):
+        found = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        assert found == waywiser.__file__
+
+
+def test_a_path_is_named_once() -> None:
+    package = str(Path(waywiser.__file__).parent.parent)
+    base = {"PYTHONPATH": os.pathsep.join([package, "/a", "", "/a"])}
+    assert worker_environment(base)["PYTHONPATH"] == os.pathsep.join([package, "/a"])

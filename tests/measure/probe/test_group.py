@@ -1,0 +1,59 @@
+"""Two workers that measure one workload together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scripted_orders import PATIENCE_SECONDS, an_order, processes_in
+
+from waywiser.words.records import Visit
+
+Run = Callable[..., list[Visit]]
+
+
+def test_each_member_measures_its_own_transfers(run: Run, pids: Path) -> None:
+    (visit,) = run([an_order({}, {"seconds": "5e-6"}, {})], size=2)
+    assert visit.stop == "converged"
+    assert visit.samples.transfers == ((1.0, 2.0, 3.0),) * 3
+    assert visit.samples.span == (5e-6,) * 3
+    assert visit.samples.flags == (3,) * 3  # ranks 0 and 1 set one bit each
+    assert visit.buffer_bytes == 6
+    assert len(visit.buffers) == 3
+    assert len(processes_in(pids)) == 2
+
+
+def test_a_member_without_a_share_is_not_asked(run: Run) -> None:
+    alone, both = run([an_order({}), an_order({}, {})], size=2)
+    assert alone.samples.transfers == ((1.0,),) * 3
+    assert both.samples.transfers == ((1.0, 2.0),) * 3
+    assert (alone.worker, both.worker) == (1, 1)
+
+
+def test_nobody_starts_before_all_are_prepared(run: Run) -> None:
+    """The first member would die on its start; the second fails the preparation."""
+    scripts = ({"do": "kill"}, {"do": "not-supported", "when": "prepare"})
+    unsupported_paths, after = run([an_order(*scripts), an_order({}, {})], size=2)
+    assert unsupported_paths.failure is not None
+    assert unsupported_paths.failure.kind == "not-supported"
+    assert after.worker == 1
+    assert after.stop == "converged"
+
+
+@pytest.mark.parametrize("deed", ["kill", "hang", "sticky", "garbage"])
+def test_the_loss_of_one_member_is_the_loss_of_the_group(run: Run, deed: str) -> None:
+    seconds = 0.5 if deed == "hang" else PATIENCE_SECONDS
+    orders = [an_order({}, {}), an_order({}, {"do": deed}, timeout_seconds=seconds)]
+    orders.append(an_order({}, {}))
+    _, lost, after = run(orders, size=2)
+    assert lost.failure is not None
+    assert lost.stop == "failed"
+    assert (lost.worker, after.worker) == (1, 2)
+    assert after.stop == "converged"
+
+
+def test_a_member_that_fails_while_the_other_measures_costs_no_worker(run: Run) -> None:
+    lost, after = run([an_order({}, {"do": "not-supported"}), an_order({}, {})], size=2)
+    assert lost.failure is not None
+    assert after.worker == 1

@@ -1,0 +1,144 @@
+"""A frame says of all visits at once what each visit's samples say alone."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from profile.plain_statistics import block_of
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import profiles
+from waywiser.profile import Profile
+from waywiser.profile.series_frame import SeriesFrame
+from waywiser.profile.whole import write_profile
+from waywiser.words import TimingMode, Workload
+from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
+
+TWO = Workload.parse(f"{profiles.H2D} of 1MiB; {profiles.D2H} of 1MiB")
+
+
+def stored(path: Path, visits: list[Visit]) -> Path:
+    write_profile(path, profiles.machine(), {}, visits)
+    return path
+
+
+def frame_of(path: Path) -> SeriesFrame:
+    with Profile.open(path) as profile:
+        return SeriesFrame.read(profile)
+
+
+def require_equal(path: Path) -> None:
+    """The statistics of each visit are those of its samples alone, to the bit."""
+    with Profile.open(path) as profile:
+        series = profile.series()
+        frame = SeriesFrame.read(profile)
+    found = list(frame.series_blocks())
+    assert [each.series.workload for each in found] == [each.workload for each in series]
+    in_memory = SeriesFrame.of(series).series_blocks()
+    for known, same, one in zip(found, in_memory, series, strict=True):
+        assert list(known.taken) == list(same.taken) == [len(v.samples) for v in one.visits]
+        assert list(known.blocks) == list(same.blocks) == [block_of(v) for v in one.visits]
+        assert known.series == same.series
+        assert not any(len(visit.samples) for visit in known.series.visits)
+    for short, one in zip(frame.summaries(), series, strict=True):
+        blocks = [block for visit in one.visits if (block := block_of(visit))]
+        blocks = [block for block in blocks if block.median > 0]
+        assert [block.median for block in short.blocks] == [block.median for block in blocks]
+        assert [block.count for block in short.blocks] == [block.count for block in blocks]
+        assert [block.interval for block in short.blocks] == [block.interval for block in blocks]
+        assert short.failures == tuple(visit.failure for visit in one.visits if visit.failure)
+        assert (short.text, short.curve) == (str(one.workload), one.workload.curve)
+
+
+def test_the_statistics_of_a_survey(tmp_path: Path) -> None:
+    require_equal(profiles.write(tmp_path / "a.wwp", blocks=3))
+
+
+times = st.one_of(
+    st.floats(1e-7, 1e-2), st.integers(1, 40).map(lambda n: n * 32e-9), st.just(0.0),
+    st.floats(-1e-6, 0.0),
+)  # fmt: skip
+flags = st.sampled_from((0, 0, 0, 0, VOID, BELOW_RESOLUTION, SUMMARY))
+
+
+@st.composite
+def any_visits(draw: st.DrawFn) -> list[Visit]:
+    visits = []
+    for block in range(draw(st.integers(1, 5))):
+        count = draw(st.integers(0, 30))
+        what = draw(st.sampled_from((profiles.WHAT, TWO)))
+
+        def column(values: st.SearchStrategy[float], of: int = count) -> tuple[float, ...]:
+            return tuple(draw(st.lists(values, min_size=of, max_size=of)))
+
+        batch = st.just(draw(st.integers(1, 4))) if draw(st.booleans()) else st.integers(1, 40)
+        width = draw(st.integers(0, 2))
+        parts = [column(times) for _ in range(width)]
+        taken = Samples(
+            span=column(times),
+            host=column(st.one_of(times, st.just(math.nan))) if draw(st.booleans()) else (),
+            repetitions=column(batch) if draw(st.booleans()) else (),  # type: ignore[arg-type]
+            flags=column(flags) if draw(st.booleans()) else (),  # type: ignore[arg-type]
+            transfers=tuple(zip(*parts, strict=True)),
+        )
+        mode: TimingMode = draw(st.sampled_from(("device", "host")))
+        visit = profiles.visit(what, block, taken, mode=mode)
+        visits.append(msgspec.structs.replace(visit, sampling_seconds=0.0, elapsed_seconds=0.0))
+    return visits
+
+
+@settings(max_examples=60)
+@given(visits=any_visits())
+def test_the_statistics_of_any_visits(
+    tmp_path_factory: pytest.TempPathFactory, visits: list[Visit]
+) -> None:
+    require_equal(stored(tmp_path_factory.mktemp("any") / "a.wwp", visits))
+
+
+def test_few_samples_have_a_spread_instead_of_an_interval(tmp_path: Path) -> None:
+    few = profiles.visit(profiles.WHAT, 0, Samples(span=(1.0, 2.0, 3.0)))
+    one = profiles.visit(profiles.WHAT, 1, Samples(span=(1.0,)))
+    foreign = profiles.visit(profiles.WHAT, 2, Samples(span=(1.0, 2.0), flags=(SUMMARY, SUMMARY)))
+    (short,) = frame_of(stored(tmp_path / "a.wwp", [few, one, foreign])).summaries()
+    assert [block.deviation for block in short.blocks] == [pytest.approx(0.5), 0.0, 0.0]
+    assert all(block.interval is None for block in short.blocks)
+
+
+def test_arrays_have_an_entry_per_visit_and_per_sample(tmp_path: Path) -> None:
+    frame = frame_of(profiles.write(tmp_path / "a.wwp"))
+    taken = [visit.row.samples for visit in frame.visits]
+    assert frame.taken.tolist() == taken
+    assert len(frame.samples.span) == len(frame.samples.host) == sum(taken)
+
+
+def test_several_profiles_are_one_frame(tmp_path: Path) -> None:
+    paths = [profiles.write(tmp_path / f"{seed}.wwp", seed=seed) for seed in (1, 2)]
+    with Profile.open(paths[0]) as one, Profile.open(paths[1]) as other:
+        both = SeriesFrame.read(one, other)
+        alone = [SeriesFrame.read(each) for each in (one, other)]
+    assert len(both.series) == len(alone[0].series)
+    for joined, *single in zip(
+        both.summaries(), *(each.summaries() for each in alone), strict=True
+    ):
+        assert joined.blocks == tuple(block for each in single for block in each.blocks)
+
+
+def test_a_profile_without_samples_has_a_frame(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    profiles.new(path).close()
+    empty = frame_of(path)
+    assert not empty.summaries() and not list(empty.series_blocks())
+    failed = [v for v in profiles.visits() if v.failure][:2]
+    frame = frame_of(stored(tmp_path / "b.wwp", failed))
+    assert [each.blocks for each in frame.summaries()] == [()] * len(frame.series)
+    assert all(block is None for each in frame.series_blocks() for block in each.blocks)
+
+
+def test_only_some_series(tmp_path: Path) -> None:
+    frame = frame_of(profiles.write(tmp_path / "a.wwp"))
+    some = frame.only(lambda workload: workload.bytes == 2**20)
+    assert some.summaries() == [each for each in frame.summaries() if each.bytes == 2**20]
