@@ -29,10 +29,9 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-from profile.sides import records  # noqa: E402
-
 import profiles  # noqa: E402
 from machine.captured import machine as captured  # noqa: E402
+from sides import records  # noqa: E402
 from waywiser import __version__  # noqa: E402
 from waywiser.machine.machine import Machine  # noqa: E402
 from waywiser.measure.plan.plan import Plan, Request, make_plan  # noqa: E402

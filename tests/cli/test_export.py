@@ -9,13 +9,13 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
-from profile import sides
 from typing import Any
 
 import msgspec
 import pytest
 
 import profiles
+import sides
 from waywiser.cli.export import ExportError, run_export, write_csv, write_json
 from waywiser.cli.one_screen import OneScreen, TooLongForScreen
 from waywiser.curves.overview import overview

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from profile import sides as synthetic
 
 import msgspec
 
 import profiles
+import sides as synthetic
 from waywiser.curves.overview import overview_of
 from waywiser.profile.locality import decide_sides, local_and_remote, nearness
 from waywiser.profile.series_frame import SeriesFrame

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from profile import sides as synthetic
-
 import msgspec
 import pytest
 
+import sides as synthetic
 from waywiser.profile.cores import CoreVerdict, decide_cores
 from waywiser.profile.locality import decide_sides
 from waywiser.words.records import Locality

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from profile import sides as synthetic
-
 import msgspec
 import numpy as np
 import pytest
 
+import sides as synthetic
 from waywiser.profile.locality import decide_sides
 from waywiser.words.records import BlockLatencies, BufferRecord, Failure, Locality
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from profile.plain_statistics import block_of
 
 import msgspec
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profiles
+from plain_statistics import block_of
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.whole import write_profile

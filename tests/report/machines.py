@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from profile.sides import records
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 import profiles
 from analysis.questions.subjects import of_series
 from machine.captured import machine as captured
+from sides import records
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.profile import WritableProfile

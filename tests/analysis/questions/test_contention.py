@@ -11,8 +11,8 @@ import pytest
 from tests import profiles
 from tests.analysis.questions.machines import LARGE, host_links, machine, peer_links
 from tests.analysis.questions.subjects import curve, postal, subject
-from tests.profile import sides as synthetic
 
+import sides as synthetic
 from waywiser.analysis.questions.contention import answer
 from waywiser.curves.answer import Answer
 from waywiser.words import Transfer, Workload

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from tests.analysis.questions.machines import machine
 from tests.analysis.questions.subjects import curve, postal, subject
-from tests.profile import sides as synthetic
 
+import sides as synthetic
 from waywiser.analysis.questions.affinity import answer
 from waywiser.analysis.questions.hidden import costs
 from waywiser.curves.subject import Subject

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from tests.analysis.questions.machines import LARGE, host_links, machine, peer_links
 from tests.analysis.questions.subjects import curve, postal, subject
-from tests.profile import sides as synthetic
 
+import sides as synthetic
 from waywiser.analysis.questions.identical import answer
 from waywiser.curves.answer import Answer
 from waywiser.machine.machine import Machine

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from tests.analysis.questions.machines import host_links, machine, peer_links
 from tests.analysis.questions.subjects import FEW, curve, postal, subject
-from tests.analysis.test_hidden import placed
-from tests.profile import sides as synthetic
+from tests.analysis.questions.test_hidden import placed
 
+import sides as synthetic
 import waywiser
 from exchange.imports.shared_files import shared
 from kept import RESULTS, unpacked

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from profile import sides as synthetic
-
 import msgspec
 
+import sides as synthetic
 from waywiser.analysis.questions.hidden import sentences
 from waywiser.profile.locality import decide_sides
 
