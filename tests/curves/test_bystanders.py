@@ -8,7 +8,7 @@ from machine import captured
 from waywiser.curves.bystanders import bystander_of
 from waywiser.machine.traits import DECLARED
 from waywiser.measure.plan.plan import Plan, make_plan
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.sets import LARGE_BYTES, LARGE_LIST_BYTES, LOAD_BYTES
 from waywiser.words import Workload
@@ -18,7 +18,7 @@ LOAD = "device@gpu:0 -> device@gpu:0 by matrix-product"
 ROW = f"{H2D} as list[piece=28672]"
 
 
-def planned(machine: str, request: Request) -> tuple[Plan, list[Point]]:
+def planned(machine: str, request: Request) -> tuple[Plan, list[PlannedPoint]]:
     """The plan, and its points of two transfers of which one is a bystander."""
     plan = make_plan(captured.machine(machine), request)
     return plan, [p for p in plan.points if bystander_of(p.workload, DECLARED) is not None]

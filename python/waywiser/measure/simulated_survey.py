@@ -20,7 +20,7 @@ from waywiser import __version__
 from waywiser.machine.machine import Machine, require_real
 from waywiser.measure.plan.evidence import located_cpus, located_memories
 from waywiser.measure.plan.plan import Plan
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule, outlook
 from waywiser.measure.probe.options import ProbeOptions
@@ -152,7 +152,7 @@ def start_simulation(
 def _known(plan: Plan, machine: SimulatedMachine) -> Plan:
     """The plan without what the model does not know, which is listed with the reasons. Raises
     `SurveyError` if nothing is left."""
-    known: list[Point] = []
+    known: list[PlannedPoint] = []
     reasons: dict[str, str] = {}
     for point in plan.points:
         try:

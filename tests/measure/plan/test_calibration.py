@@ -21,7 +21,7 @@ from waywiser.measure.plan.calibration import (
     VALIDATION_SETS,
 )
 from waywiser.measure.plan.plan import Plan, make_plan
-from waywiser.measure.plan.points import Point, Priority
+from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule
 from waywiser.profile import Profile
@@ -37,7 +37,7 @@ def plan(of: Machine, preset: str = "standard", *, model: bool = True, seed: int
     return make_plan(of, Request(preset=preset, model=model, seed=seed))
 
 
-def added(with_it: Plan, without: Plan) -> list[Point]:
+def added(with_it: Plan, without: Plan) -> list[PlannedPoint]:
     known = {point.identity for point in without.points}
     return [point for point in with_it.points if point.identity not in known]
 

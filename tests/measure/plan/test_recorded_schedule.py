@@ -14,7 +14,7 @@ from waywiser.curves.sizes import GROWING, LATENCY_BELOW
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.plan import Plan, make_plan
-from waywiser.measure.plan.points import Point, Priority
+from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule, is_for_time, outlook
 from waywiser.profile import Profile
@@ -42,7 +42,7 @@ class Recorded:
             self.series[visit.workload.identity].append(visit)
             self.curves[visit.workload.curve].append(visit)
 
-    def played(self, order: Order, point: Point) -> Visit:
+    def played(self, order: Order, point: PlannedPoint) -> Visit:
         """What a visit would have come to. Sizes that were not recorded take what the nearest size
         of their curve took, in proportion to the bytes."""
         if same := self.series[order.workload.identity]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from machines import machine
 
 from waywiser.measure.plan.plan import Plan, make_plan
-from waywiser.measure.plan.points import Point, Priority
+from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule, _rounds, is_for_time
 from waywiser.words import Path, Transfer
@@ -231,7 +231,7 @@ def test_what_differed_in_one_process_is_measured_in_the_last() -> None:
 class Played:
     """A survey played with a clock: each visit takes ``factor`` of what is expected unmeasured."""
 
-    def __init__(self, of: Plan, factor: Callable[[Point], float]) -> None:
+    def __init__(self, of: Plan, factor: Callable[[PlannedPoint], float]) -> None:
         self.now = 0.0
         self.orders: list[Order] = []
         self.visits: list[Visit] = []
@@ -266,7 +266,7 @@ class Played:
 PACES = st.lists(st.floats(0.2, 5.0), min_size=7, max_size=7)
 
 
-def paced(paces: list[float]) -> Callable[[Point], float]:
+def paced(paces: list[float]) -> Callable[[PlannedPoint], float]:
     """Each curve with a pace of its own."""
     return lambda point: paces[int(point.identity, 16) % len(paces)]
 

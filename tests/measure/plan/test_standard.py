@@ -13,7 +13,7 @@ from waywiser.machine.capture import load_capture
 from waywiser.machine.catalogue import list_executors, list_operations
 from waywiser.machine.machine import FilePlace, Machine
 from waywiser.measure.plan.plan import Plan, make_plan
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Request, find_preset
 from waywiser.measure.plan.schedule import outlook
 
@@ -210,7 +210,7 @@ def test_every_executor_and_operation_has_its_part(one: Plan) -> None:
 
 
 def test_operations_take_a_small_part_of_the_time(one: Plan) -> None:
-    def seconds(point: Point) -> float:
+    def seconds(point: PlannedPoint) -> float:
         return point.processes * point.unmeasured_seconds
 
     spent = sum(seconds(point) for point in one.points if point.curve.operation is not None)

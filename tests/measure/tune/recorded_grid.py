@@ -16,7 +16,7 @@ import msgspec
 
 from waywiser.machine.catalogue import Parameter
 from waywiser.machine.machine import Machine
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.tune.run import TuneNote
 from waywiser.measure.tune.search import Configuration
 from waywiser.measure.tune.targets import Target, find_targets
@@ -34,7 +34,7 @@ class RecordedGrid:
 
     machine: Machine
     target: Target
-    points: dict[Configuration, Point]
+    points: dict[Configuration, PlannedPoint]
     visits: dict[str, list[Visit]]
     """By series, in block order."""
 
@@ -85,9 +85,9 @@ class GridResult:
 class RecordedConfigurator:
     """The points of recorded configurations, whatever the registry has now."""
 
-    points: dict[Configuration, Point]
+    points: dict[Configuration, PlannedPoint]
 
-    def point(self, target: Target, configuration: Configuration) -> Point:
+    def point(self, target: Target, configuration: Configuration) -> PlannedPoint:
         return self.points[configuration]
 
     def is_possible(self, target: Target, configuration: Configuration) -> bool:
@@ -108,7 +108,7 @@ def recorded_grids(file: Path) -> Iterator[RecordedGrid]:
             visits[series.workload.identity] = list(series.visits)
     targets = {t.point.identity: t for t in find_targets(machine, note.request).targets}
     for grid in note.grids:
-        points: dict[Configuration, Point] = {}
+        points: dict[Configuration, PlannedPoint] = {}
         found = targets[grid.default]
         parameters = tuple(Parameter(a.name, "", a.kind, a.values) for a in grid.axes)
         target = replace(found, parameters=parameters)

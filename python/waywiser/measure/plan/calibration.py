@@ -19,7 +19,7 @@ from typing import Literal
 
 from waywiser.machine.catalogue import Catalogue
 from waywiser.machine.machine import Machine
-from waywiser.measure.plan.curves import Curve
+from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.preset import Preset
 from waywiser.measure.plan.sets import (
     between_gpus,
@@ -58,8 +58,8 @@ MODEL_SECONDS = 30.0
 class ModelCurves:
     """The sets for a model."""
 
-    calibrating: tuple[Curve, ...]
-    validation: tuple[Curve, ...]
+    calibrating: tuple[PlannedCurve, ...]
+    validation: tuple[PlannedCurve, ...]
 
 
 def model_curves(
@@ -69,7 +69,7 @@ def model_curves(
     machine has. There are none without a GPU."""
     known = set(map(str, valid))
     executors = set_executors(catalogue, preset) if machine.gpus else []
-    calibrating: list[Curve] = []
+    calibrating: list[PlannedCurve] = []
     paths: list[Path] = []
     for n, executor in enumerate(executors):
         host = _possible(from_host(machine, catalogue, executor), known)
@@ -148,7 +148,7 @@ def _possible(paths: Iterable[Path], known: set[str]) -> list[Path]:
 
 def _curves(
     sets: Iterable[Sequence[Path]], known: set[str], catalogue: Catalogue
-) -> Iterator[Curve]:
+) -> Iterator[PlannedCurve]:
     """Each set once, without those that one process cannot measure."""
     seen: set[frozenset[str]] = set()
     for paths in sets:
@@ -160,7 +160,9 @@ def _curves(
             yield _curve(transfers, catalogue, "calibrating")
 
 
-def _validation_curves(sets: Iterator[list[Transfer]], catalogue: Catalogue) -> Iterator[Curve]:
+def _validation_curves(
+    sets: Iterator[list[Transfer]], catalogue: Catalogue
+) -> Iterator[PlannedCurve]:
     """As many as are wanted of those that one process can measure; fewer if hardly any can be."""
     tried = itertools.islice(sets, 50 * VALIDATION_SETS)
     possible = (each for each in tried if _is_of_one_process(each, catalogue))
@@ -177,8 +179,8 @@ def _curve(
     transfers: tuple[Transfer, ...],
     catalogue: Catalogue,
     for_model: Literal["calibrating", "validation"],
-) -> Curve:
-    return Curve(
+) -> PlannedCurve:
+    return PlannedCurve(
         transfers,
         peer_access=catalogue.peer_access(*transfers),
         sizes=(max(transfer.bytes for transfer in transfers),),

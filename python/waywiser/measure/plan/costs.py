@@ -8,7 +8,7 @@ others, and nothing has to be known of an executor or of a machine.
 
 from __future__ import annotations
 
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 
 
 class Costs:
@@ -20,7 +20,7 @@ class Costs:
         self._groups: dict[str, tuple[float, float]] = {}
         """Seconds that visits took, and those that were expected unmeasured."""
 
-    def visit_seconds(self, point: Point) -> float:
+    def visit_seconds(self, point: PlannedPoint) -> float:
         """Expected of one visit."""
         if point.identity in self._series:
             return self._series[point.identity]
@@ -30,7 +30,7 @@ class Costs:
                 return point.unmeasured_seconds * taken / before
         return point.unmeasured_seconds
 
-    def took(self, point: Point, seconds: float) -> None:
+    def took(self, point: PlannedPoint, seconds: float) -> None:
         """Takes note of what a visit took."""
         self._series[point.identity] = seconds
         for group in _groups(point):
@@ -38,7 +38,7 @@ class Costs:
             self._groups[group] = (taken + seconds, before + point.unmeasured_seconds)
 
 
-def _groups(point: Point) -> tuple[str, str, str]:
+def _groups(point: PlannedPoint) -> tuple[str, str, str]:
     """What the cost of a point is estimated from, the nearest first."""
     operation = point.workload.operation
     executors = {transfer.path.executor for transfer in point.workload.transfers}

@@ -48,7 +48,7 @@ Settings = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Curve:
+class PlannedCurve:
     """Workloads that differ in size alone; one point only, of no bytes, for an operation."""
 
     transfers: tuple[Transfer, ...] = ()
@@ -143,13 +143,13 @@ def combinations(parameters: Sequence[Parameter], depth: Depth) -> list[Settings
 
 def path_curves(
     paths: Iterable[Path], catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Unsupported]]:
+) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """Contiguous bytes on each path with its settings, and the settings that the registry
     does not support. On the way to files only those who know no other way have their own settings
     varied, unless everything is: what a CPU's threads do is seen in memory."""
     paths = list(paths)
     elsewhere = {path.executor for path in paths if not has_file(path)}
-    curves: list[Curve] = []
+    curves: list[PlannedCurve] = []
     unsupported_paths: list[Unsupported] = []
     for path in paths:
         if "contiguous" not in catalogue.executors[path.executor].layouts:
@@ -165,7 +165,7 @@ def path_curves(
                 unsupported_paths.append(Unsupported(str(transfer), reason))
                 continue
             curves.append(
-                Curve(
+                PlannedCurve(
                     (transfer,),
                     principal=principal and index == 0,
                     remote=remote or _is_on_request(transfer, catalogue),
@@ -283,7 +283,9 @@ def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:
     return any({"numa", "gpu"} <= set(kind.places) for kind in kinds)
 
 
-def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
+def pair_curves(
+    curves: Iterable[PlannedCurve], catalogue: Catalogue, preset: Preset
+) -> Iterator[PlannedCurve]:
     """Default paths together with their opposite, each pair once, between different places.
 
     If the preset does not ask for all: those between different places, and of those that the
@@ -306,7 +308,9 @@ def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -
             yield replace(curve, transfers=pair, principal=False)
 
 
-def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
+def cache_curves(
+    curves: Iterable[PlannedCurve], catalogue: Catalogue, preset: Preset
+) -> Iterator[PlannedCurve]:
     """Default paths from memory that the CPU reaches, in the cache states other than warm. A
     file's state is a variant of its memory."""
     for curve in curves:
@@ -320,12 +324,12 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
 
 def operation_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Unsupported]]:
+) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """Every operation at every place of its kind, with its settings; and the unsupported.
 
     If the machine has no place of the kind, the operation is reported once, with the reason.
     """
-    curves: list[Curve] = []
+    curves: list[PlannedCurve] = []
     unsupported_paths: list[Unsupported] = []
     places = [Place("numa", node.index) for node in machine.numa]
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
@@ -343,5 +347,5 @@ def operation_curves(
                     continue
                 is_empty = kind.name == EMPTY_INTERVAL
                 remote = not is_empty and preset.depth is Depth.DEFAULTS
-                curves.append(Curve(operation=operation, principal=is_empty, remote=remote))
+                curves.append(PlannedCurve(operation=operation, principal=is_empty, remote=remote))
     return curves, unsupported_paths

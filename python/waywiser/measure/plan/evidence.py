@@ -9,7 +9,7 @@ from itertools import groupby
 from waywiser.curves.sizes import GROWING
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.findings import PROPORTIONAL_BYTES
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.words import Memory, Place
 
 LOCATED_NODES = 2
@@ -19,7 +19,7 @@ LOCATED_CPUS = 8
 """Cores that read blocks of memory: enough to see some of them move."""
 
 
-def watched(points: Iterable[Point]) -> frozenset[str]:
+def watched(points: Iterable[PlannedPoint]) -> frozenset[str]:
     """Identities of the series whose links are looked at: of each curve that has a GPU at an end
     the size nearest to `GROWING`, of every preset and large enough that the call does not count.
     Its settings are the usual ones, or the question is the path itself (peer access off), and it
@@ -30,7 +30,7 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
     return frozenset(min(curve, key=_distance).identity for _, curve in curves)
 
 
-def _shows_links(point: Point) -> bool:
+def _shows_links(point: PlannedPoint) -> bool:
     curve = point.curve
     usual = curve.is_default and not curve.is_sized
     usual = usual or curve.requested or curve.peer_access is False
@@ -42,7 +42,7 @@ def _shows_links(point: Point) -> bool:
     return usual and first and bool(ends) and point.workload.bytes >= PROPORTIONAL_BYTES
 
 
-def _distance(point: Point) -> tuple[bool, float]:
+def _distance(point: PlannedPoint) -> tuple[bool, float]:
     """Sizes that may be skipped come last."""
     surely = point.always or not (point.growing or point.conditional)
     return not surely, abs(math.log(point.workload.bytes / GROWING))

@@ -22,7 +22,7 @@ from waywiser.machine.catalogue import Catalogue
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.calibration import CALIBRATING_BYTES, MODEL_SECONDS, model_curves
 from waywiser.measure.plan.curves import (
-    Curve,
+    PlannedCurve,
     cache_curves,
     operation_curves,
     pair_curves,
@@ -31,7 +31,7 @@ from waywiser.measure.plan.curves import (
 from waywiser.measure.plan.evidence import watched
 from waywiser.measure.plan.layouts import layout_curves
 from waywiser.measure.plan.paths import find_paths, with_hypothetical_gpu
-from waywiser.measure.plan.points import Point, Points
+from waywiser.measure.plan.points import PlannedPoint, Points
 from waywiser.measure.plan.preset import Depth, Preset, Request, find_preset
 from waywiser.measure.plan.requested_workloads import (
     WorkloadError,
@@ -66,7 +66,7 @@ class Plan:
 
     request: Request
     preset: Preset
-    points: tuple[Point, ...]
+    points: tuple[PlannedPoint, ...]
     unsupported_paths: tuple[Unsupported, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
     skipped: int
@@ -146,8 +146,8 @@ def _for_model(
     catalogue: Catalogue,
     preset: Preset,
     request: Request,
-    curves: Sequence[Curve],
-) -> tuple[list[Curve], tuple[str, ...]]:
+    curves: Sequence[PlannedCurve],
+) -> tuple[list[PlannedCurve], tuple[str, ...]]:
     """The sets for a model that the curves do not have, and the identities of those for
     validation."""
     found = model_curves(machine, catalogue, preset, find_paths(machine).valid, request.seed)
@@ -165,7 +165,7 @@ def _for_model(
     return added, tuple(curve.at(0).identity for curve in found.validation)
 
 
-def _is_selected(curve: Curve, maker: Points) -> bool:
+def _is_selected(curve: PlannedCurve, maker: Points) -> bool:
     """Whether a curve that the user does not name is measured: sizes are a question about bytes
     that move."""
     if maker.explicit and curve.operation is not None and not curve.principal:
@@ -173,11 +173,11 @@ def _is_selected(curve: Curve, maker: Points) -> bool:
     return maker.preset.depth is Depth.PAIRS or curve.requested or not curve.remote
 
 
-def _points(curves: list[Curve], maker: Points) -> list[Point]:
+def _points(curves: list[PlannedCurve], maker: Points) -> list[PlannedPoint]:
     first: dict[str, str] = {}
     if maker.preset.equal_sizes:
         first = representatives((curve.at(0) for curve in curves), maker.machine)
-    points: list[Point] = []
+    points: list[PlannedPoint] = []
     for curve in curves:
         by_itself = curve.requested or bool(curve.for_model)
         like = "" if by_itself else first.get(curve.text, "")
@@ -196,7 +196,7 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
     return points
 
 
-def _require_small_sizes(points: list[Point], machine: Machine, request: Request) -> None:
+def _require_small_sizes(points: list[PlannedPoint], machine: Machine, request: Request) -> None:
     """Raises `NothingMatches` for a pattern with the term ``latency`` that matches no point: the
     sizes of the preset, or those asked for, are larger."""
     patterns = [*filter(asks_for_latency, request.only)]
@@ -210,7 +210,7 @@ def _require_small_sizes(points: list[Point], machine: Machine, request: Request
             )
 
 
-def _rotating(points: list[Point]) -> list[Point]:
+def _rotating(points: list[PlannedPoint]) -> list[PlannedPoint]:
     """The points, with pairs of GPUs in few processes if there are many of them: the others show
     how far processes differ."""
     pairs = {point.identity for point in points if _is_pair_of_gpus(point)}
@@ -219,12 +219,12 @@ def _rotating(points: list[Point]) -> list[Point]:
     return [replace(p, processes=2) if p.identity in pairs else p for p in points]
 
 
-def _is_pair_of_gpus(point: Point) -> bool:
+def _is_pair_of_gpus(point: PlannedPoint) -> bool:
     transfers = point.workload.transfers
     return len(transfers) == 1 and all(place.kind == "gpu" for place in point.workload.places)
 
 
-def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
+def _rounded(points: list[PlannedPoint], sizes: tuple[int, ...]) -> Iterator[str]:
     """What was made of sizes that a layout cannot have."""
     found: dict[str, set[int]] = {}
     for point in points:
@@ -237,7 +237,7 @@ def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
 
 def _chosen(
     machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
-) -> tuple[list[Curve], list[Unsupported]]:
+) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """The curves that are asked for: by name, by pattern, or all of the preset."""
     requested = requested_curves(request.workloads, machine)
     if requested and not request.only:
@@ -250,7 +250,7 @@ def _chosen(
 
 def _curves(
     machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[Curve], list[Unsupported]]:
+) -> tuple[list[PlannedCurve], list[Unsupported]]:
     if preset.links_only:
         return check_curves(machine, preset)
     found = find_paths(machine)
@@ -269,10 +269,10 @@ def _curves(
 def _select(
     machine: Machine,
     catalogue: Catalogue,
-    curves: list[Curve],
+    curves: list[PlannedCurve],
     unsupported_paths: list[Unsupported],
     only: tuple[str, ...],
-) -> tuple[list[Curve], list[Unsupported]]:
+) -> tuple[list[PlannedCurve], list[Unsupported]]:
     if not only:
         return curves, unsupported_paths
     texts = [texts_of(curve.at(0), machine) for curve in curves]

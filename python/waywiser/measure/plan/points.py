@@ -23,7 +23,7 @@ from waywiser.machine.catalogue import Catalogue, footprint
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan import layouts
 from waywiser.measure.plan.calibration import VALIDATION_PROCESSES
-from waywiser.measure.plan.curves import Curve
+from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.preset import Depth, Preset, Request
 from waywiser.words import Workload, format_bytes
 from waywiser.words.records import Unsupported
@@ -75,10 +75,10 @@ class Priority(IntEnum):
 
 
 @dataclass(frozen=True)
-class Point:
+class PlannedPoint:
     """One size of a curve."""
 
-    curve: Curve
+    curve: PlannedCurve
     size: int
     workload: Workload
     buffer_bytes: int
@@ -138,7 +138,7 @@ class Points:
         """Whether the user named these sizes: every curve is visited at all of them."""
         return bool(self.request.sizes)
 
-    def of(self, curve: Curve, like: str) -> list[Point]:
+    def of(self, curve: PlannedCurve, like: str) -> list[PlannedPoint]:
         """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
         first itself. Of paths that a search has to tune, only the first of a class is principal."""
         if like and self._is_searched(curve) and not curve.requested:
@@ -155,7 +155,7 @@ class Points:
         self.skipped += len(kept) - len(points)
         return points
 
-    def _selected(self, curve: Curve) -> tuple[int, ...]:
+    def _selected(self, curve: PlannedCurve) -> tuple[int, ...]:
         """The sizes of the first of a class, whatever memory and time allow."""
         sizes, preset = self.sizes, self.preset
         if curve.operation is not None:
@@ -202,7 +202,7 @@ class Points:
         extra = {self._bandwidth_size(curve)} & set(sizes) if repeated else set()
         return tuple(sorted({*kept, *extra}))
 
-    def _of_patterns(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _of_patterns(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that ``--only`` asks for: the small ones if it names the curve's latency alone."""
         only = self.request.only
         if curve.requested or not any(map(asks_for_latency, only)):
@@ -211,19 +211,19 @@ class Points:
             return sizes
         return tuple(size for size in sizes if size <= SMALL_BYTES)
 
-    def _is_on_disk(self, curve: Curve) -> bool:
+    def _is_on_disk(self, curve: PlannedCurve) -> bool:
         ends = (end for transfer in curve.transfers for end in transfer.path.ends)
         return any(map(self.catalogue.is_on_disk, ends))
 
-    def _is_searched(self, curve: Curve) -> bool:
+    def _is_searched(self, curve: PlannedCurve) -> bool:
         """Whether a search has to find its best settings."""
         return any(map(self.catalogue.is_searched, curve.transfers))
 
-    def _is_repeatable(self, curve: Curve) -> bool:
+    def _is_repeatable(self, curve: PlannedCurve) -> bool:
         """Whether nothing has to be brought back after a sample."""
         return all(map(self.catalogue.repeatable, curve.transfers))
 
-    def _possible(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _possible(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that its executor can move; where somebody asked for the others, they are one
         unsupported path."""
         least = PAGE if self._is_on_disk(curve) else 0
@@ -233,7 +233,7 @@ class Points:
             self.unsupported_paths.append(Unsupported(f"{curve.text} of {', '.join(cut)}", reason))
         return tuple(size for size in sizes if size >= least)
 
-    def _few(self, curve: Curve, selected: tuple[int, ...]) -> tuple[int, ...]:
+    def _few(self, curve: PlannedCurve, selected: tuple[int, ...]) -> tuple[int, ...]:
         """What is measured of every member of a class: of a principal curve several sizes, of the
         others, and of what has to be brought back after each sample, one that shows its rate; of
         several such at once nothing, and where time is short nothing between GPUs."""
@@ -254,8 +254,8 @@ class Points:
         return (size,) if size in selected else few[-1:]
 
     def _points(
-        self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
-    ) -> Iterator[Point]:
+        self, curve: PlannedCurve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
+    ) -> Iterator[PlannedPoint]:
         preset = self.preset
         # Where time is short, what has to be brought back after each sample adds nothing.
         again = not preset.seconds or self._is_repeatable(curve)
@@ -275,7 +275,7 @@ class Points:
             everywhere = (everywhere or self.request.is_narrow) and not conditional
             everywhere = everywhere or preset.depth is Depth.PAIRS
             largest = size == sizes[-1] and preset.depth > Depth.DEFAULTS
-            yield Point(
+            yield PlannedPoint(
                 curve,
                 size,
                 workload,
@@ -290,18 +290,18 @@ class Points:
                 longest_seconds=math.inf if named else preset.longest_seconds,
             )
 
-    def _processes(self, curve: Curve, *, everywhere: bool) -> int:
+    def _processes(self, curve: PlannedCurve, *, everywhere: bool) -> int:
         if curve.for_model == "validation":
             return min(VALIDATION_PROCESSES, self.preset.processes)
         return self.preset.processes if everywhere else 1
 
-    def _representatives(self, curve: Curve, sizes: list[int]) -> frozenset[int]:
+    def _representatives(self, curve: PlannedCurve, sizes: list[int]) -> frozenset[int]:
         """Those of ``sizes`` that represent the curve."""
         if _in_a_state(curve):
             sizes = [size for size in sizes if size <= BANDWIDTH_SIZE] or sizes
         return representative_sizes(sizes, self._bandwidth_size(curve))
 
-    def _bandwidth_size(self, curve: Curve) -> int:
+    def _bandwidth_size(self, curve: PlannedCurve) -> int:
         """The size that shows the curve's bandwidth: larger for what people ask for, and if the
         links could carry `BANDWIDTH_SIZE` in less than `SHORT_SECONDS`. Pieces take longer."""
         if curve.has_file or not self._is_repeatable(curve):
@@ -313,7 +313,7 @@ class Points:
         short = peak is not None and workload.bytes < SHORT_SECONDS * peak.bytes_per_second
         return GROWING if short else BANDWIDTH_SIZE
 
-    def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _within_memory(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes whose buffers fit; those that do not are one unsupported path."""
         why = {size: self._too_large(curve, size) for size in sizes}
         cut = [size for size, reason in why.items() if reason]
@@ -322,7 +322,7 @@ class Points:
             self.unsupported_paths.append(Unsupported(what, why[cut[0]]))
         return tuple(size for size in sizes if not why[size])
 
-    def _too_large(self, curve: Curve, size: int) -> str:
+    def _too_large(self, curve: PlannedCurve, size: int) -> str:
         # To lay out the pieces of a size takes time and memory in proportion to it.
         if curve.layout is not None and size > self.request.memory_bytes:
             allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
@@ -350,13 +350,13 @@ def _needs(size: int, needed: int) -> str:
     return f"{format_bytes(size)} needs {format_bytes(needed)}"
 
 
-def _in_a_state(curve: Curve) -> bool:
+def _in_a_state(curve: PlannedCurve) -> bool:
     """Whether a file has to be brought into a state, which may take much longer than usual."""
     ends = (end for transfer in curve.transfers for end in transfer.path.ends)
     return any(end.place.kind == "file" and end.variant for end in ends)
 
 
-def _priority(curve: Curve, representative: bool, conditional: bool) -> Priority:
+def _priority(curve: PlannedCurve, representative: bool, conditional: bool) -> Priority:
     if conditional:
         return Priority.CONDITIONAL
     if not representative:

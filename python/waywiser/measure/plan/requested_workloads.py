@@ -14,7 +14,7 @@ import msgspec
 
 from waywiser.machine.catalogue import Catalogue, Parameter
 from waywiser.machine.machine import Machine
-from waywiser.measure.plan.curves import Curve
+from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.paths import NO_GPU
 from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
 
@@ -23,7 +23,7 @@ class WorkloadError(WaywiserError):
     """A workload of the command line that is not valid, or that cannot be measured here."""
 
 
-def requested_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
+def requested_curves(texts: Sequence[str], machine: Machine) -> list[PlannedCurve]:
     """The workloads as curves, each once, those of one curve beside each other.
 
     Raises `WorkloadError` naming the transfer: not in the grammar, not supported, transfers
@@ -32,7 +32,7 @@ def requested_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
     if not texts:
         return []
     catalogue = Catalogue(machine)
-    curves: dict[str, list[Curve]] = {}
+    curves: dict[str, list[PlannedCurve]] = {}
     for text in texts:
         curve = _curve(text, catalogue, machine)
         same = curves.setdefault(curve.text, [])
@@ -41,7 +41,7 @@ def requested_curves(texts: Sequence[str], machine: Machine) -> list[Curve]:
     return [curve for same in curves.values() for curve in same]
 
 
-def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
+def _curve(text: str, catalogue: Catalogue, machine: Machine) -> PlannedCurve:
     workload = parse_workload(text)
     for transfer, reason in unsupported_transfers(workload, catalogue, machine):
         raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=reason)
@@ -60,7 +60,7 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
             remedy="set peer to on, or to off, in all of them",
         )
     known = all(transfer.bytes for transfer in transfers)
-    return Curve(
+    return PlannedCurve(
         transfers,
         cache=workload.cache,
         shared=workload.shared,

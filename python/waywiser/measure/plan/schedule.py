@@ -32,7 +32,7 @@ import msgspec
 from waywiser.measure.plan.costs import Costs
 from waywiser.measure.plan.findings import EQUAL_LATENCY, EQUAL_RATE, PROPORTIONAL_BYTES, Findings
 from waywiser.measure.plan.plan import Plan
-from waywiser.measure.plan.points import Point, Priority
+from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.words import Value, format_bytes
 from waywiser.words.records import Failure, Order, Process, Rule, Samples, Visit
 
@@ -54,7 +54,7 @@ class _Work(NamedTuple):
 
     rank: tuple[float, ...]
     seconds: float
-    point: Point
+    point: PlannedPoint
     block: int
     """The number of the process; -1 for any that has time."""
 
@@ -84,7 +84,7 @@ class Schedule:
         self._points = {point.identity: point for point in plan.points}
         self._names = {point.curve.text: point.curve.name for point in plan.points}
         self._rounds = _rounds(plan.points)
-        self._curves: defaultdict[str, list[Point]] = defaultdict(list)
+        self._curves: defaultdict[str, list[PlannedPoint]] = defaultdict(list)
         self._classes: defaultdict[str, set[str]] = defaultdict(set)
         for point in plan.points:
             self._curves[point.curve.text].append(point)
@@ -150,7 +150,7 @@ class Schedule:
             late = [p for p in late if block not in self._of(p)]
             yield from self._part(late, process, shuffler)
 
-    def _quick_enough(self, point: Point) -> Point:
+    def _quick_enough(self, point: PlannedPoint) -> PlannedPoint:
         """The point, or the next smaller size of its curve in its place, if an earlier visit found
         that one execution of the point takes too long."""
         chosen = point
@@ -162,7 +162,7 @@ class Schedule:
             chosen = max(certain, key=lambda p: p.size)
         return replace(chosen, processes=point.processes, priority=point.priority)
 
-    def _why_too_slow(self, point: Point) -> str:
+    def _why_too_slow(self, point: PlannedPoint) -> str:
         """The reason; empty if one execution is not expected to take too long."""
         seconds = self._findings.expected_seconds(point.curve.text, point.size)
         if seconds is None or seconds <= point.longest_seconds:
@@ -171,7 +171,7 @@ class Schedule:
         return f"one execution takes longer than {allowed}"
 
     def _part(
-        self, points: list[Point], process: Process, shuffler: random.Random
+        self, points: list[PlannedPoint], process: Process, shuffler: random.Random
     ) -> Iterator[Order]:
         first = [p for p in points if not p.growing]
         growing = sorted((p for p in points if p.growing), key=lambda p: p.size)
@@ -190,7 +190,7 @@ class Schedule:
                 self._skip(point, process.block, self._over)
 
     def _wave(
-        self, wave: Sequence[Point], points: Sequence[Point], process: Process
+        self, wave: Sequence[PlannedPoint], points: Sequence[PlannedPoint], process: Process
     ) -> Iterator[Order]:
         permitted = self._permitted(
             [point for point in points if process.block not in self._of(point)], process
@@ -203,7 +203,7 @@ class Schedule:
             elif point.identity in permitted and self._has_time(point):
                 yield from self._visit(point, process)
 
-    def _visit(self, point: Point, process: Process) -> Iterator[Order]:
+    def _visit(self, point: PlannedPoint, process: Process) -> Iterator[Order]:
         begun = self._clock()
         self._visit_seconds = 0.0
         order = self._order(point, process)
@@ -217,15 +217,17 @@ class Schedule:
             taken = seconds
         self._costs.took(point, taken)
 
-    def _of(self, point: Point) -> set[int]:
+    def _of(self, point: PlannedPoint) -> set[int]:
         """The blocks that have visited it."""
         return self._blocks[point.identity]
 
-    def _is_everywhere(self, point: Point) -> bool:
+    def _is_everywhere(self, point: PlannedPoint) -> bool:
         """Whether all processes measure it."""
         return point.processes >= self._planned
 
-    def _share(self, points: Sequence[Point], block: int, shuffler: random.Random) -> list[Point]:
+    def _share(
+        self, points: Sequence[PlannedPoint], block: int, shuffler: random.Random
+    ) -> list[PlannedPoint]:
         """What this process measures of all that few processes measure: whole curves, those first
         that most processes have still to measure, then those that no process has measured."""
         left = [p for p in points if self._left_of(p) and block not in self._of(p)]
@@ -238,7 +240,7 @@ class Schedule:
             )
         )
         share = self._missing_seconds(left) / self._processes_left(block)
-        chosen: list[Point] = []
+        chosen: list[PlannedPoint] = []
         for curve in order:
             if share <= 0:
                 break
@@ -246,17 +248,17 @@ class Schedule:
             share -= sum(self._costs.visit_seconds(point) for point in curve)
         return chosen
 
-    def _left_of(self, point: Point) -> int:
+    def _left_of(self, point: PlannedPoint) -> int:
         """Visits that are missing of a certain point that few processes measure."""
         if point.conditional or self._is_everywhere(point):
             return 0
         return max(point.processes - len(self._of(point)), 0)
 
-    def _missing_seconds(self, points: Iterable[Point]) -> float:
+    def _missing_seconds(self, points: Iterable[PlannedPoint]) -> float:
         """All missing visits of those of the points that few processes measure."""
         return math.fsum(self._left_of(p) * self._costs.visit_seconds(p) for p in points)
 
-    def _process_seconds(self, points: Iterable[Point]) -> float:
+    def _process_seconds(self, points: Iterable[PlannedPoint]) -> float:
         """A new process that visits the points once."""
         return self._costs.worker_seconds + sum(map(self._costs.visit_seconds, points))
 
@@ -278,7 +280,7 @@ class Schedule:
         first = [p for p in points if p.priority is Priority.HEADLINE] or points
         return self._clock() + self._process_seconds(first) <= start + requested - self._spent
 
-    def _permitted(self, points: Sequence[Point], process: Process) -> set[str]:
+    def _permitted(self, points: Sequence[PlannedPoint], process: Process) -> set[str]:
         """Identities of the points that have time in this process, if everything of a higher
         priority, in this process and in later ones, is given its time first."""
         if math.isinf(self._deadline):
@@ -327,7 +329,7 @@ class Schedule:
                 if later and block not in self._of(point):
                     yield self._work(point, block)
 
-    def _work(self, point: Point, block: int) -> _Work:
+    def _work(self, point: PlannedPoint, block: int) -> _Work:
         seconds = self._costs.visit_seconds(point)
         if block >= self._planned:
             noise = self._findings.deviation(point.workload)
@@ -339,14 +341,14 @@ class Schedule:
         rank = (point.priority, turn, self._rounds[point.identity], seconds)
         return _Work(rank, seconds, point, block)
 
-    def _has_time(self, point: Point) -> bool:
+    def _has_time(self, point: PlannedPoint) -> bool:
         now = self._clock()
         if now > self._deadline:
             return False
         certain = point.priority <= Priority.REPRESENTATIVE
         return certain or now <= self._deadline - self._reserved
 
-    def _reason_to_skip(self, point: Point, block: int) -> str:
+    def _reason_to_skip(self, point: PlannedPoint, block: int) -> str:
         if point.conditional and (reason := self._equal(point, block)):
             return reason
         extra = point.priority > Priority.REPRESENTATIVE and not self._of(point)
@@ -368,7 +370,7 @@ class Schedule:
             for _ in range(point.processes - len(self._of(point))):
                 self._skip(point, next(free), self._over)
 
-    def _skip(self, point: Point, block: int, reason: str) -> None:
+    def _skip(self, point: PlannedPoint, block: int, reason: str) -> None:
         self._of(point).add(block)
         self._on_skip(
             Visit(
@@ -380,7 +382,7 @@ class Schedule:
             )
         )
 
-    def _equal(self, point: Point, block: int) -> str:
+    def _equal(self, point: PlannedPoint, block: int) -> str:
         """Why the first of the class stands for the point; empty if a curve of the class differs
         from the first."""
         if (point.like, block) not in self._different:
@@ -398,7 +400,7 @@ class Schedule:
             f"(under {format_bytes(PROPORTIONAL_BYTES)} {EQUAL_LATENCY * 100:.0f} %)"
         )
 
-    def _order(self, point: Point, process: Process) -> Order:
+    def _order(self, point: PlannedPoint, process: Process) -> Order:
         identity, block = point.identity, process.block
         seed = random.Random(f"{self._plan.request.seed}:{identity}:{block}").getrandbits(53)
         return Order(
@@ -413,7 +415,7 @@ class Schedule:
             evidence=identity in self._plan.watched and not self._of(point),
         )
 
-    def _rule(self, point: Point) -> Rule:
+    def _rule(self, point: PlannedPoint) -> Rule:
         """The preset's. Where processes differ more, the interval need not be narrower than their
         deviation: the standard error of the median is half of it."""
         rule = self._plan.preset.rule
@@ -427,12 +429,12 @@ def is_for_time(reason: str) -> bool:
     return reason.endswith(OVER)
 
 
-def _process_of(point: Point) -> bool:
+def _process_of(point: PlannedPoint) -> bool:
     """The peer access of its process. Where it does not matter, there is some."""
     return point.curve.peer_access is not False
 
 
-def _rounds(points: Sequence[Point]) -> dict[str, int]:
+def _rounds(points: Sequence[PlannedPoint]) -> dict[str, int]:
     """The round in which a curve asks for each of its sizes, by identity: curves take turns, and
     each adds the size that is furthest from those it has. Sizes that the other curves of its class
     have come first: they are compared there. A size at which another method of the same copy is
@@ -462,7 +464,7 @@ def _rounds(points: Sequence[Point]) -> dict[str, int]:
     return found
 
 
-def _shared_sizes(points: Sequence[Point]) -> dict[str, frozenset[int]]:
+def _shared_sizes(points: Sequence[PlannedPoint]) -> dict[str, frozenset[int]]:
     """The sizes of each principal curve at which other methods of the same copy are planned, of
     those that have fewer sizes. By the text of the curve."""
     copies: dict[tuple[str, str], dict[str, set[int]]] = {}

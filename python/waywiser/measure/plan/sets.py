@@ -31,7 +31,7 @@ from dataclasses import replace
 from waywiser.curves.sizes import BANDWIDTH_SIZE
 from waywiser.machine.catalogue import Catalogue
 from waywiser.machine.machine import Gpu, Machine
-from waywiser.measure.plan.curves import Curve, is_remote
+from waywiser.measure.plan.curves import PlannedCurve, is_remote
 from waywiser.measure.plan.layouts import whole_units
 from waywiser.measure.plan.paths import NO_GPU
 from waywiser.measure.plan.preset import Depth, Preset
@@ -70,7 +70,7 @@ def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:
 
 def set_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
-) -> Iterator[Curve]:
+) -> Iterator[PlannedCurve]:
     """The sets over all GPUs, by each executor that the preset asks for.
 
     ``valid`` are the paths that the machine has. There are none with fewer than two GPUs.
@@ -99,7 +99,7 @@ def set_curves(
         yield from _together(sets, known, catalogue, preset)
 
 
-def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Unsupported]]:
+def check_curves(machine: Machine, preset: Preset) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """What a nightly check measures, all principal, and what of it this machine cannot do.
 
     Each host link to its GPU, from it, and both together; every ordered pair of GPUs; the sets in
@@ -109,7 +109,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Un
     """
     catalogue = Catalogue(machine)
     traits = catalogue.traits
-    curves: list[Curve] = []
+    curves: list[PlannedCurve] = []
     unsupported_paths: list[Unsupported] = []
 
     def possible(paths: Iterable[Path]) -> list[Path]:
@@ -196,7 +196,7 @@ def _together(
     preset: Preset,
     *,
     shared: bool = False,
-) -> Iterator[Curve]:
+) -> Iterator[PlannedCurve]:
     """Each set as one curve; none for a single path, where one of them is not to be had, or where
     they need different processes."""
     for paths in sets:
@@ -208,15 +208,15 @@ def _together(
 
 def _curve(
     paths: list[Path], catalogue: Catalogue, preset: Preset, *, shared: bool = False
-) -> Curve:
+) -> PlannedCurve:
     transfers = tuple(map(Transfer, paths))
     needed = catalogue.peer_access(*transfers)
-    return Curve(transfers, shared=shared, peer_access=needed, sizes=preset.set_sizes)
+    return PlannedCurve(transfers, shared=shared, peer_access=needed, sizes=preset.set_sizes)
 
 
 def bystander_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
-) -> Iterator[Curve]:
+) -> Iterator[PlannedCurve]:
     """Each bystander beside a large copy in each direction between each GPU and its nearest NUMA
     node, by each method that the transfer library uses with default settings; and loads alone. The
     copy is a list if the library moves only lists by the method.
@@ -230,7 +230,7 @@ def bystander_curves(
         there = Memory(device, Place("gpu", gpu.index))
         here = Memory(host, Place("numa", _node(gpu, machine)))
         loads = [*_loads(there, catalogue)]
-        yield from (Curve((load,), sizes=(load.bytes,)) for load in loads)
+        yield from (PlannedCurve((load,), sizes=(load.bytes,)) for load in loads)
         for path in valid:
             if {here.place, there.place} != set(path.places) or not _is_method(path, catalogue):
                 continue
@@ -238,7 +238,7 @@ def bystander_curves(
             ends = (there, here) if path.source.place == there.place else (here, there)
             for beside in (*_small_copies(ends, catalogue), *loads):
                 pair = (large, beside)
-                yield Curve(
+                yield PlannedCurve(
                     pair,
                     sizes=(large.bytes,),
                     remote=is_remote(path, catalogue),

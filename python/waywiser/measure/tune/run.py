@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from waywiser.machine.machine import Machine, require_real
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
@@ -114,7 +114,7 @@ class Tuning:
             for target in self.targets
         )
 
-    def _points(self, target: Target) -> dict[Configuration, Point]:
+    def _points(self, target: Target) -> dict[Configuration, PlannedPoint]:
         return {
             configuration: self.configurator.point(target, configuration)
             for configuration in configurations(target.axes)

@@ -18,10 +18,10 @@ from waywiser.curves.sizes import parse_sizes
 from waywiser.machine.calls import call_text
 from waywiser.machine.catalogue import Catalogue, Parameter, footprint
 from waywiser.machine.machine import Machine
-from waywiser.measure.plan.curves import Curve, is_principal, is_remote
+from waywiser.measure.plan.curves import PlannedCurve, is_principal, is_remote
 from waywiser.measure.plan.layouts import layout_curves
 from waywiser.measure.plan.paths import find_paths, with_hypothetical_gpu
-from waywiser.measure.plan.points import Point, Points
+from waywiser.measure.plan.points import PlannedPoint, Points
 from waywiser.measure.plan.preset import STANDARD, Request
 from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
 from waywiser.words import Transfer, Value
@@ -47,11 +47,11 @@ class TuneRequest(Value, frozen=True):
 class Target:
     """One path at one size."""
 
-    point: Point
+    point: PlannedPoint
     """The path and size with default settings."""
     parameters: tuple[Parameter, ...]
     """Those that are searched."""
-    plain: Point | None
+    plain: PlannedPoint | None
     """The plain copy of the same bytes; None if there is none, or if it is the default itself."""
     plain_text: str
     """The call that makes the plain copy."""
@@ -79,10 +79,10 @@ class Configurator:
     def __init__(self, machine: Machine, memory_bytes: int) -> None:
         self._catalogue = Catalogue(machine)
         self._memory_bytes = memory_bytes
-        self._points: dict[tuple[str, Configuration], Point] = {}
+        self._points: dict[tuple[str, Configuration], PlannedPoint] = {}
         self._possible: dict[tuple[str, Configuration], bool] = {}
 
-    def point(self, target: Target, configuration: Configuration) -> Point:
+    def point(self, target: Target, configuration: Configuration) -> PlannedPoint:
         """The point of a target with these settings."""
         key = target.point.identity, configuration
         if key not in self._points:
@@ -146,10 +146,10 @@ def find_targets(machine: Machine, request: TuneRequest) -> Targets:
     return Targets(tuple(targets), tuple(maker.unsupported_paths))
 
 
-def _curves(machine: Machine, catalogue: Catalogue, request: TuneRequest) -> list[Curve]:
+def _curves(machine: Machine, catalogue: Catalogue, request: TuneRequest) -> list[PlannedCurve]:
     found = find_paths(machine)
     plain = [
-        Curve((Transfer(path),), peer_access=catalogue.peer_access(Transfer(path)))
+        PlannedCurve((Transfer(path),), peer_access=catalogue.peer_access(Transfer(path)))
         for path in found.valid
         if "contiguous" in catalogue.executors[path.executor].layouts
     ]
@@ -169,7 +169,9 @@ def _curves(machine: Machine, catalogue: Catalogue, request: TuneRequest) -> lis
     return list(_usual(curves, machine, catalogue))
 
 
-def _usual(curves: Sequence[Curve], machine: Machine, catalogue: Catalogue) -> Iterator[Curve]:
+def _usual(
+    curves: Sequence[PlannedCurve], machine: Machine, catalogue: Catalogue
+) -> Iterator[PlannedCurve]:
     """The first of each class of equivalent paths, of those that people ask a machine for."""
     principal = [
         curve
@@ -205,16 +207,16 @@ def _moves_all(transfer: Transfer, parameter: Parameter) -> bool:
     return not any(each.is_sparse for each in varied)
 
 
-def _least_bytes(curve: Curve, catalogue: Catalogue) -> int:
+def _least_bytes(curve: PlannedCurve, catalogue: Catalogue) -> int:
     return catalogue.executors[curve.transfers[0].path.executor].least_bytes
 
 
-def _target(point: Point, machine: Machine, catalogue: Catalogue) -> Target:
+def _target(point: PlannedPoint, machine: Machine, catalogue: Catalogue) -> Target:
     transfer = point.workload.transfers[0]
     plain = _plain_copy(transfer, catalogue)
-    of_plain: Point | None = None
+    of_plain: PlannedPoint | None = None
     if plain is not None:
-        curve = Curve((plain,), peer_access=catalogue.peer_access(plain))
+        curve = PlannedCurve((plain,), peer_access=catalogue.peer_access(plain))
         total = footprint(curve.at(point.size), catalogue).total
         of_plain = replace(point, curve=curve, workload=curve.at(point.size), buffer_bytes=total)
     return Target(

@@ -25,7 +25,7 @@ import msgspec
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.costs import Costs
 from waywiser.measure.plan.plan import GPU_SECONDS, WORKER_SECONDS
-from waywiser.measure.plan.points import Point
+from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.tune.search import (
     Configuration,
     Ratio,
@@ -89,7 +89,7 @@ class Tuned(Value, frozen=True):
 class PointMaker(Protocol):
     """Makes the points of configurations."""
 
-    def point(self, target: Target, configuration: Configuration) -> Point:
+    def point(self, target: Target, configuration: Configuration) -> PlannedPoint:
         """The point of a target with these settings."""
 
     def is_possible(self, target: Target, configuration: Configuration) -> bool:
@@ -172,7 +172,7 @@ class Tuner:
         processes = self._grid or ROUNDS + REPORTED
         return kinds * processes * self._costs.worker_seconds
 
-    def _visit_seconds(self, point: Point) -> float:
+    def _visit_seconds(self, point: PlannedPoint) -> float:
         return self._costs.visit_seconds(point)
 
     # The orders.
@@ -225,7 +225,7 @@ class Tuner:
         except StopIteration:
             return
 
-    def _visit(self, point: Point, number: int, end: float) -> Generator[Order, None, bool]:
+    def _visit(self, point: PlannedPoint, number: int, end: float) -> Generator[Order, None, bool]:
         """Whether the visit is there: measured now or before."""
         block = self._first + number
         if (point.identity, block) in self._found:
@@ -244,7 +244,7 @@ class Tuner:
         self._costs.took(point, taken)
         return (point.identity, block) in self._found
 
-    def _order(self, point: Point, process: Process) -> Order:
+    def _order(self, point: PlannedPoint, process: Process) -> Order:
         seed = random.Random(f"{self._seed}:{point.identity}:{process.block}").getrandbits(53)
         return Order(
             workload=point.workload,
@@ -283,7 +283,7 @@ class Tuner:
 
     # Time.
 
-    def _reported(self, target: Target) -> list[Point]:
+    def _reported(self, target: Target) -> list[PlannedPoint]:
         """What is measured again: the winner, the defaults and the plain copy."""
         search = self._search(target)
         if search.failed or not search.measured:
@@ -321,17 +321,17 @@ class Tuner:
 
     # What was found.
 
-    def _timing(self, point: Point, number: int) -> Timing | None:
+    def _timing(self, point: PlannedPoint, number: int) -> Timing | None:
         return self._found.get((point.identity, self._first + number))
 
-    def _timings(self, point: Point) -> dict[int, Timing]:
+    def _timings(self, point: PlannedPoint) -> dict[int, Timing]:
         found = {number: self._timing(point, number) for number in range(ROUNDS + REPORTED)}
         return {number: timing for number, timing in found.items() if timing is not None}
 
-    def _reported_timings(self, point: Point) -> dict[int, Timing]:
+    def _reported_timings(self, point: PlannedPoint) -> dict[int, Timing]:
         return {number: t for number, t in self._timings(point).items() if number >= ROUNDS}
 
-    def _gains_nothing(self, winner: Point, default: Point) -> bool:
+    def _gains_nothing(self, winner: PlannedPoint, default: PlannedPoint) -> bool:
         """Whether the winner is not faster, by the median of all processes that measured both."""
         own, usual = self._timings(winner), self._timings(default)
         gains = [usual[number].seconds / own[number].seconds for number in own.keys() & usual]

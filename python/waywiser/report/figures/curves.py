@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from waywiser.curves.line import Line
 from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing, Key
-from waywiser.report.figures.markers import Point
+from waywiser.report.figures.markers import Position
 from waywiser.report.figures.styles import Style, colour_of, marker_of
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SOFT
@@ -119,7 +119,7 @@ class _Plotted(NamedTuple):
 
     drawn: Drawn
     sizes: tuple[int, ...]
-    points: tuple[Point, ...]
+    points: tuple[Position, ...]
 
 
 def curves_picture(
@@ -246,7 +246,7 @@ def _near(each: _Plotted, other: _Plotted) -> list[bool]:
     ]
 
 
-def _height(points: Sequence[Point], x: float) -> float | None:
+def _height(points: Sequence[Position], x: float) -> float | None:
     """The height of the line through the points at ``x``; None beyond its ends."""
     for (start, before), (end, after) in pairwise(points):
         if start <= x <= end:
@@ -372,7 +372,7 @@ def _intervals(found: Drawing, each: _Plotted, what: Quantity, x: Axis, y: Axis)
     found.bars(ends, colour, 3.5, 0.45)
 
 
-def _within(points: Sequence[Point], y: Axis) -> list[Point]:
+def _within(points: Sequence[Position], y: Axis) -> list[Position]:
     """The line through the points, cut off where it leaves the axes."""
     found = [_cut(point, y) for point in points[:1]]
     for (x, before), (end, after) in pairwise(points):
@@ -388,7 +388,7 @@ def _within(points: Sequence[Point], y: Axis) -> list[Point]:
     return found
 
 
-def _cut(point: Point, y: Axis) -> Point:
+def _cut(point: Position, y: Axis) -> Position:
     return point[0], min(max(point[1], y.end), y.start)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.report.figures.markers import MARKERS, Point, Step, Steps
+from waywiser.report.figures.markers import MARKERS, Position, Step, Steps
 from waywiser.report.figures.text_width import folded
 from waywiser.report.figures.theme import INK, SOFT, Colour
 
@@ -77,7 +77,7 @@ class Drawing:
 
     def line(
         self,
-        points: Sequence[Point],
+        points: Sequence[Position],
         colour: Colour,
         width: float,
         dashes: tuple[float, ...] = (),
@@ -86,19 +86,23 @@ class Drawing:
         self.marks.append(Shape(_joined(points), stroke=colour, width=width, dashes=dashes))
 
     def bars(
-        self, ends: Iterable[tuple[Point, Point]], colour: Colour, width: float, opacity: float
+        self,
+        ends: Iterable[tuple[Position, Position]],
+        colour: Colour,
+        width: float,
+        opacity: float,
     ) -> None:
         """Separate lines, each between its two ends."""
         steps = tuple(step for pair in ends for step in _joined(pair))
         self.marks.append(Shape(steps, stroke=colour, width=width, opacity=opacity))
 
-    def area(self, points: Sequence[Point], colour: Colour, opacity: float) -> None:
+    def area(self, points: Sequence[Position], colour: Colour, opacity: float) -> None:
         """Fills a polygon."""
         self.marks.append(Shape((*_joined(points), ("Z", ())), colour, opacity=opacity))
 
     def box(
         self,
-        corner: Point,
+        corner: Position,
         width: float,
         height: float,
         fill: Colour,
@@ -126,9 +130,9 @@ class Drawing:
 
     def arc(
         self,
-        start: Point,
-        bends: tuple[Point, Point],
-        end: Point,
+        start: Position,
+        bends: tuple[Position, Position],
+        end: Position,
         colour: Colour,
         width: float,
         dashes: tuple[float, ...] = (),
@@ -137,7 +141,9 @@ class Drawing:
         steps: Steps = (("M", (start,)), ("C", (*bends, end)))
         self.marks.append(Shape(steps, stroke=colour, width=width, dashes=dashes))
 
-    def markers(self, centres: Iterable[Point], number: int, colour: Colour, size: float) -> None:
+    def markers(
+        self, centres: Iterable[Position], number: int, colour: Colour, size: float
+    ) -> None:
         """The marker of the series with this number, at each centre."""
         outline = MARKERS[number % len(MARKERS)]
         steps = tuple(
@@ -201,5 +207,5 @@ class Drawing:
                 self.marks.append(mark._replace(steps=steps))
 
 
-def _joined(points: Iterable[Point]) -> Steps:
+def _joined(points: Iterable[Position]) -> Steps:
     return tuple(("L" if n else "M", (point,)) for n, point in enumerate(points))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-Point = tuple[float, float]
-Step = tuple[Literal["M", "L", "Q", "C", "Z"], tuple[Point, ...]]
+Position = tuple[float, float]
+Step = tuple[Literal["M", "L", "Q", "C", "Z"], tuple[Position, ...]]
 """A command of an SVG path with its points: move, line, quadratic and cubic curve, close."""
 
 Steps = tuple[Step, ...]
