@@ -13,8 +13,8 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from waywiser.machine.capture import (
-    Capture,
+from waywiser.machine.capture import Capture
+from waywiser.machine.facts import (
     GpuFacts,
     GpuProcess,
     Lane,

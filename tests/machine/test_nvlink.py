@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.machine.capture import Lane
+from waywiser.machine.facts import Lane
 from waywiser.machine.hwloc import Distances
 from waywiser.machine.machine import NvLink
 from waywiser.machine.nvlink import links_from_distances, links_from_lanes

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from machine.fake_system import system_of
-from waywiser.machine.capture import PciFacts
+from waywiser.machine.facts import PciFacts
 from waywiser.machine.system import read_pci, read_system
 
 

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.machine.capture import GpuFacts, MigInstance
+from waywiser.machine.facts import GpuFacts, MigInstance
 from waywiser.machine.visible import visible_devices
 
 GPUS = tuple(

@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from waywiser.machine.capture import Capture, GpuProcess
+from waywiser.machine.capture import Capture
+from waywiser.machine.facts import GpuProcess
 
 HOSTNAME = "anonymous"
 

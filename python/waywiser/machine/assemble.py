@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
-from waywiser.machine.capture import Capture, SystemFacts
+from waywiser.machine.capture import Capture
+from waywiser.machine.facts import SystemFacts
 from waywiser.machine.gpus import gpus_of_nvml, gpus_of_tree
 from waywiser.machine.hwloc import HwlocObject, HwlocTree, read_xml
 from waywiser.machine.machine import Cache, Gpu, Machine, NumaNode, Package

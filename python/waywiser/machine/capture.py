@@ -13,6 +13,11 @@ from pathlib import Path
 import msgspec
 
 from waywiser import __version__
+from waywiser.machine import native
+from waywiser.machine.facts import NvmlFacts, SystemFacts
+from waywiser.machine.hwloc import read_xml
+from waywiser.machine.nvml import read_nvml
+from waywiser.machine.system import read_system
 from waywiser.words import Value, WaywiserError
 from waywiser.words.atomic_write import new_file
 from waywiser.words.regular_file import read_regular, why_not_read
@@ -26,108 +31,6 @@ LIMIT_BYTES = 32 * 2**20
 
 class CaptureError(WaywiserError):
     """A machine that cannot be captured, or a file that is neither a capture nor hwloc XML."""
-
-
-class PciFacts(Value, frozen=True):
-    """One NVIDIA display device as the kernel lists it; 0 and -1 if it does not say."""
-
-    address: str
-    numa: int = -1
-    generation_now: int = 0
-    width_now: int = 0
-    generation_max: int = 0
-    width_max: int = 0
-
-
-class SystemFacts(Value, frozen=True):
-    """What the operating system says and hwloc does not."""
-
-    hostname: str = ""
-    architecture: str = ""
-    cpu_model: str = ""
-    virtual: str = ""
-    affinity: tuple[int, ...] = ()
-    """Logical CPUs that the capturing process could use; empty for all."""
-    cpu_nodes: tuple[int, ...] = ()
-    """NUMA nodes with CPUs; empty if unknown."""
-    memory_nodes: tuple[int, ...] = ()
-    """NUMA nodes that the process may allocate from; empty for all."""
-    memory_bytes: int = 0
-    """Memory of the whole system; 0 if unknown."""
-    visible_devices: str | None = None
-    """``CUDA_VISIBLE_DEVICES``, None if unset."""
-    pci: tuple[PciFacts, ...] = ()
-
-
-class Lane(Value, frozen=True):
-    """One NVLink of a GPU: ``remote`` is ``gpu``, ``switch``, ``cpu`` or empty."""
-
-    link: int
-    remote: str = ""
-    remote_pci: str = ""
-    mb_per_s: int = 0
-    """10^6 bytes per second in one direction, as the driver says; 0 if it does not."""
-    version: int = 0
-
-
-class MigInstance(Value, frozen=True):
-    uuid: str
-    name: str
-    memory_bytes: int = 0
-    memory_free_bytes: int = 0
-
-
-class GpuProcess(Value, frozen=True):
-    """Somebody else's process on a GPU."""
-
-    pid: int
-    name: str = ""
-    memory_bytes: int = 0
-
-
-class GpuFacts(Value, frozen=True):
-    """One GPU as NVML answers; empty, zero or -1 if it does not."""
-
-    uuid: str
-    name: str
-    pci: str
-    memory_bytes: int = 0
-    memory_free_bytes: int = 0
-    compute: str = ""
-    pcie_generation_now: int = 0
-    pcie_width_now: int = 0
-    pcie_generation_max: int = 0
-    pcie_width_max: int = 0
-    memory_node: int = -1
-    """The NUMA node that is this GPU's own memory (Grace-Hopper)."""
-    addressing: str = ""
-    """``none``, ``hmm`` or ``ats``: whether the GPU reads pageable memory by itself."""
-    clock_sm_mhz: int = 0
-    clock_sm_max_mhz: int = 0
-    clock_memory_mhz: int = 0
-    clock_memory_max_mhz: int = 0
-    memory_bus_bits: int = 0
-    throttle: tuple[str, ...] = ()
-    ecc: str = ""
-    persistence: str = ""
-    mig: str = ""
-    mig_instances: tuple[MigInstance, ...] = ()
-    processes: tuple[GpuProcess, ...] = ()
-    temperature_c: int = 0
-    power_w: float = 0.0
-    lanes: tuple[Lane, ...] = ()
-    """NVLinks that are up."""
-    peers: tuple[str, ...] = ()
-    """UUIDs of GPUs whose memory this one can read and write."""
-
-
-class NvmlFacts(Value, frozen=True):
-    """What NVML answered, GPUs in PCI order; ``reason`` says why there is nothing."""
-
-    driver: str = ""
-    cuda_driver: str = ""
-    gpus: tuple[GpuFacts, ...] = ()
-    reason: str = ""
 
 
 class Capture(Value, frozen=True):
@@ -148,10 +51,6 @@ def capture_live() -> Capture:
     Raises `waywiser.machine.native.NativeError` without the native library (it brings hwloc) and
     `CaptureError` if hwloc cannot read the machine.
     """
-    from waywiser.machine import native
-    from waywiser.machine.nvml import read_nvml
-    from waywiser.machine.system import read_system
-
     try:
         xml = native.load().hwloc_xml()
     except (RuntimeError, ValueError) as error:
@@ -194,8 +93,6 @@ def load_capture(file: str | Path, *, or_profile: bool = False) -> Capture:
 
 
 def _load_xml(data: bytes, file: str | Path) -> Capture:
-    from waywiser.machine.hwloc import read_xml
-
     text = data.decode("utf-8", errors="replace")
     read_xml(text, where=str(file))
     return Capture(hwloc=text)
@@ -214,8 +111,6 @@ def _load_json(data: bytes, file: str | Path) -> Capture:
         capture = msgspec.json.decode(data, type=Capture)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CaptureError(f"not a capture: {error}", where=where) from error
-    from waywiser.machine.hwloc import read_xml
-
     read_xml(capture.hwloc, where=f"{where}, its hwloc XML")
     return capture
 

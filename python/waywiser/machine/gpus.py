@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from waywiser.machine.capture import GpuFacts, GpuProcess, NvmlFacts, PciFacts, SystemFacts
+from waywiser.machine.facts import GpuFacts, GpuProcess, NvmlFacts, PciFacts, SystemFacts
 from waywiser.machine.hwloc import HwlocObject, HwlocTree
 from waywiser.machine.machine import Gpu, NvLink, PcieLink
 from waywiser.machine.nvlink import links_from_distances, links_from_lanes

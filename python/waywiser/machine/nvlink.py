@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from waywiser.machine.capture import Lane
+from waywiser.machine.facts import Lane
 from waywiser.machine.hwloc import Distances
 from waywiser.machine.machine import NvLink
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from waywiser.machine.capture import GpuFacts, GpuProcess, Lane, MigInstance, NvmlFacts
+from waywiser.machine.facts import GpuFacts, GpuProcess, Lane, MigInstance, NvmlFacts
 from waywiser.machine.system_files import SystemFiles
 
 MODULE_VARIABLE = "WAYWISER_NVML"

@@ -6,7 +6,7 @@ import os
 import platform
 import socket
 
-from waywiser.machine.capture import PciFacts, SystemFacts
+from waywiser.machine.facts import PciFacts, SystemFacts
 from waywiser.machine.hypervisor import hypervisor
 from waywiser.machine.pcie import generation_of_speed
 from waywiser.machine.system_files import SystemFiles, parse_list

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from waywiser.machine.capture import GpuFacts, MigInstance
+from waywiser.machine.facts import GpuFacts, MigInstance
 
 
 class Visible(NamedTuple):
