@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from waywiser import cli
-from waywiser.cli.completion import VerbWords, verbs
+from waywiser.cli.completion import verbs
 from waywiser.cli.completion_scripts import SCRIPTS
+from waywiser.cli.completion_words import VerbWords
 from waywiser.curves.name import SETS
 from waywiser.curves.terms import TERMS
 from waywiser.machine.traits import declared_executors, declared_memories

@@ -8,8 +8,10 @@ and memories declare, so that no GPU and no native library is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
+from waywiser.cli.completion_scripts import SCRIPTS
+from waywiser.cli.completion_words import FILES, NOTHING, PROFILES, OptionWords, Values, VerbWords
 from waywiser.words import WaywiserError
 
 
@@ -17,41 +19,11 @@ class CompletionError(WaywiserError):
     """A shell for which there is no script."""
 
 
-class Values(NamedTuple):
-    """What may follow an option, or stand as an argument."""
-
-    kind: Literal["nothing", "words", "pattern", "profiles", "files", "folders"]
-    """A ``pattern`` is several of the words, in quotes."""
-    words: tuple[str, ...] = ()
-
-
-class OptionWords(NamedTuple):
-    names: tuple[str, ...]
-    does: str
-    values: Values | None
-    """None for an option that takes no value."""
-
-
-class VerbWords(NamedTuple):
-    name: str
-    """Empty for the command without a verb."""
-    does: str
-    options: tuple[OptionWords, ...]
-    arguments: Values
-
-
-NOTHING, PROFILES, FILES = Values("nothing"), Values("profiles"), Values("files")
-
-SUFFIX = "wwp"
-"""The suffix of the names of profiles."""
-
 _PROFILE_OPTIONS = ("--repeat", "--baseline")
 
 
 def run_completion(shell: str) -> int:
     """Prints the script for a shell; returns 0. Raises `CompletionError`."""
-    from waywiser.cli.completion_scripts import SCRIPTS
-
     if shell not in SCRIPTS:
         raise CompletionError(
             f"there is no completion for {shell!r}", remedy=f"write one of {', '.join(SCRIPTS)}"
@@ -110,8 +82,6 @@ def _arguments(verb: str, command: Any) -> Values:
     if not metavars:
         return NOTHING
     if metavars == ["SHELL"]:
-        from waywiser.cli.completion_scripts import SCRIPTS
-
         return Values("words", tuple(SCRIPTS))
     return FILES if verb in ("import", "topology") else PROFILES
 

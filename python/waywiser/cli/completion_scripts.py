@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
-from waywiser.cli.completion import SUFFIX, OptionWords, Values, VerbWords
+from waywiser.cli.completion_words import SUFFIX, OptionWords, Values, VerbWords
 
 _BASH_HEAD = """\
 # Completes the words of waywiser in bash: source <(waywiser completion bash)
