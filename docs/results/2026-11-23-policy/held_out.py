@@ -27,7 +27,6 @@ import msgspec
 from waywiser.analysis.policy.build import build_policy, decision_tables
 from waywiser.analysis.policy.candidates import kind_of
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
-from waywiser.analysis.policy.file import encoded
 from waywiser.curves.bystanders import bystander_of
 from waywiser.curves.subject import Subject
 from waywiser.machine.traits import DECLARED
@@ -99,7 +98,7 @@ def choices_at_known_sizes(subject: Subject) -> list[Choice]:
 def measured(path: Path) -> tuple[list[Choice], int]:
     """The choices of a profile at sizes that were held out, and the bytes of its policy file."""
     subject = subject_of(path)
-    return choices(subject), len(encoded(build_policy([subject])))
+    return choices(subject), len(build_policy([subject]).to_json())
 
 
 def read(name: str) -> tuple[list[Choice], int]:

@@ -12,7 +12,7 @@ from waywiser.analysis.policy.build import why_not_written
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
 from waywiser.analysis.policy.difference import PolicyComparison, PolicyDifference, compare_policies
 from waywiser.analysis.policy.errors import NotAPolicy, PolicyError
-from waywiser.analysis.policy.file import encoded, is_policy, read_policy
+from waywiser.analysis.policy.file import is_policy, read_policy
 from waywiser.analysis.policy.table import FORMAT, Fingerprint, Policy, PolicyRow
 from waywiser.analysis.policy.texts import costs_text, method_text, size_text
 from waywiser.words import format_bytes
@@ -57,9 +57,9 @@ def run_policy(
     source = _read(files)
     found = source.policy
     if output:
-        write_over(output, encoded(found))
+        write_over(output, found.to_json())
     if json:
-        sys.stdout.write(encoded(found).decode())
+        sys.stdout.write(found.to_json().decode())
     elif output and output != "-":
         rows = sum(len(each.rows) for each in found.classes)
         print(f"{output}: {count(rows, 'row')} for {count(len(found.classes), 'kind')} of copies")

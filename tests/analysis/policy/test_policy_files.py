@@ -12,8 +12,9 @@ from tests import profiles
 from kept import RESULTS, unpacked
 from waywiser import cli
 from waywiser.analysis.policy.errors import NotAPolicy
-from waywiser.analysis.policy.file import LIMIT_BYTES, decoded, encoded, read_policy
+from waywiser.analysis.policy.file import decoded, read_policy
 from waywiser.analysis.policy.table import (
+    LIMIT_BYTES,
     Fingerprint,
     MethodCosts,
     NextBest,
@@ -44,14 +45,14 @@ def policy(*rows: PolicyRow) -> Policy:
 
 def test_what_is_written_is_read() -> None:
     made = policy(row(), row(64, next=None, settings={}))
-    data = encoded(made)
+    data = made.to_json()
     assert decoded(data) == made
     assert data.startswith(b'{\n  "format": "waywiser-policy",\n  "version": 1,\n')
     assert json.loads(data)["classes"][0]["from"] == "pageable"
 
 
 def test_keys_of_later_programs_are_ignored() -> None:
-    text = encoded(policy()).decode()
+    text = policy().to_json().decode()
     later = text.replace('"relation"', '"later": 1, "relation"').replace(
         '"from_bytes"', '"later": [], "from_bytes"'
     )
@@ -73,14 +74,14 @@ def test_keys_of_later_programs_are_ignored() -> None:
     ],
 )
 def test_what_no_program_wrote_is_damage(old: str, new: str, message: str) -> None:
-    text = encoded(policy()).decode()
+    text = policy().to_json().decode()
     assert old in text
     with pytest.raises(NotAPolicy, match=message):
         decoded(text.replace(old, new).encode(), "m.json")
 
 
 def test_every_beginning_of_a_file_is_damage_or_no_policy() -> None:
-    data = encoded(policy())
+    data = policy().to_json()
     for end in range(0, len(data) - 3, 37):
         with pytest.raises(NotAPolicy):
             decoded(data[:end])
@@ -89,7 +90,7 @@ def test_every_beginning_of_a_file_is_damage_or_no_policy() -> None:
 def test_a_file_that_is_too_large_has_changes_of_method_alone() -> None:
     rows = [row(8 + n) for n in range(4000)]
     changed = [row(9000, executor="copy-engine", settings={})]
-    data = encoded(policy(*rows, *changed))
+    data = policy(*rows, *changed).to_json()
     assert len(data) < LIMIT_BYTES
     assert decoded(data).classes[0].rows == (rows[0], *changed)
 
@@ -130,7 +131,7 @@ def test_files_of_others_are_not_overwritten(node: Path, capsys: Output) -> None
 
 
 def test_a_policy_in_the_wrong_place_is_one_line(node: Path, capsys: Output) -> None:
-    (node / "machine.json").write_bytes(encoded(policy()))
+    (node / "machine.json").write_bytes(policy().to_json())
     for words in (
         ["show", "machine.json"],
         ["advise", "machine.json", "--from", "pinned@numa:0", "--to", "device@gpu:0",
@@ -152,8 +153,8 @@ def test_two_policies_are_compared(node: Path, capsys: Output) -> None:
         row(64, executor="copy-engine", settings={}, next=NextBest("staged", {}, 1, 0.5)),
         row(128),
     )
-    (node / "a.json").write_bytes(encoded(first))
-    (node / "b.json").write_bytes(encoded(second))
+    (node / "a.json").write_bytes(first.to_json())
+    (node / "b.json").write_bytes(second.to_json())
     assert cli.run(["policy", "--compare", "a.json", "b.json", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (each,) = found["differences"]

@@ -1,4 +1,4 @@
-"""Reads and writes policy files. What the transfer library reads, docs/policy.md specifies."""
+"""Reads policy files. What the transfer library reads, docs/policy.md specifies."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from pathlib import Path
 import msgspec
 
 from waywiser.analysis.policy.errors import NotAPolicy
-from waywiser.analysis.policy.table import FORMAT, VERSION, Policy, PolicyRow
+from waywiser.analysis.policy.table import FORMAT, LIMIT_BYTES, VERSION, Policy, PolicyRow
 from waywiser.words.regular_file import read_regular, why_not_read
-
-LIMIT_BYTES = 2**20
-"""More the library does not read."""
 
 _REMEDY = "waywiser policy PROFILE -o FILE makes one"
 
@@ -20,13 +17,6 @@ _REMEDY = "waywiser policy PROFILE -o FILE makes one"
 def is_policy(data: bytes) -> bool:
     """Whether the beginning of a file is that of a policy, damaged or not."""
     return data.lstrip().startswith(b"{") and f'"{FORMAT}"'.encode() in data[:4096]
-
-
-def encoded(policy: Policy) -> bytes:
-    """The content of the file. If it would be too large for the library, it has the rows that
-    change the method alone."""
-    data = _lines(policy)
-    return data if len(data) <= LIMIT_BYTES else _lines(_changes(policy))
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -73,36 +63,3 @@ def _damage(row: PolicyRow) -> str:
     if not all(map(math.isfinite, times)) or not 0 < row.low <= row.seconds <= row.high:
         return "a time is not within its interval"
     return ""
-
-
-def _changes(policy: Policy) -> Policy:
-    classes = []
-    for each in policy.classes:
-        rows: list[PolicyRow] = []
-        for row in each.rows:
-            group = row.count, row.threads, row.method
-            last = rows[-1] if rows else None
-            if last is None or group != (last.count, last.threads, last.method):
-                rows.append(row)
-        classes.append(msgspec.structs.replace(each, rows=tuple(rows)))
-    return msgspec.structs.replace(policy, classes=tuple(classes))
-
-
-def _lines(policy: Policy) -> bytes:
-    """One line for each row, so that two files can be compared line by line."""
-    fields = msgspec.to_builtins(policy)
-    classes = fields.pop("classes")
-    ordered = {name: fields.pop(name) for name in ("format", "version", "program", "measured")}
-    head = {**ordered, **fields}
-    parts = [f"  {_text(name)}: {_text(value)}" for name, value in head.items()]
-    blocks = []
-    for each in classes:
-        rows = ",\n".join(f"        {_text(row)}" for row in each.pop("rows"))
-        own = ",\n".join(f"      {_text(name)}: {_text(value)}" for name, value in each.items())
-        blocks.append(f'    {{\n{own},\n      "rows": [\n{rows}\n      ]\n    }}')
-    parts.append('  "classes": [\n' + ",\n".join(blocks) + "\n  ]")
-    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
-
-
-def _text(value: object) -> str:
-    return msgspec.json.encode(value).decode()

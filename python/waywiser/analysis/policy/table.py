@@ -16,6 +16,9 @@ from waywiser.words import Value
 FORMAT = "waywiser-policy"
 VERSION = 1
 
+LIMIT_BYTES = 2**20
+"""The library reads no larger file."""
+
 Relation = Literal["", "same", "peers", "no-peers"]
 """The relation of two GPUs: one and the same, with peer access, without; empty if not both sides
 are GPUs."""
@@ -143,10 +146,10 @@ class Policy(_Tolerant, frozen=True):
         return next((each for each in self.classes if each.kind == kind), None)
 
     def to_json(self) -> bytes:
-        """The content of a policy file."""
-        from waywiser.analysis.policy.file import encoded
-
-        return encoded(self)
+        """The content of a policy file. If it would be too large for the library, it has the rows
+        that change the method alone."""
+        data = _lines(self)
+        return data if len(data) <= LIMIT_BYTES else _lines(_changes(self))
 
     def __iter__(self) -> Iterator[tuple[PolicyClass, PolicyRow]]:
         return ((each, row) for each in self.classes for row in each.rows)
@@ -164,3 +167,36 @@ def _of_count(rows: Sequence[PolicyRow], count: int) -> list[PolicyRow]:
 
 def _fields(value: msgspec.Struct) -> tuple[str, ...]:
     return value.__struct_fields__
+
+
+def _changes(policy: Policy) -> Policy:
+    classes = []
+    for each in policy.classes:
+        rows: list[PolicyRow] = []
+        for row in each.rows:
+            group = row.count, row.threads, row.method
+            last = rows[-1] if rows else None
+            if last is None or group != (last.count, last.threads, last.method):
+                rows.append(row)
+        classes.append(msgspec.structs.replace(each, rows=tuple(rows)))
+    return msgspec.structs.replace(policy, classes=tuple(classes))
+
+
+def _lines(policy: Policy) -> bytes:
+    """One line for each row, so that two files can be compared line by line."""
+    fields = msgspec.to_builtins(policy)
+    classes = fields.pop("classes")
+    ordered = {name: fields.pop(name) for name in ("format", "version", "program", "measured")}
+    head = {**ordered, **fields}
+    parts = [f"  {_text(name)}: {_text(value)}" for name, value in head.items()]
+    blocks = []
+    for each in classes:
+        rows = ",\n".join(f"        {_text(row)}" for row in each.pop("rows"))
+        own = ",\n".join(f"      {_text(name)}: {_text(value)}" for name, value in each.items())
+        blocks.append(f'    {{\n{own},\n      "rows": [\n{rows}\n      ]\n    }}')
+    parts.append('  "classes": [\n' + ",\n".join(blocks) + "\n  ]")
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
