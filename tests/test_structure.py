@@ -1,4 +1,5 @@
-"""The measures of `scripts/structure` count what they promise."""
+"""The measures of `scripts/structure` count what they promise, and the source tree keeps to limits
+of its structure."""
 
 from __future__ import annotations
 
@@ -229,3 +230,12 @@ def test_a_word_that_is_no_tree_is_reported() -> None:
         "no-such-tree is neither a folder nor a commit of this repository\n"
     )
     assert "Traceback" not in done.stderr
+
+
+def test_the_packages_are_few_and_import_one_way() -> None:
+    between_modules = imports.module_imports(ROOT / "python", "waywiser")
+    between_packages = imports.package_imports(between_modules)
+    assert imports.circles(between_modules) == []
+    assert imports.layers(between_packages) <= 12
+    assert len(between_packages) <= 94
+    assert len(python_code.entries(ROOT / "python" / "waywiser")) <= 18

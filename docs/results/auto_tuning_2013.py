@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.questions.placement import PlacementRank, placement
+from waywiser.analysis.questions.placement import PlacementRank
+from waywiser.analysis.questions.placement_answer import placement
 from waywiser.analysis.questions.placement_text import rounded_up
 from waywiser.analysis.questions.together import found_together
 from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject

@@ -40,7 +40,7 @@ def require_options(of_copies: Mapping[str, object], *, placement: bool, table: 
 def run_placement(file: str, *, tables: bool = False, json: bool = False) -> int:
     """Prints the sentences, and with ``tables`` all costs. Returns 0. Raises the `ProfileError` of
     a bad profile."""
-    from waywiser.analysis.questions.placement import placement
+    from waywiser.analysis.questions.placement_answer import placement
     from waywiser.analysis.questions.placement_text import placement_tables
     from waywiser.curves.subject import Subject
     from waywiser.profile import Profile

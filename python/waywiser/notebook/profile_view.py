@@ -177,7 +177,7 @@ class ProfileView:
     def placement(self) -> Placement:
         """Where to put buffers and threads, and which GPUs to use together, each with the cost of
         the worst choice. ``print(profile.placement())`` shows the sentences."""
-        from waywiser.analysis.questions.placement import placement
+        from waywiser.analysis.questions.placement_answer import placement
 
         return placement(self._subject)
 

@@ -17,8 +17,9 @@ import waywiser
 from exchange.imports.shared_files import shared
 from kept import RESULTS, unpacked
 from machine.captured import machine as captured
-from waywiser.analysis.questions.placement import Placement, PlacementCost, PlacementRank, placement
-from waywiser.analysis.questions.placement_text import placement_tables, placement_text
+from waywiser.analysis.questions.placement import Placement, PlacementCost, PlacementRank
+from waywiser.analysis.questions.placement_answer import placement
+from waywiser.analysis.questions.placement_text import placement_tables
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 from waywiser.words.records import Locality, Series
@@ -201,7 +202,7 @@ def test_one_socket_that_shows_no_sides_is_not_determined() -> None:
 def test_captured_machines_without_any_measurement_have_an_answer(name: str) -> None:
     found = placement(subject(machine=captured(name)))
     assert found.ranks == () and len(found.gpus) == len(captured(name).gpus)
-    assert placement_text(found)
+    assert str(found)
     if name == "two-socket-4gpu":
         assert {gpu.basis for gpu in found.gpus} == {"system"}
         assert any("no path between host and GPU was measured" in e for e in found.unanswered)

@@ -1,4 +1,4 @@
-"""The words of a placement: its sentences, its tables, and the text that a terminal shows."""
+"""The words of a placement: its sentences and its tables."""
 
 from __future__ import annotations
 
@@ -396,9 +396,3 @@ def _use_row(use: ConcurrentUse) -> tuple[Cell, ...]:
         Cell(format_rate(use.rate, _relative(use))),
         Cell(f"{use.share:.0%}{_span(use.interval)}"),
     )
-
-
-def placement_text(found: Placement) -> str:
-    """The sentences, each in a line, and what is not determined."""
-    lines = [*found.sentences, *(f"Not determined: {each}." for each in found.unanswered)]
-    return "".join(f"{line}\n" for line in lines)
