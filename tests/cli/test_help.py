@@ -17,8 +17,7 @@ from machine.captured import CAPTURES
 from waywiser import cli
 from waywiser.cli.app import Only
 from waywiser.cli.call import command
-from waywiser.cli.command_help import EXIT_CODES, GLOSSARY
-from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
+from waywiser.cli.command_help import COMMAND_EXAMPLES, EXAMPLES, EXIT_CODES, GLOSSARY, Example
 from waywiser.curves.terms import TERMS
 
 ROOT = Path(__file__).resolve().parent.parent.parent

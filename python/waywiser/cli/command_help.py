@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperGroup
 
-from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
+
+class Example(NamedTuple):
+    """A command line, which a test runs. ``node.wwp`` is a profile, ``before.wwp`` and ``now.wwp``
+    are an older and a newer one of a machine, ``nodes`` is a folder of profiles of several."""
+
+    command: str
+    does: str
+
+
+COMMAND_EXAMPLES = (
+    Example("waywiser survey --preset quick -o node.wwp", "measure this machine in half a minute"),
+    Example("waywiser show node.wwp --only 'h2d latency'", "show H2D latencies of the profile"),
+)
+"""Those of the command without a verb."""
+
+EXAMPLES: dict[str, tuple[Example, ...]] = {}
+"""Those of each verb."""
 
 EXIT_CODES = {
     0: "Done, without a finding. A survey that skips paths is done too, and lists them.",

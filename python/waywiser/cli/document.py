@@ -7,8 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from waywiser.cli.call import command
-from waywiser.cli.command_help import EXIT_CODES, argument_rows, option_rows
-from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
+from waywiser.cli.command_help import (
+    COMMAND_EXAMPLES,
+    EXAMPLES,
+    EXIT_CODES,
+    Example,
+    argument_rows,
+    option_rows,
+)
 
 
 def document() -> str:

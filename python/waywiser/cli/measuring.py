@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import Json, Only, Seed, app
-from waywiser.cli.command_help import Verb
+from waywiser.cli.app import Json, Only, Seed
+from waywiser.cli.verb import verb
 
 Gpus = Annotated[
     str | None,
@@ -19,7 +19,7 @@ Gpus = Annotated[
 Share = Annotated[bool, typer.Option("--share", help="Also measure GPUs that other processes use.")]
 
 
-@app.command(cls=Verb)
+@verb()
 def survey(
     output: Annotated[
         str | None,
@@ -121,7 +121,13 @@ def survey(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Measure this machine, write a profile, and show what was found."""
+    """Measure this machine, write a profile, and show what was found.
+
+    waywiser survey --preset check --expect-gpus 8 -o node.wwp
+        measure every link in under half a minute; fail if a GPU is missing
+    waywiser survey --only 'h2d copy-engine' --sizes 8:1GiB
+        measure H2D bandwidth and latency of each GPU by copy engine
+    """
     from waywiser.cli.survey import Options, run_survey
 
     options = Options(
@@ -147,7 +153,7 @@ def survey(
     run_survey(options)
 
 
-@app.command(cls=Verb, short_help="Search the fastest settings of copies on this machine.")
+@verb("Search the fastest settings of copies on this machine.")
 def tune(
     file: Annotated[
         str,
@@ -220,7 +226,13 @@ def tune(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Search the fastest settings of copies, per path and size; the same command goes on later."""
+    """Search the fastest settings of copies, per path and size; the same command goes on later.
+
+    waywiser tune node.wwp --dry-run
+        show which settings would be searched, and how long it takes
+    waywiser tune node.wwp --paths 'h2d staged' --sizes 64MiB --budget 30s
+        search the settings of staged H2D copies of 64 MiB
+    """
     from waywiser.cli.tune import TuneOptions, run_tune
 
     run_tune(
@@ -242,52 +254,43 @@ def tune(
     )
 
 
-@app.command(
-    "list", cls=Verb, short_help="List executors, memories, operations and sets of transfers."
-)
-def list_(
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also each path that cannot be measured on this machine.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """List executors, memories, operations and sets of transfers, with settings and sources."""
+@verb("List executors, memories, operations and sets of transfers.", name="list")
+def list_(everything: bool = False, json: Json = False) -> None:
+    """List executors, memories, operations and sets of transfers, with settings and sources.
+
+    --all: Also each path that cannot be measured on this machine.
+
+    waywiser list
+        show all executors, memories, operations and sets
+    waywiser list --all
+        also each path that this machine cannot measure
+    """
     from waywiser.cli.list import run_list
 
     run_list(json=json, everything=everything)
 
 
-@app.command(cls=Verb, short_help="Show CPUs, memory, GPUs and links of a machine.")
+@verb("Show CPUs, memory, GPUs and links of a machine.")
 def topology(
-    file: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FILE]", help="A profile, a capture or hwloc XML; by default this machine."
-        ),
-    ] = None,
-    xml: Annotated[
-        str | None,
-        typer.Option("--xml", metavar="FILE", help="The same as FILE."),
-    ] = None,
-    capture: Annotated[
-        str | None,
-        typer.Option(
-            "--capture",
-            metavar="FILE",
-            help="Write a capture of the machine to FILE, to send to others; - for standard "
-            "output.",
-        ),
-    ] = None,
-    anonymous: Annotated[
-        bool,
-        typer.Option(
-            "--anonymous",
-            help="Leave host name, jobs, addresses, serial numbers and UUIDs out of the capture.",
-        ),
-    ] = False,
+    file: str | None = None,
+    xml: str | None = None,
+    capture: str | None = None,
+    anonymous: bool = False,
     json: Json = False,
 ) -> int:
-    """Show CPUs, memory, GPUs and links of a machine, with the peak bandwidth of each link."""
+    """Show CPUs, memory, GPUs and links of a machine, with the peak bandwidth of each link.
+
+    [FILE]: A profile, a capture or hwloc XML; by default this machine.
+    --xml FILE: The same as FILE.
+    --capture FILE: Write a capture of the machine to FILE, to send to others; - for standard
+        output.
+    --anonymous: Leave host name, jobs, addresses, serial numbers and UUIDs out of the capture.
+
+    waywiser topology
+        show this machine
+    waywiser topology node.wwp
+        show the machine of a profile
+    """
     from waywiser.cli.topology import run_topology
 
     if file is not None and xml is not None:

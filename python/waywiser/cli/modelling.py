@@ -5,66 +5,38 @@ Each body imports what it needs, so that ``--help`` is quick.
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile, app
-from waywiser.cli.command_help import Verb
+from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
+from waywiser.cli.verb import verb
 
 
-@app.command(cls=Verb, short_help="Fit a model of a machine, keep it in the profile, show it.")
+@verb("Fit a model of a machine, keep it in the profile, show it.")
 def model(
     file: ProfileFile,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Show every curve and every capacity.")
-    ] = False,
-    validate: Annotated[
-        bool,
-        typer.Option(
-            "--validate",
-            help="Instead: hold out half of the sizes and the validation sets, and show how well "
-            "the model predicts them.",
-        ),
-    ] = False,
-    rule: Annotated[
-        str,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            help="Instead: fit messages by another rule. published is that of Bienz et al. "
-            "(HPEC 2021).",
-        ),
-    ] = "",
-    switches: Annotated[
-        str,
-        typer.Option(
-            "--switches",
-            metavar="TEXT",
-            help="With --rule published: the first size of each protocol but the first, by "
-            "locality: 'on-socket=256,16KiB; off-node=256,16KiB'.",
-        ),
-    ] = "",
-    export: Annotated[
-        str,
-        typer.Option(
-            "--export",
-            metavar="FORMAT",
-            help="Instead: write the model for another program: simgrid, astra-sim or json.",
-        ),
-    ] = "",
-    output: Annotated[
-        str,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="With --export: write to FILE; by default, or with -, to standard output.",
-        ),
-    ] = "",
+    everything: bool = False,
+    validate: bool = False,
+    rule: str = "",
+    switches: str = "",
+    export: str = "",
+    output: str = "",
     json: Json = False,
 ) -> int:
-    """Fit latencies, bandwidths and shared capacities, and keep them in the profile for predict."""
+    """Fit latencies, bandwidths and shared capacities, and keep them in the profile for predict.
+
+    --all: Show every curve and every capacity.
+    --validate: Instead: hold out half of the sizes and the validation sets, and show how well the
+        model predicts them.
+    --rule RULE: Instead: fit messages by another rule. published is that of Bienz et al. (HPEC
+        2021).
+    --switches TEXT: With --rule published: the first size of each protocol but the first, by
+        locality: 'on-socket=256,16KiB; off-node=256,16KiB'.
+    --export FORMAT: Instead: write the model for another program: simgrid, astra-sim or json.
+    -o, --output FILE: With --export: write to FILE; by default, or with -, to standard output.
+
+    waywiser model node.wwp
+        fit the model of this machine, keep it and show it
+    waywiser model node.wwp --validate
+        show how well it predicts
+    """
     from waywiser.cli.model import run_export_of_model, run_model, run_published, run_validation
     from waywiser.words import WaywiserError
 
@@ -91,34 +63,28 @@ def model(
     return run_model(file, everything=everything, json=json)
 
 
-@app.command(cls=Verb, short_help="Predict the time of transfers that run together.")
+@verb("Predict the time of transfers that run together.")
 def predict(
     file: ProfileFile,
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-w",
-            "--workload",
-            metavar="TEXT",
-            help="Transfers that start together, as survey --workload has them, each with a size: "
-            "'A -> B by X of 64MiB; C <-> D by Y of 1MiB'. If repeated, all start together.",
-        ),
-    ] = None,
-    messages: Annotated[
-        int,
-        typer.Option(
-            "--messages", metavar="N", help="So many of each transfer, or message, at once."
-        ),
-    ] = 1,
+    workload: list[str] | None = None,
+    messages: int = 1,
     change: Changes = None,
     gpus: GpuCount = None,
-    compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Show what was measured beside it, if the profile has it."),
-    ] = False,
+    compare: bool = False,
     json: Json = False,
 ) -> int:
-    """Predict what transfers take that run together: time, interval, what limits them."""
+    """Predict what transfers take that run together: time, interval, what limits them.
+
+    -w, --workload TEXT: Transfers that start together, as survey --workload has them, each with a
+        size: 'A -> B by X of 64MiB; C <-> D by Y of 1MiB'. If repeated, all start together.
+    --messages N: So many of each transfer, or message, at once.
+    --compare: Show what was measured beside it, if the profile has it.
+
+    waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by sm of 50MiB'
+        predict the time of a size that was not measured
+    waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
+        predict a copy and its opposite together
+    """
     from waywiser.cli.predict import run_predict
 
     return run_predict(

@@ -5,117 +5,82 @@ Each body imports what it needs, so that ``--help`` is quick.
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from waywiser.cli.app import Changes, GpuCount, Json, Only, ProfileFile, Seed, app
-from waywiser.cli.command_help import Verb
+from waywiser.cli.app import Changes, GpuCount, Json, Only, ProfileFile, Seed
+from waywiser.cli.verb import verb
 
 
-@app.command(cls=Verb, short_help="Show the curves and the headline paths of a profile.")
-def show(
-    file: ProfileFile,
-    only: Only = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also show every size, every setting and every path.")
-    ] = False,
-    json: Json = False,
-) -> int:
-    """Show what a profile says: a line for each curve, what is missing and why, headline paths."""
+@verb("Show the curves and the headline paths of a profile.")
+def show(file: ProfileFile, only: Only = None, everything: bool = False, json: Json = False) -> int:
+    """Show what a profile says: a line for each curve, what is missing and why, headline paths.
+
+    --all: Also show every size, every setting and every path.
+
+    waywiser show node.wwp
+        show headline paths and a line for each curve
+    waywiser show node.wwp --only 'p2p memcpy' --all
+        show every size of P2P by the cudaMemcpy family
+    """
     from waywiser.cli.show import run_show
 
     return run_show(file, json, only or (), everything)
 
 
-@app.command("import", cls=Verb, short_help="Make one profile from results of other tools.")
+@verb("Make one profile from results of other tools.", name="import")
 def import_(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="Results of another tool, or a folder of them."),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the profile to FILE; by default NAME-TIME.wwp with the name of --machine, "
-            "else imported-TIME.wwp.",
-        ),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="nvbandwidth, google-benchmark, google-benchmark-csv, osu, nccl or benchpress; "
-            "by default what the content shows.",
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            "--machine", metavar="NAME", help="Name of the machine; by default that in the files."
-        ),
-    ] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(
-            "--topology",
-            metavar="FILE",
-            help="A capture or hwloc XML of the machine that was measured: links and peaks.",
-        ),
-    ] = None,
+    files: list[str],
+    output: str | None = None,
+    format: str | None = None,
+    machine: str | None = None,
+    topology: str | None = None,
     json: Json = False,
 ) -> int:
-    """Make one profile from results of nvbandwidth, Comm|Scope, OSU, nccl-tests or BenchPress."""
+    """Make one profile from results of nvbandwidth, Comm|Scope, OSU, nccl-tests or BenchPress.
+
+    FILE...: Results of another tool, or a folder of them.
+    -o, --output FILE: Write the profile to FILE; by default NAME-TIME.wwp with the name of
+        --machine, else imported-TIME.wwp.
+    --format FORMAT: nvbandwidth, google-benchmark, google-benchmark-csv, osu, nccl or benchpress;
+        by default what the content shows.
+    --machine NAME: Name of the machine; by default that in the files.
+    --topology FILE: A capture or hwloc XML of the machine that was measured: links and peaks.
+
+    waywiser import nvbandwidth.json -o node.wwp
+        make a profile of a result
+    waywiser import nvbandwidth.json --topology capture.json -o node.wwp
+        the same with the links of the machine that was measured
+    """
     from waywiser.cli.import_ import run_import
 
     return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
 
 
-@app.command(cls=Verb, short_help="Survey a simulated machine: that of a profile, with changes.")
+@verb("Survey a simulated machine: that of a profile, with changes.")
 def simulate(
     file: ProfileFile,
-    output: Annotated[
-        str,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the profile to FILE."),
-    ],
+    output: str,
     change: Changes = None,
     gpus: GpuCount = None,
     seed: Seed = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            help="How much to measure, as for 'survey'. By default as the profile was surveyed.",
-        ),
-    ] = None,
+    preset: str | None = None,
     only: Only = None,
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--workload",
-            metavar="TEXT",
-            help="Measure these transfers, as for 'survey'. May be repeated.",
-        ),
-    ] = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option("--sizes", metavar="SIZES", help="Sizes to measure, as for 'survey'."),
-    ] = None,
-    model: Annotated[
-        bool,
-        typer.Option(
-            "--model",
-            help="Also measure the sets of transfers that a model of the machine needs.",
-        ),
-    ] = False,
+    workload: list[str] | None = None,
+    sizes: str | None = None,
+    model: bool = False,
     json: Json = False,
 ) -> None:
-    """Survey a simulated machine: that of a profile, with its noise and with changes."""
+    """Survey a simulated machine: that of a profile, with its noise and with changes.
+
+    -o, --output FILE: Write the profile to FILE.
+    --preset NAME: How much to measure, as for 'survey'. By default as the profile was surveyed.
+    --workload TEXT: Measure these transfers, as for 'survey'. May be repeated.
+    --sizes SIZES: Sizes to measure, as for 'survey'.
+    --model: Also measure the sets of transfers that a model of the machine needs.
+
+    waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp
+        survey the machine of a profile as if its links to GPUs were faster
+    waywiser simulate node.wwp --gpus 4 --preset check -o four.wwp
+        survey the links of a machine with four GPUs like those of the profile
+    """
     from waywiser.cli.simulate import SimulateOptions, run_simulate
 
     run_simulate(
@@ -135,95 +100,56 @@ def simulate(
     )
 
 
-@app.command(cls=Verb)
+@verb()
 def export(
     file: ProfileFile,
-    summary: Annotated[
-        bool,
-        typer.Option(
-            "--summary",
-            help="Write a row per path and size: bandwidth, latency and intervals.",
-        ),
-    ] = False,
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="json, csv (a row per sample), parquet (the same, with pyarrow) or "
-            "google-benchmark (its JSON, under Comm|Scope's names); by default what the name of "
-            "-o says, else json.",
-        ),
-    ] = "",
-    output: Annotated[
-        str,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write to FILE; by default to standard output, or with -. A terminal gets more "
-            "than a screen of text only with -.",
-        ),
-    ] = "",
-    consumer: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            metavar="PROGRAM",
-            help="Write settings of another program from what was measured: ucx, vllm, sglang, "
-            "flexkv or kv-offload (JSON).",
-        ),
-    ] = "",
-    piece: Annotated[
-        str,
-        typer.Option(
-            "--piece",
-            metavar="SIZE",
-            help="With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.",
-        ),
-    ] = "",
+    summary: bool = False,
+    format: str = "",
+    output: str = "",
+    consumer: str = "",
+    piece: str = "",
 ) -> int:
-    """Write a profile's samples, a summary, or settings of other programs."""
+    """Write a profile's samples, a summary, or settings of other programs.
+
+    --summary: Write a row per path and size: bandwidth, latency and intervals.
+    --format FORMAT: json, csv (a row per sample), parquet (the same, with pyarrow) or
+        google-benchmark (its JSON, under Comm|Scope's names); by default what the name of -o says,
+        else json.
+    -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
+        than a screen of text only with -.
+    --for PROGRAM: Write settings of another program from what was measured: ucx, vllm, sglang,
+        flexkv or kv-offload (JSON).
+    --piece SIZE: With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.
+
+    waywiser export node.wwp --summary -o summary.csv
+        write a row for each size
+    waywiser export node.wwp --for ucx -o ucx.conf
+        write measured settings for UCX
+    """
     from waywiser.cli.export import run_export
 
     return run_export(file, format, output, summary, consumer, piece)
 
 
-@app.command(cls=Verb, short_help="Make a page of profiles: status, findings, figures.")
+@verb("Make a page of profiles: status, findings, figures.")
 def report(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="By default report.html, and standard output for md; - for standard output. "
-            "A former report is replaced.",
-        ),
-    ] = "",
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="html (one page that needs no network), md (a summary of at most 8 KB), or svg, "
-            "pdf or png of one figure; without it, what the name of FILE says, else html.",
-        ),
-    ] = "",
-    figure: Annotated[
-        str,
-        typer.Option(
-            "--figure", metavar="NAME", help="Of svg, pdf and png; list names all of them."
-        ),
-    ] = "",
-    whole: Annotated[
-        bool, typer.Option("--all", help="With md: the whole report, not the summary.")
-    ] = False,
+    files: list[str], output: str = "", format: str = "", figure: str = "", whole: bool = False
 ) -> int:
-    """Make a page of profiles: status, findings, figures, everything that was measured."""
+    """Make a page of profiles: status, findings, figures, everything that was measured.
+
+    FILE...: Profiles (.wwp), side by side.
+    -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
+        former report is replaced.
+    --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
+        pdf or png of one figure; without it, what the name of FILE says, else html.
+    --figure NAME: Of svg, pdf and png; list names all of them.
+    --all: With md: the whole report, not the summary.
+
+    waywiser report node.wwp -o report.html
+        make a page of one machine
+    waywiser report before.wwp now.wwp -o both.html
+        show two profiles together
+    """
     from waywiser.cli.report import run_report
 
     return run_report(files, output, format, figure, whole=whole)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from waywiser.cli.app import app
-from waywiser.cli.command_help import Verb
+from waywiser.cli.verb import verb
 
 
-@app.command(cls=Verb, short_help="Print a script that completes words in your shell.")
-def completion(
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
-) -> int:
+@verb("Print a script that completes words in your shell.")
+def completion(shell: str) -> int:
     """Print a script for bash, zsh or fish that completes commands, options, executors, memories,
-    terms of --only, presets and profiles."""
+    terms of --only, presets and profiles.
+
+    SHELL: bash, zsh or fish.
+
+    source <(waywiser completion bash)
+        complete words in this shell
+    waywiser completion fish > ~/.config/fish/completions/waywiser.fish
+        complete words in every new fish shell
+    """
     from waywiser.cli.completion import run_completion
 
     return run_completion(shell)

@@ -1,0 +1,80 @@
+"""The decorator that makes a function a verb, with the help that is in its docstring:
+
+    @verb("Show or write which method is fastest for each copy.")
+    def policy(files: list[str], output: str = "", json: Json = False) -> int:
+        '''Show which method is fastest for each copy by its size.
+
+        FILE...: Profiles of one machine.
+        -o, --output FILE: Write the policy to FILE.
+
+        waywiser policy node.wwp -o machine.json
+            write the policy of this machine
+        '''
+
+The first paragraph is the help of the verb, the last has its examples. Those between describe the
+parameters in their order, but for those whose annotation does (`Json`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
+
+import typer
+
+from waywiser.cli.app import app
+from waywiser.cli.command_help import EXAMPLES, Example, Verb
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def verb(
+    short_help: str | None = None, *, name: str | None = None, cls: type[Verb] = Verb
+) -> Callable[[Function], Function]:
+    """``name`` is that of the verb if the function has another one. Raises `ValueError` for a
+    docstring that describes more or fewer parameters than the function has."""
+
+    def register(function: Function) -> Function:
+        about, *others = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        if others:  # python -OO leaves docstrings out
+            *described, examples = map(_entries, others)
+            EXAMPLES[name or function.__name__] = tuple(map(_example, examples))
+            _describe(function, (entry for entries in described for entry in entries))
+        app.command(name, cls=cls, help=about, short_help=short_help)(function)
+        return function
+
+    return register
+
+
+def _entries(paragraph: str) -> list[str]:
+    """Its lines that are not indented, each with the indented lines below it."""
+    return re.split(r"\n(?! )", paragraph)
+
+
+def _example(entry: str) -> Example:
+    command, does = entry.split("\n", 1)
+    return Example(command, _joined(does))
+
+
+def _describe(function: Callable[..., Any], entries: Iterable[str]) -> None:
+    """Annotates the parameters as typer reads them."""
+    hints = get_type_hints(function, include_extras=True)
+    del hints["return"]
+    own = [(name, hint) for name, hint in hints.items() if get_origin(hint) is not Annotated]
+    for (name, hint), entry in zip(own, map(_joined, entries), strict=True):
+        function.__annotations__[name] = Annotated[hint, _parameter(*entry.split(": ", 1))]
+
+
+def _parameter(head: str, does: str) -> Any:
+    """``-o, --output FILE`` as an option, ``FILE...`` as an argument."""
+    if not head.startswith("-"):
+        return typer.Argument(metavar=head, help=does)
+    words = head.replace(",", "").split()
+    names = [word for word in words if word.startswith("-")]
+    return typer.Option(*names, metavar=" ".join(words[len(names) :]) or None, help=does)
+
+
+def _joined(lines: str) -> str:
+    return " ".join(lines.split())
