@@ -135,6 +135,19 @@ def test_the_sanitizer_sees_two_gpus_in_parts(machine: dict[str, str], tmp_path:
     assert [f"visible 0,7 shard {part}" in log for part in range(4)] == [True] * 4
 
 
+def test_the_tests_with_pytorch_are_built_and_run(machine: dict[str, str], tmp_path: Path) -> None:
+    code, text = check(machine, "--only", "pytest with PyTorch", str(tmp_path / "out"))
+    assert code == 0
+    assert list(steps(text))[-2:] == ["build tests", "pytest with PyTorch"]
+    log = (tmp_path / "out" / "log.txt").read_text()
+    (files,) = re.findall(r"^python3 -m pytest .*? (tests/\S+ .*)$", log, re.MULTILINE)
+    named = [Path(file) for file in files.split()]
+    assert [file.stem for file in named] == [
+        "test_load_files", "test_torch_tensors", "test_lifetimes",
+    ]  # fmt: skip
+    assert all((SCRIPT.parents[1] / file).exists() for file in named)
+
+
 def test_grids_take_ten_minutes_at_most(machine: dict[str, str], tmp_path: Path) -> None:
     code, text = check(machine, "--only", "^(grids|tune)", str(tmp_path / "out"))
     assert code == 0
