@@ -15,7 +15,7 @@ import pytest
 
 from waywiser import cli
 from waywiser.cli.completion import verbs
-from waywiser.cli.completion_scripts import SCRIPTS
+from waywiser.cli.completion_scripts import SHELLS, completion_script
 from waywiser.cli.completion_words import VerbWords
 from waywiser.curves.name import SETS
 from waywiser.curves.terms import TERMS
@@ -71,7 +71,7 @@ CASES = [
     (("import", "other"), {"other.txt"}),
     (("export", "node.wwp", "--format", "p"), {"parquet"}),
     (("import", "other.txt", "--format", "os"), {"osu"}),
-    (("completion", ""), set(SCRIPTS)),
+    (("completion", ""), set(SHELLS)),
     (("--ver",), {"--version"}),
     (("survey", "--seed", ""), set()),
 ]
@@ -87,7 +87,7 @@ def shell(name: str) -> str:
 
 def script(name: str, folder: Path) -> Path:
     file = folder / f"script.{name}"
-    file.write_text(SCRIPTS[name](verbs()))
+    file.write_text(completion_script(name, verbs()))
     return file
 
 
@@ -216,14 +216,14 @@ def test_fish_completes(folder: Path) -> None:
         assert {each.partition("\t")[0].rstrip("/") for each in said.splitlines()} == expected, line
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", SHELLS)
 def test_the_shell_takes_the_script(name: str, tmp_path: Path) -> None:
     assert output(shell(name), "-n", script(name, tmp_path), cwd=tmp_path) == ""
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", SHELLS)
 def test_every_command_option_and_word_is_in_the_script(name: str) -> None:
-    text = SCRIPTS[name](verbs())
+    text = completion_script(name, verbs())
     words = (*TERMS, *SETS, *PRESETS, *declared_executors(), *declared_memories())
     options = {option for verb in verbs() for each in verb.options for option in each.names}
     named = {f"-l {option[2:]}" if name == "fish" else option for option in options if option[2:]}

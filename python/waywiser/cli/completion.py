@@ -7,11 +7,13 @@ and memories declare, so that no GPU and no native library is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-from waywiser.cli.completion_scripts import SCRIPTS
+from waywiser.cli.completion_scripts import SHELLS, completion_script
 from waywiser.cli.completion_words import FILES, NOTHING, PROFILES, OptionWords, Values, VerbWords
+from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
 
@@ -22,13 +24,23 @@ class CompletionError(WaywiserError):
 _PROFILE_OPTIONS = ("--repeat", "--baseline")
 
 
-def run_completion(shell: str) -> int:
-    """Prints the script for a shell; returns 0. Raises `CompletionError`."""
-    if shell not in SCRIPTS:
+@verb("Print a script that completes words in your shell.")
+def completion(shell: str) -> int:
+    """Print a script for bash, zsh or fish that completes commands, options, executors, memories,
+    terms of --only, presets and profiles.
+
+    SHELL: bash, zsh or fish.
+
+    source <(waywiser completion bash)
+        complete words in this shell
+    waywiser completion fish > ~/.config/fish/completions/waywiser.fish
+        complete words in every new fish shell
+    """
+    if shell not in SHELLS:
         raise CompletionError(
-            f"there is no completion for {shell!r}", remedy=f"write one of {', '.join(SCRIPTS)}"
+            f"there is no completion for {shell!r}", remedy=f"write one of {', '.join(SHELLS)}"
         )
-    print(SCRIPTS[shell](verbs()), end="")
+    print(completion_script(shell, verbs()), end="")
     return 0
 
 
@@ -67,7 +79,7 @@ def _values(verb: str, option: Any) -> Values:
     name = option.opts[-1]
     for key in (f"{verb} {name}", name):
         if key in _WORDS:
-            return Values("words", _WORDS[key]())
+            return Values("words", _words(_WORDS[key]))
     if name in ("--only", "--paths", "--workload"):
         return Values("pattern", _path_words(with_terms=name != "--workload"))
     if name in _PROFILE_OPTIONS:
@@ -82,7 +94,7 @@ def _arguments(verb: str, command: Any) -> Values:
     if not metavars:
         return NOTHING
     if metavars == ["SHELL"]:
-        return Values("words", tuple(SCRIPTS))
+        return Values("words", SHELLS)
     return FILES if verb in ("import", "topology") else PROFILES
 
 
@@ -95,50 +107,21 @@ def _path_words(*, with_terms: bool) -> tuple[str, ...]:
     return (*TERMS, *SETS, *declared_names()) if with_terms else declared_names()
 
 
-def _presets() -> Sequence[str]:
-    from waywiser.measure.plan.preset import PRESETS
-
-    return tuple(PRESETS)
-
-
-def _severities() -> Sequence[str]:
-    from waywiser.words.severity import ORDER
-
-    return ORDER
-
-
-def _failing() -> Sequence[str]:
-    from waywiser.cli.compare import FAILING
-
-    return tuple(FAILING)
-
-
-def _import_formats() -> Sequence[str]:
-    from waywiser.exchange.imports.detect import FORMATS
-
-    return tuple(FORMATS)
-
-
-def _export_formats() -> Sequence[str]:
-    from waywiser.cli.export import FORMATS
-
-    return FORMATS
-
-
-def _report_formats() -> Sequence[str]:
-    from waywiser.cli.report import FORMATS
-
-    return FORMATS
-
-
-_WORDS: dict[str, Callable[[], Any]] = {
-    "--preset": _presets,
-    "--severity": _severities,
-    "--fail-on": _failing,
-    "import --format": _import_formats,
-    "export --format": _export_formats,
-    "report --format": _report_formats,
-    "--figure": lambda: ("list",),
-    "--gpus": lambda: ("none",),
+_WORDS: dict[str, str | tuple[str, ...]] = {
+    "--preset": "waywiser.measure.plan.preset.PRESETS",
+    "--severity": "waywiser.words.severity.ORDER",
+    "--fail-on": "waywiser.cli.compare.FAILING",
+    "import --format": "waywiser.exchange.imports.detect.FORMATS",
+    "export --format": "waywiser.cli.export.FORMATS",
+    "report --format": "waywiser.cli.report.FORMATS",
+    "--figure": ("list",),
+    "--gpus": ("none",),
 }
-"""The values of options, of all verbs or of one."""
+"""The values of options, of all verbs or of one, or where these are."""
+
+
+def _words(named: str | tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(named, tuple):
+        return named
+    module, _, name = named.rpartition(".")
+    return tuple(getattr(import_module(module), name))

@@ -19,6 +19,11 @@ class OptionWords(NamedTuple):
     values: Values | None
     """None for an option that takes no value."""
 
+    @property
+    def sentence(self) -> str:
+        """What it does in the first words, which fit beside the name."""
+        return self.does.partition(": ")[0].partition("; ")[0].partition(". ")[0].rstrip(".")
+
 
 class VerbWords(NamedTuple):
     name: str
