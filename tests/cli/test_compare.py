@@ -39,9 +39,8 @@ from waywiser.cli.compare import (
     sides_of,
 )
 from waywiser.cli.junit import junit
-from waywiser.cli.overwrite import NotWritten
 from waywiser.cli.percent import parse_fraction
-from waywiser.profile import ExistingFile
+from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.profile.whole import write_profile
 from waywiser.stats.order import Interval
@@ -373,7 +372,7 @@ def test_junit_is_written_over_a_former_one_and_whole(
         assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 3
     check_junit(ElementTree.parse(target).getroot())
     assert list(tmp_path.iterdir()) == [target]
-    with pytest.raises(NotWritten, match="cannot be written"):
+    with pytest.raises(NotWritable, match="cannot be written"):
         run_compare([files["base"], files["slow"]], "3%", junit=str(tmp_path / "no" / "r.xml"))
 
 
@@ -382,7 +381,7 @@ def test_junit_overwrites_no_profile_and_no_device(
 ) -> None:
     profile = tmp_path / "kept.wwp"
     profile.write_bytes(Path(files["base"]).read_bytes())
-    with pytest.raises(NotWritten, match="is a profile"):
+    with pytest.raises(ExistingFile, match="is no JUnit file of waywiser compare"):
         run_compare([files["base"], files["same"]], "3%", junit=str(profile))
     assert profile.read_bytes() == Path(files["base"]).read_bytes()
     pipe, link, target = tmp_path / "pipe", tmp_path / "link.xml", tmp_path / "target.xml"

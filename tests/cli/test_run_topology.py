@@ -13,8 +13,9 @@ from machine.captured import ALL, CAPTURES, machine, shared_file
 from waywiser import cli
 from waywiser.cli.picture import print_machine
 from waywiser.cli.topology import run_topology
-from waywiser.machine.capture import CaptureError, load_capture
+from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import Gpu
+from waywiser.profile import ExistingFile
 
 
 def picture(name: str, width: int) -> str:
@@ -134,7 +135,7 @@ def test_a_capture_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture
     assert run_topology(source, target, json=False, anonymous=True) == 0
     assert target in capsys.readouterr().out
     assert load_capture(target).system.hostname == "anonymous"
-    with pytest.raises(CaptureError, match="exists already"):
+    with pytest.raises(ExistingFile):
         run_topology(source, target, json=False)
 
 

@@ -9,7 +9,7 @@ import pytest
 import profiles
 from tree import ROOT
 from waywiser.cli import run
-from waywiser.cli.overwrite import LIMIT_BYTES
+from waywiser.profile.output_file import LIMIT_BYTES
 from waywiser.report.chapters.glossary import TERMS
 from waywiser.report.document import document
 from waywiser.report.entry import read

@@ -30,21 +30,21 @@ def run_check(
 
     ``repeat`` are profiles in which suspected paths were measured again. With ``measure``, they are
     measured again now if the profile is of this machine. Returns 0, 1 or 3. Raises `ProfileError`,
-    `NotWritten`, `WordError`; `ExistingFile` for a file of ``prometheus`` that no check wrote.
+    `NotWritable`, `WordError`; `ExistingFile` for a file of ``prometheus`` that no check wrote.
     """
-    from waywiser.cli.overwrite import (
+    from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
-        require_former,
         require_one_output,
-        write_over,
+        require_output,
+        write_output,
     )
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, prometheus=prometheus)
     if prometheus:
-        from waywiser.cli.prometheus import STATUS
+        from waywiser.cli.prometheus import METRICS_FILE
 
-        require_former(prometheus, STATUS, "file of metrics of waywiser check")
+        require_output(prometheus, METRICS_FILE)
     from waywiser.analysis.comparison.checkup import check_up
     from waywiser.analysis.comparison.node import read_node
 
@@ -63,7 +63,7 @@ def run_check(
     if prometheus:
         from waywiser.cli.prometheus import exposition
 
-        write_over(prometheus, exposition(found, node).encode())
+        write_output(prometheus, exposition(found, node).encode(), METRICS_FILE)
     if json:
         from waywiser.cli.streams import print_json
 

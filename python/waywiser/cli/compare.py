@@ -67,23 +67,23 @@ def run_compare(
 
     Returns 1 for a regression or a missing path, or a verdict that ``fail_on`` includes; 3 if a
     change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
-    Raises `CompareError`, `ProfileError`, `NotWritten`; `ExistingFile` for a file of ``junit``
+    Raises `CompareError`, `ProfileError`, `NotWritable`; `ExistingFile` for a file of ``junit``
     that no comparison wrote.
     """
-    from waywiser.cli.overwrite import (
+    from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
-        require_former,
         require_one_output,
-        write_over,
+        require_output,
+        write_output,
     )
 
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
     require_one_output(json=json, junit=junit)
     if junit:
-        from waywiser.cli.junit import SUITES
+        from waywiser.cli.junit import JUNIT_FILE
 
-        require_former(junit, SUITES, "JUnit file of waywiser compare")
+        require_output(junit, JUNIT_FILE)
     before, after = sides_of(words)
     from waywiser.analysis.comparison.comparison import compare
     from waywiser.analysis.comparison.node import read_node
@@ -93,7 +93,7 @@ def run_compare(
     if junit:
         from waywiser.cli.junit import junit as as_junit
 
-        write_over(junit, as_junit(found, failing))
+        write_output(junit, as_junit(found, failing), JUNIT_FILE)
     if json:
         from waywiser.cli.streams import print_json
 

@@ -1,5 +1,5 @@
-"""Scripts that complete the command line of ``waywiser``, from templates: for bash 4.4 and later (not
-using the package bash-completion), for zsh (by ``source``, or as ``_waywiser`` in a folder of
+"""Scripts that complete the command line of ``waywiser``, from templates: for bash 4.4 and later
+(not using the package bash-completion), for zsh (by ``source``, or as ``_waywiser`` in a folder of
 ``fpath``), and for fish 3 and later."""
 
 from __future__ import annotations

@@ -33,13 +33,13 @@ import msgspec
 
 from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.cli.one_screen import OneScreen
-from waywiser.cli.output import binary_output, text_output
 from waywiser.curves.overview import overview
 from waywiser.curves.series_rows import SERIES_TYPES, series_rows
 from waywiser.profile import Profile
 from waywiser.profile.estimate import worst_stop
 from waywiser.profile.locality import decide_sides
 from waywiser.profile.name import SUFFIX
+from waywiser.profile.output_file import STANDARD_OUTPUT, open_output, open_text_output
 from waywiser.profile.path_ends import ends
 from waywiser.profile.sample_rows import COLUMNS, TYPES, gb_per_s, records, rows_of
 from waywiser.profile.series_frame import SeriesFrame
@@ -56,8 +56,6 @@ FORMATS = ("csv", "json", "parquet", "google-benchmark")
 
 USUAL_FORMAT = "json"
 """The format if neither an option nor the name of the output says another."""
-
-STANDARD_OUTPUT = "-"
 
 
 class ExportError(WaywiserError):
@@ -137,7 +135,7 @@ def _format_of(output: str) -> str:
 def _text_stream(output: str) -> Iterator[TextIO]:
     """The stream of an output; the terminal takes no more than a screen unless it is named."""
     if output or not sys.stdout.isatty():
-        with text_output(output or STANDARD_OUTPUT) as stream:
+        with open_text_output(output or STANDARD_OUTPUT) as stream:
             yield stream
         return
     screen = OneScreen()
@@ -152,7 +150,7 @@ def _export_parquet(profile: Profile, output: str, summary: bool) -> None:
     if output in ("", STANDARD_OUTPUT) and sys.stdout.isatty():
         raise ExportError("Parquet is no text", remedy="name a file with -o, or pipe it on")
     rows = _summary_rows(profile) if summary else rows_of(profile)
-    with binary_output(output or STANDARD_OUTPUT) as stream:
+    with open_output(output or STANDARD_OUTPUT) as stream:
         write_parquet(rows, SERIES_TYPES if summary else TYPES, stream)
 
 

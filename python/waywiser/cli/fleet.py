@@ -21,10 +21,12 @@ def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: st
     """Returns 1 if a node is bad or suspect, 3 if nothing can be said of any, 2 if no
     file could be read, else 0. Files that cannot be read are listed. ``page`` names a file that
     takes it all as a page, ``-`` standard output; raises what `write_page` raises."""
-    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output
+    from waywiser.cli.pages import require_page
+    from waywiser.profile.output_file import STANDARD_OUTPUT, require_one_output
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, page=page)
+    require_page(page)
     found = read_fleet(files, limit)
     if json:
         from waywiser.cli.streams import print_json

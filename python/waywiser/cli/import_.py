@@ -34,7 +34,7 @@ def run_import(
     from waywiser.exchange.imports.profiles import import_files
     from waywiser.exchange.imports.reading import clipped
     from waywiser.profile import default_name
-    from waywiser.profile.output_path import require_profile_name
+    from waywiser.profile.output_file import require_profile_name
 
     target = Path(output) if output is not None else default_name(machine or "imported")
     require_profile_name(target)

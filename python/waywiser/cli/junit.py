@@ -21,10 +21,13 @@ from waywiser.analysis.comparison.path_change import (
     PathVerdict,
     ProfileComparison,
 )
+from waywiser.profile.output_file import OutputKind
 from waywiser.stats.decision import Decision
 
 SUITES = "waywiser compare"
-"""The name of the test suites: a mark in every file, so that it may be replaced by the next."""
+"""The name of the test suites."""
+
+JUNIT_FILE = OutputKind(f"JUnit file of {SUITES}", SUITES)
 
 WITHOUT_DECISION: tuple[PathVerdict, ...] = ("suspected", "missing", "skipped", "new")
 

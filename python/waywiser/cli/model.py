@@ -240,9 +240,8 @@ def run_export_of_model(file: str, format: str, output: str) -> int:
     """Writes the capacities and curves in the form of another program. Returns 0. Raises
     `ModelError` for a format that is not known and for a model that it cannot hold, `ExistingFile`,
     `NotWritable`, and the `ProfileError` of a bad profile."""
-    from waywiser.cli.output import text_output
-    from waywiser.cli.overwrite import STANDARD_OUTPUT
     from waywiser.model.export import EXPORTS
+    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
 
     if format not in EXPORTS:
         raise ModelError(
@@ -258,9 +257,7 @@ def run_export_of_model(file: str, format: str, output: str) -> int:
             where=file,
             remedy="survey the machine with waywiser survey --model",
         )
-    text = EXPORTS[format](found)
-    with text_output(output or STANDARD_OUTPUT) as stream:
-        stream.write(text)
+    write_output(output or STANDARD_OUTPUT, EXPORTS[format](found).encode())
     return 0
 
 

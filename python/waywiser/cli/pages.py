@@ -1,43 +1,27 @@
-"""Files of reports: whole or not at all, over a former report and over nothing else."""
+"""Files of reports, which only a report replaces."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+import os
 
 from waywiser.cli import streams
-from waywiser.cli.overwrite import STANDARD_OUTPUT, explained, is_stream, require_former, write_over
-from waywiser.profile.output_path import new_output
+from waywiser.profile.output_file import STANDARD_OUTPUT, OutputKind, require_output, write_output
 from waywiser.report.figures.render import MADE
+
+REPORT_FILE = OutputKind("report", MADE)
+
+
+def require_page(output: str) -> None:
+    """Asks, before long work, whether `write_page` could begin, and raises as it does."""
+    require_output(output, REPORT_FILE)
 
 
 def write_page(output: str, content: bytes) -> None:
     """``-`` is standard output. Raises `ExistingFile` for a file that no report wrote,
-    `NotWritable`, `NotWritten`."""
-    if output == STANDARD_OUTPUT:
-        _to_standard_output(content)
-        return
-    path = Path(output)
-    with explained(output):
-        if is_stream(path):
-            path.write_bytes(content)
-            return
-        if path.exists():
-            require_former(output, MADE, "report")
-            write_over(output, content)
-        else:
-            with new_output(path) as part:
-                part.write_bytes(content)
-    streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
-
-
-def _to_standard_output(content: bytes) -> None:
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:  # someone captures text
-        sys.stdout.write(content.decode(errors="replace"))
-        return
-    sys.stdout.flush()
-    binary.write(content)
+    `NotWritable`."""
+    write_output(output, content, REPORT_FILE)
+    if output != STANDARD_OUTPUT and os.path.isfile(output):
+        streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
 
 
 def _megabytes(size: int) -> str:

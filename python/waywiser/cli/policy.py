@@ -37,13 +37,18 @@ class _Source(NamedTuple):
 def run_policy(
     files: Sequence[str], output: str = "", *, compare: bool = False, json: bool = False
 ) -> int:
-    """Returns 0. Raises `PolicyError`, `NotWritten`, `ExistingFile`, and the `ProfileError` of a
+    """Returns 0. Raises `PolicyError`, `NotWritable`, `ExistingFile`, and the `ProfileError` of a
     bad profile."""
-    from waywiser.cli.overwrite import require_former, require_one_output, write_over
+    from waywiser.profile.output_file import (
+        OutputKind,
+        require_one_output,
+        require_output,
+        write_output,
+    )
 
     require_one_output(json=json, output=output)
-    if output:
-        require_former(output, f'"{FORMAT}"', "policy")
+    policy_file = OutputKind("policy", f'"{FORMAT}"')
+    require_output(output, policy_file)
     if compare:
         if len(files) != 2 or output:
             raise PolicyError(
@@ -57,7 +62,7 @@ def run_policy(
     source = _read(files)
     found = source.policy
     if output:
-        write_over(output, found.to_json())
+        write_output(output, found.to_json(), policy_file)
     if json:
         sys.stdout.write(found.to_json().decode())
     elif output and output != "-":

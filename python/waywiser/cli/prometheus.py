@@ -14,11 +14,14 @@ from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import WORST_FIRST
 from waywiser.profile.health import readings
+from waywiser.profile.output_file import OutputKind
 from waywiser.stats.decision import Decision
 from waywiser.words.visible import visible
 
 STATUS = "waywiser_check_status"
-"""The metric in every file, so that it may be replaced by the next."""
+"""The metric in every file."""
+
+METRICS_FILE = OutputKind("file of metrics of waywiser check", STATUS)
 
 _STATUSES = ("ok", "failed", "inconclusive")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from waywiser.cli.pages import write_page
+from waywiser.cli.pages import require_page, write_page
 from waywiser.cli.streams import say
 from waywiser.profile.name import SUFFIX
 from waywiser.report.parts import Document, Picture
@@ -61,10 +61,12 @@ def _make(files: Sequence[str], output: str, format: str, figure: str, whole: bo
         for copy, original in copies:
             what = "is named twice" if copy == original else f"is a copy of {original}"
             say(f"waywiser: {copy} {what}, and is shown once\n")
+    output = output or ("report.html" if format == "html" else "-")
+    if figure != LIST:
+        require_page(output)
     made = document(read(files))
     if figure == LIST:
         return _list(made)
-    output = output or ("report.html" if format == "html" else "-")
     content = _content(made, format, figure, whole)
     write_page(output, content)
     return 0

@@ -16,7 +16,7 @@ from waywiser.measure.plan.preset import Request, find_preset
 from waywiser.measure.plan.requested_workloads import parse_workload
 from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation, start_simulation
 from waywiser.model.changes import Change, MachineChanges
-from waywiser.profile.output_path import require_new_output, require_profile_name
+from waywiser.profile.output_file import require_output, require_profile_name
 from waywiser.words.number_format import count
 
 
@@ -55,7 +55,7 @@ def run_simulate(options: SimulateOptions) -> None:
     """The verb. Raises `WaywiserError`; then there is no new profile."""
     output = Path(options.output)
     require_profile_name(output)
-    require_new_output(output)
+    require_output(options.output)
     changes = MachineChanges(tuple(map(Change.parse, options.changes)), options.gpus)
     _require_request(options)
     survey = prepare_simulation(Path(options.file), changes, options.request, options.seed)

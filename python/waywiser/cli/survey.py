@@ -29,7 +29,7 @@ from waywiser.measure.survey_run import (
 )
 from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
-from waywiser.profile.output_path import require_new_output
+from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes_in_text import with_units
@@ -76,7 +76,7 @@ def run_survey(options: Options) -> None:
 def _require_new(file: Path) -> None:
     """Raises `ExistingFile` for a file that exists, `NotWritable` for one that cannot be made."""
     try:
-        require_new_output(file)
+        require_output(str(file))
     except ExistingFile as error:
         if file.is_dir():
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from waywiser.machine.machine import Machine
@@ -36,18 +35,17 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
             return _show(profile.machine, json)
     from waywiser.machine.anonymous import anonymised
     from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import capture_live, capture_text, load_capture, save_capture
+    from waywiser.machine.capture import capture_live, capture_text, load_capture
+    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
 
     found = load_capture(file, or_profile=True) if file is not None else capture_live()
     if anonymous:
         found = anonymised(found)
-    if capture == "-":
-        sys.stdout.write(capture_text(found))
-        return 0
     if capture is not None:
-        save_capture(found, capture)
+        write_output(capture, capture_text(found).encode())
         names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
-        print(f"captured in {capture}{names}")
+        if capture != STANDARD_OUTPUT:
+            print(f"captured in {capture}{names}")
         return 0
     return _show(machine_from(found), json)
 

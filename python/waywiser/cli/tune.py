@@ -25,7 +25,7 @@ from waywiser.measure.tune.run import Tuning, prepare_tuning, tune
 from waywiser.measure.tune.search import Ratio, SearchAxis
 from waywiser.measure.tune.targets import Target, TuneRequest
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
-from waywiser.profile.output_path import require_new_output
+from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes, format_settings
 from waywiser.words.number_format import count, format_rate, format_seconds
 from waywiser.words.records import Visit
@@ -61,7 +61,7 @@ def run_tune(options: TuneOptions) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     file = Path(options.file)
     if not os.path.exists(file):  # Path.exists() raises if it is too long
-        require_new_output(file)
+        require_output(str(file))
     tuning = prepare(options)
     if options.dry_run:
         if options.json:

@@ -19,7 +19,6 @@ from waywiser.machine.hwloc import read_xml
 from waywiser.machine.nvml import read_nvml
 from waywiser.machine.system import read_system
 from waywiser.words import Value, WaywiserError
-from waywiser.words.atomic_write import new_file
 from waywiser.words.regular_file import read_regular, why_not_read
 
 SCHEMA = 1
@@ -65,7 +64,7 @@ def capture_live() -> Capture:
 
 
 def load_capture(file: str | Path, *, or_profile: bool = False) -> Capture:
-    """A capture that `save_capture` wrote, or the XML of hwloc's ``lstopo`` (1.x to 3.x).
+    """A capture as `capture_text` writes it, or the XML of hwloc's ``lstopo`` (1.x to 3.x).
     ``or_profile``: errors say that a profile is taken too.
 
     Raises `CaptureError` naming the file for anything else, and for more than `LIMIT_BYTES`.
@@ -120,23 +119,5 @@ class _Versioned(msgspec.Struct):
 
 
 def capture_text(capture: Capture) -> str:
-    """As `save_capture` writes it."""
+    """The capture as JSON."""
     return msgspec.json.format(msgspec.json.encode(capture), indent=1).decode() + "\n"
-
-
-def save_capture(capture: Capture, file: str | Path) -> None:
-    """Writes the capture beside its place and links it there; an existing file stays as it is.
-
-    Raises `CaptureError` if the file exists or cannot be written.
-    """
-    try:
-        with new_file(Path(file)) as part:
-            part.write_text(capture_text(capture), encoding="utf-8")
-    except FileExistsError as error:
-        raise CaptureError("exists already", where=str(file), remedy="name another") from error
-    except OSError as error:
-        raise CaptureError(
-            f"cannot be written: {error.strerror or error}",
-            where=str(file),
-            remedy="name a file in a folder that exists, is yours and has space",
-        ) from error

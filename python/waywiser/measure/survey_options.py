@@ -11,7 +11,7 @@ from waywiser.measure.plan.preset import Request
 from waywiser.measure.scope import ALL, MachineSelection
 from waywiser.measure.survey_run import SurveyError, commission_of
 from waywiser.profile import Profile
-from waywiser.profile.output_path import require_profile_name
+from waywiser.profile.output_file import require_profile_name
 from waywiser.words import WordError, parse_bytes
 
 LEAST_SECONDS = 1.0

@@ -19,7 +19,7 @@ from waywiser.measure.survey_run import Interrupted, SurveyError, prepare, resum
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
 from waywiser.profile.name import default_name, unused_file
-from waywiser.profile.output_path import require_new_output
+from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
 from waywiser.words.records import Visit
@@ -83,7 +83,7 @@ def survey_machine(
             resume(file, watcher, command=command)
         else:
             if file is not None:
-                require_new_output(file)
+                require_output(str(file))
             survey = prepare(options.request, options.selection, expect_gpus=options.expect_gpus)
             file = file or new_cache_file(survey.machine.hostname)
             start(survey, file, watcher, command=command)

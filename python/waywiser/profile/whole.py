@@ -10,7 +10,7 @@ from typing import Any
 from waywiser.machine.machine import Machine
 from waywiser.profile import writing
 from waywiser.profile.opening import explained
-from waywiser.profile.output_path import new_output
+from waywiser.profile.output_file import new_output
 from waywiser.words.records import Unsupported, Visit
 
 

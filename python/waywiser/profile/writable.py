@@ -13,7 +13,7 @@ from waywiser.profile import writing
 from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
-from waywiser.profile.output_path import new_output
+from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import Profile, is_finished
 from waywiser.words.records import Health, Locality, Unsupported, Visit
 

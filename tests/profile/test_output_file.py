@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.profile import ExistingFile, NotWritable, output_path
+from waywiser.profile import ExistingFile, NotWritable, output_file
 from waywiser.words.atomic_write import replaced_file
 
 
 def test_the_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    with output_path.new_output(path) as part:
+    with output_file.new_output(path) as part:
         part.write_text("half")
         assert not path.exists()
         part.write_text("whole")
@@ -20,7 +20,7 @@ def test_the_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_an_error_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), output_path.new_output(tmp_path / "a.csv") as part:
+    with pytest.raises(KeyError), output_file.new_output(tmp_path / "a.csv") as part:
         part.write_text("half")
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -28,7 +28,7 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    with pytest.raises(ExistingFile), output_path.new_output(path):
+    with pytest.raises(ExistingFile), output_file.new_output(path):
         path.write_text("first")
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
@@ -37,7 +37,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 def test_a_link_to_nowhere_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(ExistingFile), output_path.new_output(path):
+    with pytest.raises(ExistingFile), output_file.new_output(path):
         pass
 
 
@@ -48,23 +48,23 @@ def test_a_file_system_without_hard_links_serves(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", fail)
-    with output_path.new_output(tmp_path / "a.csv") as part:
+    with output_file.new_output(tmp_path / "a.csv") as part:
         part.write_text("whole")
     assert (tmp_path / "a.csv").read_text() == "whole"
-    with pytest.raises(ExistingFile), output_path.new_output(tmp_path / "b.csv"):
+    with pytest.raises(ExistingFile), output_file.new_output(tmp_path / "b.csv"):
         (tmp_path / "b.csv").write_text("first")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 
 
 def test_it_is_asked_beforehand_whether_there_is_room(tmp_path: Path) -> None:
-    output_path.require_new_output(tmp_path / "new.wwp")
+    output_file.require_output(str(tmp_path / "new.wwp"))
     (tmp_path / "old.wwp").write_text("kept")
     with pytest.raises(ExistingFile, match="not overwritten"):
-        output_path.require_new_output(tmp_path / "old.wwp")
+        output_file.require_output(str(tmp_path / "old.wwp"))
     with pytest.raises(ExistingFile, match="is a directory"):
-        output_path.require_new_output(tmp_path)
+        output_file.require_output(str(tmp_path))
     with pytest.raises(NotWritable, match="No such file"):
-        output_path.require_new_output(tmp_path / "none" / "new.wwp")
+        output_file.require_output(str(tmp_path / "none" / "new.wwp"))
     assert [each.name for each in tmp_path.iterdir()] == ["old.wwp"]
 
 
@@ -72,14 +72,14 @@ def test_it_is_asked_beforehand_whether_there_is_room(tmp_path: Path) -> None:
 def test_a_closed_folder_has_no_room(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(NotWritable, match="Permission denied"):
-        output_path.require_new_output(tmp_path / "new.wwp")
+        output_file.require_output(str(tmp_path / "new.wwp"))
 
 
 def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(NotWritable, match="Not a directory"),
-        output_path.new_output(tmp_path / "file" / "a"),
+        output_file.new_output(tmp_path / "file" / "a"),
     ):
         pass
 
@@ -101,9 +101,9 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
 
 def test_a_name_that_is_too_long_is_not_writable(tmp_path: Path) -> None:
     with pytest.raises(NotWritable, match="File name too long"):
-        output_path.require_new_output(tmp_path / ("x" * 5000))
+        output_file.require_output(str(tmp_path / ("x" * 5000)))
 
 
 def test_a_profile_gets_no_name_that_is_not_utf_8() -> None:
     with pytest.raises(NotWritable, match="the name is not UTF-8"):
-        output_path.require_profile_name(Path(os.fsdecode(b"n\xff.wwp")))
+        output_file.require_profile_name(Path(os.fsdecode(b"n\xff.wwp")))
