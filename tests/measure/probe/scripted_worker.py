@@ -8,18 +8,28 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
-from waywiser.measure.probe.protocol import Located, MeasuredVisit, Progressed, Ready, encode
+from waywiser.measure.probe.protocol import (
+    Failed,
+    Located,
+    MeasuredVisit,
+    Progressed,
+    Ready,
+    encode,
+)
 from waywiser.measure.probe.serve import OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
-from waywiser.words.records import BlockLatencies, BufferRecord, Samples
+from waywiser.words import WaywiserError
+from waywiser.words.records import BlockLatencies, BufferRecord, Failure, Samples
 
 HANG_SECONDS = 600
 """Longer than any test waits for its end."""
 
 arguments = parser("misbehaves")
+arguments.add_argument("--before", default="", help="what it does before it reads anything")
 arguments.add_argument("--startup", default="")
 arguments.add_argument("--locating", default="", help="what it does when it is asked to locate")
 arguments.add_argument("--pids", type=Path, help="a folder that gets a file per worker")
@@ -58,6 +68,46 @@ def fail(kind: str, *, fatal: bool) -> None:
     raise OrderFailed(kind, f"scripted {kind}", fatal=fatal)
 
 
+def stop(message: str) -> None:
+    raise WaywiserError(message, remedy="scripted remedy")
+
+
+def give_up(order: int) -> None:
+    """As a worker does that finds out between two orders that it cannot go on."""
+    put(encode(Failed(order, Failure("sticky", "scripted loss of the device"), fatal=True)))
+
+
+def give_up_and_exit() -> None:
+    give_up(0)
+    os._exit(0)
+
+
+def give_up_later() -> None:
+    """Between two orders: when the test has made the file ``go-on``; then makes ``given-up``."""
+
+    def later() -> None:
+        wait_to_go_on()
+        give_up(0)
+        (said.pids.parent / "given-up").touch()
+
+    threading.Thread(target=later, daemon=True).start()
+
+
+def complain() -> None:
+    put(encode(Failed(99, Failure("gpu", "scripted complaint"))))
+
+
+def close_output() -> None:
+    os.close(1)
+    os.close(2)
+
+
+def babble() -> None:
+    """Prints for ever; reads nothing."""
+    while True:
+        print("driver: busy", flush=True)
+
+
 def make_noise() -> None:
     print("driver: \x1b[1mready\x1b[0m\n" * 100_000, flush=True)
 
@@ -88,12 +138,19 @@ DEEDS = {
     "version": lambda: put(b'{"v":2,"type":"prepared","id":1}\n'),
     "late-version": lambda: put(b'{"type":"prepared","id":1,"v":1}\n'),
     "turn": lambda: put(encode(Ready(os.getpid(), "scripted"))),
-    "stale": lambda: put(encode(Progressed(1, 1, 1.0))),
+    "stale": lambda: put(encode(Progressed(99, 1, 1.0))),
     "exit": lambda: os._exit(0),
     "exit-7": lambda: (print("cannot go on", file=sys.stderr, flush=True), os._exit(7)),
     "half": put_half_a_line,
     "close": close_answers,
     "noise": make_noise,
+    "silence": close_output,
+    "babble": babble,
+    "stop": lambda: stop("scripted stop"),
+    "give-up": lambda: give_up(0),
+    "give-up-and-exit": give_up_and_exit,
+    "give-up-later": give_up_later,
+    "complain": complain,
     "raise": lambda: 1 / 0,
     "child": leave_child,
     "not-supported": lambda: fail("not-supported", fatal=False),
@@ -157,4 +214,5 @@ def make(hello):
     return Scripted(hello), Ready(os.getpid(), said.backend, gpus=uuids)
 
 
+DEEDS[said.before]()
 serve(said, make)

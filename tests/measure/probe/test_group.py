@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scripted_orders import PATIENCE_SECONDS, an_order, processes_in
 
-from waywiser.words.records import Visit
+from waywiser.words.records import Failure, Visit
 
 Run = Callable[..., list[Visit]]
 
@@ -51,6 +51,29 @@ def test_the_loss_of_one_member_is_the_loss_of_the_group(run: Run, deed: str) ->
     assert lost.stop == "failed"
     assert (lost.worker, after.worker) == (1, 2)
     assert after.stop == "converged"
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [("sticky", "scripted sticky"), ("give-up-and-exit", "scripted loss of the device")],
+)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_reason_is_that_of_the_member_which_gave_up(
+    run: Run, deed: str, reason: str, rank: int
+) -> None:
+    """The other one is still at work, and need not answer."""
+    scripts = [{"do": "hang"}, {"do": "hang"}]
+    scripts[rank] = {"do": deed}
+    lost, after = run([an_order(*scripts), an_order({}, {})], size=2)
+    assert lost.failure == Failure("sticky", reason)
+    assert (lost.worker, after.worker) == (1, 2)
+
+
+def test_a_member_that_gives_up_after_its_answer_says_why(run: Run, tmp_path: Path) -> None:
+    """The first member has answered, and the second is still at work."""
+    (tmp_path / "go-on").touch()
+    (lost,) = run([an_order({"do": "give-up-later"}, {"do": "hang"})], size=2)
+    assert lost.failure == Failure("sticky", "scripted loss of the device")
 
 
 def test_a_member_that_fails_while_the_other_measures_costs_no_worker(run: Run) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scripted_orders import an_order, processes_in
 
+from waywiser.measure.probe.member import ProbeError
 from waywiser.words import Memory, Place
 from waywiser.words.records import Locality, Process, Visit
 
@@ -51,6 +52,29 @@ def test_a_worker_that_is_lost_while_looking_costs_no_order(
     assert all(not each.blocks for each in found)
     assert [visit.worker for visit in visits] == [2, 2, 4], "a fresh one, which is not asked again"
     assert len(processes_in(pids)) == 4
+
+
+@pytest.mark.parametrize(
+    ("deed", "kind", "reason"),
+    [
+        ("stop", "crash", "scripted stop (scripted remedy)"),
+        ("give-up", "sticky", "scripted loss of the device"),
+        ("complain", "protocol", "'failed' out of turn: scripted complaint"),
+        ("stale", "protocol", "'progressed' out of turn"),
+    ],
+)
+def test_a_worker_that_is_lost_while_looking_says_why(
+    run: Run, deed: str, kind: str, reason: str
+) -> None:
+    _, found = located(run, "--locating", deed)
+    failures = [each.failure for each in found if each.failure]
+    assert [failure.kind for failure in failures] == [kind, kind]
+    assert all(reason in failure.reason for failure in failures)
+
+
+def test_a_survey_that_no_worker_survives_says_what_it_was_lost_for(run: Run) -> None:
+    with pytest.raises(ProbeError, match="1 workers in a row did not get ready: scripted sticky"):
+        located(run, "--locating", "sticky", startup_attempts=1)
 
 
 def test_a_worker_that_fails_goes_on(run: Run) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from scripted_orders import a_machine, an_order, processes_in
+from scripted_orders import a_machine, an_order, processes_in, wait_until
 
 from waywiser.measure.probe import member
 from waywiser.measure.probe.member import ProbeError
 from waywiser.measure.probe.supervisor import Progress
-from waywiser.words.records import Order, Process, Visit
+from waywiser.words.records import Failure, Order, Process, Visit
 
 Run = Callable[..., list[Visit]]
 
@@ -29,6 +29,11 @@ MISFORTUNES = [
     ("version", "protocol", "protocol version 2, this is version 1"),
     ("late-version", "protocol", "does not begin with its version"),
     ("turn", "protocol", "said 'ready' out of turn"),
+    ("stale", "protocol", "said 'progressed' out of turn"),
+    ("complain", "protocol", "said 'failed' out of turn: scripted complaint"),
+    ("stop", "crash", "scripted stop (scripted remedy)"),
+    ("give-up", "sticky", "scripted loss of the device"),
+    ("give-up-and-exit", "sticky", "scripted loss of the device"),
     ("close", "protocol", "closed its answers and went on running"),
     ("out-of-memory", "out-of-memory", "scripted out-of-memory"),
     ("sticky", "sticky", "scripted sticky"),
@@ -147,6 +152,43 @@ def test_a_worker_that_is_killed_between_two_orders_costs_none(run: Run, pids: P
 
     visits = run(orders())
     assert [(visit.failure, visit.worker) for visit in visits] == [(None, 1), (None, 2)]
+
+
+def test_a_worker_that_gives_up_between_two_orders_says_why(
+    run: Run, pids: Path, tmp_path: Path
+) -> None:
+    def orders() -> Iterator[Order]:
+        yield an_order({"do": "give-up-later"})
+        (tmp_path / "go-on").touch()
+        assert wait_until((tmp_path / "given-up").exists)
+        yield an_order(block=1)
+        yield an_order(block=2)
+
+    before, lost, after = run(orders())
+    assert (before.failure, before.worker) == (None, 1)
+    assert lost.failure == Failure("sticky", "scripted loss of the device")
+    assert (after.failure, after.worker) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("when", "deed", "reason"),
+    [
+        ("--before", "give-up", "scripted loss of the device"),
+        ("--before", "give-up-and-exit", "scripted loss of the device"),
+        ("--before", "complain", "said 'failed' out of turn: scripted complaint, while starting"),
+        ("--before", "stale", "said 'progressed' out of turn, while starting"),
+        ("--startup", "give-up", "scripted loss of the device"),
+        ("--startup", "stop", r"scripted stop \(scripted remedy\)"),
+        ("--startup", "not-supported", "scripted not-supported"),
+        ("--startup", "complain", "said 'failed' out of turn: scripted complaint, while starting"),
+        ("--startup", "stale", "said 'progressed' out of turn, while starting"),
+    ],
+)
+def test_a_survey_that_gives_up_says_what_the_worker_said(
+    run: Run, when: str, deed: str, reason: str
+) -> None:
+    with pytest.raises(ProbeError, match=f"1 workers in a row did not get ready: .*{reason}"):
+        run([an_order()], when, deed, startup_attempts=1)
 
 
 def test_progress_arrives_with_its_order(run: Run) -> None:

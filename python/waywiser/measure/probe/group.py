@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -102,7 +102,6 @@ class WorkerGroup:
         if isinstance(answer, Located):
             values = {name: getattr(answer, name) for name in LOCATED}
             return msgspec.structs.replace(found, **values)
-        self.lost = answer.fatal
         return msgspec.structs.replace(found, failure=answer.failure)
 
     def measure(
@@ -126,7 +125,6 @@ class WorkerGroup:
         try:
             answers = self._exchange(order, began + allowed, readings, heard)
             if failed := _failed(answers):
-                self.lost = any(isinstance(a, Failed) and a.fatal for a in answers)
                 failure = failed.failure
             else:
                 parts = {r: a.measured for r, a in enumerate(answers) if isinstance(a, Result)}
@@ -175,7 +173,8 @@ class WorkerGroup:
         readings: LoadReadings | None = None,
         heard: Heard | None = None,
     ) -> list[_Answer | Failed]:
-        """One answer of the expected type, or a failure, of each member, in their order."""
+        """One answer of the expected type, or a failure that its worker survived, of each member,
+        in their order. Raises `MemberLost` as soon as one is lost, or says that it cannot go on."""
         answers: dict[int, _Answer | Failed] = {}
         while waiting := [m for m in members if m.rank not in answers]:
             now = time.monotonic()
@@ -183,23 +182,24 @@ class WorkerGroup:
                 raise MemberLost(waiting[0].overdue("took too long"))
             wake = min(deadline - now, readings.take() if readings else _LOOK_SECONDS)
             for member, message in self._messages(wake):
-                if isinstance(message, Progressed) and expected is Result:
+                in_turn = (
+                    member.rank not in answers
+                    and member in members
+                    and (isinstance(message, Ready) or message.id == number)
+                )
+                if in_turn and isinstance(message, Progressed) and expected is Result:
                     member.doing = _sampling(message)
                     if readings:
                         readings.under_load()
                     if heard and member is members[0]:
                         heard(message)
-                elif (
-                    member in waiting
-                    and isinstance(message, expected | Failed)
-                    and (isinstance(message, Ready) or message.id == number)
-                ):
+                elif in_turn and isinstance(message, expected | Failed) and not _fatal(message):
                     answers[member.rank] = message
                 else:
                     raise MemberLost(member.unexpected(message))
         return [answers[member.rank] for member in members]
 
-    def _messages(self, seconds: float) -> list[tuple[Member, FromWorker]]:
+    def _messages(self, seconds: float) -> Iterator[tuple[Member, FromWorker]]:
         """What the members say within that time; returns with the first of it."""
         speaking: dict[int, Member] = {}
         for key, _ in self._selector.select(seconds):
@@ -208,7 +208,9 @@ class WorkerGroup:
                 speaking[member.rank] = member  # once, even if it both answered and ended
             elif not member.drain_log():
                 self._selector.unregister(member.output)
-        return [(member, said) for member in speaking.values() for said in member.receive()]
+        for member in speaking.values():
+            for said in member.receive():
+                yield member, said
 
     def end(self, seconds: float) -> None:
         """Ends the members, politely if they are well, and closes everything."""
@@ -223,9 +225,13 @@ class WorkerGroup:
 
 
 def _failed(answers: Sequence[object]) -> Failed | None:
-    """The first failure, a fatal one before others: it is the likelier cause."""
-    failures = [answer for answer in answers if isinstance(answer, Failed)]
-    return min(failures, key=lambda failed: not failed.fatal, default=None)
+    """The first failure."""
+    return next((answer for answer in answers if isinstance(answer, Failed)), None)
+
+
+def _fatal(message: FromWorker) -> bool:
+    """Whether the worker says that it cannot go on: at whatever time, and of whatever order."""
+    return isinstance(message, Failed) and message.fatal
 
 
 def _sampling(progress: Progressed) -> str:

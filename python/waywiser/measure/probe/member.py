@@ -15,6 +15,7 @@ from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.probe.log import Log
 from waywiser.measure.probe.protocol import (
     End,
+    Failed,
     FromWorker,
     Lines,
     ProtocolError,
@@ -26,6 +27,7 @@ from waywiser.words import WaywiserError
 from waywiser.words.records import Failure
 
 _READ_BYTES = 1 << 20
+"""All that a pipe holds, unless an administrator has allowed larger pipes."""
 
 _EXIT_SECONDS = 1.0
 """Seconds for the end of a worker to follow the end of its answers, before it is killed."""
@@ -57,6 +59,8 @@ class Member:
         self.doing = "starting"
         """What the worker was last known to do, for the reason if that is the last of it."""
         self._log = Log()
+        self._prints = True
+        """Until the worker has closed its output."""
         self._lines = Lines()
         self._killed_before = cgroup.killed_for_memory()
         with ExitStack() as mine, ExitStack() as its:
@@ -72,17 +76,39 @@ class Member:
             self._resources = mine.pop_all()
 
     def send(self, message: ToWorker, deadline: float) -> None:
-        """Writes the message. Raises `MemberLost` when nobody reads it until `deadline`, on the
-        clock of ``time.monotonic``."""
+        """Writes the message, and takes in what the worker prints meanwhile: a worker whose pipes
+        are full reads nothing. Raises `MemberLost` when nobody reads it until `deadline`, on the
+        clock of ``time.monotonic``, and for a worker that answers before it has read it."""
         line = memoryview(encode(message))
+        pipes = select.poll()
+        pipes.register(self._orders, select.POLLOUT)
+        pipes.register(self.answers, select.POLLIN)
+        if self._prints:
+            pipes.register(self.output, select.POLLIN)
         while line:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([], [self._orders], [], left)[1]:
+            ready = dict(pipes.poll(1000 * left)) if left > 0 else {}
+            if not ready:
                 raise MemberLost(self.overdue("does not read its orders"))
-            try:
-                line = line[os.write(self._orders, line) :]
-            except BrokenPipeError as error:
-                raise MemberLost(self.obituary()) from error
+            if self.output in ready and not self.drain_log():
+                pipes.unregister(self.output)
+            if self.answers in ready:
+                self._refuse_answers()
+            elif self._orders in ready:
+                line = line[self._write(line) :]
+
+    def _write(self, line: memoryview) -> int:
+        """How many bytes the pipe took."""
+        try:
+            return os.write(self._orders, line)
+        except BrokenPipeError:
+            self._refuse_answers()  # the last that it said, if it said anything
+            raise MemberLost(self.obituary()) from None
+
+    def _refuse_answers(self) -> None:
+        """Raises `MemberLost` for what has arrived."""
+        for message in self.receive():
+            raise MemberLost(self.unexpected(message))
 
     def receive(self) -> list[FromWorker]:
         """What has arrived; call when `answers` or `process` is readable. Raises `MemberLost` for
@@ -99,12 +125,12 @@ class Member:
             raise MemberLost(self._failure("protocol", f"the worker wrote {error}")) from error
 
     def drain_log(self) -> bool:
-        """Takes in what the worker printed; False when that is all there will ever be."""
+        """Takes in what the worker has printed by now; False when nothing more will come."""
         with suppress(BlockingIOError):
-            while data := os.read(self.output, _READ_BYTES):
-                self._log.add(data)
-            return False
-        return True
+            data = os.read(self.output, _READ_BYTES)
+            self._log.add(data)
+            self._prints = bool(data)
+        return self._prints
 
     def obituary(self) -> Failure:
         """Why the worker stopped answering; ends it if it did not end itself."""
@@ -128,9 +154,13 @@ class Member:
         return self._failure("timeout", f"the worker {complaint} and was killed")
 
     def unexpected(self, message: FromWorker) -> Failure:
-        """The failure of a worker that said something out of turn."""
+        """The failure of a worker that said something out of turn. If the worker said why it
+        cannot go on, that is the failure."""
+        if isinstance(message, Failed) and message.fatal:
+            return message.failure
         said = type(message).__name__.lower()
-        return self._failure("protocol", f"the worker said {said!r} out of turn")
+        reason = f": {message.failure.reason}" if isinstance(message, Failed) else ""
+        return self._failure("protocol", f"the worker said {said!r} out of turn{reason}")
 
     def _failure(self, kind: str, reason: str) -> Failure:
         self.drain_log()

@@ -12,6 +12,9 @@
     worker -> supervisor   progress any number of times, then result (or failed)
     supervisor -> worker   stop     end; so does the end of the descriptor
 
+A worker that cannot go on says so at any time: a fatal failed, with the id of the order it has or
+with 0. It is the last that it says.
+
 Messages are strict: a field that this version does not know is an error, not a surprise later.
 """
 

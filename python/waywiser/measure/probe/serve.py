@@ -97,8 +97,16 @@ def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer,
         measurer, ready = make(hello)
         outbox.put(ready)
         _answer(inbox, outbox, measurer)
-    except WaywiserError as error:
-        outbox.put(Failed(0, Failure("protocol", str(error)), fatal=True))
+    except (WaywiserError, OrderFailed) as error:
+        outbox.put(_last(0, error))
+
+
+def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
+    """What a worker says that cannot go on."""
+    if not isinstance(error, OrderFailed):
+        kind = "protocol" if isinstance(error, ProtocolError) else "crash"
+        error = OrderFailed(kind, str(error))
+    return Failed(order, error.failure, fatal=True)
 
 
 def _answer(inbox: Inbox, outbox: Outbox, measurer: Measurer) -> None:
@@ -118,6 +126,9 @@ def _answer(inbox: Inbox, outbox: Outbox, measurer: Measurer) -> None:
             outbox.put(Failed(_order_id(message), lost.failure, lost.fatal))
             if lost.fatal:
                 return
+        except WaywiserError as error:
+            outbox.put(_last(_order_id(message), error))
+            return
 
 
 def _order_id(message: ToWorker) -> int:

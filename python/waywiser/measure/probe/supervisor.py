@@ -134,10 +134,10 @@ class Supervisor:
                 reason = lost.failure.reason
             else:
                 self._process = process
-                self._locate(process)
+                lost_locating = self._locate(process)
                 if self._group.usable:
                     return self._group
-                reason = "it was lost while it located memory"
+                reason = lost_locating or "it ended before its first order"
                 self._drop()
         raise ProbeError(
             f"{self._options.startup_attempts} workers in a row did not get ready: {reason}",
@@ -145,18 +145,22 @@ class Supervisor:
             remedy="run the command alone with --help: it must start and list its options",
         )
 
-    def _locate(self, process: Process) -> None:
-        """Once for each kind of process: a worker that it costs is not asked again."""
+    def _locate(self, process: Process) -> str:
+        """Once for each kind of process: a worker that it costs is not asked again. Returns the
+        last reason why a memory was not located."""
+        reason = ""
         if self._group is None or process in self._located:
-            return
+            return reason
         self._located.add(process)
         for memory in self._options.located:
             if self._group.usable:
                 found = self._group.locate(
                     memory, self._options.located_cpus, self._options.locating_seconds
                 )
+                reason = found.failure.reason if found.failure else reason
                 if self._on_locality:
                     self._on_locality(found)
+        return reason
 
     def _start_group(self, process: Process) -> WorkerGroup:
         options = self._options
