@@ -49,13 +49,19 @@ def gpus_of_nvml(
                 by_uuid=by_uuid,
             )
         )
-        named = sum(link.lanes for link in gpus[-1].nvlinks)
-        if device.instance is None and named < len(device.gpu.lanes):
-            notes.append(
-                f"gpu:{index}: the other end of {len(device.gpu.lanes) - named} of its "
-                f"{len(device.gpu.lanes)} NVLinks is hidden or unknown"
-            )
+        notes += _hidden_ends(device, gpus[-1])
     return tuple(gpus), ""
+
+
+def _hidden_ends(device: Visible, gpu: Gpu) -> list[str]:
+    """A note on the NVLinks whose other end nobody names, if there are any."""
+    lanes, named = len(device.gpu.lanes), sum(link.lanes for link in gpu.nvlinks)
+    if device.instance is not None or named >= lanes:
+        return []
+    return [
+        f"gpu:{gpu.index}: the other end of {lanes - named} of its {lanes} NVLinks is hidden or "
+        "unknown"
+    ]
 
 
 def _all_hidden(count: int, setting: str | None) -> str:

@@ -341,13 +341,8 @@ class CapacityModelReader:
         than was measured. A transfer whose share is unsure takes from its time alone up to what it
         takes if the others come first; beside other means than the runtime's copies, up to the
         whole span."""
-        methods = [self.method(transfer) for transfer in workload.transfers]
-        of_sets = max(self.model.deviations.get(method, 0.0) for method in methods)
         times = [filled.span, *filled.seconds]
-        squares = [of_sets**2]
-        for method, waited in zip(methods, filled.waited, strict=True):
-            own = self.model.transfer_deviations.get(method, 0.0) if not waited else 0.0
-            squares.append(max(of_sets, own) ** 2)
+        squares = self._unexplained(workload, filled)
         freedom = math.inf
         for each in capacities:
             key = CapacityKey(each.resource, each.method)
@@ -357,13 +352,7 @@ class CapacityModelReader:
                 squares[n] += math.log(seconds / times[n]) ** 2
             freedom = min(freedom, each.freedom or 1.0)
         quantile = student_quantile(freedom, (1 + CONFIDENCE) / 2) if freedom < math.inf else 1.96
-        longest = times
-        if unknown:
-            worst = dict(self.known)
-            for use, method, shown in unknown:
-                worst[CapacityKey(use.kind, method)] = shown or _slowest(workload, self)
-            limited = self.filled_with(workload, worst)
-            longest = [limited.span, *limited.seconds]
+        longest = self._longest(workload, unknown) if unknown else times
         found = []
         for seconds, most, square in zip(times, longest, squares, strict=True):
             width = math.exp(min(quantile * math.sqrt(square), 50.0))
@@ -378,6 +367,28 @@ class CapacityModelReader:
                 high = min(high, fill(demands, last=n).seconds[n] * width)
             of_each[n] = Interval(min(of_each[n].low, low), max(of_each[n].high, high))
         return of_span, tuple(no_later(each, of_span) for each in of_each)
+
+    def _unexplained(self, workload: Workload, filled: Filled) -> list[float]:
+        """The squares of the deviations that the model leaves: of the span, and of each
+        transfer."""
+        methods = [self.method(transfer) for transfer in workload.transfers]
+        of_sets = max(self.model.deviations.get(method, 0.0) for method in methods)
+        squares = [of_sets**2]
+        for method, waited in zip(methods, filled.waited, strict=True):
+            own = self.model.transfer_deviations.get(method, 0.0) if not waited else 0.0
+            squares.append(max(of_sets, own) ** 2)
+        return squares
+
+    def _longest(
+        self, workload: Workload, unknown: Sequence[tuple[ResourceUse, str, float]]
+    ) -> list[float]:
+        """The longest times of the span and of each transfer: resources without a capacity carry no
+        more than was measured."""
+        worst = dict(self.known)
+        for use, method, shown in unknown:
+            worst[CapacityKey(use.kind, method)] = shown or _slowest(workload, self)
+        limited = self.filled_with(workload, worst)
+        return [limited.span, *limited.seconds]
 
     def _share_alike(self, workload: Workload, number: int) -> bool:
         """Whether a transfer shares resources only with those that the runtime's copies make: none

@@ -141,25 +141,17 @@ def fit_capacities(
     singles = [each for each in singles if not _is_load(each, machine)]
     base = CapacityModel(machine, sampled_curves(singles))
     reader = CapacityModelReader(base)
-    by_method: dict[str, list[TimedSet]] = {}
-    for each in sets:
-        methods = {reader.method(transfer) for transfer in each.workload.transfers}
-        is_fitted = len(methods) == 1 and each.workload.identity not in held_out
-        if is_fitted and _shows_bandwidth(each, reader):
-            by_method.setdefault(next(iter(methods)), []).append(each)
+    fitted_sets = [each for each in sets if each.workload.identity not in held_out]
+    by_method = _by_method(reader, [each for each in fitted_sets if _shows_bandwidth(each, reader)])
     groups = _merged_groups([*sides, *_slowed_groups(reader, by_method)])
     base = msgspec.structs.replace(base, groups=groups)
     reader = CapacityModelReader(base)
     capacities: list[Capacity] = []
     queues: list[Queue] = []
     deviations: dict[str, float] = {}
-    alone_by_method: dict[str, list[TimedSet]] = {}
-    for each in singles:
-        method = reader.method(each.workload.transfers[0])
-        alone_by_method.setdefault(method, []).append(each)
-    noise = _noise([timed for of_method in by_method.values() for timed in of_method])
-    common = _common_share(by_method.values())
-    for method, own in sorted(alone_by_method.items()):
+    used = [each for of_method in by_method.values() for each in of_method]
+    noise, common = _noise(used), _common_share(by_method.values())
+    for method, own in sorted(_by_method(reader, singles).items()):
         fitted = _MethodFit(reader, method, own, by_method.get(method, []), noise, common)
         fitted.run()
         capacities += fitted.capacities()
@@ -170,7 +162,7 @@ def fit_capacities(
         base,
         capacities=tuple(capacities),
         queues=tuple(queues),
-        carried=_carried(reader, [*singles, *(s for each in by_method.values() for s in each)]),
+        carried=_carried(reader, [*singles, *used]),
         deviations=deviations,
     )
     return msgspec.structs.replace(
@@ -178,6 +170,16 @@ def fit_capacities(
         transfer_deviations=_transfer_deviations(model, by_method),
         findings=tuple(capacity_findings(model, singles)),
     )
+
+
+def _by_method(reader: CapacityModelReader, timed: Iterable[TimedSet]) -> dict[str, list[TimedSet]]:
+    """Those whose transfers all have one method, by that."""
+    found: dict[str, list[TimedSet]] = {}
+    for each in timed:
+        methods = {reader.method(transfer) for transfer in each.workload.transfers}
+        if len(methods) == 1:
+            found.setdefault(methods.pop(), []).append(each)
+    return found
 
 
 def _transfer_deviations(

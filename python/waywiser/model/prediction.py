@@ -15,7 +15,7 @@ from functools import cached_property
 import msgspec
 
 from waywiser.machine.system_files import format_list
-from waywiser.model.capacity import Capacity, CapacityModelReader, no_later
+from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction, no_later
 from waywiser.model.changes import MachineChanges
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
@@ -29,6 +29,9 @@ from waywiser.words import Transfer, Value, Workload, format_bytes
 
 MOST_TRANSFERS = 1024
 """The most transfers that a prediction has."""
+
+_Alone = tuple[CurveModel, CurvePrediction]
+"""The curve of a transfer, and what the transfer takes alone by it."""
 
 UNCHANGED = MachineChanges()
 
@@ -193,7 +196,7 @@ class Predictor:
             notes=tuple(_notes_of(workload, curve, found)),
         )
 
-    def _alone(self, workload: Workload) -> tuple[CurveModel, CurvePrediction]:
+    def _alone(self, workload: Workload) -> _Alone:
         """The curve of one transfer, and its prediction. Raises `ModelError`."""
         curve = self._curves.of(workload)
         if curve is None:
@@ -229,50 +232,23 @@ class Predictor:
                 "the profile has no samples of single transfers, so sets cannot be predicted",
                 remedy="survey the machine with waywiser survey --model",
             )
-        alone = []
-        for transfer in workload.transfers:
-            own = Workload((transfer,), cache=workload.cache)
-            alone.append(self._alone(own))
+        alone = [
+            self._alone(Workload((transfer,), cache=workload.cache))
+            for transfer in workload.transfers
+        ]
         found = self._sets.predicted(workload)
         capacities = dict.fromkeys(found.capacities)
-        times = [
-            self._transfer_time(transfer, each, seconds, around, limit, waited)
-            for transfer, (_, each), seconds, around, limit, waited in zip(
-                workload.transfers,
-                alone,
-                found.seconds,
-                found.intervals,
-                found.limits,
-                found.waited,
-                strict=True,
-            )
-        ]
+        interval = _widened(found.span, found.interval, [each for _, each in alone])
+        if not self._is_changed:  # all take no less than any of them alone
+            least = max(each.interval.low for _, each in alone)
+            interval = Interval(max(interval.low, min(least, found.span)), interval.high)
+        times = list(self._transfer_times(workload, alone, found, interval))
         if len(times) == 1:  # of a changed machine
             filled = self._filled_link(workload.transfers[0], times[0].seconds)
             if filled is not None and not times[0].limit:
                 capacities[filled] = None
                 times = [msgspec.structs.replace(times[0], limit=filled.resource)]
-        rests_on = dict.fromkeys(found.rests_on)
-        rests_on |= dict.fromkeys(_sizes_text(curve, each) for curve, each in alone)
-        notes = dict.fromkeys(
-            note
-            for transfer, (curve, each) in zip(workload.transfers, alone, strict=True)
-            for note in _notes_of(Workload((transfer,)), curve, each)
-        )
-        if _is_between_host_and_gpus(workload):
-            notes[BUSY] = None
-        if self._sets.unsure_shares(workload):
-            notes[UNEQUAL] = None
-        if found.unknown:
-            notes["survey --model measures the sets that show unknown limits"] = None
-        interval = _widened(found.span, found.interval, [each for _, each in alone])
-        if not self._is_changed:  # all take no less than any of them alone
-            least = max(each.interval.low for _, each in alone)
-            interval = Interval(max(interval.low, min(least, found.span)), interval.high)
-        times = [
-            msgspec.structs.replace(each, interval=no_later(each.interval, interval))
-            for each in times
-        ]
+        sizes = (_sizes_text(curve, each) for curve, each in alone)
         return Prediction(
             workload=str(workload),
             span=found.span,
@@ -281,9 +257,37 @@ class Predictor:
             bytes=workload.bytes,
             limits=tuple(map(_limiting, capacities)),
             unknown=found.unknown,
-            rests_on=tuple(rests_on),
-            notes=tuple(notes),
+            rests_on=tuple(dict.fromkeys((*found.rests_on, *sizes))),
+            notes=tuple(dict.fromkeys(self._notes_of_set(workload, alone, found))),
         )
+
+    def _notes_of_set(
+        self, workload: Workload, alone: Sequence[_Alone], found: SetPrediction
+    ) -> Iterator[str]:
+        for transfer, (curve, each) in zip(workload.transfers, alone, strict=True):
+            yield from _notes_of(Workload((transfer,)), curve, each)
+        if _is_between_host_and_gpus(workload):
+            yield BUSY
+        if self._sets.unsure_shares(workload):
+            yield UNEQUAL
+        if found.unknown:
+            yield "survey --model measures the sets that show unknown limits"
+
+    def _transfer_times(
+        self, workload: Workload, alone: Sequence[_Alone], found: SetPrediction, span: Interval
+    ) -> Iterator[TransferTime]:
+        """What each transfer takes; none ends after the interval of the ``span``."""
+        for transfer, (_, measured), seconds, around, limit, waited in zip(
+            workload.transfers,
+            alone,
+            found.seconds,
+            found.intervals,
+            found.limits,
+            found.waited,
+            strict=True,
+        ):
+            time = self._transfer_time(transfer, measured, seconds, around, limit, waited)
+            yield msgspec.structs.replace(time, interval=no_later(time.interval, span))
 
     def _transfer_time(
         self,

@@ -131,47 +131,84 @@ def fill(demands: Sequence[Demand], last: int | None = None) -> Filled:
     if not demands:
         raise ModelError("a set without transfers takes no time", remedy="name a transfer")
     _require_sense(demands)
-    starts = _starts(demands)
-    left = [float(demand.bytes) for demand in demands]
-    ends = [math.inf] * len(demands)
-    waited = [0.0] * len(demands)
-    limited: list[dict[str, float]] = [{} for _ in demands]
-    used: dict[str, list[tuple[float, float]]] = {}
-    now = 0.0
-    while any(math.isinf(end) for end in ends):
-        for n, start in enumerate(starts):
-            if math.isinf(ends[n]) and start <= now and left[n] <= 0:
-                ends[n] = start
-                _start_next(n, demands, starts, ends, waited)
-        moving = [n for n, start in enumerate(starts) if math.isinf(ends[n]) and start <= now]
-        waiting = [start for n, start in enumerate(starts) if math.isinf(ends[n]) and start > now]
-        if not moving:
-            if not waiting:
+    course = _Course(demands, last)
+    course.run()
+    return course.filled()
+
+
+class _Course:
+    """The course of transfers from their common start: each step lasts until one starts or ends."""
+
+    def __init__(self, demands: Sequence[Demand], last: int | None) -> None:
+        self._demands, self._last = demands, last
+        self._now = 0.0
+        self._starts = _starts(demands)
+        self._ends = [math.inf] * len(demands)
+        self._waited = [0.0] * len(demands)
+        self._left = [float(demand.bytes) for demand in demands]
+        self._limited: list[dict[str, float]] = [{} for _ in demands]
+        """Bytes of each transfer by what limited it while they moved."""
+        self._used: dict[str, list[tuple[float, float]]] = {}
+        """The rates of each resource, with how long they lasted."""
+
+    def run(self) -> None:
+        while any(math.isinf(end) for end in self._ends):
+            for n, start in enumerate(self._starts):  # an end may start the next one
+                if self._left[n] <= 0 and self._is_running(n):
+                    self._end(n, start)
+            moving = [n for n in range(len(self._demands)) if self._is_running(n)]
+            waiting = [start for start in self._starts if start > self._now]
+            if moving:
+                self._move(moving, waiting)
+            elif waiting:
+                self._now = min(waiting)
+            else:
                 break
-            now = min(waiting)
-            continue
-        own = [demands[n] for n in moving]
-        if last in moving and len(moving) > 1:
-            rates, limits = rates_with_last(own, moving.index(last))
-        else:
-            rates, limits = max_min_rates(own)
-        step = min(left[n] / rate for n, rate in zip(moving, rates, strict=True))
-        if waiting:
-            step = min(step, min(waiting) - now)
-        for name, rate in _rates_of_resources([demands[n] for n in moving], rates):
-            used.setdefault(name, []).append((rate, step))
+
+    def _is_running(self, number: int) -> bool:
+        """Whether a transfer has started and not ended."""
+        return self._starts[number] <= self._now and math.isinf(self._ends[number])
+
+    def _move(self, moving: Sequence[int], waiting: Sequence[float]) -> None:
+        """Moves bytes until the first transfer ends or the next one starts."""
+        own = [self._demands[n] for n in moving]
+        rates, limits = _rates(own, moving.index(self._last) if self._last in moving else None)
+        ending = [self._left[n] / rate for n, rate in zip(moving, rates, strict=True)]
+        step = min([*ending, *(start - self._now for start in waiting)])
+        for name, rate in _rates_of_resources(own, rates):
+            self._used.setdefault(name, []).append((rate, step))
         for n, rate, limit in zip(moving, rates, limits, strict=True):
             moved = rate * step
-            left[n] -= moved
-            limited[n][limit] = limited[n].get(limit, 0.0) + moved
-            if left[n] <= demands[n].bytes * ALMOST:
-                ends[n] = now + step
-                _start_next(n, demands, starts, ends, waited)
-        now += step
-    main = tuple(max(each, key=lambda name: each[name], default="") for each in limited)
-    least = LASTING * max(ends)
-    carried = {name: _lasting(each, least) for name, each in used.items()}
-    return Filled(tuple(ends), main, carried, tuple(waited))
+            self._left[n] -= moved
+            self._limited[n][limit] = self._limited[n].get(limit, 0.0) + moved
+            if self._left[n] <= self._demands[n].bytes * ALMOST:
+                self._end(n, self._now + step)
+        self._now += step
+
+    def _end(self, ended: int, at: float) -> None:
+        """Ends a transfer, and starts the next one of its queue."""
+        self._ends[ended] = at
+        queue = self._demands[ended].queue
+        if not queue:
+            return
+        for n, demand in enumerate(self._demands):
+            if demand.queue == queue and math.isinf(self._starts[n]):
+                self._waited[n] = at
+                self._starts[n] = at + demand.latency + demand.gap
+                return
+
+    def filled(self) -> Filled:
+        main = tuple(max(each, key=lambda name: each[name], default="") for each in self._limited)
+        least = LASTING * max(self._ends)
+        carried = {name: _lasting(each, least) for name, each in self._used.items()}
+        return Filled(tuple(self._ends), main, carried, tuple(self._waited))
+
+
+def _rates(demands: Sequence[Demand], last: int | None) -> tuple[list[float], list[str]]:
+    """The rates of transfers that move bytes at the same time, and what limits each."""
+    if last is None or len(demands) < 2:
+        return max_min_rates(demands)
+    return rates_with_last(demands, last)
 
 
 def _starts(demands: Sequence[Demand]) -> list[float]:
@@ -183,24 +220,6 @@ def _starts(demands: Sequence[Demand]) -> list[float]:
         first.add(demand.queue)
         starts.append(math.inf if waits else demand.latency)
     return starts
-
-
-def _start_next(
-    ended: int,
-    demands: Sequence[Demand],
-    starts: list[float],
-    ends: Sequence[float],
-    waited: list[float],
-) -> None:
-    """Starts the next transfer of the queue of one that has ended."""
-    queue = demands[ended].queue
-    if not queue:
-        return
-    for n, demand in enumerate(demands):
-        if demand.queue == queue and math.isinf(starts[n]):
-            waited[n] = ends[ended]
-            starts[n] = ends[ended] + demand.latency + demand.gap
-            return
 
 
 def _rates_of_resources(

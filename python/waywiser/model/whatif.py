@@ -39,21 +39,7 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
             remedy="give a capacity above 0, as in 126GB/s",
         )
     reader = CapacityModelReader(model)
-    names: dict[CapacityKey, None] = {}
-    known_names: dict[str, None] = {}
-    for text in model.curves:
-        transfer = Transfer.parse(text)
-        for use in reader.uses(transfer):
-            known_names[use.kind] = None
-            if pattern in (use.kind, "*") or fnmatchcase(use.kind, pattern):
-                names[CapacityKey(use.kind, reader.method(transfer))] = None
-            elif fnmatchcase(use.name, pattern):
-                names[CapacityKey(use.name, reader.method(transfer))] = None
-    if not names:
-        raise ModelError(
-            f"no resource of this machine is {pattern!r}",
-            remedy=f"use one of: {'; '.join(sorted(known_names))}",
-        )
+    names = _matching(model, reader, pattern)
     kinds = {use.name: use.kind for t in model.curves for use in reader.uses(Transfer.parse(t))}
     before = {CapacityKey(each.resource, each.method): each for each in model.capacities}
     kept = [each for key, each in before.items() if key not in names]
@@ -76,6 +62,27 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
         model.machine, assumed_peaks=_assumed_peaks(model, changed, bytes_per_second)
     )
     return msgspec.structs.replace(model, machine=machine, capacities=tuple(kept + changed))
+
+
+def _matching(model: CapacityModel, reader: CapacityModelReader, pattern: str) -> list[CapacityKey]:
+    """The resources that match, by kind or by name, with the methods that use them. Raises
+    `ModelError` if there is none."""
+    found: dict[CapacityKey, None] = {}
+    known: set[str] = set()
+    for text in model.curves:
+        transfer = Transfer.parse(text)
+        for use in reader.uses(transfer):
+            known.add(use.kind)
+            if pattern in (use.kind, "*") or fnmatchcase(use.kind, pattern):
+                found[CapacityKey(use.kind, reader.method(transfer))] = None
+            elif fnmatchcase(use.name, pattern):
+                found[CapacityKey(use.name, reader.method(transfer))] = None
+    if not found:
+        raise ModelError(
+            f"no resource of this machine is {pattern!r}",
+            remedy=f"use one of: {'; '.join(sorted(known))}",
+        )
+    return list(found)
 
 
 def _assumed_peaks(

@@ -58,7 +58,15 @@ def _table(table: SchemaTable) -> str:
 
 def document() -> str:
     """The whole page, as Markdown."""
-    head = f"""# The profile file
+    queries = "\n\n".join(f"{what}:\n\n```sql\n{sql}\n```" for what, sql in QUERIES)
+    tables = map(_table, (*TABLES, MODEL))
+    parts = [_head(), *tables, "## Questions it answers\n\n" + queries]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _head() -> str:
+    """What holds for all tables."""
+    return f"""# The profile file
 
 <!-- Made by `python -m waywiser.profile.document > docs/profile-schema.md`; a test checks it. -->
 
@@ -95,9 +103,6 @@ MessagePack form, floats have 8 bytes, and NULL is nil. Readers report a row who
 wrong as damage, and a table with fewer rows than `meta` says. No table has an index besides its
 key, so that every reader sees every row.
 """
-    queries = "\n\n".join(f"{what}:\n\n```sql\n{sql}\n```" for what, sql in QUERIES)
-    parts = [head, *map(_table, (*TABLES, MODEL)), "## Questions it answers\n\n" + queries]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -148,14 +148,7 @@ def estimate_of(
     converged = all(visit.stop == "converged" for visit in visits)
     if kind == "between processes" and interval is not None:
         converged = converged or interval.width / 2 <= TARGET * middle
-    timed = [block for block in used if block.host_median is not None]
-    host = [block.host_median for block in timed if block.host_median is not None]
-    _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
-    if any(block.summary for block in timed):
-        host_interval = None
-    host_median = median(host) if host else None
-    if host_median is not None and host_median < middle:
-        host_median, host_interval = _no_shorter(middle, interval, host_interval)
+    host_median, host_interval = _seen_by_host(used, middle, interval)
     return Estimate(
         median=middle,
         interval=interval,
@@ -171,6 +164,23 @@ def estimate_of(
         quality_flags=quality_flags(series, used, converged, machine, best, outliers),
         outliers=tuple(block.block for block in outliers),
     )
+
+
+def _seen_by_host(
+    used: Sequence[BlockEstimate], middle: float, interval: Interval | None
+) -> tuple[float | None, Interval | None]:
+    """What the application sees of a series whose transfers take ``middle`` seconds."""
+    timed = [block for block in used if block.host_median is not None]
+    host = [block.host_median for block in timed if block.host_median is not None]
+    if not host:
+        return None, None
+    _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
+    if any(block.summary for block in timed):
+        host_interval = None
+    host_median = median(host)
+    if host_median < middle:
+        return _no_shorter(middle, interval, host_interval)
+    return host_median, host_interval
 
 
 def rate(bytes: int, seconds: float, interval: Interval | None = None) -> Rate | None:

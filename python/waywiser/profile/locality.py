@@ -124,11 +124,7 @@ def _decided(
             p_value=division.p_value,
             silhouette=division.silhouette,
             local_seconds=typical,
-            blocks=tuple(
-                BlockSide(each.worker, each.memory, number, None, 0.0)
-                for each in timed
-                for number in range(len(each.blocks))
-            ),
+            blocks=tuple(_undivided(timed)),
             cores=decide_cores(records, {}),
         )
     blocks = tuple(
@@ -140,11 +136,9 @@ def _decided(
         np.concatenate(middles), split, [each.side for each in blocks]
     )
     sides = {(each.worker, each.memory, each.block): each.side for each in blocks}
-    first = tuple(gpu for gpu, other in zip(gpus, split, strict=True) if not other)
-    second = tuple(gpu for gpu, other in zip(gpus, split, strict=True) if other)
     return Sides(
         gpus=gpus,
-        groups=(first, second),
+        groups=_groups(gpus, split),
         by=division.by,
         p_value=division.p_value,
         silhouette=division.silhouette,
@@ -154,6 +148,22 @@ def _decided(
         agreeing=sum(_agrees(row, split) for middle in middles for row in middle),
         cores=decide_cores(records, sides),
     )
+
+
+def _undivided(records: Sequence[Locality]) -> Iterator[BlockSide]:
+    """The blocks of a machine on which no sides differ."""
+    for each in records:
+        for number in range(len(each.blocks)):
+            yield BlockSide(each.worker, each.memory, number, None, 0.0)
+
+
+def _groups(gpus: tuple[int, ...], split: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The GPUs of both sides."""
+    first, second = (
+        tuple(gpu for gpu, is_other in zip(gpus, split, strict=True) if is_other == side)
+        for side in (False, True)
+    )
+    return first, second
 
 
 def _block_sides(

@@ -40,6 +40,7 @@ _XZ = b"\xfd7zXZ\0"
 _POLICY = b'"waywiser-policy"'
 """A text in the first line of a policy file (docs/policy.md)."""
 _HEADER_BYTES = 100
+_REMEDY = "name a file that waywiser survey made"
 
 
 def is_profile(path: Path) -> bool:
@@ -62,8 +63,29 @@ class FileHeader(NamedTuple):
 
 def read_header(path: Path) -> FileHeader:
     """Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or `NewerProfile`."""
+    where, data = str(path), _first_bytes(path)
+    page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
+    header = FileHeader(application_id, version, (65536 if page_size == 1 else page_size) * pages)
+    if application_id != APPLICATION_ID:
+        raise NotAProfile("is another program's database", where=where, remedy=_REMEDY)
+    if version > SCHEMA_VERSION:
+        raise NewerProfile(
+            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
+            where=where,
+            remedy="update Waywiser",
+        )
+    if version < SCHEMA_VERSION:
+        raise OlderProfile(
+            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
+            where=where,
+            remedy="survey the machine again, or read it with the Waywiser that made it",
+        )
+    return header
+
+
+def _first_bytes(path: Path) -> bytes:
+    """The header of a database, unread. Raises `MissingProfile` and `NotAProfile`."""
     where = str(path)
-    remedy = "name a file that waywiser survey made"
     try:
         with open_regular(path) as descriptor:
             data = os.read(descriptor, _HEADER_BYTES)
@@ -79,33 +101,17 @@ def read_header(path: Path) -> FileHeader:
         raise NotAProfile(
             why_not_read(error),
             where=where,
-            remedy=remedy if isinstance(error, NotRegular) else "ask its owner",
+            remedy=_REMEDY if isinstance(error, NotRegular) else "ask its owner",
         ) from error
     if not data:
-        raise NotAProfile("the file is empty", where=where, remedy=remedy)
+        raise NotAProfile("the file is empty", where=where, remedy=_REMEDY)
     if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
         if data.startswith(_XZ):
             raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
         if _POLICY in data:
-            raise NotAProfile("is a policy, and no profile", where=where, remedy=remedy)
-        raise NotAProfile("is not a profile", where=where, remedy=remedy)
-    page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
-    header = FileHeader(application_id, version, (65536 if page_size == 1 else page_size) * pages)
-    if application_id != APPLICATION_ID:
-        raise NotAProfile("is another program's database", where=where, remedy=remedy)
-    if version > SCHEMA_VERSION:
-        raise NewerProfile(
-            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
-            where=where,
-            remedy="update Waywiser",
-        )
-    if version < SCHEMA_VERSION:
-        raise OlderProfile(
-            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
-            where=where,
-            remedy="survey the machine again, or read it with the Waywiser that made it",
-        )
-    return header
+            raise NotAProfile("is a policy, and no profile", where=where, remedy=_REMEDY)
+        raise NotAProfile("is not a profile", where=where, remedy=_REMEDY)
+    return data
 
 
 @contextmanager

@@ -354,38 +354,17 @@ class SeriesFrame:
 
     def _estimates(self) -> list[BlockEstimate | None]:
         """The estimate of each visit; None if it has no sample that counts."""
-        import numpy as np
-
-        spans = self._spans
-        quantiles = [spans.quantiles(probability) for probability in SHOWN_QUANTILES]
+        quantiles = [self._spans.quantiles(probability) for probability in SHOWN_QUANTILES]
         first, third = (quantiles[SHOWN_QUANTILES.index(each)] for each in (0.25, 0.75))
-        medians = self.medians
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            spread = np.where(medians != 0, (third - first) / medians, 0.0)
-            reach = np.maximum(quantiles[-1] - medians, medians - quantiles[0])
-            largest_deviation = np.where(medians != 0, reach / medians, 0.0)
-        mild, severe = self._outliers(first, third)
-        single = spans.filled(_reduced(np.maximum, self._kept_repetitions, spans), 1.0) <= 1
-        shown = [each.tolist() for each in quantiles]
-        host_low, host_high = self._host.intervals
-        host_low[self.summaries_only] = np.nan
-        columns = {
-            "below_resolution": self._kept_sums((self._kept_flags & BELOW_RESOLUTION) != 0),
-            "median": medians,
-            "tick": self.ticks,
-            "spread": spread,
-            "largest_deviation": largest_deviation,
-            "drift": self._drifts(),
-            "count": self.counts,
-            "void": self.taken - self.counts,
-        }
+        columns = self._columns(quantiles, third - first)
         names = tuple(columns)
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        intervals = _intervals(*self.intervals)
-        host_medians, host_intervals = _or_none(self._host.medians), _intervals(host_low, host_high)
-        mild, severe = mild.tolist(), severe.tolist()
-        summaries, single = self.summaries_only.tolist(), single.tolist()
-        transfers = self._transfer_medians()
+        shown = [each.tolist() for each in quantiles]
+        has_quantiles = (self._are_single & ~self.summaries_only).tolist()
+        intervals, host_intervals = _intervals(*self.intervals), self._host_intervals()
+        host_medians = _or_none(self._host.medians)
+        mild, severe = (each.tolist() for each in self._outliers(first, third))
+        summaries, transfers = self.summaries_only.tolist(), self._transfer_medians()
 
         def quantiles_of(n: int) -> dict[str, float]:
             return {name: each[n] for name, each in zip(QUANTILE_NAMES, shown, strict=True)}
@@ -403,7 +382,7 @@ class SeriesFrame:
                     interval=intervals[n],
                     host_median=host_medians[n],
                     host_interval=host_intervals[n],
-                    quantiles=quantiles_of(n) if single[n] and not summaries[n] else None,
+                    quantiles=quantiles_of(n) if has_quantiles[n] else None,
                     outliers=OutlierCount(mild[n], severe[n]),
                     summary=summaries[n],
                     transfers=transfers[n],
@@ -411,6 +390,42 @@ class SeriesFrame:
                 )
             )  # fmt: skip
         return found
+
+    def _columns(self, quantiles: Sequence[Array], between_quartiles: Array) -> dict[str, Array]:
+        """The numbers of each visit, by their names in `BlockEstimate`."""
+        import numpy as np
+
+        medians = self.medians
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            spread = np.where(medians != 0, between_quartiles / medians, 0.0)
+            reach = np.maximum(quantiles[-1] - medians, medians - quantiles[0])
+            largest_deviation = np.where(medians != 0, reach / medians, 0.0)
+        return {
+            "below_resolution": self._kept_sums((self._kept_flags & BELOW_RESOLUTION) != 0),
+            "median": medians,
+            "tick": self.ticks,
+            "spread": spread,
+            "largest_deviation": largest_deviation,
+            "drift": self._drifts(),
+            "count": self.counts,
+            "void": self.taken - self.counts,
+        }
+
+    @cached_property
+    def _are_single(self) -> Array:
+        """Whether no sample of a visit is of several executions."""
+        import numpy as np
+
+        most = _reduced(np.maximum, self._kept_repetitions, self._spans)
+        found: Array = self._spans.filled(most, 1.0) <= 1
+        return found
+
+    def _host_intervals(self) -> list[Interval | None]:
+        import numpy as np
+
+        low, high = self._host.intervals
+        low[self.summaries_only] = np.nan
+        return _intervals(low, high)
 
 
 def _reduced(how: Any, values: Array, segments: Segments) -> Array:

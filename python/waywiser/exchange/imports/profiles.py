@@ -83,12 +83,7 @@ def import_files(
         detect.require_format(format)
     if machine is not None:
         require_name(machine)
-    named = set(paths)
-    files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
-    _require_results(files)
-    if topology is not None:
-        known = machine_from(load_capture(topology))
-        files = [_local(each, known) for each in files]
+    files = _read_all(paths, format, topology)
     described = machine_of([each.found for each in files if each.found], machine, topology)
     unsupported_paths = tuple(_unsupported_paths(files))
     blocks = list(_blocks(files))
@@ -106,6 +101,17 @@ def import_files(
     return Imported(
         described, tuple(files), len(blocks), failed, len(identities), unsupported_paths
     )
+
+
+def _read_all(paths: Sequence[Path], format: str | None, topology: Path | None) -> list[ReadFile]:
+    """All files, with the GPUs of the ``topology`` if there is one. Raises as `import_files`."""
+    named = set(paths)
+    files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
+    _require_results(files)
+    if topology is None:
+        return files
+    known = machine_from(load_capture(topology))
+    return [_local(each, known) for each in files]
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:

@@ -21,7 +21,7 @@ from waywiser.exchange.settings.origin import (
     head_lines,
     omitted_lines,
 )
-from waywiser.exchange.settings.switch import choose
+from waywiser.exchange.settings.switch import SwitchChoice, choose
 
 
 def flexkv_variables(subject: Subject, piece: int = 0) -> str:
@@ -39,30 +39,29 @@ def flexkv_variables(subject: Subject, piece: int = 0) -> str:
             ]
         )
     ]
-    omitted = []
+    omitted: list[OmittedSetting] = []
     for name in DIRECTIONS:
-        variable = f"FLEXKV_USE_CE_TRANSFER_{name}"
         choice = choose(directions.get(name), piece, ONE_CALL_EACH)
-        comments = [f"  {each.text}" for each in choice.found]
-        if choice.kernel is None:
-            omitted.append(OmittedSetting(variable, choice.reason))
-            parts.append(commented([f"{name}, measured:", *comments]) if comments else "")
-            continue
-        chosen = "kernel" if choice.kernel else "copy engine"
-        parts.append(
-            commented([f"{name}: {chosen}: {choice.reason}.", *comments])
-            + f"export {variable}={0 if choice.kernel else 1}\n"
-        )
-        blocks = {d.kernel.transfer.parameters.get(MULTIPROCESSORS, "") for d in choice.found}
-        if choice.kernel and len(blocks) == 1 and (number := blocks.pop()):
-            parts[-1] += f"export FLEXKV_TRANSFER_NUM_CTA_{name}={number}\n"
-            parts[-1] += f"export FLEXKV_{name}_CTA_NUM={number}\n"
-        elif choice.kernel:
-            omitted.append(
-                OmittedSetting(
-                    f"FLEXKV_TRANSFER_NUM_CTA_{name}",
-                    "the number of multiprocessors was not varied",
-                )
-            )
+        parts.append(_direction(name, choice, omitted))
     parts.append(commented(omitted_lines(omitted)))
     return "\n".join(filter(None, parts))
+
+
+def _direction(name: str, choice: SwitchChoice, omitted: list[OmittedSetting]) -> str:
+    """The variables of a direction, with the reasons; those without a value go to ``omitted``."""
+    variable = f"FLEXKV_USE_CE_TRANSFER_{name}"
+    comments = [f"  {each.text}" for each in choice.found]
+    if choice.kernel is None:
+        omitted.append(OmittedSetting(variable, choice.reason))
+        return commented([f"{name}, measured:", *comments]) if comments else ""
+    chosen = "kernel" if choice.kernel else "copy engine"
+    text = commented([f"{name}: {chosen}: {choice.reason}.", *comments])
+    text += f"export {variable}={0 if choice.kernel else 1}\n"
+    blocks = {d.kernel.transfer.parameters.get(MULTIPROCESSORS, "") for d in choice.found}
+    if choice.kernel and len(blocks) == 1 and (number := blocks.pop()):
+        text += f"export FLEXKV_TRANSFER_NUM_CTA_{name}={number}\n"
+        text += f"export FLEXKV_{name}_CTA_NUM={number}\n"
+    elif choice.kernel:
+        reason = "the number of multiprocessors was not varied"
+        omitted.append(OmittedSetting(f"FLEXKV_TRANSFER_NUM_CTA_{name}", reason))
+    return text

@@ -12,7 +12,7 @@ from statistics import median
 from waywiser import __version__
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.errors import ModelError
-from waywiser.model.export.exported_routes import exported_routes
+from waywiser.model.export.exported_routes import ExportedRoute, exported_routes
 
 EQUAL = 0.05
 """Links whose bandwidths differ by less from their median are equal."""
@@ -26,21 +26,8 @@ def astra_sim_yaml(model: CapacityModel) -> str:
     that differ: one dimension has one bandwidth.
     """
     gpus = model.machine.gpus
-    routes = [each for each in exported_routes(model) if each.source.kind == each.destination.kind]
-    if len(gpus) < 2 or len(routes) < len(gpus) * (len(gpus) - 1):
-        raise ModelError(
-            f"{len(routes)} of {len(gpus) * (len(gpus) - 1)} pairs of GPUs were measured, and "
-            "ASTRA-sim needs all of at least two GPUs",
-            remedy="survey the machine with all its GPUs",
-        )
+    routes = _equal_routes(model)
     middle = median(each.demand.rate for each in routes)
-    worst = max(routes, key=lambda each: abs(each.demand.rate / middle - 1))
-    if abs(worst.demand.rate / middle - 1) > EQUAL:
-        raise ModelError(
-            f"the links of the GPUs differ: {worst.source} to {worst.destination} has "
-            f"{worst.demand.rate / 1e9:.1f} GB/s, the median is {middle / 1e9:.1f} GB/s",
-            remedy="ASTRA-sim has one bandwidth for all: use --export simgrid",
-        )
     links = {link.to.partition(":")[0] for gpu in gpus for link in gpu.nvlinks}
     topology = "FullyConnected" if links == {"gpu"} else "Switch"
     # A copy through a switch takes two of its links, and ASTRA-sim adds the latency of each.
@@ -61,6 +48,27 @@ def astra_sim_yaml(model: CapacityModel) -> str:
         f"bandwidth: [ {middle / 1e9:.3f} ] # GB/s\n"
         f"latency: [ {latency * 1e9:.1f} ] # ns\n"
     )
+
+
+def _equal_routes(model: CapacityModel) -> list[ExportedRoute]:
+    """The routes between all GPUs. Raises `ModelError` if one is missing or they differ."""
+    gpus = model.machine.gpus
+    routes = [each for each in exported_routes(model) if each.source.kind == each.destination.kind]
+    if len(gpus) < 2 or len(routes) < len(gpus) * (len(gpus) - 1):
+        raise ModelError(
+            f"{len(routes)} of {len(gpus) * (len(gpus) - 1)} pairs of GPUs were measured, and "
+            "ASTRA-sim needs all of at least two GPUs",
+            remedy="survey the machine with all its GPUs",
+        )
+    middle = median(each.demand.rate for each in routes)
+    worst = max(routes, key=lambda each: abs(each.demand.rate / middle - 1))
+    if abs(worst.demand.rate / middle - 1) > EQUAL:
+        raise ModelError(
+            f"the links of the GPUs differ: {worst.source} to {worst.destination} has "
+            f"{worst.demand.rate / 1e9:.1f} GB/s, the median is {middle / 1e9:.1f} GB/s",
+            remedy="ASTRA-sim has one bandwidth for all: use --export simgrid",
+        )
+    return routes
 
 
 def _comment(text: str) -> str:
