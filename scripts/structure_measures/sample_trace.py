@@ -61,8 +61,10 @@ def carriers(tree: Path, baseline: Path, profile: Path) -> Carriers:
                 cwd=folder,
                 env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0"},
                 stdout=subprocess.PIPE,
-                check=True,
+                check=False,
             )
+            if done.returncode:
+                sys.exit(f"{tree}: the trace of a check ended with {done.returncode}")
             traced.append(json.loads(done.stdout))
     first, second = traced
     differing = [name for name in first if first[name] != second.get(name)]

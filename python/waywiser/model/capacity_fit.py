@@ -146,24 +146,17 @@ def fit_capacities(
     groups = _merged_groups([*sides, *_slowed_groups(reader, by_method)])
     base = msgspec.structs.replace(base, groups=groups)
     reader = CapacityModelReader(base)
-    capacities: list[Capacity] = []
-    queues: list[Queue] = []
-    deviations: dict[str, float] = {}
-    used = [each for of_method in by_method.values() for each in of_method]
-    noise, common = _noise(used), _common_share(by_method.values())
-    for method, own in sorted(_by_method(reader, singles).items()):
-        fitted = _MethodFit(reader, method, own, by_method.get(method, []), noise, common)
-        fitted.run()
-        capacities += fitted.capacities()
-        queues += fitted.queues
-        if fitted.sets:
-            deviations[method] = max(fitted.unexplained_deviation(), LEAST_DEVIATION)
+    fits = _method_fits(reader, singles, by_method)
     model = msgspec.structs.replace(
         base,
-        capacities=tuple(capacities),
-        queues=tuple(queues),
-        carried=_carried(reader, [*singles, *used]),
-        deviations=deviations,
+        capacities=tuple(each for fit in fits.values() for each in fit.capacities()),
+        queues=tuple(each for fit in fits.values() for each in fit.queues),
+        carried=_carried(reader, [*singles, *_all(by_method)]),
+        deviations={
+            method: max(fit.unexplained_deviation(), LEAST_DEVIATION)
+            for method, fit in fits.items()
+            if fit.sets
+        },
     )
     return msgspec.structs.replace(
         model,
@@ -179,6 +172,24 @@ def _by_method(reader: CapacityModelReader, timed: Iterable[TimedSet]) -> dict[s
         methods = {reader.method(transfer) for transfer in each.workload.transfers}
         if len(methods) == 1:
             found.setdefault(methods.pop(), []).append(each)
+    return found
+
+
+def _all(by_method: Mapping[str, Sequence[TimedSet]]) -> list[TimedSet]:
+    return [each for of_method in by_method.values() for each in of_method]
+
+
+def _method_fits(
+    reader: CapacityModelReader,
+    singles: Sequence[TimedSet],
+    sets: Mapping[str, Sequence[TimedSet]],
+) -> dict[str, _MethodFit]:
+    """What was fitted to the ``sets`` of each method."""
+    noise, common = _noise(_all(sets)), _common_share(sets.values())
+    found: dict[str, _MethodFit] = {}
+    for method, own in sorted(_by_method(reader, singles).items()):
+        found[method] = _MethodFit(reader, method, own, sets.get(method, []), noise, common)
+        found[method].run()
     return found
 
 

@@ -133,7 +133,6 @@ def estimate_of(
     blocks = tuple(block for block in known.blocks if block is not None and block.median > 0)
     if not blocks:
         return None
-    visits = _not_skipped(series.visits)
     flags = are_outliers([math.log(block.median) for block in blocks])
     used = tuple(block for block, is_outlier in zip(blocks, flags, strict=True) if not is_outlier)
     outliers = tuple(block for block, is_outlier in zip(blocks, flags, strict=True) if is_outlier)
@@ -145,9 +144,7 @@ def estimate_of(
     )
     if any(block.summary for block in used):
         interval = None
-    converged = all(visit.stop == "converged" for visit in visits)
-    if kind == "between processes" and interval is not None:
-        converged = converged or interval.width / 2 <= TARGET * middle
+    converged = _has_converged(series.visits, kind, interval, middle)
     host_median, host_interval = _seen_by_host(used, middle, interval)
     return Estimate(
         median=middle,
@@ -164,6 +161,17 @@ def estimate_of(
         quality_flags=quality_flags(series, used, converged, machine, best, outliers),
         outliers=tuple(block.block for block in outliers),
     )
+
+
+def _has_converged(
+    visits: Sequence[Visit], kind: Kind, interval: Interval | None, middle: float
+) -> bool:
+    """Whether sampling reached its target, or the processes together do."""
+    if all(visit.stop == "converged" for visit in _not_skipped(visits)):
+        return True
+    if kind != "between processes" or interval is None:
+        return False
+    return interval.width / 2 <= TARGET * middle
 
 
 def _seen_by_host(

@@ -132,9 +132,8 @@ def _decided(
         for each, middle in zip(timed, middles, strict=True)
         for side in _block_sides(each, middle, split, division.separation)
     )
-    local, remote = _local_and_remote(
-        np.concatenate(middles), split, [each.side for each in blocks]
-    )
+    seen = [each.side for each in blocks]
+    local, remote = _local_and_remote(np.concatenate(middles), split, seen)
     sides = {(each.worker, each.memory, each.block): each.side for each in blocks}
     return Sides(
         gpus=gpus,
