@@ -76,7 +76,7 @@ def test_no_copy_exceeds_the_bound_of_the_changed_link(folder: Path) -> None:
     shares = {}
     for name in ("check.wwp", "four.wwp"):
         with Profile.open(folder / name) as profile:
-            (line,) = [e for e in overview(profile).series if e.workload == f"{H2D} of {2**26}"]
+            (line,) = [e for e in overview(profile).series if e.text == f"{H2D} of {2**26}"]
         assert line.of_bound is not None
         shares[name] = line.of_bound
     assert shares["four.wwp"] == pytest.approx(shares["check.wwp"], rel=0.02)

@@ -27,7 +27,9 @@ from waywiser.analysis.questions.placement import PlacementRank
 from waywiser.analysis.questions.placement_answer import placement
 from waywiser.analysis.questions.placement_text import rounded_up
 from waywiser.analysis.questions.together import found_together
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
 from waywiser.measure.tune.run import TuneNote
 from waywiser.measure.tune.search import Configuration, SearchAxis
@@ -171,7 +173,9 @@ def grids() -> tuple[StagedGrid, ...]:
 
 def staged_grids(packed: Path) -> Iterator[StagedGrid]:
     subject = read(packed)
-    points = {point.workload.identity: point for curve in subject.curves for point in curve.points}
+    points = {
+        point.workload.identity: point for curve in subject.curves for point in curve.measured
+    }
     note = msgspec.convert(subject.environment[TUNING], TuneNote)
     for grid in note.grids:
         default = points[grid.default]
@@ -184,21 +188,21 @@ def staged_grids(packed: Path) -> Iterator[StagedGrid]:
         yield StagedGrid(str(path), default.bytes, grid.axes, rates, plain.rate)
 
 
-def of(subject: Subject, text: str) -> MeasuredCurve:
+def of(subject: Subject, text: str) -> Curve:
     found = subject.curve(text)
     assert found is not None, text
     return found
 
 
-def at(subject: Subject, text: str, size: int) -> MeasuredPoint:
+def at(subject: Subject, text: str, size: int) -> Point:
     found = of(subject, text).at(size)
     assert found is not None, (text, size)
     return found
 
 
-def largest(one: MeasuredCurve, other: MeasuredCurve) -> tuple[MeasuredPoint, MeasuredPoint]:
+def largest(one: Curve, other: Curve) -> tuple[Point, Point]:
     """The points at the largest size that both have."""
-    size = max({p.bytes for p in one.points} & {p.bytes for p in other.points})
+    size = max({p.bytes for p in one.measured} & {p.bytes for p in other.measured})
     first, second = one.at(size), other.at(size)
     assert first is not None and second is not None
     return first, second
@@ -283,7 +287,7 @@ def disk() -> Iterator[str]:
 
 def near(subject: Subject, text: str, size: int) -> float:
     """Seconds of a size; of one that was skipped, those of the next larger one in proportion."""
-    points = of(subject, text).points
+    points = of(subject, text).measured
     point = next((each for each in points if each.bytes >= size), points[-1])
     return point.seconds * size / point.bytes
 
@@ -309,8 +313,8 @@ def pageable() -> Iterator[str]:
         )
 
 
-def overlap(one: MeasuredPoint, other: MeasuredPoint) -> str:
-    first, second = one.estimate.interval, other.estimate.interval
+def overlap(one: Point, other: Point) -> str:
+    first, second = one.measured.interval, other.measured.interval
     return ", the intervals overlap" if first and second and first.overlaps(second) else ""
 
 
@@ -446,7 +450,7 @@ def percentages(comparison: Comparison) -> str:
     return "\n".join([*lines, f"\nProfile: `{comparison.profile}.wwp.xz`.\n"])
 
 
-def share_text(curve: MeasuredCurve, among: Iterable[MeasuredCurve], size: int) -> str:
+def share_text(curve: Curve, among: Iterable[Curve], size: int) -> str:
     best = max(point.rate for each in among if (point := each.at(size)) is not None)
     own = curve.at(size)
     if own is None:
@@ -480,7 +484,7 @@ def figures() -> dict[str, str]:
     for comparison in COMPARISONS:
         subject = kept(comparison.profile)
         lines = [
-            Drawn.of(name, (point.line for point in of(subject, text).points), number)
+            Drawn.of(name, of(subject, text).measured, number)
             for number, (name, text) in enumerate(comparison.curves.items())
         ]
         found[comparison.file] = svg_file(

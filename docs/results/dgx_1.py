@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from waywiser.analysis.questions import across, identical
 from waywiser.curves.answer import Cell, Table
+from waywiser.curves.curve import Curve
 from waywiser.curves.regimes import RATE_BYTES
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.report.figures.curves import Drawn, curves_picture
@@ -98,7 +99,7 @@ def rate_at(imported: Imported, curve: str, size: int) -> float:
     return found.rate / 1e9
 
 
-def of(imported: Imported, text: str) -> MeasuredCurve:
+def of(imported: Imported, text: str) -> Curve:
     found = imported.subject.curve(text)
     assert found is not None, text
     return found
@@ -111,11 +112,11 @@ def two_gb_per_s(imported: Imported) -> tuple[bool, str]:
     return 1.5 <= abs(back - there) <= 2.5, text
 
 
-def longer(a: MeasuredCurve, b: MeasuredCurve) -> dict[int, float]:
+def longer(a: Curve, b: Curve) -> dict[int, float]:
     """By size, by how much the first takes longer than the second."""
     return {
         point.bytes: point.seconds / other.seconds - 1
-        for point in a.points
+        for point in a.measured
         if (other := b.at(point.bytes)) is not None
     }
 
@@ -187,7 +188,7 @@ def slow_pair(imported: Imported) -> tuple[bool, str]:
 
 
 def pageable_falls(imported: Imported) -> tuple[bool, str]:
-    best = max(point.rate for point in of(imported, DOWN).points) / 1e9
+    best = max(point.rate for point in of(imported, DOWN).measured) / 1e9
     last = rate_at(imported, DOWN, 8 * GIB)
     host = rate_at(imported, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}", 8 * GIB)
     up = rate_at(imported, UP, 8 * GIB)
@@ -364,7 +365,7 @@ def figures(imported: Imported) -> dict[str, str]:
     found = {}
     for name, (title, drawn) in result.items():
         lines = [
-            Drawn.of(label, (point.line for point in of(imported, text).points), number)
+            Drawn.of(label, of(imported, text).measured, number)
             for number, (label, text) in enumerate(drawn.items())
         ]
         found[name] = svg_file(curves_picture(name, title, lines, "bandwidth"))

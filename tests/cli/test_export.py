@@ -187,7 +187,7 @@ def test_a_summary_has_a_row_per_series(profile: Path, tmp_path: Path) -> None:
     assert len(rows) == len({visit.workload.identity for visit in profiles.visits()})
     (row,) = [row for row in rows if row["workload"] == f"{profiles.H2D} of {2**30}"]
     with Profile.open(profile) as opened:
-        (line,) = [line for line in overview(opened).series if line.workload == row["workload"]]
+        (line,) = [line for line in overview(opened).series if line.text == row["workload"]]
     found = line.estimate
     assert found is not None and found.rate is not None and found.rate.interval is not None
     assert float(row["seconds"]) == found.median

@@ -54,7 +54,7 @@ def test_a_sample_is_a_repetition_as_plots_of_comm_scope_read_it(
 def medians(file: Path) -> dict[str, tuple[float, bool]]:
     with Profile.open(file) as opened:
         return {
-            line.workload: (line.estimate.median, line.estimate.interval is None)
+            line.text: (line.estimate.median, line.estimate.interval is None)
             for line in overview(opened).series
             if line.estimate is not None
         }

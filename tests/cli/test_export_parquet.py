@@ -44,7 +44,7 @@ def test_a_summary_has_a_row_per_series(profile: Path, tmp_path: Path) -> None:
     table = parquet.read_table(target)
     assert tuple(table.column_names) == tuple(SERIES_TYPES)
     with Profile.open(profile) as opened:
-        expected = [line.workload for line in overview(opened).series]
+        expected = [line.text for line in overview(opened).series]
     assert table["workload"].to_pylist() == expected
     assert str(table.schema.field("gb_per_s").type) == "double"
 

@@ -14,8 +14,8 @@ from rich.console import Console
 import profiles
 from waywiser.cli import curve_lines
 from waywiser.cli.show import print_profile
+from waywiser.curves.curve import FAMILIES
 from waywiser.curves.overview import Overview, overview
-from waywiser.curves.shown import FAMILIES
 from waywiser.profile import Profile, WritableProfile
 from waywiser.words import Operation, Place, Workload
 from waywiser.words.records import Failure, Visit

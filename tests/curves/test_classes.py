@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from machines import machine
+from tests.measure.plan.machines import machine
 
 from waywiser.curves.classes import Classes, representatives
 from waywiser.machine.machine import Gpu, Machine, NvLink, PcieLink

@@ -7,8 +7,8 @@ import pytest
 
 import profiles
 from waywiser.curves.figure_range import range_of, range_text
-from waywiser.curves.line import Line
 from waywiser.curves.overview import overview
+from waywiser.curves.point import Point
 from waywiser.profile import Profile
 from waywiser.stats.order import Interval
 from waywiser.words.number_format import format_rate, format_time
@@ -32,11 +32,11 @@ def test_a_range_has_its_unit_once(ordered: list[str], text: str) -> None:
     assert range_text(ordered) == text
 
 
-def rate(line: Line) -> float | None:
+def rate(line: Point) -> float | None:
     return line.estimate.rate.value if line.estimate and line.estimate.rate else None
 
 
-def line(lines: dict[str, Line], workload: str, scale: float) -> Line:
+def line(lines: dict[str, Point], workload: str, scale: float) -> Point:
     """A line whose median time is so many times that of another."""
     found = lines[workload]
     assert found.estimate is not None and found.estimate.interval is not None
@@ -51,7 +51,7 @@ def line(lines: dict[str, Line], workload: str, scale: float) -> Line:
 
 def test_each_end_has_its_own_digits_unless_they_hide_the_order(tmp_path: Path) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
-        lines = {line.workload: line for line in overview(profile).series}
+        lines = {line.text: line for line in overview(profile).series}
     sharp, wide = f"{profiles.H2D} of {2**30}", f"{profiles.HOST} of {2**20}"
     assert range_of([lines[sharp]], rate, format_rate) == "55.01"
     assert range_of([lines[wide], lines[sharp]], rate, format_rate) == "10–55.0"
@@ -64,5 +64,5 @@ def test_each_end_has_its_own_digits_unless_they_hide_the_order(tmp_path: Path) 
     assert range_of([low, high], seconds, format_time) == "20.3–20.5 ms"
 
 
-def seconds(line: Line) -> float | None:
+def seconds(line: Point) -> float | None:
     return line.estimate.median if line.estimate else None

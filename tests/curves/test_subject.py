@@ -44,9 +44,9 @@ def test_curves_are_grouped_and_in_order_of_size() -> None:
     assert [each.text for each in found.curves] == [profiles.H2D, profiles.D2H]
     first = found.curve(profiles.H2D)
     assert first is not None
-    assert [point.bytes for point in first.points] == [8, 2**20]
-    assert first.points[0].seconds == pytest.approx(5e-6, rel=0.01)
-    assert first.at(2**20) is first.points[1]
+    assert [point.bytes for point in first.measured] == [8, 2**20]
+    assert first.measured[0].seconds == pytest.approx(5e-6, rel=0.01)
+    assert first.at(2**20) is first.measured[1]
 
 
 def test_a_device_is_named_so_that_it_is_found() -> None:

@@ -8,14 +8,14 @@ from tests.analysis.questions.subjects import curve, postal, subject
 from tests.profiles import D2H, H2D, PEER, machine
 
 from waywiser.analysis.questions import efficiency, trust
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 
 WITHIN = "device@gpu:0 -> device@gpu:0 by copy-engine"
 PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 
 
-def lines(found: Subject, text: str) -> list[Line]:
+def lines(found: Subject, text: str) -> list[Point]:
     return [line for line in found.overview.series if line.curve == text]
 
 

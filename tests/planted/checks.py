@@ -135,7 +135,7 @@ def dips(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
         if truth is not None:
             right = any(each.low <= truth.size <= each.high for each in odd)
             yield hypothesis("irregularities", curve.text, truth.effect, right, "dip")
-        elif len(curve.points) >= LEAST_SIZES:
+        elif len(curve.measured) >= LEAST_SIZES:
             yield hypothesis("irregularities", curve.text, 0.0, bool(odd), "")
 
 

@@ -13,8 +13,7 @@ import pytest
 from matplotlib.image import imread
 
 from analysis.questions.subjects import Seconds, curve, postal, subject
-from waywiser.curves.line import Line
-from waywiser.curves.shown import curves
+from waywiser.curves.point import Point
 from waywiser.report.figures.axes import Axis, bandwidth_axis, size_axis
 from waywiser.report.figures.bars import Bar, bars_picture
 from waywiser.report.figures.curves import (
@@ -86,7 +85,7 @@ def test_markers_surround_their_point_and_are_closed(outline: tuple) -> None:
 
 
 def a_picture() -> Picture:
-    (shown,) = curves(subject(curve(COPY, postal(2e-6, 5e10))).overview.series)
+    (shown,) = subject(curve(COPY, postal(2e-6, 5e10))).curves
     return curves_picture("a", "A & B", [Drawn.of("<one>", shown.measured, 0)], "bandwidth")
 
 
@@ -148,8 +147,8 @@ def test_without_matplotlib_the_error_says_what_is_missing(
 SIZES = tuple(2**n for n in range(3, 28, 4))
 
 
-def measured(seconds: Seconds, sizes: Sequence[int] = SIZES) -> list[Line]:
-    (shown,) = curves(subject(curve(COPY, seconds, sizes, noise=0, between=0)).overview.series)
+def measured(seconds: Seconds, sizes: Sequence[int] = SIZES) -> list[Point]:
+    (shown,) = subject(curve(COPY, seconds, sizes, noise=0, between=0)).curves
     return shown.measured
 
 

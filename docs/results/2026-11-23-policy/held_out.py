@@ -158,7 +158,7 @@ def _without(subject: Subject, held_out: dict[tuple[str, bool], list[int]]) -> S
             continue
         piece = transfer.layout.run if transfer.layout is not None else 0
         sizes = set(held_out.get((str(kind), piece > 0), ()))
-        points = tuple(p for p in curve.points if (piece or p.bytes) not in sizes)
+        points = tuple(p for p in curve.measured if (piece or p.bytes) not in sizes)
         if points:
             curves.append(msgspec.structs.replace(curve, points=points))
     return msgspec.structs.replace(subject, curves=tuple(curves))
@@ -230,19 +230,19 @@ def page() -> str:
 def _bystanders(name: str) -> Iterator[str]:
     """The lines of small copies and a matrix product beside each method of H2D and D2H."""
     subject = subject_of(RESULTS / f"{PROFILES[name]}.wwp.xz")
-    alone = {point.line.workload: point for curve in subject.curves for point in curve.points}
+    alone = {point.text: point for curve in subject.curves for point in curve.measured}
     found: dict[str, dict[bool, str]] = {}
     for curve in subject.curves:
         at = bystander_of(curve.workload, subject.machine.traits)
         if at is None:
             continue
-        point = curve.points[-1]
+        point = curve.measured[-1]
         bystander, large = point.workload.transfers[at], point.workload.transfers[1 - at]
         reference = alone[str(bystander)]
         seconds = reference.seconds
-        if point.line.mode != reference.line.mode:
-            seconds = reference.estimate.host_median or seconds
-        (times,) = (each.transfers for each in point.estimate.used)
+        if point.mode != reference.mode:
+            seconds = reference.measured.host_median or seconds
+        (times,) = (each.transfers for each in point.measured.used)
         source, destination = (place.kind for place in large.path.places)
         if source != destination and times[1 - at] >= seconds:
             key = (

@@ -53,9 +53,9 @@ def measured(model: str) -> Lists:
             continue
         piece = transfer.layout.run
         path = transfer.path
-        for point in curve.points:
+        for point in curve.measured:
             key = path.source.kind, path.destination.kind, point.bytes // piece, piece
-            estimate = point.line.estimate
+            estimate = point.estimate
             if estimate is not None:
                 found.setdefault(key, {})[path.executor] = estimate.host_median or estimate.median
     return found

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
+from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.figure_range import range_of
-from waywiser.curves.line import Line
 from waywiser.curves.name import name_of
-from waywiser.curves.shown import SMALL_BYTES, Shown
+from waywiser.curves.point import Point
 from waywiser.machine.system_files import format_list
 from waywiser.words import Memory, Operation, Path, Transfer, Workload
 from waywiser.words.number_format import (
@@ -69,14 +69,14 @@ class PathCurves(NamedTuple):
     text: str
     """The curve that stands for the path: that with default settings, or the only one."""
     name: str
-    default: Shown | None
+    default: Curve | None
     """The same, if it was measured."""
-    settings: list[Shown]
+    settings: list[Curve]
     """The other curves, among them layouts and states of the caches."""
 
 
 def print_curve_lines(
-    console: Console, curves: Sequence[Shown], marks: Marks, first: Sequence[str] = ()
+    console: Console, curves: Sequence[Curve], marks: Marks, first: Sequence[str] = ()
 ) -> None:
     """Prints a table for each family of curves. ``first`` are the curves that precede the others of
     their family."""
@@ -135,7 +135,7 @@ def _with_one_mark(row: Row) -> Row:
 
 
 def _path_rows(
-    curves: Sequence[Shown], marks: Marks, most: Limits, first: Sequence[str]
+    curves: Sequence[Curve], marks: Marks, most: Limits, first: Sequence[str]
 ) -> Iterator[Row]:
     """The rows of one family: each path followed by its settings, then by its equals."""
     order = {text: n for n, text in enumerate(first)}
@@ -173,7 +173,7 @@ def _group_rows(group: PathCurves, marks: Marks, most: Limits) -> Iterator[Row]:
 
 
 def _settings_rows(
-    head: str, what: str, curves: Sequence[Shown], marks: Marks, most: Limits
+    head: str, what: str, curves: Sequence[Curve], marks: Marks, most: Limits
 ) -> Iterator[Row]:
     """``head`` begins the name of a row that is of several curves, each a ``what``."""
     if len(curves) > most.settings:
@@ -192,7 +192,7 @@ def _equal_rows(groups: Sequence[PathCurves]) -> Iterator[Row]:
         yield _span_row(f"  {count(len(settings), 'setting')} of these paths", settings)
 
 
-def _groups(curves: Sequence[Shown]) -> list[PathCurves]:
+def _groups(curves: Sequence[Curve]) -> list[PathCurves]:
     found: dict[str, PathCurves] = {}
     for curve in curves:
         plain = _plain(curve.workload)
@@ -229,19 +229,19 @@ def _plain(workload: Workload) -> Workload:
     )
 
 
-def _has_layout(curve: Shown) -> bool:
+def _has_layout(curve: Curve) -> bool:
     return any(transfer.layout for transfer in curve.workload.transfers)
 
 
-def _run(curve: Shown) -> tuple[str, int]:
+def _run(curve: Curve) -> tuple[str, int]:
     """The kind of a layout and the bytes that lie together in it."""
     layouts = [transfer.layout for transfer in curve.workload.transfers if transfer.layout]
     return layouts[0].kind, layouts[0].run
 
 
-def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iterator[Row]:
+def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iterator[Row]:
     """One row for an operation at all places of a kind, with the range of its times."""
-    groups: dict[tuple[str, str], list[Shown]] = {}
+    groups: dict[tuple[str, str], list[Curve]] = {}
     for curve in curves:
         operation = curve.workload.operation
         if operation is not None:
@@ -265,12 +265,12 @@ def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iter
             yield _span_row(f"{head}{count(len(others), what)}", others)
 
 
-def _operation(curve: Shown) -> Operation:
+def _operation(curve: Curve) -> Operation:
     assert curve.workload.operation is not None
     return curve.workload.operation
 
 
-def _row(name: str, curve: Shown, marks: Marks) -> Row:
+def _row(name: str, curve: Curve, marks: Marks) -> Row:
     """One curve. ``±`` is that of the bandwidth, or of the time if there is none."""
     large, small = _largest(curve), _smallest(curve)
     relative = next(
@@ -281,19 +281,19 @@ def _row(name: str, curve: Shown, marks: Marks) -> Row:
         range_of([large], _rate, format_rate) if large else "",
         format_relative(relative),
         f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
-        size_of(large.workload) if large else "",
+        size_of(large.text) if large else "",
         range_of([small], _time, format_time) if small else "",
         str(len(curve.measured)) if curve.measured[0].bytes else "",
         _letters(filter(None, (large, small)), marks),
     )
 
 
-def _span_row(name: str, curves: Sequence[Shown]) -> Row:
+def _span_row(name: str, curves: Sequence[Curve]) -> Row:
     """Several curves: the lowest and the highest bandwidth, or time if there is none. Flags would
     be of too many sizes."""
     large = [line for curve in curves if (line := _largest(curve))]
     small = [] if large else [line for curve in curves if (line := _smallest(curve))]
-    sizes = {size_of(line.workload) for line in large}
+    sizes = {size_of(line.text) for line in large}
     return (
         name,
         range_of(large, _rate, format_rate),
@@ -306,26 +306,26 @@ def _span_row(name: str, curves: Sequence[Shown]) -> Row:
     )
 
 
-def _largest(curve: Shown) -> Line | None:
+def _largest(curve: Curve) -> Point | None:
     """The largest size, if its figure is a bandwidth."""
     line = curve.measured[-1]
     return line if line.bytes >= RATE_BYTES and _rate(line) else None
 
 
-def _smallest(curve: Shown) -> Line | None:
+def _smallest(curve: Curve) -> Point | None:
     """The smallest size, if its figure is a latency or the curve has no other."""
     line = curve.measured[0]
     return line if line.bytes <= SMALL_BYTES or _largest(curve) is None else None
 
 
-def _rate(line: Line) -> float | None:
+def _rate(line: Point) -> float | None:
     return line.estimate.rate.value if line.estimate and line.estimate.rate else None
 
 
-def _time(line: Line) -> float | None:
+def _time(line: Point) -> float | None:
     return line.estimate.median if line.estimate else None
 
 
-def _letters(lines: Iterable[Line], marks: Marks) -> str:
+def _letters(lines: Iterable[Point], marks: Marks) -> str:
     found = {letter for line in lines if line.estimate for letter in marks_of(line.estimate, marks)}
     return "".join(sorted(found))

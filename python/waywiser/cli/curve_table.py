@@ -8,8 +8,8 @@ from rich.console import Console
 
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
-from waywiser.curves.line import Line
-from waywiser.curves.shown import Shown
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
 from waywiser.measure.plan.schedule import EQUAL
 from waywiser.profile.estimate import Estimate
 from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
@@ -36,7 +36,7 @@ SPARED = ("samples", "bound", "app sees", "stopped")
 that sampling did not converge."""
 
 
-def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
+def print_curve(console: Console, curve: Curve, marks: Marks) -> None:
     """Its name, its bound, the links it used, its sizes, and those left out with the reason."""
     say(console, _title(curve), style="bold")
     best = curve.measured[-1].bound
@@ -45,19 +45,19 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         say(console, text, "dim", indent=2)
     for line in curve.measured:
         if line.link_use is not None and line.link_use.known:
-            say(console, f"{size_of(line.workload)} went {line.link_use}", "dim", indent=2)
+            say(console, f"{size_of(line.text)} went {line.link_use}", "dim", indent=2)
     _print_sizes(console, curve, marks)
     last = curve.measured[-1]
     if rates := sorted(last.transfer_rates):
         sure = last.estimate.relative if last.estimate else None
         each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
-        say(console, f"each transfer of {size_of(last.workload)}: {each}", "dim", indent=2)
+        say(console, f"each transfer of {size_of(last.text)}: {each}", "dim", indent=2)
     for why, sizes in _skipped(curve).items():
         say(console, f"skipped, as {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
 
 
-def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
+def _print_sizes(console: Console, curve: Curve, marks: Marks) -> None:
     rows = [
         tuple(_cells(line, line.estimate, marks))
         for line in curve.measured
@@ -73,10 +73,10 @@ def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
     print_table(console, columns, [[row[n] for n in kept] for row in rows])
 
 
-def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
+def _cells(line: Point, found: Estimate, marks: Marks) -> Iterator[str]:
     """The cells in the order of `COLUMNS`."""
     large = found.rate is not None and line.bytes >= RATE_BYTES
-    yield size_of(line.workload)
+    yield size_of(line.text)
     yield format_time(found.median, found.relative)
     yield format_relative(found.relative)
     yield format_rate(found.rate.value, found.relative) if large and found.rate else ""
@@ -98,7 +98,7 @@ def marks_of(found: Estimate, marks: Marks) -> str:
     return "".join(marks[flag.kind] for flag in found.quality_flags)
 
 
-def _title(curve: Shown) -> str:
+def _title(curve: Curve) -> str:
     """The curve's name; transfers that have none as a list."""
     name = with_units(curve.name)
     body, states, _ = name.partition(" (")
@@ -109,13 +109,13 @@ def _title(curve: Shown) -> str:
     return f"{head}:\n  " + "\n  ".join(parts)
 
 
-def _skipped(curve: Shown) -> dict[str, list[str]]:
+def _skipped(curve: Curve) -> dict[str, list[str]]:
     """Sizes by reason, without the figures behind its colon, which differ from size to size."""
     found: dict[str, list[str]] = {}
-    for line in curve.lines:
+    for line in curve.points:
         if line.skipped:
             why = line.skipped.partition(": ")[0]
-            found.setdefault(why, []).append(size_of(line.workload))
+            found.setdefault(why, []).append(size_of(line.text))
     return found
 
 

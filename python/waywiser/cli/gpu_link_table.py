@@ -18,11 +18,11 @@ from waywiser.analysis.questions.gpu_links import (
 from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
+from waywiser.curves.curve import SMALL_BYTES, Curve, curves_of
 from waywiser.curves.headline import Group, headline
-from waywiser.curves.headlines import rate_of, rated_lines
+from waywiser.curves.headlines import rate_of, rated_points
 from waywiser.curves.overview import Overview
-from waywiser.curves.shown import SMALL_BYTES, Shown
-from waywiser.curves.subject import Subject, curves_of
+from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import format_bytes
@@ -38,12 +38,12 @@ COLUMNS = (
 SPARED = ("latency", *(f"{each} share" for each in DIRECTIONS))
 """Columns that a narrow terminal goes without, in this order."""
 
-Paths = Mapping[Group, Shown]
+Paths = Mapping[Group, Curve]
 """The curves of one GPU from and to the host, by direction."""
 
 
 def print_gpu_links(
-    console: Console, profile: Profile, found: Overview, shown: Sequence[Shown]
+    console: Console, profile: Profile, found: Overview, shown: Sequence[Curve]
 ) -> None:
     """Prints for each GPU both bandwidths, their share of the median of the equivalent GPUs, or of
     the bound if it has none, the H2D latency, and whether the link is slower. Prints nothing if
@@ -51,13 +51,7 @@ def print_gpu_links(
     paths = _paths(profile, shown)
     if len(paths) < 2:
         return
-    measured = [line.identity for line in found.series if line.estimate is not None]
-    subject = Subject(
-        found.hostname,
-        profile.machine,
-        curves_of(found.series, profile.workloads_of(measured)),
-        found,
-    )
+    subject = Subject(found.hostname, profile.machine, curves_of(found.series), found)
     links = gpu_links(profile.machine, (each for group in peer_groups(subject) for each in group))
     rows = [tuple(_row(gpu, own, links.get(gpu, {}))) for gpu, own in sorted(paths.items())]
     fit = fitting(COLUMNS, rows, console.width, spared=SPARED, bounds={"verdict": (0, 24)})
@@ -71,13 +65,13 @@ def print_gpu_links(
     console.print()
 
 
-def _paths(profile: Profile, shown: Sequence[Shown]) -> dict[int, dict[Group, Shown]]:
+def _paths(profile: Profile, shown: Sequence[Curve]) -> dict[int, dict[Group, Curve]]:
     """The paths that have a bandwidth, by GPU: of several from and to one GPU the first."""
     groups = headline(profile.machine, (curve.workload for curve in shown))
-    found: dict[int, dict[Group, Shown]] = {}
+    found: dict[int, dict[Group, Curve]] = {}
     for curve in shown:
         group = groups.get(curve.text)
-        if group in DIRECTIONS and curve.transfer is not None and rated_lines(curve):
+        if group in DIRECTIONS and curve.transfer is not None and rated_points(curve):
             (gpu,) = (place.index for place in curve.transfer.path.places if place.kind == "gpu")
             found.setdefault(gpu, {}).setdefault(group, curve)
     return found
@@ -91,13 +85,13 @@ def _row(gpu: int, paths: Paths, link: Link) -> Iterator[str]:
     yield link_verdict(link) if link else "no equivalent GPU"
 
 
-def _bandwidth(curve: Shown | None, link: Link, direction: Group) -> tuple[str, str]:
+def _bandwidth(curve: Curve | None, link: Link, direction: Group) -> tuple[str, str]:
     """GB/s, and its share: of the median of the others at the largest size that they have too."""
     if direction in link and (result := of_link(link[direction])) is not None:
         return format_in_matrix(result.sizes[-1].a.rate / 1e9), f"{result.decision.ratio:.1%}"
     if curve is None:
         return "", ""
-    line = rated_lines(curve)[-1]
+    line = rated_points(curve)[-1]
     share = f"{line.of_bound:.0%} of bound" if line.of_bound is not None else ""
     return format_in_matrix(rate_of(line) / 1e9), share
 

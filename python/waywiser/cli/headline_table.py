@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from waywiser.cli.text_table import TextColumn, fitting, print_table
+from waywiser.curves.curve import Curve
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import HeadlineRow, headline_rows, rate_of
-from waywiser.curves.shown import Shown
 from waywiser.machine.machine import Machine
 from waywiser.words.number_format import format_rate, format_relative, format_time
 
@@ -28,7 +28,7 @@ WIDEST_CALL = 60
 """Characters of a call that a terminal has to have room for; longer ones fold."""
 
 
-def print_headline(console: Console, machine: Machine, shown: Sequence[Shown]) -> None:
+def print_headline(console: Console, machine: Machine, shown: Sequence[Curve]) -> None:
     """Prints for each group of headline paths the bandwidth and its share of the bound, the
     latency, and the call that achieves them: of the first path, and the lowest and the highest
     bandwidth of all. Prints nothing if there is no such path."""

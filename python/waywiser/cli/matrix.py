@@ -17,9 +17,9 @@ from rich.console import Console
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
-from waywiser.curves.line import Line
+from waywiser.curves.curve import Curve, by_text
 from waywiser.curves.name import name_of
-from waywiser.curves.shown import Shown, by_text
+from waywiser.curves.point import Point
 from waywiser.profile.estimate import Estimate
 from waywiser.profile.layout_crossover import layout_crossovers
 from waywiser.words import Transfer, Workload, format_bytes
@@ -37,21 +37,21 @@ terminal shows fewer sizes, so that the letters stay."""
 MOST_ROWS = 8
 """Rows for a class of equal curves: of more, the extremes are shown; ``--json`` shows all."""
 
-Row = tuple[str, Sequence[Line]]
+Row = tuple[str, Sequence[Point]]
 
 
-def print_other_settings(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
+def print_other_settings(console: Console, rows: Sequence[Curve], marks: Marks) -> None:
     """Other settings of a path under its own table."""
     print_rows(console, "", [(curve.difference, curve.measured) for curve in rows], marks)
 
 
-def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
+def print_pairs(console: Console, rows: Sequence[Curve], marks: Marks) -> None:
     """Several transfers at once: sizes are of each."""
     found = [(with_units(curve.name), curve.measured) for curve in rows]
     print_rows(console, "sizes are of each transfer", found, marks)
 
 
-def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
+def print_class(console: Console, first: str, rows: Sequence[Curve], marks: Marks) -> None:
     """The other members of a class of curves that should be equal."""
     title = f"{count(len(rows), 'path')} equivalent to {with_units(name_of(Workload.parse(first)))}"
     if len(rows) > MOST_ROWS:
@@ -61,13 +61,13 @@ def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Mark
 
 
 def print_layouts(
-    console: Console, ends: str, rows: Sequence[Shown], all_: Sequence[Shown], marks: Marks
+    console: Console, ends: str, rows: Sequence[Curve], all_: Sequence[Curve], marks: Marks
 ) -> None:
     """The layouts between two memories by every executor, under the contiguous bytes of each: from
     call to completion, by which the fastest methods are found."""
     known = by_text(all_)
     named: list[Row] = []
-    contiguous_lines: dict[str, Sequence[Line]] = {}
+    contiguous_lines: dict[str, Sequence[Point]] = {}
     for executor in dict.fromkeys(t.path.executor for c in rows if (t := c.transfer)):
         if contiguous := known.get(f"{ends} by {executor}"):
             contiguous_lines[executor] = contiguous.measured
@@ -84,7 +84,7 @@ def print_layouts(
         meaning += "; × share of contiguous by the same executor"
     say(console, f"{ends}, laid out ({meaning})", "bold")
 
-    def cell(line: Line) -> str:
+    def cell(line: Point) -> str:
         executor = Workload.parse(line.curve).transfers[0].path.executor
         return _seen(line, contiguous_lines.get(executor, ()))
 
@@ -94,19 +94,19 @@ def print_layouts(
     console.print()
 
 
-def _estimates(rows: Sequence[Shown]) -> Iterator[tuple[Transfer, Estimate]]:
+def _estimates(rows: Sequence[Curve]) -> Iterator[tuple[Transfer, Estimate]]:
     for curve in rows:
         for line in curve.measured if curve.workload.cache == "warm" else ():
             if curve.transfer is not None and line.estimate is not None:
                 yield msgspec.structs.replace(curve.transfer, bytes=line.bytes), line.estimate
 
 
-def _settings(curve: Shown) -> str:
+def _settings(curve: Curve) -> str:
     settings = curve.transfer.parameters if curve.transfer else {}
     return "[" + ",".join(f"{k}={v}" for k, v in settings.items()) + "]" if settings else ""
 
 
-def _by_layout(curve: Shown) -> tuple[str, int, str]:
+def _by_layout(curve: Curve) -> tuple[str, int, str]:
     layout = curve.transfer.layout if curve.transfer else None
     return (layout.kind, layout.run, curve.text) if layout else ("", 0, curve.text)
 
@@ -118,7 +118,7 @@ def print_rows(
     marks: Marks,
     *,
     only: set[int] | None = None,
-    cell: Callable[[Line], str] | None = None,
+    cell: Callable[[Point], str] | None = None,
 ) -> None:
     """``only`` keeps these columns; ``cell`` writes another figure than `_cell`."""
     if title:
@@ -149,17 +149,17 @@ def _columns(rows: Sequence[Row], only: set[int] | None, many: int) -> list[int]
     return sorted(most)
 
 
-def _nominal(line: Line) -> int:
+def _nominal(line: Point) -> int:
     """The power of two next to the size of each transfer: layouts take whole numbers of their
     units."""
-    return nearest_power_of_two(bytes_of_each(line.workload))
+    return nearest_power_of_two(bytes_of_each(line.text))
 
 
-def _letters(line: Line, marks: Marks) -> str:
+def _letters(line: Point, marks: Marks) -> str:
     return marks_of(line.estimate, marks) if line.estimate else ""
 
 
-def _cell(line: Line) -> str:
+def _cell(line: Point) -> str:
     found = line.estimate
     if found is None:
         return ""
@@ -169,7 +169,7 @@ def _cell(line: Line) -> str:
     return text + _share(line.of_contiguous)
 
 
-def _seen(line: Line, contiguous: Sequence[Line]) -> str:
+def _seen(line: Point, contiguous: Sequence[Point]) -> str:
     """The figure from call to completion; of a layout with its share of that of ``contiguous``
     bytes at the nearest size."""
     found = line.estimate
@@ -190,9 +190,9 @@ def _share(of_contiguous: float | None) -> str:
     return "" if of_contiguous is None else f" ×{format_number(of_contiguous, 0.05)}"
 
 
-def _extremes(rows: Sequence[Shown]) -> list[Shown]:
+def _extremes(rows: Sequence[Curve]) -> list[Curve]:
     """Those that are the fastest or the slowest at any size."""
-    at: dict[int, list[tuple[float, Shown]]] = {}
+    at: dict[int, list[tuple[float, Curve]]] = {}
     for curve in rows:
         for line in curve.measured:
             if line.estimate is not None:

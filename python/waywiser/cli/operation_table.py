@@ -9,7 +9,7 @@ from rich.console import Console
 from waywiser.cli.curve_table import Marks, marks_of, samples
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
-from waywiser.curves.shown import Shown
+from waywiser.curves.curve import Curve
 from waywiser.words import format_settings
 from waywiser.words.number_format import format_relative, format_time
 from waywiser.words.sizes_in_text import with_units
@@ -23,7 +23,7 @@ SPARED = ("samples", "app sees")
 """Columns that a narrow terminal goes without, in this order."""
 
 
-def print_operations(console: Console, curves: Sequence[Shown], marks: Marks) -> None:
+def print_operations(console: Console, curves: Sequence[Curve], marks: Marks) -> None:
     """Sorted by place, then name, the defaults of each first."""
     say(console, "operations: time per call", "bold")
     cells = [row for _, row in sorted((_row(each, marks) for each in curves), key=lambda r: r[0])]
@@ -41,7 +41,7 @@ def print_operations(console: Console, curves: Sequence[Shown], marks: Marks) ->
     console.print()
 
 
-def _row(curve: Shown, marks: Marks) -> tuple[tuple[str, int, str, int, str], list[str]]:
+def _row(curve: Curve, marks: Marks) -> tuple[tuple[str, int, str, int, str], list[str]]:
     """What it is sorted by, and its cells."""
     operation = curve.workload.operation
     found = curve.measured[0].estimate

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
+from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.figure_range import range_text
-from waywiser.curves.shown import SMALL_BYTES, Shown
 from waywiser.machine.machine import Machine
 from waywiser.report.rates import Between, between_places_of
 from waywiser.words import Place, format_bytes
@@ -21,7 +21,7 @@ NOT_MEASURED = "-"
 Pair = tuple[str, str]
 
 
-def print_matrices(console: Console, machine: Machine, curves: Iterable[Shown]) -> None:
+def print_matrices(console: Console, machine: Machine, curves: Iterable[Curve]) -> None:
     """Prints nothing unless a copy between two GPUs was measured."""
     measured = {
         pair: each

@@ -28,12 +28,12 @@ from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
 from waywiser.cli.streams import print_json
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
+from waywiser.curves.curve import Curve, by_family, curves_of
 from waywiser.curves.headlines import ORDER, headline_groups
 from waywiser.curves.imported import imported_from
-from waywiser.curves.line import Line, outliers_text
 from waywiser.curves.overview import Overview, Summary, overview
+from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
-from waywiser.curves.shown import Shown, curves
 from waywiser.machine.machine import Machine
 from waywiser.machine.machine_line import machine_line
 from waywiser.measure.plan.schedule import is_for_time
@@ -68,7 +68,7 @@ def run_show(
     with Profile.open(file) as profile:
         found = overview(profile, only)
         if json:
-            print_json(found)
+            print_json(found.for_json())
         else:
             print_profile(
                 profile, found, only=only, everything=everything, headline_last=headline_last
@@ -96,7 +96,7 @@ def print_profile(
     console = console or plain_console()
     machine = profile.machine
     marks = dict(zip(REMEDIES, ascii_lowercase, strict=False))
-    shown = curves(found.series)
+    shown = by_family(curves_of(found.series))
     _print_header(console, profile, found)
     if len(shown) > FEW and not headline_last:
         print_headline(console, machine, shown)
@@ -195,7 +195,7 @@ def _unsupported(found: Overview) -> list[tuple[str, tuple[str, ...]]]:
     ]
 
 
-def _print_curves(console: Console, shown: Sequence[Shown], marks: Marks) -> None:
+def _print_curves(console: Console, shown: Sequence[Curve], marks: Marks) -> None:
     """All sizes: of few curves each with a table of its own; of many by family, with tables of
     their own for the default settings and one row for each of the others."""
     operations = [curve for curve in shown if curve.workload.operation is not None]
@@ -211,11 +211,11 @@ def _print_curves(console: Console, shown: Sequence[Shown], marks: Marks) -> Non
         print_operations(console, operations, marks)
 
 
-def _print_family(console: Console, family: Sequence[Shown], marks: Marks) -> None:
-    equal: dict[str, list[Shown]] = {}
-    paths: dict[str, list[Shown]] = {}
-    layouts: dict[str, list[Shown]] = {}
-    pairs: list[Shown] = []
+def _print_family(console: Console, family: Sequence[Curve], marks: Marks) -> None:
+    equal: dict[str, list[Curve]] = {}
+    paths: dict[str, list[Curve]] = {}
+    layouts: dict[str, list[Curve]] = {}
+    pairs: list[Curve] = []
     for curve in family:
         if curve.like and len(curve.measured) <= MOST_COLUMNS:
             equal.setdefault(curve.like, []).append(curve)
@@ -238,7 +238,7 @@ def _print_family(console: Console, family: Sequence[Shown], marks: Marks) -> No
         print_class(console, first, group, marks)
 
 
-def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
+def _print_path(console: Console, group: Sequence[Curve], marks: Marks) -> None:
     """The default settings first; the others as rows below."""
     for curve in group:
         if curve.is_default:
@@ -266,7 +266,7 @@ def _print_warning(console: Console, mark: str, group: ReasonGroup) -> None:
     say(console, f"remedy: {group.remedy}", indent=5)
 
 
-def _legend(lines: Sequence[Line], everything: bool) -> str:
+def _legend(lines: Sequence[Point], everything: bool) -> str:
     kinds = sorted({line.estimate.kind for line in lines if line.estimate}, reverse=True)
     kind = " or ".join(kinds)
     if everything:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 
 LEAST_SPANNED = 0.005
 """Half an interval over its value, at least, at both ends of a range."""
@@ -16,19 +16,19 @@ _UNIT = re.compile(r"[0-9]( ?[^0-9.]+)$")
 
 
 def range_of(
-    lines: Iterable[Line],
-    number: Callable[[Line], float | None],
+    points: Iterable[Point],
+    number: Callable[[Point], float | None],
     text: Callable[[float, float | None], str],
 ) -> str:
     """``55.2`` or ``55.2–55.6``: each end with the digits that its interval allows, or if these do
-    not show which is higher, with those of the narrower interval; empty if no line has the
+    not show which is higher, with those of the narrower interval; empty if no point has the
     ``number``. ``text`` writes it with its relative interval."""
-    known = [(value, line) for line in lines if (value := number(line)) is not None]
+    known = [(value, point) for point in points if (value := number(point)) is not None]
     known.sort(key=lambda each: each[0])
     if len(known) < 2:
-        return range_text([text(value, _relative(line, 0.0)) for value, line in known])
+        return range_text([text(value, _relative(point, 0.0)) for value, point in known])
     ends = known[0], known[-1]
-    widths = [_relative(line, LEAST_SPANNED) for _, line in ends]
+    widths = [_relative(point, LEAST_SPANNED) for _, point in ends]
     texts = [text(value, width) for (value, _), width in zip(ends, widths, strict=True)]
     numbers = [_NUMBER.match(each) for each in texts]
     if all(numbers) and _unit(texts[0]) == _unit(texts[1]):
@@ -39,8 +39,8 @@ def range_of(
     return range_text(texts)
 
 
-def _relative(line: Line, least: float) -> float | None:
-    known = line.estimate.relative if line.estimate else None
+def _relative(point: Point, least: float) -> float | None:
+    known = point.estimate.relative if point.estimate else None
     return None if known is None else max(known, least)
 
 

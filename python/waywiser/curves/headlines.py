@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from waywiser.curves.answer import MATTERS
+from waywiser.curves.curve import FAMILIES, SMALL_BYTES, Curve
 from waywiser.curves.headline import FILE_READ, GROUPS, headline, reads_file
-from waywiser.curves.line import Line
 from waywiser.curves.methods import is_cached
-from waywiser.curves.shown import FAMILIES, SMALL_BYTES, Shown
+from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
@@ -34,12 +34,12 @@ class HeadlineRow:
     """One group of headline paths: its first path, and all with a bandwidth at one size."""
 
     group: str
-    first: Shown
-    large: Line | None
+    first: Curve
+    large: Point | None
     """The first path at its largest size; None if that is too small to show a bandwidth."""
-    small: Line | None
+    small: Point | None
     """The first path at its smallest size, if that shows the latency."""
-    paths: tuple[Line, ...]
+    paths: tuple[Point, ...]
     """All paths of the group that have a bandwidth, at the largest size that they have in common,
     the slowest first; empty if there is only one such path, or no common size."""
     cached: bool
@@ -71,7 +71,7 @@ def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str
 
 
 def headline_rows(
-    machine: Machine, curves: Sequence[Shown], *, library: bool = False
+    machine: Machine, curves: Sequence[Curve], *, library: bool = False
 ) -> list[HeadlineRow]:
     """Returns a row for each group that was measured, and for each file that was read. With
     ``library`` a row follows if the copies of `waywiser.transfer` are faster by `MATTERS`."""
@@ -84,15 +84,15 @@ def headline_rows(
     return rows
 
 
-def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Shown]) -> Shown | None:
+def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Curve]) -> Curve | None:
     """The fastest curve between the memories of a row that a call of the transfer library makes
     alone, if it is faster: at the largest size that both have, beyond both intervals. None if there
     is none. Copies over relays need other GPUs that are idle."""
     own = row.first.transfer
     if own is None or row.large is None:
         return None
-    known = {line.bytes: line for line in rated_lines(row.first)}
-    found: list[tuple[float, Shown]] = []
+    known = {point.bytes: point for point in rated_points(row.first)}
+    found: list[tuple[float, Curve]] = []
     for curve in curves:
         transfer = curve.transfer
         if transfer is None or transfer.layout or curve.workload.states:
@@ -103,15 +103,15 @@ def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Shown]) -> 
         is_relayed = DECLARED.executor(path.executor).route == "over relays"
         if is_relayed or not call_text([transfer], machine.traits).startswith(LIBRARY_CALL):
             continue
-        common = [line for line in rated_lines(curve) if line.bytes in known]
+        common = [point for point in rated_points(curve) if point.bytes in known]
         if common and (ratio := _faster(common[-1], known[common[-1].bytes])):
             found.append((ratio, curve))
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def _faster(line: Line, other: Line) -> float:
+def _faster(point: Point, other: Point) -> float:
     """How many times as fast a series is as another one; 0 if that is not certain, or little."""
-    ours, theirs = (each.estimate.rate if each.estimate else None for each in (line, other))
+    ours, theirs = (each.estimate.rate if each.estimate else None for each in (point, other))
     if ours is None or theirs is None or ours.interval is None or theirs.interval is None:
         return 0.0
     ratio = ours.value / theirs.value
@@ -119,7 +119,7 @@ def _faster(line: Line, other: Line) -> float:
     return ratio if is_certain and ratio >= 1 + MATTERS else 0.0
 
 
-def headline_path_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
+def headline_path_rows(machine: Machine, curves: Sequence[Curve]) -> list[HeadlineRow]:
     """Returns a row for each path that `headline_rows` is made of, by group."""
     found = _members(machine, curves)
     return [
@@ -127,10 +127,10 @@ def headline_path_rows(machine: Machine, curves: Sequence[Shown]) -> list[Headli
     ]
 
 
-def _members(machine: Machine, curves: Sequence[Shown]) -> dict[tuple[str, str], list[Shown]]:
+def _members(machine: Machine, curves: Sequence[Curve]) -> dict[tuple[str, str], list[Curve]]:
     """The paths by group, and by file if they read one, in the order in which they are shown."""
     groups = headline_groups(machine, (curve.workload for curve in curves))
-    members: dict[tuple[str, str], list[Shown]] = {}
+    members: dict[tuple[str, str], list[Curve]] = {}
     for curve in curves:
         if group := groups.get(curve.text):
             members.setdefault((group, _file(curve)), []).append(curve)
@@ -140,18 +140,18 @@ def _members(machine: Machine, curves: Sequence[Shown]) -> dict[tuple[str, str],
     return {key: members[key] for key in ordered}
 
 
-def _file(curve: Shown) -> str:
+def _file(curve: Curve) -> str:
     """The file that a path reads: no two files are equivalent."""
     source = curve.transfer.path.source.place if curve.transfer is not None else None
     return str(source) if source is not None and source.kind == "file" else ""
 
 
-def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
+def _row(machine: Machine, group: str, members: Sequence[Curve]) -> HeadlineRow:
     first = min(
         members,
-        key=lambda curve: (not rated_lines(curve), bool(curve.like), -len(curve.measured)),
+        key=lambda curve: (not rated_points(curve), bool(curve.like), -len(curve.measured)),
     )
-    large, small = next(reversed(rated_lines(first)), None), first.measured[0]
+    large, small = next(reversed(rated_points(first)), None), first.measured[0]
     paths = tuple(_at_common_size(members))
     return HeadlineRow(
         group=group,
@@ -165,34 +165,34 @@ def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
     )
 
 
-def _size(line: Line, cached: bool) -> str:
-    return f"{size_of(line.workload)}{' (cached)' if cached else ''}"
+def _size(point: Point, cached: bool) -> str:
+    return f"{size_of(point.text)}{' (cached)' if cached else ''}"
 
 
-def _at_common_size(members: Sequence[Shown]) -> list[Line]:
-    known = [lines for curve in members if (lines := rated_lines(curve))]
-    sizes = [{line.bytes for line in lines} for lines in known]
+def _at_common_size(members: Sequence[Curve]) -> list[Point]:
+    known = [points for curve in members if (points := rated_points(curve))]
+    sizes = [{point.bytes for point in points} for points in known]
     if len(known) < 2 or not (common := set.intersection(*sizes)):
         return []
-    return sorted((line for lines in known for line in lines if line.bytes == max(common)),
+    return sorted((point for points in known for point in points if point.bytes == max(common)),
                   key=rate_of)  # fmt: skip
 
 
-def rated_lines(curve: Shown) -> list[Line]:
+def rated_points(curve: Curve) -> list[Point]:
     """The measured sizes that are large enough to show a bandwidth."""
-    return [line for line in curve.measured if line.bytes >= RATE_BYTES and rate_of(line)]
+    return [point for point in curve.measured if point.bytes >= RATE_BYTES and rate_of(point)]
 
 
-def _is_cached(machine: Machine, curve: Shown, size: int) -> bool:
+def _is_cached(machine: Machine, curve: Curve, size: int) -> bool:
     if curve.transfer is None:
         return False
     return is_cached(*curve.transfer.path.places, size, machine.last_caches)
 
 
-def _of_families(machine: Machine, curves: Sequence[Shown]) -> Iterator[tuple[str, Shown]]:
+def _of_families(machine: Machine, curves: Sequence[Curve]) -> Iterator[tuple[str, Curve]]:
     """The fastest path of each family: of those that paths are compared by, if there are any, with
     the fewest settings."""
-    families: dict[str, list[Shown]] = {}
+    families: dict[str, list[Curve]] = {}
     for curve in curves:
         if curve.workload.transfers:
             families.setdefault(curve.family, []).append(curve)
@@ -204,11 +204,11 @@ def _of_families(machine: Machine, curves: Sequence[Shown]) -> Iterator[tuple[st
             yield family, first
 
 
-def _settings(curve: Shown) -> int:
+def _settings(curve: Curve) -> int:
     return sum(len(transfer.parameters) for transfer in curve.workload.transfers)
 
 
-def _is_reference(machine: Machine, curve: Shown) -> bool:
+def _is_reference(machine: Machine, curve: Curve) -> bool:
     """Whether executor and memories are those that paths are compared by, other than paths of
     unified memory."""
     if curve.transfer is None or curve.transfer.layout is not None:
@@ -219,15 +219,15 @@ def _is_reference(machine: Machine, curve: Shown) -> bool:
     return path.is_plain and classes == {own} and own not in ("", "unified")
 
 
-def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:
+def fastest(machine: Machine, curves: Sequence[Curve]) -> Curve | None:
     """Returns the curve with the highest bandwidth at the largest size that half of the curves
     have; a size that no cache holds comes before others. Returns None if none has a bandwidth."""
-    at: dict[tuple[bool, int], list[tuple[float, Shown]]] = {}
+    at: dict[tuple[bool, int], list[tuple[float, Curve]]] = {}
     for curve in curves:
-        for line in curve.measured:
-            if rate := rate_of(line):
-                cached = _is_cached(machine, curve, line.bytes)
-                at.setdefault((not cached, line.bytes), []).append((rate, curve))
+        for point in curve.measured:
+            if rate := rate_of(point):
+                cached = _is_cached(machine, curve, point.bytes)
+                at.setdefault((not cached, point.bytes), []).append((rate, curve))
     if not at:
         return None
     uncached = [key for key in at if key[0]] or list(at)
@@ -236,6 +236,6 @@ def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:
     return max(at[max(shared)], key=lambda each: each[0])[1]
 
 
-def rate_of(line: Line) -> float:
-    """Bytes per second; 0 if the line has no bandwidth."""
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+def rate_of(point: Point) -> float:
+    """Bytes per second; 0 if the point has no bandwidth."""
+    return point.estimate.rate.value if point.estimate and point.estimate.rate else 0.0

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from waywiser.curves.curve import Curve
 from waywiser.curves.methods import principal
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.machine.routes import is_through_host
 from waywiser.machine.traits import PathClass, Traits
@@ -135,7 +136,7 @@ def nearness_of(path: Path, machine: Machine) -> Nearness:
     return "local" if nodes[0] == nodes[1] else "remote"
 
 
-def usual(subject: Subject) -> Iterator[tuple[MeasuredCurve, Kind]]:
+def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
     """The principal curve of each path: with peer access and without, and by each node that
     submits it."""
     for curve in principal(subject.curves, peer_apart=True):

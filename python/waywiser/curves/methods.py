@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.curve import Curve
+from waywiser.curves.subject import Subject
 from waywiser.curves.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.machine.traits import DECLARED
 from waywiser.words import Memory, Place, Transfer, Value, format_settings
@@ -20,17 +21,17 @@ class PlacePair(Value, frozen=True):
 
     source: Place
     destination: Place
-    curves: tuple[MeasuredCurve, ...]
+    curves: tuple[Curve, ...]
     caches: int = 0
     """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
 
-    def cached(self, curve: MeasuredCurve) -> bool:
+    def cached(self, curve: Curve) -> bool:
         """Whether a cache can hold both sides of its largest copy, so that nothing of it is known
         to have come from memory."""
-        return is_cached(self.source, self.destination, curve.points[-1].bytes, self.caches)
+        return is_cached(self.source, self.destination, curve.measured[-1].bytes, self.caches)
 
     @property
-    def principal(self) -> tuple[MeasuredCurve, ...]:
+    def principal(self) -> tuple[Curve, ...]:
         return principal(self.curves)
 
     @property
@@ -48,7 +49,7 @@ class PlaceGroup(Value, frozen=True):
     @property
     def first(self) -> PlacePair:
         """The one that was measured at most sizes."""
-        return max(self.pairs, key=lambda pair: sum(len(curve.points) for curve in pair.curves))
+        return max(self.pairs, key=lambda pair: sum(len(curve.measured) for curve in pair.curves))
 
     @property
     def text(self) -> str:
@@ -65,7 +66,7 @@ def is_cached(source: Place, destination: Place, size: int, caches: int) -> bool
     return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
 
 
-def is_method(curve: MeasuredCurve) -> bool:
+def is_method(curve: Curve) -> bool:
     """Whether it is one transfer of contiguous bytes, with the caches as the last execution left
     them; in whatever variant of memory, with whatever settings. A load is none."""
     transfer = curve.transfer
@@ -74,16 +75,14 @@ def is_method(curve: MeasuredCurve) -> bool:
     return transfer.is_contiguous and curve.workload.cache == "warm"
 
 
-def principal(
-    curves: Iterable[MeasuredCurve], *, peer_apart: bool = False
-) -> tuple[MeasuredCurve, ...]:
+def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Curve, ...]:
     """The principal curve of each path: through plain memory with default settings; if another tool
     had settings of its own throughout, that with the fewest of them. In the order given.
 
     With ``peer_apart`` that is one curve with peer access and one without, for each node that
     submits them.
     """
-    by_path: dict[tuple[str, ...], list[MeasuredCurve]] = {}
+    by_path: dict[tuple[str, ...], list[Curve]] = {}
     for curve in curves:
         transfer = curve.transfer
         if transfer is None or not transfer.path.is_plain or not is_method(curve):
@@ -94,7 +93,7 @@ def principal(
     return tuple(min(found, key=_settings) for found in by_path.values())
 
 
-def _settings(curve: MeasuredCurve) -> tuple[int, str]:
+def _settings(curve: Curve) -> tuple[int, str]:
     return len(curve.transfer.parameters) if curve.transfer is not None else 0, curve.text
 
 
@@ -122,7 +121,7 @@ def place_groups(subject: Subject) -> list[PlaceGroup]:
     """All pairs of places with a method between them, in the order of the profile; no methods that
     move nothing."""
     traits = subject.machine.traits
-    pairs: dict[tuple[Place, Place], list[MeasuredCurve]] = {}
+    pairs: dict[tuple[Place, Place], list[Curve]] = {}
     for curve in subject.curves:
         if curve.transfer is not None and is_method(curve):
             path = curve.transfer.path

@@ -11,8 +11,8 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.curves.classes import representatives
-from waywiser.curves.line import Line, beside_contiguous, line_of
 from waywiser.curves.name import label_of
+from waywiser.curves.point import Point, beside_contiguous, for_json, point_of
 from waywiser.curves.reasons import ReasonGroup, Reasons, groups
 from waywiser.curves.select import (
     matches_any,
@@ -68,7 +68,7 @@ class Overview(Value, frozen=True):
     """Finished ones of the whole profile, whatever is asked for."""
     planned_visits: int | None
     """Visits that its survey was to make; None if the profile does not say."""
-    series: tuple[Line, ...]
+    series: tuple[Point, ...]
     unsupported_paths: tuple[ReasonGroup, ...]
     failures: tuple[ReasonGroup, ...]
     """Failed visits, by kind and reason; what is not supported is not among them."""
@@ -94,6 +94,10 @@ class Overview(Value, frozen=True):
     nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
     """Whether the host memory of a block was on the side of its GPUs, by a series' identity and the
     block's number; only if sides are known and this is."""
+
+    def for_json(self) -> Overview:
+        """The overview with the fields that its schema has."""
+        return msgspec.structs.replace(self, series=tuple(map(for_json, self.series)))
 
 
 def overview(
@@ -152,19 +156,19 @@ def overview_of(
     sides, reasons = decide_sides(localities), Reasons()
     reasons.add_unsupported_paths(unsupported_paths)
     reasons.add_localities(localities)
-    lines: list[Line] = []
+    points: list[Point] = []
     workloads: list[Workload] = []
     where: dict[str, dict[int, Nearness]] = {}
     visits = 0
     for known in series:
-        line = line_of(known, machine, first)
-        lines.append(line)
+        point = point_of(known, machine, first)
+        points.append(point)
         workloads.append(known.series.workload)
         visits += sum(map(is_finished, known.series.visits))
-        reasons.add(known, line, machine)
-        if found := _nearness(known.series, line, sides, reasons):
-            where[line.identity] = found
-    lines = without_wrong_bounds(lines, workloads, machine, reasons)
+        reasons.add(known, point, machine)
+        if found := _nearness(known.series, point, sides, reasons):
+            where[point.identity] = found
+    points = without_wrong_bounds(points, workloads, machine, reasons)
     return Overview(
         schema=SCHEMA,
         profile="",
@@ -173,7 +177,7 @@ def overview_of(
         runs=(),
         visits=visits,
         planned_visits=None,
-        series=tuple(beside_contiguous(lines, workloads)),
+        series=tuple(beside_contiguous(points)),
         unsupported_paths=groups(reasons.unsupported_paths),
         failures=groups(reasons.failures),
         unsupported=groups(reasons.unsupported),
@@ -182,47 +186,49 @@ def overview_of(
         notes=groups(reasons.notes),
         unbounded=groups(reasons.unbounded),
         health=health_report(health),
-        summary=_summary(lines, reasons, len(unsupported_paths)),
+        summary=_summary(points, reasons, len(unsupported_paths)),
         sides=sides,
         link_use_unknown=groups(reasons.link_use_unknown),
-        layout_crossovers=tuple(layout_crossovers(_timed(workloads, lines))),
+        layout_crossovers=tuple(layout_crossovers(_timed(workloads, points))),
         nearness=where,
     )
 
 
 def _nearness(
-    series: Series, line: Line, sides: Sides | None, reasons: Reasons
+    series: Series, point: Point, sides: Sides | None, reasons: Reasons
 ) -> dict[int, Nearness]:
     """Nearness by block, if it is known; notes a difference between near and remote memory."""
     if sides is None:
         return {}
     known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
-    if line.estimate and (note := local_and_remote(known, line.estimate.blocks)):
+    if point.estimate and (note := local_and_remote(known, point.estimate.blocks)):
         reasons.note(note, label_of(series.workload))
     return {block: where for block, where in known.items() if where}
 
 
-def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
+def _timed(
+    workloads: Iterable[Workload], points: Iterable[Point]
+) -> list[tuple[Transfer, Estimate]]:
     """Those of a single transfer, with the caches as they are."""
     return [
-        (workload.transfer, line.estimate)
-        for workload, line in zip(workloads, lines, strict=True)
-        if workload.transfer is not None and workload.cache == "warm" and line.estimate is not None
+        (workload.transfer, point.estimate)
+        for workload, point in zip(workloads, points, strict=True)
+        if workload.transfer is not None and workload.cache == "warm" and point.estimate is not None
     ]
 
 
-def _summary(lines: Sequence[Line], reasons: Reasons, unsupported_paths: int) -> Summary:
-    known = [line.estimate for line in lines if line.estimate is not None]
+def _summary(points: Sequence[Point], reasons: Reasons, unsupported_paths: int) -> Summary:
+    known = [point.estimate for point in points if point.estimate is not None]
     converged = sum(each.converged for each in known)
     return Summary(
-        curves=len({line.curve for line in lines}),
-        series=len(lines),
+        curves=len({point.curve for point in points}),
+        series=len(points),
         converged=converged,
         not_converged=len(known) - converged,
-        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_unsupported,
+        failed=len(points) - len(known) - reasons.only_skipped - reasons.only_unsupported,
         skipped=reasons.only_skipped,
         unsupported_paths=unsupported_paths,
-        seconds=sum(line.seconds for line in lines),
+        seconds=sum(point.spent_seconds for point in points),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
         unsupported=reasons.only_unsupported,
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from waywiser.curves.line import Line
 from waywiser.curves.name import label_of
+from waywiser.curves.point import Point
 from waywiser.machine.bounds import why_unbounded
 from waywiser.machine.machine import Machine
 from waywiser.profile.quality_flags import REMEDIES
@@ -47,12 +47,12 @@ class Reasons(msgspec.Struct):
     only_unsupported: int = 0
     """Series that the machine never supported when measured."""
 
-    def add(self, known: SeriesBlocks, line: Line, machine: Machine) -> None:
+    def add(self, known: SeriesBlocks, point: Point, machine: Machine) -> None:
         series = known.series
-        flags = line.estimate.quality_flags if line.estimate else ()
+        flags = point.estimate.quality_flags if point.estimate else ()
         visits = list(zip(series.visits, known.taken, strict=True))
         quiet = all(
-            not visit.failure and not visit.notes and (line.estimate or not taken)
+            not visit.failure and not visit.notes and (point.estimate or not taken)
             for visit, taken in visits
         )
         label = "" if quiet and not flags else label_of(series.workload)
@@ -60,20 +60,22 @@ class Reasons(msgspec.Struct):
             name = f"{label}, block {visit.block}"
             if visit.failure is not None:
                 self._unmeasured(visit, visit.failure, label)
-            elif taken and line.estimate is None:
+            elif taken and point.estimate is None:
                 reason = "void: the watchdog opened the gate at every sample"
                 self.failures.setdefault(reason, []).append(name)
             for note in visit.notes:
                 self.note(note, name)
         for flag in flags:
             self.quality_flags.setdefault(flag.kind, []).append(f"{label}: {flag.what}")
-        if line.bound is None and line.bytes:
+        if point.bound is None and point.bytes:
             curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
-            if line.name not in curves:
-                curves.append(line.name)
-        if line.link_use is not None and not line.link_use.known:
-            self.link_use_unknown.setdefault("; ".join(line.link_use.reasons), []).append(line.name)
-        self.only_skipped += bool(line.skipped)
+            if point.name not in curves:
+                curves.append(point.name)
+        if point.link_use is not None and not point.link_use.known:
+            self.link_use_unknown.setdefault("; ".join(point.link_use.reasons), []).append(
+                point.name
+            )
+        self.only_skipped += bool(point.skipped)
         kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
         self.only_unsupported += kinds == {UNSUPPORTED}
 

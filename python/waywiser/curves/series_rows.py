@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.profile.estimate import worst_stop
 from waywiser.profile.path_ends import ends, joined
@@ -51,50 +51,50 @@ machine of the profile is simulated, so that nothing was measured."""
 
 
 def series_rows(
-    lines: Iterable[Line], frame: SeriesFrame, machine: Machine
+    points: Iterable[Point], frame: SeriesFrame, machine: Machine
 ) -> Iterator[tuple[Any, ...]]:
-    """One per line, with the columns of `SERIES_TYPES`; None for what is not known. ``frame`` and
+    """One per point, with the columns of `SERIES_TYPES`; None for what is not known. ``frame`` and
     ``machine`` are those of the profile."""
     known = {each.row.identity: each for each in frame.series}
-    for line in lines:
-        workload, _, of = known[line.identity]
+    for point in points:
+        workload, _, of = known[point.identity]
         visits = [visit.row for visit in frame.visits[of]]
         reason = next((row.failure.reason for row in visits if row.failure is not None), None)
         yield (
-            line.name,
+            point.name,
             *ends(workload),
             joined(format_settings(each.parameters) for each in workload.transfers),
             joined(str(each.layout or "") for each in workload.transfers),
-            line.bytes,
-            *measured_cells(line),
-            line.cache,
+            point.bytes,
+            *measured_cells(point),
+            point.cache,
             worst_stop(visits),
-            None if line.estimate else reason,
-            line.curve,
-            line.workload,
-            line.identity,
+            None if point.estimate else reason,
+            point.curve,
+            point.text,
+            point.identity,
             bool(machine.simulated),
         )
 
 
-def measured_cells(line: Line) -> tuple[Any, ...]:
+def measured_cells(point: Point) -> tuple[Any, ...]:
     """The columns of `MEASURED_TYPES`."""
-    found = line.estimate
+    found = point.estimate
     if found is None:
         return (*(None,) * 6, 0, 0, None)
     return (
-        *rate_cells(line),
+        *rate_cells(point),
         found.median,
         *interval_cells(found.interval),
         found.count,
         len(found.blocks),
-        percent_of_bound(line),
+        percent_of_bound(point),
     )
 
 
-def rate_cells(line: Line) -> tuple[float | None, ...]:
+def rate_cells(point: Point) -> tuple[float | None, ...]:
     """Bandwidth in GB/s with its interval."""
-    rate = line.estimate.rate if line.estimate else None
+    rate = point.estimate.rate if point.estimate else None
     if rate is None:
         return (None, None, None)
     return (rate.value / 1e9, *interval_cells(rate.interval, 1e9))
@@ -107,5 +107,5 @@ def interval_cells(
     return (None, None) if interval is None else (interval.low / scale, interval.high / scale)
 
 
-def percent_of_bound(line: Line) -> float | None:
-    return None if line.of_bound is None else 100 * line.of_bound
+def percent_of_bound(point: Point) -> float | None:
+    return None if point.of_bound is None else 100 * point.of_bound

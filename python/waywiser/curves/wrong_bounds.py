@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from waywiser.curves.line import Line
 from waywiser.curves.name import label_of
+from waywiser.curves.point import Point
 from waywiser.curves.reasons import Reasons
 from waywiser.machine.machine import Machine
 from waywiser.words import Transfer, Workload, format_bytes
@@ -39,40 +39,40 @@ GPUs may have another link than the one that each has to the host."""
 
 
 def without_wrong_bounds(
-    lines: Sequence[Line], workloads: Sequence[Workload], machine: Machine, reasons: Reasons
-) -> list[Line]:
-    """The lines without the bounds that large copies exceed by more than `EXCESS`.
+    points: Sequence[Point], workloads: Sequence[Workload], machine: Machine, reasons: Reasons
+) -> list[Point]:
+    """The points without the bounds that large copies exceed by more than `EXCESS`.
 
-    ``workloads`` are those of the lines, in the same order. In ``reasons``, the curves move from
+    ``workloads`` are those of the points, in the same order. In ``reasons``, the curves move from
     the flag ``above bound`` to those without a bound.
     """
-    fastest: dict[Limit, Line] = {}
-    for line, workload in zip(lines, workloads, strict=True):
-        limit = _limit(line, workload)
-        if limit and (line.of_bound or 0) > 1 + EXCESS and _exceeds_caches(workload, machine):
+    fastest: dict[Limit, Point] = {}
+    for point, workload in zip(points, workloads, strict=True):
+        limit = _limit(point, workload)
+        if limit and (point.of_bound or 0) > 1 + EXCESS and _exceeds_caches(workload, machine):
             known = fastest.get(limit)
-            if known is None or (line.of_bound or 0) > (known.of_bound or 0):
-                fastest[limit] = line
+            if known is None or (point.of_bound or 0) > (known.of_bound or 0):
+                fastest[limit] = point
     if not fastest:
-        return list(lines)
+        return list(points)
     kept = []
-    for line, workload in zip(lines, workloads, strict=True):
-        limit = _limit(line, workload)
+    for point, workload in zip(points, workloads, strict=True):
+        limit = _limit(point, workload)
         if limit in fastest:
-            _move(line, workload, _reason(fastest[limit]), reasons)
-            line = _without_bound(line)
-        kept.append(line)
+            _move(point, workload, _reason(fastest[limit]), reasons)
+            point = _without_bound(point)
+        kept.append(point)
     return kept
 
 
-def _limit(line: Line, workload: Workload) -> Limit | None:
-    if line.bound is None:
+def _limit(point: Point, workload: Workload) -> Limit | None:
+    if point.bound is None:
         return None
     ends = frozenset(
         (transfer.path.source.place.kind, transfer.path.destination.place.kind)
         for transfer in workload.transfers
     )
-    return line.bound.narrowest, ends
+    return point.bound.narrowest, ends
 
 
 def _exceeds_caches(workload: Workload, machine: Machine) -> bool:
@@ -93,21 +93,21 @@ def _by_gpu_cache(transfer: Transfer, machine: Machine) -> bool:
     )
 
 
-def _reason(line: Line) -> str:
+def _reason(point: Point) -> str:
     """Why a bound is wrong, by the copy that exceeds it most."""
-    assert line.bound is not None and line.of_bound is not None
-    rate = format_rate(line.bound.bytes_per_second * line.of_bound, 0.005)
+    assert point.bound is not None and point.of_bound is not None
+    rate = format_rate(point.bound.bytes_per_second * point.of_bound, 0.005)
     return (
-        f"the bound of {line.bound.narrowest} is wrong ({line.bound.made_of}): copies of "
-        f"{format_bytes(line.bytes)} reach {rate} GB/s, which exceeds all caches"
+        f"the bound of {point.bound.narrowest} is wrong ({point.bound.made_of}): copies of "
+        f"{format_bytes(point.bytes)} reach {rate} GB/s, which exceeds all caches"
     )
 
 
-def _move(line: Line, workload: Workload, reason: str, reasons: Reasons) -> None:
+def _move(point: Point, workload: Workload, reason: str, reasons: Reasons) -> None:
     curves = reasons.unbounded.setdefault(reason, [])
-    if line.name not in curves:
-        curves.append(line.name)
-    for flag in line.estimate.quality_flags if line.estimate else ():
+    if point.name not in curves:
+        curves.append(point.name)
+    for flag in point.estimate.quality_flags if point.estimate else ():
         if flag.kind == "above bound":
             members = reasons.quality_flags["above bound"]
             members.remove(f"{label_of(workload)}: {flag.what}")
@@ -115,9 +115,9 @@ def _move(line: Line, workload: Workload, reason: str, reasons: Reasons) -> None
                 del reasons.quality_flags["above bound"]
 
 
-def _without_bound(line: Line) -> Line:
-    estimate = line.estimate
+def _without_bound(point: Point) -> Point:
+    estimate = point.estimate
     if estimate is not None:
         flags = tuple(flag for flag in estimate.quality_flags if flag.kind != "above bound")
         estimate = msgspec.structs.replace(estimate, quality_flags=flags)
-    return msgspec.structs.replace(line, estimate=estimate, bound=None, of_bound=None)
+    return msgspec.structs.replace(point, estimate=estimate, bound=None, of_bound=None)

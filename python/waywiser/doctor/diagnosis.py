@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from waywiser.curves.headline import headline
-from waywiser.curves.line import Line
 from waywiser.curves.overview import overview
+from waywiser.curves.point import Point
 from waywiser.doctor import direct_storage, gpu, isolation, memory, processor, virtual
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
@@ -133,24 +133,24 @@ def _measured(profile: Profile, frame: SeriesFrame) -> dict[str, str]:
     """The slowest bandwidth of each group of headline paths, at the largest size of each."""
     found = overview(profile, frame=frame)
     groups = headline(profile.machine, (each.workload for each in frame.series))
-    largest: dict[str, Line] = {}
-    for line in found.series:
-        known_bytes = largest[line.curve].bytes if line.curve in largest else RATE_BYTES
-        if line.curve in groups and line.bytes >= known_bytes and _rate(line):
-            largest[line.curve] = line
-    slowest: dict[str, Line] = {}
-    for curve, line in largest.items():
-        known = slowest.setdefault(groups[curve], line)
-        if _rate(line) < _rate(known):
-            slowest[groups[curve]] = line
-    return {group: f"{group} {_rate_text(line)}" for group, line in slowest.items()}
+    largest: dict[str, Point] = {}
+    for point in found.series:
+        known_bytes = largest[point.curve].bytes if point.curve in largest else RATE_BYTES
+        if point.curve in groups and point.bytes >= known_bytes and _rate(point):
+            largest[point.curve] = point
+    slowest: dict[str, Point] = {}
+    for curve, point in largest.items():
+        known = slowest.setdefault(groups[curve], point)
+        if _rate(point) < _rate(known):
+            slowest[groups[curve]] = point
+    return {group: f"{group} {_rate_text(point)}" for group, point in slowest.items()}
 
 
-def _rate(line: Line) -> float:
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+def _rate(point: Point) -> float:
+    return point.estimate.rate.value if point.estimate and point.estimate.rate else 0.0
 
 
-def _rate_text(line: Line) -> str:
-    share = line.estimate.relative if line.estimate else None
-    of = f", {line.of_bound * 100:.0f} % of the theoretical peak" if line.of_bound else ""
-    return f"{format_rate(_rate(line), share)} GB/s{of}"
+def _rate_text(point: Point) -> str:
+    share = point.estimate.relative if point.estimate else None
+    of = f", {point.of_bound * 100:.0f} % of the theoretical peak" if point.of_bound else ""
+    return f"{format_rate(_rate(point), share)} GB/s{of}"

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
 from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.stats.order import Interval
 from waywiser.words import WaywiserError, format_bytes
@@ -46,7 +47,7 @@ class _Plotted(NamedTuple):
 
 
 def curve_figure(
-    curves: Sequence[MeasuredCurve], quantity: CurveQuantity, title: str, *, named: bool
+    curves: Sequence[Curve], quantity: CurveQuantity, title: str, *, named: bool
 ) -> CurveFigure:
     """Points with their 95 % intervals over size; the bound as a line if all curves share it.
 
@@ -100,13 +101,15 @@ def _plain(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def _points(curve: MeasuredCurve, quantity: CurveQuantity) -> list[_Plotted]:
-    return [found for point in curve.points if point.bytes and (found := _plotted(point, quantity))]
+def _points(curve: Curve, quantity: CurveQuantity) -> list[_Plotted]:
+    return [
+        found for point in curve.measured if point.bytes and (found := _plotted(point, quantity))
+    ]
 
 
-def _plotted(point: MeasuredPoint, quantity: CurveQuantity) -> _Plotted | None:
+def _plotted(point: Point, quantity: CurveQuantity) -> _Plotted | None:
     """GB/s or microseconds; a value without an interval has one of no width."""
-    found = point.estimate
+    found = point.measured
     if quantity == "bandwidth":
         if found.rate is None:
             return None
@@ -117,7 +120,7 @@ def _plotted(point: MeasuredPoint, quantity: CurveQuantity) -> _Plotted | None:
     return _Plotted(point.bytes, value * scale, Interval(low * scale, high * scale))
 
 
-def _bound(curve: MeasuredCurve) -> float:
+def _bound(curve: Curve) -> float:
     """GB/s; 0 if it is not known."""
-    bound = curve.points[-1].line.bound
+    bound = curve.measured[-1].bound
     return 0.0 if bound is None else bound.bytes_per_second / 1e9

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.comparison.node import Node, node_of
+from waywiser.curves.curve import Curve, by_family, curves_of
 from waywiser.curves.headlines import HeadlineRow, headline_path_rows, rate_of
 from waywiser.curves.overview import Overview, overview
 from waywiser.curves.select import matches_any, nearest, suggestion, texts_of, with_terms
@@ -23,8 +24,7 @@ from waywiser.curves.series_rows import (
     rate_cells,
     series_rows,
 )
-from waywiser.curves.shown import curves as shown_curves
-from waywiser.curves.subject import MeasuredCurve, Subject, curves_of
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
@@ -32,7 +32,7 @@ from waywiser.profile import Profile, ProfileError
 from waywiser.profile.sample_rows import TYPES as SAMPLE_TYPES
 from waywiser.profile.sample_rows import rows_of_series
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import WaywiserError, Workload
+from waywiser.words import WaywiserError
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
 from waywiser.words.records import Series
 from waywiser.words.visible import visible
@@ -156,7 +156,7 @@ class ProfileView:
         ``waywiser show --only``. Raises `NoSuchPath`.
         """
         found = self.measured_curve(path)
-        rows = ((point.bytes, *measured_cells(point.line)) for point in found.points)
+        rows = ((point.bytes, *measured_cells(point)) for point in found.measured)
         return DataTable.of(found.name, CURVE_TYPES, rows)
 
     def plot(self, *paths: str, quantity: CurveQuantity = "bandwidth", title: str = "") -> Figure:
@@ -181,7 +181,7 @@ class ProfileView:
 
         return placement(self._subject)
 
-    def measured_curve(self, path: str) -> MeasuredCurve:
+    def measured_curve(self, path: str) -> Curve:
         """The measured series of a path. Raises `NoSuchPath`."""
         if not isinstance(path, str):
             raise NoSuchPath(f"{path!r} is no path", remedy="write it as a table has it")
@@ -259,22 +259,17 @@ class ProfileView:
         return Subject(name, machine, self._curves, self._overview, self._environment)
 
     @cached_property
-    def _curves(self) -> tuple[MeasuredCurve, ...]:
-        return curves_of(self._overview.series, self._workloads)
+    def _curves(self) -> tuple[Curve, ...]:
+        return curves_of(self._overview.series)
 
     @cached_property
-    def _workloads(self) -> dict[str, Workload]:
-        """By identity."""
-        return {each.row.identity: each.workload for each in self._frame.series}
-
-    @cached_property
-    def _by_text(self) -> dict[str, MeasuredCurve]:
+    def _by_text(self) -> dict[str, Curve]:
         return {curve.text: curve for curve in self._curves}
 
     @cached_property
     def _headlines(self) -> list[HeadlineRow]:
         """One for each headline path, by group."""
-        return headline_path_rows(self._machine, shown_curves(self._overview.series))
+        return headline_path_rows(self._machine, by_family(self._curves))
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:
@@ -318,13 +313,13 @@ def read_profile(path: str | os.PathLike[str]) -> ProfileView:
         return ProfileView(profile)
 
 
-def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
+def _labels(curves: Sequence[Curve]) -> list[str]:
     """What distinguishes these curves: their names, or their full texts if names are the same."""
     names = [curve.name for curve in curves]
     return names if len(set(names)) == len(names) else [curve.text for curve in curves]
 
 
-def _with_terms(curves: Sequence[MeasuredCurve], machine: Machine) -> list[str]:
+def _with_terms(curves: Sequence[Curve], machine: Machine) -> list[str]:
     """The same, and again after the terms of the field that apply to each."""
     labels = _labels(curves)
     pairs = zip(curves, labels, strict=True)

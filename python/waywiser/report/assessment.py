@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from waywiser.curves.answer import Answer, Finding
-from waywiser.curves.line import outliers_text
+from waywiser.curves.point import outliers_text
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark

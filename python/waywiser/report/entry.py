@@ -12,7 +12,7 @@ from waywiser.analysis.policy.decision_table import DecisionTable
 from waywiser.analysis.questions.across import names_of
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.curves.answer import Answer
-from waywiser.curves.shown import Shown, curves
+from waywiser.curves.curve import Curve, by_family
 from waywiser.curves.subject import Subject
 from waywiser.machine.native import NativeError
 from waywiser.model.machine_model import MachineModel, kept_model
@@ -29,7 +29,7 @@ class Entry(Value, frozen=True):
     """The machine's name, with a suffix if several profiles have the same one."""
     subject: Subject
     answers: tuple[Answer, ...]
-    curves: tuple[Shown, ...]
+    curves: tuple[Curve, ...]
     """Those measured, by family."""
     preset: str
     """The preset of its survey; empty if the profile does not say."""
@@ -89,7 +89,7 @@ def entry(
 ) -> Entry:
     """``key`` begins its anchors."""
     request = planned(plan).request
-    shown = tuple(curves(subject.overview.series))
+    shown = tuple(by_family(subject.curves))
     decisions, undecided = _decisions(subject)
     return Entry(
         name=name or subject.name,

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.curves.curve import BYSTANDERS, FAMILIES, Curve
 from waywiser.curves.headlines import rate_of
-from waywiser.curves.shown import BYSTANDERS, FAMILIES, Shown
 from waywiser.machine.traits import Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Memory, Transfer, Value, format_settings
@@ -40,11 +40,11 @@ def families(entries: Sequence[Entry]) -> list[str]:
     return [family for family in FAMILIES if family in present]
 
 
-def of_family(entry: Entry, family: str) -> list[Shown]:
+def of_family(entry: Entry, family: str) -> list[Curve]:
     return [curve for curve in entry.curves if curve.family == family]
 
 
-def stands_for_many(curve: Shown) -> bool:
+def stands_for_many(curve: Curve) -> bool:
     """First of its class, of contiguous bytes, with the caches as they are."""
     transfers = curve.workload.transfers
     return (
@@ -52,7 +52,7 @@ def stands_for_many(curve: Shown) -> bool:
     )
 
 
-def is_principal(curve: Shown) -> bool:
+def is_principal(curve: Curve) -> bool:
     """Stands for many, with every setting as it is by default."""
     if not stands_for_many(curve):
         return False
@@ -66,18 +66,18 @@ class DrawnGroup(Value, frozen=True):
 
     title: str
     """``numa:0 -> gpu:0``; of concurrent transfers the kinds of places: ``host and GPU``."""
-    curves: tuple[Shown, ...]
+    curves: tuple[Curve, ...]
     """The most important first: those that others are compared with, then the fastest."""
     total: int
     """Curves between the same places, with those that are not drawn."""
 
 
-def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[DrawnGroup]:
+def curve_groups(curves: Sequence[Curve], traits: Traits) -> list[DrawnGroup]:
     """The curves of one family by the places that they are between. For each path there is one
     curve: with its default settings, or the fastest if it was not measured with these."""
     of_sets = all(curve.transfer is None for curve in curves)
     totals = Counter(_group_of(curve) for curve in curves)
-    groups: dict[str, list[Shown]] = {}
+    groups: dict[str, list[Curve]] = {}
     for curve in filter(is_principal, curves) if of_sets else _one_of_each_path(curves):
         if _bandwidth(curve):
             groups.setdefault(_group_of(curve), []).append(curve)
@@ -89,8 +89,8 @@ def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[DrawnGroup]:
     return [DrawnGroup(title, _ranked(groups[title], traits), totals[title]) for title in drawn]
 
 
-def _one_of_each_path(curves: Iterable[Shown]) -> Iterator[Shown]:
-    paths: dict[str, list[Shown]] = {}
+def _one_of_each_path(curves: Iterable[Curve]) -> Iterator[Curve]:
+    paths: dict[str, list[Curve]] = {}
     for curve in curves:
         if stands_for_many(curve):
             paths.setdefault(str(curve.base), []).append(curve)
@@ -98,7 +98,7 @@ def _one_of_each_path(curves: Iterable[Shown]) -> Iterator[Shown]:
         yield next((curve for curve in same if is_principal(curve)), max(same, key=sustained))
 
 
-def _group_of(curve: Shown) -> str:
+def _group_of(curve: Curve) -> str:
     if curve.transfer is not None:
         return between(curve)
     return _PLACES.get(frozenset(place.kind for place in curve.workload.places), FILES)
@@ -114,18 +114,18 @@ _PLACES = {
 """Concurrent transfers over PCIe first, then those over the links between GPUs."""
 
 
-def _ranked(group: Iterable[Shown], traits: Traits) -> tuple[Shown, ...]:
-    def rank(curve: Shown) -> tuple[bool, bool, float]:
+def _ranked(group: Iterable[Curve], traits: Traits) -> tuple[Curve, ...]:
+    def rank(curve: Curve) -> tuple[bool, bool, float]:
         return not is_reference(curve, traits), len(curve.measured) <= FEW_SIZES, -_bandwidth(curve)
 
     return tuple(sorted(group, key=rank))
 
 
-def fastest_first(curves: Iterable[Shown]) -> list[Shown]:
+def fastest_first(curves: Iterable[Curve]) -> list[Curve]:
     return sorted(curves, key=_bandwidth, reverse=True)
 
 
-def is_reference(curve: Shown, traits: Traits) -> bool:
+def is_reference(curve: Curve, traits: Traits) -> bool:
     """Whether all its transfers are by the executor and in the memory that paths of their class
     are compared by."""
     for transfer in curve.workload.transfers:
@@ -135,7 +135,7 @@ def is_reference(curve: Shown, traits: Traits) -> bool:
     return True
 
 
-def method(curve: Shown, traits: Traits) -> str:
+def method(curve: Curve, traits: Traits) -> str:
     """The executor with its settings and the kinds of memory, the same in both directions:
     ``copy-engine, pinned``. The plain memory of GPUs is not named."""
     return " + ".join(dict.fromkeys(method_of(each, traits) for each in curve.workload.transfers))
@@ -163,7 +163,7 @@ def _kind(memory: Memory) -> str:
 _MEMORY = re.compile(r"[\w-]+(?:\[[^\]]*\])?@")
 
 
-def set_label(curve: Shown) -> str:
+def set_label(curve: Curve) -> str:
     """What starts together, without kinds of memory: ``ring gpu:0-3 -> gpu:0-3``."""
     name, by, rest = curve.name.partition(" by ")
     if not by or ";" in rest:
@@ -171,7 +171,7 @@ def set_label(curve: Shown) -> str:
     return _MEMORY.sub("", name)
 
 
-def between(curve: Shown) -> str:
+def between(curve: Curve) -> str:
     """``numa:0 -> gpu:0``; of several transfers what they are together."""
     if curve.transfer is None:
         return curve.family
@@ -181,7 +181,7 @@ def between(curve: Shown) -> str:
     return f"{path.source.place} -> {path.destination.place}"
 
 
-def label(curve: Shown) -> str:
+def label(curve: Curve) -> str:
     """Its difference from others between the same places: ``pinned -> device, copy-engine``."""
     if curve.transfer is None:
         return with_units(curve.name)
@@ -190,13 +190,13 @@ def label(curve: Shown) -> str:
     return with_units(f"{' -> '.join(ends)}, {path.executor}{settings}")
 
 
-def sustained(curve: Shown) -> float:
+def sustained(curve: Curve) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
     operation, and if that size is too small to show a bandwidth."""
     line = curve.measured[-1]
     return rate_of(line) if line.bytes >= SUSTAINED_BYTES else 0.0
 
 
-def _bandwidth(curve: Shown) -> float:
+def _bandwidth(curve: Curve) -> float:
     """Bytes per second at its largest size; 0 if it has none."""
     return rate_of(curve.measured[-1])

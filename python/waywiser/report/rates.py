@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.curves.headlines import rate_of, rated_lines
-from waywiser.curves.line import Line
-from waywiser.curves.shown import Shown
+from waywiser.curves.curve import Curve
+from waywiser.curves.headlines import rate_of, rated_points
+from waywiser.curves.point import Point
 from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Place, Value
 
@@ -22,12 +22,12 @@ class Between(Value, frozen=True):
 
     source: str
     destination: str
-    curve: Shown
-    most: Line | None
+    curve: Curve
+    most: Point | None
     """The largest size, since smaller ones may come out of a cache: of those that all links of the
     kind with a bandwidth were measured at, so that they can be compared. None if no size is large
     enough for a bandwidth."""
-    least: Line
+    least: Point
     """The smallest size."""
 
     @property
@@ -41,7 +41,7 @@ def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
     return between_places_of(entry.curves, entry.subject.machine.traits)
 
 
-def between_places_of(curves: Iterable[Shown], traits: Traits) -> dict[tuple[str, str], Between]:
+def between_places_of(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, str], Between]:
     """Single copies by (source, destination), with default settings if there are."""
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(curves, traits):
@@ -60,15 +60,15 @@ def between_places_of(curves: Iterable[Shown], traits: Traits) -> dict[tuple[str
     return found
 
 
-def _at_a_common_size(links: Sequence[Between]) -> list[Line]:
+def _at_a_common_size(links: Sequence[Between]) -> list[Point]:
     """The line of each link with a bandwidth at the largest size that all of them have; at its own
     largest if they have none in common."""
-    known = [{line.bytes: line for line in rated_lines(each.curve)} for each in links]
+    known = [{line.bytes: line for line in rated_points(each.curve)} for each in links]
     common = set.intersection(*map(set, known)) if known else set()
     return [lines[max(common or lines)] for lines in known]
 
 
-def _candidates(curves: Iterable[Shown], traits: Traits) -> Iterator[Between]:
+def _candidates(curves: Iterable[Curve], traits: Traits) -> Iterator[Between]:
     for curve in curves:
         transfer = curve.transfer
         if transfer is None or transfer.layout or curve.workload.cache != "warm":
@@ -79,7 +79,7 @@ def _candidates(curves: Iterable[Shown], traits: Traits) -> Iterator[Between]:
         ends = transfer.path.places
         measured = [line for line in curve.measured if line.estimate and line.estimate.rate]
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
-            most = next(reversed(rated_lines(curve)), None)
+            most = next(reversed(rated_points(curve)), None)
             yield Between(str(ends[0]), str(ends[1]), curve, most, measured[0])
 
 

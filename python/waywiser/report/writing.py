@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.curves.answer import Unit
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 from waywiser.curves.texts import MANY_TIMES
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval, relative
@@ -16,7 +16,7 @@ from waywiser.words.number_format import (
 )
 
 
-def figure(line: Line) -> tuple[str, str]:
+def figure(line: Point) -> tuple[str, str]:
     """A series in a table: its rate in GB/s, or its time if that is what it shows; and ±."""
     found = line.estimate
     if found is None:

@@ -14,8 +14,8 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.node import read_node
 from waywiser.cli.compare import print_comparison
 from waywiser.cli.show import print_profile
-from waywiser.curves.line import outliers_text
 from waywiser.curves.overview import overview
+from waywiser.curves.point import outliers_text
 from waywiser.notebook.comparison_view import compare_profiles
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.profile import Profile
@@ -46,7 +46,7 @@ def pair(files: list[Path]) -> list[ProfileView]:
 
 def medians(view: ProfileView) -> dict[str, float]:
     """The median time of each series, as ``waywiser show`` has it."""
-    return {line.workload: line.estimate.median for line in view.overview.series if line.estimate}
+    return {line.text: line.estimate.median for line in view.overview.series if line.estimate}
 
 
 def test_compare_has_the_times_that_show_has(files: list[Path], pair: list[ProfileView]) -> None:
@@ -72,7 +72,7 @@ def test_no_view_uses_a_process_that_is_an_outlier(tmp_path: Path) -> None:
     assert d2h.estimate.relative < 0.02
     found = compare([read_node(quiet)], [read_node(busy)])
     sizes = {size.series: size for path in found.measured for p in path.parts for size in p.sizes}
-    assert sizes[d2h.workload].seconds_now == pytest.approx(d2h.estimate.median, rel=1e-12)
+    assert sizes[d2h.text].seconds_now == pytest.approx(d2h.estimate.median, rel=1e-12)
     assert outliers_text(view.overview.series) == (
         "1 of 8 processes is an outlier and not used, in 1 of 3 series"
     )

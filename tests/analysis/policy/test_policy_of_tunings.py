@@ -30,7 +30,7 @@ def test_only_reported_times_are_evidence(name: str, tmp_path: Path) -> None:
     searched = {
         str(point.workload.transfer)
         for curve in subject.curves
-        for point in curve.points
+        for point in curve.measured
         if curve.transfer is not None and curve.transfer.parameters
     }
     assert used & searched, "no winner is used"

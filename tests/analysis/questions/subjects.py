@@ -16,8 +16,9 @@ from typing import Any
 from tests import profiles
 
 from waywiser.curves.classes import representatives
+from waywiser.curves.curve import curves_of
 from waywiser.curves.overview import overview_of
-from waywiser.curves.subject import Subject, curves_of
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.profile import RunHealth
 from waywiser.profile.series_frame import SeriesFrame
@@ -108,8 +109,7 @@ def of_series(
     """A subject from series in memory, by curve and size: a machine that was not surveyed into a
     file."""
     kept = list(series)
-    workloads = {each.workload.identity: each.workload for each in kept}
-    first = representatives(workloads.values(), machine)
+    first = representatives((each.workload for each in kept), machine)
     frame = SeriesFrame.of(kept)
     seen = overview_of(
         machine,
@@ -119,7 +119,7 @@ def of_series(
         unsupported_paths=unsupported_paths,
         health=health,
     )
-    curves = curves_of(seen.series, workloads)
+    curves = curves_of(seen.series)
     found = dict(environment or {})
     return Subject(machine.hostname, machine, curves, seen, found, frame.gpu_states)
 

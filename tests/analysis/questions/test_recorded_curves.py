@@ -41,7 +41,7 @@ def test_answers_fit_a_page(recorded: Subject, ask: Callable[[Subject], Answer])
     for table in said.tables:
         assert len(table.rows) <= 40
         assert all(len(row) == len(table.columns) for row in table.rows)
-    known = {line.workload for line in recorded.overview.series}
+    known = {line.text for line in recorded.overview.series}
     curves = {curve.text for curve in recorded.curves}
     assert all(each.series in known for finding in said.findings for each in finding.exhibits)
     shown = {cell.series for table in said.tables for row in table.rows for cell in row}

@@ -39,7 +39,7 @@ def test_the_same_series_of_several_files_are_its_blocks(tmp_path: Path) -> None
         (line,) = overview(profile).series
         visits = list(profile.visits())
     assert [visit.block for visit in visits] == list(range(6))
-    assert line.workload == TEXT and line.estimate is not None
+    assert line.text == TEXT and line.estimate is not None
     assert line.estimate.median == pytest.approx(12.5e-6)
     assert line.estimate.kind == "between processes"
 

@@ -39,7 +39,7 @@ def test_the_dgx_1_is_one_machine(tmp_path: Path) -> None:
     assert [node.index for node in found.machine.numa] == [0, 1]
     assert found.machine.gpus[0].peers == (1, 2, 3, 4)  # of the cube mesh, those with a link
     assert seen.summary.series == found.series == 5080
-    lines = {line.workload: line for line in seen.series}
+    lines = {line.text: line for line in seen.series}
     line = lines["pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync] of 256"]
     assert line.estimate is not None and line.mode == "device"
     assert line.estimate.count == 5 and line.estimate.interval is None
@@ -85,7 +85,7 @@ def test_nvbandwidths_matrices_become_paths(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (found.machine.hostname, found.machine.cuda_driver) == ("nf5468-m7", "12.8")
     assert all("waived" in unsupported.reason for unsupported in found.unsupported_paths)
-    lines = {line.workload: line for line in seen.series}
+    lines = {line.text: line for line in seen.series}
     rate = {text: line.estimate.rate.value / 1e9 for text, line in lines.items()
             if line.estimate and line.estimate.rate}  # fmt: skip
     size = 512 * 2**20

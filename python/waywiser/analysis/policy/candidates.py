@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import Relation
-from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
 from waywiser.profile.estimate import Estimate
@@ -93,7 +94,7 @@ class _Found(NamedTuple):
 
     method: Method
     piece: int
-    point: MeasuredPoint
+    point: Point
     curve: str
     representative: str
     survey: int
@@ -173,7 +174,7 @@ def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Foun
         method = Method(path.executor, settings)
         text = " -> ".join(map(str, path.places))
         piece = transfer.layout.run if transfer.layout is not None else 0
-        for point in curve.points:
+        for point in curve.measured:
             if piece and point.bytes < 2 * piece:
                 continue
             if not _is_reported(transfer, point, reported):
@@ -198,23 +199,23 @@ def _reported_blocks(subject: Subject) -> tuple[int, _Reported]:
         transfer = curve.transfer
         if transfer is None:
             continue
-        for point in curve.points:
+        for point in curve.measured:
             key = _target(transfer, point)
-            tuned = [block.block for block in point.estimate.blocks if block.block >= first]
+            tuned = [block.block for block in point.measured.blocks if block.block >= first]
             last[key] = max((last.get(key, first), *tuned))
     return first, last
 
 
-def _target(transfer: Transfer, point: MeasuredPoint) -> tuple[str, str, int]:
+def _target(transfer: Transfer, point: Point) -> tuple[str, str, int]:
     return str(transfer.path), str(transfer.layout), point.bytes
 
 
-def _is_reported(transfer: Transfer, point: MeasuredPoint, tuning: tuple[int, _Reported]) -> bool:
+def _is_reported(transfer: Transfer, point: Point, tuning: tuple[int, _Reported]) -> bool:
     """Whether a survey measured it, or a tuning reported it."""
     first, last = tuning
     if not last:
         return True
-    blocks = [block.block for block in point.estimate.blocks]
+    blocks = [block.block for block in point.measured.blocks]
     return min(blocks) < first or last[_target(transfer, point)] in blocks
 
 
@@ -343,7 +344,7 @@ class _Noise:
             for size, points in curve.items():
                 side = _surveys(points)
                 surveys.append(side)
-                within = max(_within(each.point.estimate) for each in points)
+                within = max(_within(each.point.measured) for each in points)
                 known = process_variance(side.replicates, within)
                 by_regime.setdefault(size >= LARGE, []).append(known)
             for regime, variances in by_regime.items():
@@ -383,14 +384,14 @@ def _blocks(found: Estimate) -> list[float]:
 
 
 def _surveys(points: Sequence[_Found]) -> Surveys:
-    return Surveys([_blocks(each.point.estimate) for each in points])
+    return Surveys([_blocks(each.point.measured) for each in points])
 
 
 def _time(points: Sequence[_Found], noise: tuple[Variance | None, Variance | None]) -> MeasuredTime:
     first = points[0].point
     sides = _surveys(points)
     blocks = [math.exp(each) for survey in sides.replicates for each in survey]
-    estimate = first.estimate
+    estimate = first.measured
     seconds = estimate.seen_median if len(points) == 1 else sides.median
     half = min(_half(sides, noise), _MOST_HALF)
     own = Interval(seconds * math.exp(-half), seconds * math.exp(half))
@@ -402,7 +403,7 @@ def _time(points: Sequence[_Found], noise: tuple[Variance | None, Variance | Non
     return MeasuredTime(
         Timed(seconds, _hull(own, seen) if len(blocks) == 1 and seen else own),
         _hull(own, seen) if seen else own,
-        first.line.workload,
+        first.text,
         transfer,
         len(blocks),
     )

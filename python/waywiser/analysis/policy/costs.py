@@ -18,7 +18,8 @@ from waywiser.analysis.policy.candidates import RELAYS, is_bounded, kind_of, nee
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import MethodCosts
 from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.machine.catalogue import Catalogue, Requirements
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
@@ -166,24 +167,22 @@ def _slowdowns(subjects: Sequence[Subject]) -> dict[_Pair, float]:
     found: dict[_Pair, tuple[int, float]] = {}
     for subject in subjects:
         alone = {
-            point.line.workload: point
+            point.text: point
             for curve in subject.curves
             if curve.transfer is not None
-            for point in curve.points
+            for point in curve.measured
         }
         for pair, size, factor in _beside(subject, alone):
             found[pair] = max(found.get(pair, (0, 0.0)), (size, factor))
     return {pair: factor for pair, (_, factor) in found.items()}
 
 
-def _beside(
-    subject: Subject, alone: dict[str, MeasuredPoint]
-) -> Iterator[tuple[_Pair, int, float]]:
+def _beside(subject: Subject, alone: dict[str, Point]) -> Iterator[tuple[_Pair, int, float]]:
     for curve in subject.curves:
-        at = bystander_of(curve.points[-1].workload, subject.machine.traits)
+        at = bystander_of(curve.measured[-1].workload, subject.machine.traits)
         if at is None or curve.workload.cache != "warm":
             continue
-        for point in curve.points:
+        for point in curve.measured:
             bystander, large = point.workload.transfers[at], point.workload.transfers[1 - at]
             kind = kind_of(large.path.source, large.path.destination, subject.machine)
             known = alone.get(str(bystander))
@@ -195,16 +194,16 @@ def _beside(
                 yield pair, large.bytes, factor
 
 
-def _slowdown(point: MeasuredPoint, alone: MeasuredPoint, at: int) -> float | None:
+def _slowdown(point: Point, alone: Point, at: int) -> float | None:
     """Both times by the same clock. None if the bystander alone takes longer than the large copy
     beside it: a part of it would run without the copy."""
     seconds = alone.seconds
-    if point.line.mode != alone.line.mode:
-        seen = alone.estimate.host_median
-        if point.line.mode != "host" or seen is None:
+    if point.mode != alone.mode:
+        seen = alone.measured.host_median
+        if point.mode != "host" or seen is None:
             return None
         seconds = seen
-    times = [each.transfers for each in point.estimate.used if each.transfers]
+    times = [each.transfers for each in point.measured.used if each.transfers]
     if not times or median([each[1 - at] for each in times]) < seconds:
         return None
     return median([each[at] for each in times]) / seconds

@@ -21,9 +21,10 @@ from waywiser.analysis.questions.curve_pairs import REGIMES, CurveGroup, curve_g
 from waywiser.analysis.questions.pair_answers import Wording, cell, signed
 from waywiser.analysis.questions.peer_groups import PeerResult, peer_groups
 from waywiser.curves.answer import Cell, Table, table
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import RATE_BYTES
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NOT_DETERMINED
 from waywiser.machine.traits import Alternative, Traits
 from waywiser.stats.decision import THRESHOLD, Decision
@@ -168,12 +169,12 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
     """Every choice of which a machine has both, by direction, which is the label of the group: its
     pairs are the one and the other."""
     traits = subject.machine.traits
-    curves: dict[str, MeasuredCurve] = {}
+    curves: dict[str, Curve] = {}
     for curve, _ in usual(subject):
         curves.setdefault(_key(curve.workload.transfers[0]), curve)
     executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
     for choice in _choices(executors, traits):
-        pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
+        pairs: dict[str, list[tuple[Curve, Curve]]] = {}
         for curve in curves.values():
             source, destination = curve.workload.transfers[0].path.places
             other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")

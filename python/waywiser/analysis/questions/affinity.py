@@ -28,9 +28,10 @@ from waywiser.analysis.questions.pair_answers import (
     where,
 )
 from waywiser.curves.answer import Answer, Finding, ranked
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import kind_of, usual
 from waywiser.curves.regimes import Regime
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.words import Path
 from waywiser.words.number_format import count
 
@@ -69,12 +70,12 @@ def answer(subject: Subject) -> Answer:
 def by_kind(subject: Subject) -> list[CurveGroup]:
     """Remote against local, of each kind of transfer."""
     kinds = [(c, k) for c, k in usual(subject) if k.group in ("host-GPU", "host-host")]
-    local: dict[tuple[str, str], MeasuredCurve] = {
+    local: dict[tuple[str, str], Curve] = {
         (kind.bare, _anchor(curve.path)): curve
         for curve, kind in kinds
         if kind.nearness == "local" and curve.path is not None
     }
-    pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
+    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
     for curve, kind in kinds:
         if kind.nearness != "remote" or curve.path is None:
             continue

@@ -21,8 +21,9 @@ from waywiser.analysis.questions.pair_answers import (
     slower_by,
 )
 from waywiser.curves.answer import Answer, Finding, practical, ranked
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, kind_of, usual
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import of_pairs, percent, survey_again
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
@@ -60,7 +61,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
         if kind.group != "file"
     }
     families: dict[str, Hashable] = {}
-    pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
+    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
     for curve, kind in curves.values():
         if curve.path is None or not _is_forward(curve.path):
             continue

@@ -16,10 +16,10 @@ from waywiser.words import Transfer, format_bytes
 def fastest_by_row(subject: Subject) -> list[LayoutCrossover]:
     """The fastest method of each box over its rows."""
     found: list[tuple[Transfer, Estimate]] = [
-        (transfer, point.estimate)
+        (transfer, point.measured)
         for curve in subject.curves
         if curve.workload.cache == "warm"
-        for point in curve.points
+        for point in curve.measured
         if (transfer := point.workload.transfer) is not None
     ]
     return [each for each in layout_crossovers(found) if each.kind == "box"]

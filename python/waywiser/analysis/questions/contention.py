@@ -142,7 +142,7 @@ def _row(each: Together) -> tuple[Cell, ...]:
             "no" if each.is_unslowed else "yes" if different else "unclear",
             each.curve.text,
         ),
-        Cell(format_rate(each.rate, each.point.estimate.relative), "", each.point.line.workload),
+        Cell(format_rate(each.rate, each.point.measured.relative), "", each.point.text),
         Cell(f"{each.share:.0%}"),
         Cell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
         Cell(f"×{min(each.slowdowns):.2f}"),
@@ -399,10 +399,10 @@ def _rate_text(rate: float, span: Interval | None) -> str:
 
 def _exhibits(each: Together, group: Sequence[int]) -> list[Exhibit]:
     """The bandwidth of a group of transfers together, and of each alone."""
-    found = [Exhibit(each.point.line.workload, "bandwidth together", each.carried(group)[0], "B/s",
+    found = [Exhibit(each.point.text, "bandwidth together", each.carried(group)[0], "B/s",
                      each.carried(group)[1])]  # fmt: skip
     for point in [each.alone[n] for n in group][:NAMED]:
-        rate = point.estimate.rate
+        rate = point.measured.rate
         span = rate.interval if rate else None
-        found.append(Exhibit(point.line.workload, "bandwidth alone", point.rate, "B/s", span))
+        found.append(Exhibit(point.text, "bandwidth alone", point.rate, "B/s", span))
     return found

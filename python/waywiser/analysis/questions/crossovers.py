@@ -191,7 +191,7 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
     """The method that is faster than the winner at most sizes of a stretch, the most frequent one;
     empty if there is none. Only what moves bytes between the same places can replace it."""
     winner = found.first if stretch.winner == "first" else found.second
-    inside = [point for point in winner.points if stretch.low <= point.bytes <= stretch.high]
+    inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
     ahead: list[str] = []
     for point in inside:
         times = {
@@ -218,7 +218,7 @@ def _exhibits(found: Duel) -> Iterator[Exhibit]:
     widest = max(found.decided, key=lambda stretch: stretch.most)
     common = [
         ((point, other), timed(point, other))
-        for point in found.first.points
+        for point in found.first.measured
         if widest.low <= point.bytes <= widest.high
         and (other := found.second.at(point.bytes)) is not None
     ]
@@ -228,7 +228,7 @@ def _exhibits(found: Duel) -> Iterator[Exhibit]:
         return max(a.seconds / b.seconds, b.seconds / a.seconds)
 
     for point, seen in zip(*common[max(range(len(common)), key=margin)], strict=True):
-        yield Exhibit(point.line.workload, "time", seen.seconds, "s", seen.interval)
+        yield Exhibit(point.text, "time", seen.seconds, "s", seen.interval)
 
 
 def _worth(boxes: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.pairwise import (
@@ -31,8 +32,8 @@ REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
 class PointPair(Value, frozen=True):
     """Both curves at one size."""
 
-    a: MeasuredPoint
-    b: MeasuredPoint
+    a: Point
+    b: Point
     decision: Decision
     """Its ratio is that of bandwidths, the first over the second."""
 
@@ -44,8 +45,8 @@ class PointPair(Value, frozen=True):
 class PairResult(Value, frozen=True):
     """What was decided about a pair in one regime."""
 
-    a: MeasuredCurve
-    b: MeasuredCurve
+    a: Curve
+    b: Curve
     decision: Decision
     """The decision about the median over sizes."""
     sizes: tuple[PointPair, ...]
@@ -192,26 +193,24 @@ class CurveGroup(Value, frozen=True):
 class MeasuredPair(NamedTuple):
     """Two curves, of which the first is compared with the second, before anything is decided."""
 
-    a: MeasuredCurve
-    b: MeasuredCurve
-    points: dict[int, tuple[MeasuredPoint, MeasuredPoint]]
+    a: Curve
+    b: Curve
+    points: dict[int, tuple[Point, Point]]
     """What is compared at each size."""
     ratios: dict[Regime, list[SizeRatios]]
 
     @classmethod
-    def of(cls, a: MeasuredCurve, b: MeasuredCurve) -> MeasuredPair:
+    def of(cls, a: Curve, b: Curve) -> MeasuredPair:
         """The sizes that both curves have."""
         found = cls(a, b, {}, {})
-        by_size = {point.bytes: point for point in b.points}
-        for point in a.points:
+        by_size = {point.bytes: point for point in b.measured}
+        for point in a.measured:
             other = by_size.get(point.bytes)
             if other is not None and (ratios := ratios_of(point, other)):
                 found.add(point, other, ratios, within(point) + within(other))
         return found
 
-    def add(
-        self, a: MeasuredPoint, b: MeasuredPoint, ratios: Mapping[int, float], within: float
-    ) -> None:
+    def add(self, a: Point, b: Point, ratios: Mapping[int, float], within: float) -> None:
         """Adds one size."""
         self.points[a.bytes] = a, b
         size = SizeRatios(a.bytes, ratios, within)
@@ -235,7 +234,7 @@ class MeasuredPair(NamedTuple):
 
 
 def curve_groups(
-    kinds: Mapping[str, Sequence[tuple[MeasuredCurve, MeasuredCurve]]],
+    kinds: Mapping[str, Sequence[tuple[Curve, Curve]]],
     families: Mapping[str, Hashable] | None = None,
 ) -> list[CurveGroup]:
     """The pairs of curves of each kind, by its label, decided together; kinds without a size in
@@ -268,7 +267,7 @@ def _curve_group(label: str, pairs: Sequence[MeasuredPair], found: GroupDecision
     return CurveGroup(label, regimes)
 
 
-def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
+def ratios_of(a: Point, b: Point) -> dict[int, float]:
     """Ratios by process. If no process measured both, processes are paired in their order: they are
     independent of each other either way."""
     one, other = logs(a), logs(b)
@@ -279,14 +278,14 @@ def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
     return {process: a_log - b_log for (process, a_log), b_log in pairs}
 
 
-def logs(point: MeasuredPoint) -> dict[int, float]:
+def logs(point: Point) -> dict[int, float]:
     """Logarithms of medians, by process; without outliers."""
     return {
-        block.block: math.log(block.median) for block in point.estimate.used if block.median > 0
+        block.block: math.log(block.median) for block in point.measured.used if block.median > 0
     }
 
 
-def within(point: MeasuredPoint) -> float:
+def within(point: Point) -> float:
     """Variance of a process' median by its samples, the mean over processes; logarithms."""
-    squares = [block.deviation**2 for block in point.estimate.used if block.median > 0]
+    squares = [block.deviation**2 for block in point.measured.used if block.median > 0]
     return sum(squares) / max(len(squares), 1)

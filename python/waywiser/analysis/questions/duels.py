@@ -12,6 +12,7 @@ from itertools import combinations
 import msgspec
 
 from waywiser.curves.answer import MATTERS, Cell, Mark, Table, table
+from waywiser.curves.curve import Curve
 from waywiser.curves.methods import (
     PlaceGroup,
     PlacePair,
@@ -19,7 +20,7 @@ from waywiser.curves.methods import (
     memory_text,
     method_text,
 )
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
+from waywiser.curves.point import Point
 from waywiser.curves.texts import amount, size_span, span
 from waywiser.machine.traits import Traits
 from waywiser.profile.estimate import Estimate
@@ -44,8 +45,8 @@ class Duel(Value, frozen=True):
     """Two curves between the same two places."""
 
     pair: PlacePair
-    first: MeasuredCurve
-    second: MeasuredCurve
+    first: Curve
+    second: Curve
     names: tuple[str, str]
     """What the two differ in: ``pageable`` and ``pinned``."""
     common: str
@@ -83,7 +84,7 @@ class Duel(Value, frozen=True):
         """The most seconds that the winner of a range saves."""
         seen = (
             timed(point, other)
-            for point in self.first.points
+            for point in self.first.measured
             if stretch.low <= point.bytes <= stretch.high
             and (other := self.second.at(point.bytes)) is not None
         )
@@ -94,7 +95,7 @@ class Duel(Value, frozen=True):
         if len(inside) > 1:
             return True
         points = (curve.at(size) for curve in (self.first, self.second) for size in inside)
-        return all(point is not None and len(point.estimate.blocks) > 1 for point in points)
+        return all(point is not None and len(point.measured.blocks) > 1 for point in points)
 
     @property
     def most(self) -> float:
@@ -104,7 +105,7 @@ class Duel(Value, frozen=True):
     @property
     def sizes(self) -> list[int]:
         """Sizes that both were measured at."""
-        return [point.bytes for point in self.first.points if self.second.at(point.bytes)]
+        return [point.bytes for point in self.first.measured if self.second.at(point.bytes)]
 
     @property
     def winners(self) -> tuple[str, ...]:
@@ -147,16 +148,16 @@ def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
         difference = _difference(first, second, principal, traits)
         if difference is None:
             continue
-        points = [(p, other) for p in first.points if (other := second.at(p.bytes)) is not None]
+        points = [(p, other) for p in first.measured if (other := second.at(p.bytes)) is not None]
         if len(points) >= LEAST_SIZES:
             seen = [timed(a, b) for a, b in points]
             stretches = duel([p.bytes for p, _ in points], *zip(*seen, strict=True))
             yield Duel(pair, first, second, *difference, tuple(stretches))
 
 
-def timed(first: MeasuredPoint, second: MeasuredPoint) -> tuple[Timed, Timed]:
+def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
     """What an application sees of both, or what was timed if one lacks that."""
-    a, b = first.estimate, second.estimate
+    a, b = first.measured, second.measured
     host = a.host_median is not None and b.host_median is not None
     return timed_of(a, host=host), timed_of(b, host=host)
 
@@ -171,7 +172,7 @@ def timed_of(found: Estimate, *, host: bool = True) -> Timed:
 
 
 def _difference(
-    first: MeasuredCurve, second: MeasuredCurve, principal: set[str], traits: Traits
+    first: Curve, second: Curve, principal: set[str], traits: Traits
 ) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), if that is one thing, of which one of the two
     is as by default."""

@@ -24,6 +24,7 @@ from waywiser.analysis.questions.fitted import (
     sustained,
 )
 from waywiser.curves.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
+from waywiser.curves.curve import Curve
 from waywiser.curves.methods import (
     PlaceGroup,
     PlacePair,
@@ -32,8 +33,9 @@ from waywiser.curves.methods import (
     place_groups,
     principal,
 )
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import RATE_BYTES, START_BYTES
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named, span
 from waywiser.profile.quality_flags import TARGET
 from waywiser.stats.method_choice import TOLERANCE
@@ -83,9 +85,9 @@ def _with_bandwidth(group: PlaceGroup) -> PlaceGroup | None:
     return PlaceGroup(tuple(pairs)) if pairs else None
 
 
-def _shows_bandwidth(curve: MeasuredCurve) -> bool:
+def _shows_bandwidth(curve: Curve) -> bool:
     """Whether it has a size whose time is not that of the latency alone."""
-    return curve.points[-1].bytes >= START_BYTES
+    return curve.measured[-1].bytes >= START_BYTES
 
 
 def _latency_alone(groups: Sequence[PlaceGroup]) -> list[PlaceGroup]:
@@ -109,7 +111,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     if transfer is None:
         return None
     top = sustained(curve)
-    share, bound, saturates = top.line.of_bound, top.line.bound, saturation(curve)
+    share, bound, saturates = top.of_bound, top.bound, saturation(curve)
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
@@ -127,7 +129,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     caches = _caches(pair, curve)
     text += f"; {caches or _saturates(curve, saturates)}"
     text += f"; not slower at that size: {' and '.join(even[:2])}" if even else ""
-    large = curve.points[-1].bytes >= RATE_BYTES
+    large = curve.measured[-1].bytes >= RATE_BYTES
     low = large and share is not None and share < USUAL_SHARE
     return Finding(
         id="low-share" if low else "best-method",
@@ -138,7 +140,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
         exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
         # If the largest size alone saturates, nobody knows which size is large enough.
         remedy=_remedy(
-            low, saturates if saturates < curve.points[-1].bytes and not caches else None
+            low, saturates if saturates < curve.measured[-1].bytes and not caches else None
         ),
     )
 
@@ -149,7 +151,7 @@ def _is_mapped(memory: Memory, subject: Subject) -> bool:
     return memory.place.kind == "file" and reached
 
 
-def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
+def _caches(pair: PlacePair, curve: Curve) -> str:
     """How the caches of CPUs explain the bandwidth; empty if they do not."""
     top = sustained(curve)
     # Copies by more threads may have been measured at sizes alone that caches hold.
@@ -169,20 +171,20 @@ def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
     return ""
 
 
-def _saturates(curve: MeasuredCurve, size: int) -> str:
-    if len(curve.points) == 1:
+def _saturates(curve: Curve, size: int) -> str:
+    if len(curve.measured) == 1:
         return f"{format_bytes(size)} is the only size"
     top = sustained(curve)
-    larger = [point for point in curve.points if point.bytes > top.bytes]
+    larger = [point for point in curve.measured if point.bytes > top.bytes]
     worst = min(larger, key=lambda point: point.rate, default=top)
     if worst.rate < (1 - TOLERANCE) * top.rate:
         return f"at {format_bytes(worst.bytes)} it falls to {worst.rate_text} GB/s"
-    if size == curve.points[-1].bytes:
+    if size == curve.measured[-1].bytes:
         return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
     return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this bandwidth"
 
 
-def best_curve(pair: PlacePair) -> MeasuredCurve:
+def best_curve(pair: PlacePair) -> Curve:
     """The curve with the highest rate at large sizes, out of memory if any is. A curve with special
     settings is the best only if it is faster than the others at several sizes, or in several
     processes: one visit may have been disturbed."""
@@ -193,17 +195,17 @@ def best_curve(pair: PlacePair) -> MeasuredCurve:
     return _fastest(special) if special else best
 
 
-def _fastest(curves: Sequence[MeasuredCurve]) -> MeasuredCurve:
+def _fastest(curves: Sequence[Curve]) -> Curve:
     """The curve with the highest rate; of several as high, the first by name. Only sizes that all
     candidates have are compared. Candidates have the largest size that at least half as many curves
     have as any other size."""
-    number = Counter(point.bytes for curve in curves for point in curve.points)
+    number = Counter(point.bytes for curve in curves for point in curve.measured)
     largest = max(size for size in number if 2 * number[size] >= max(number.values()))
     candidates = [curve for curve in curves if curve.at(largest) is not None]
-    sizes = set.intersection(*({point.bytes for point in curve.points} for curve in candidates))
+    sizes = set.intersection(*({point.bytes for point in curve.measured} for curve in candidates))
     least = largest if is_within_host(candidates[0]) else largest / SUSTAINED_SPAN
     rates = {
-        curve.text: max(p.rate for p in curve.points if p.bytes in sizes and p.bytes >= least)
+        curve.text: max(p.rate for p in curve.measured if p.bytes in sizes and p.bytes >= least)
         for curve in candidates
     }
     most = max(rates.values())
@@ -211,18 +213,18 @@ def _fastest(curves: Sequence[MeasuredCurve]) -> MeasuredCurve:
     return min(even, key=lambda curve: curve.text)
 
 
-def _is_faster(curve: MeasuredCurve, other: MeasuredCurve) -> bool:
+def _is_faster(curve: Curve, other: Curve) -> bool:
     """Whether it is faster at all large sizes that both have, and several visits show that."""
-    points = [(point, at) for point in curve.points if (at := other.at(point.bytes)) is not None]
+    points = [(point, at) for point in curve.measured if (at := other.at(point.bytes)) is not None]
     least = points[-1][0].bytes / SUSTAINED_SPAN if points else 0
     large = [each for each in points if each[0].bytes >= least]
-    replicated = all(len(point.estimate.blocks) > 1 for pair in large for point in pair)
+    replicated = all(len(point.measured.blocks) > 1 for pair in large for point in pair)
     return (len(large) > 1 or (bool(large) and replicated)) and all(
         point.rate > at.rate * (1 + TARGET) for point, at in large
     )
 
 
-def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:
+def _rivals(pair: PlacePair, best: Curve) -> list[Curve]:
     """Other methods, with default settings, out of caches or memory as the best is."""
     return [
         curve
@@ -231,7 +233,7 @@ def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:
     ]
 
 
-def _even(pair: PlacePair, best: MeasuredCurve) -> list[str]:
+def _even(pair: PlacePair, best: Curve) -> list[str]:
     """Other methods that are as fast, with their bandwidth."""
     least = (1 - TARGET) * sustained(best).rate
     return [
@@ -241,7 +243,7 @@ def _even(pair: PlacePair, best: MeasuredCurve) -> list[str]:
     ]
 
 
-def _second(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredPoint]:
+def _second(pair: PlacePair, best: Curve) -> list[Point]:
     """The next best method that is another memory or executor, and no setting of the same."""
     others = [sustained(curve) for curve in _rivals(pair, best) if curve.path != best.path]
     return [max(others, key=lambda point: point.rate)] if others else []
@@ -258,13 +260,13 @@ def _remedy(low: bool, saturates: int | None) -> str:
     return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 
-def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
+def _range(group: PlaceGroup, curve: Curve) -> str:
     """What the equivalent pairs reach at the largest size that all have and that shows a bandwidth,
     if there are several."""
     own = curve.representative
     mates = [mate for pair in group.pairs for mate in pair.curves if mate.representative == own]
     sizes = set.intersection(
-        *({point.bytes for point in mate.points if point.bytes >= START_BYTES} for mate in mates)
+        *({point.bytes for point in mate.measured if point.bytes >= START_BYTES} for mate in mates)
     )
     if len(mates) < 2 or not sizes:
         return ""
@@ -285,7 +287,7 @@ def _summary(found: Sequence[PlaceGroup], any_alone: bool) -> str:
     if not found:
         return "No path of this profile was measured alone."
     best = [sustained(best_curve(group.first)) for group in found]
-    known = [point.line.of_bound for point in best if point.line.of_bound is not None]
+    known = [point.of_bound for point in best if point.of_bound is not None]
     text = f"The best method was found between {count(len(found), 'kind')} of places"
     if known:
         share = span(f"{min(known):.0%}", f"{max(known):.0%}")
@@ -314,9 +316,7 @@ def _unanswered(
             "a fit of one to three latencies and bandwidths does not describe "
             f"{count(len(odd), 'curve')}: {named(odd)}"
         )
-    unknown = [
-        group.text for group in found if sustained(best_curve(group.first)).line.bound is None
-    ]
+    unknown = [group.text for group in found if sustained(best_curve(group.first)).bound is None]
     if unknown:
         yield f"the share of the bound, because no bound is known: {'; '.join(unknown)}"
 
@@ -348,9 +348,8 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
 
 
 def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
-    fit = max(found, key=lambda each: len(each.curve.points))
+    fit = max(found, key=lambda each: len(each.curve.measured))
     curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
-    line = best.line
     name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} equivalent"
     if not _shows_bandwidth(curve):
         latency, *_ = _cells_of_fit(fit)
@@ -363,14 +362,14 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
         *_cells_of_fit(fit),
         _rate_cell(best),
         Cell(saturates),
-        Cell(at, series=top.line.workload) if higher else Cell(),
-        Cell(f"{line.of_bound:.0%}" if line.of_bound is not None else "—"),
-        Cell(line.bound.narrowest if line.bound is not None else "not known"),
+        Cell(at, series=top.text) if higher else Cell(),
+        Cell(f"{best.of_bound:.0%}" if best.of_bound is not None else "—"),
+        Cell(best.bound.narrowest if best.bound is not None else "not known"),
     )
 
 
-def _rate_cell(point: MeasuredPoint) -> Cell:
-    return Cell(point.rate_text, series=point.line.workload)
+def _rate_cell(point: Point) -> Cell:
+    return Cell(point.rate_text, series=point.text)
 
 
 def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
@@ -441,8 +440,8 @@ def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
             )
 
 
-def _cell_of_share(curve: MeasuredCurve, size: int, best: float) -> Cell:
+def _cell_of_share(curve: Curve, size: int, best: float) -> Cell:
     rate, point = rate_at(curve, size), curve.at(size)
     if rate is None or not best:
         return Cell("—")
-    return Cell(f"{100 * rate / best:.0f}", series=point.line.workload if point else curve.text)
+    return Cell(f"{100 * rate / best:.0f}", series=point.text if point else curve.text)

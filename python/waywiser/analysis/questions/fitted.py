@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
 from waywiser.machine.traits import DECLARED
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.model.neighbours import between
@@ -23,7 +24,7 @@ NEAR = 16
 class Fitted(Value, frozen=True):
     """A curve of a single transfer with what describes it: its model's, so that both agree."""
 
-    curve: MeasuredCurve
+    curve: Curve
     model: CurveModel
 
     @property
@@ -42,21 +43,21 @@ class Fitted(Value, frozen=True):
         return self.model.lines
 
 
-def peak(curve: MeasuredCurve) -> MeasuredPoint:
+def peak(curve: Curve) -> Point:
     """The point with the highest rate; the smallest size, if several have it."""
-    return max(curve.points, key=lambda point: (point.rate, -point.bytes))
+    return max(curve.measured, key=lambda point: (point.rate, -point.bytes))
 
 
-def sustained(curve: MeasuredCurve) -> MeasuredPoint:
+def sustained(curve: Curve) -> Point:
     """Returns the point of the highest rate among large sizes. Within a host it is the largest
     size, since the caches of CPUs hold more than an eighth of it."""
     if is_within_host(curve):
-        return curve.points[-1]
-    least = curve.points[-1].bytes / SUSTAINED_SPAN
-    return max((p for p in curve.points if p.bytes >= least), key=lambda p: (p.rate, -p.bytes))
+        return curve.measured[-1]
+    least = curve.measured[-1].bytes / SUSTAINED_SPAN
+    return max((p for p in curve.measured if p.bytes >= least), key=lambda p: (p.rate, -p.bytes))
 
 
-def is_within_host(curve: MeasuredCurve) -> bool:
+def is_within_host(curve: Curve) -> bool:
     """Returns whether its one transfer is between memories and files of the host."""
     return curve.path is not None and {place.kind for place in curve.path.places} <= {
         "numa",
@@ -64,35 +65,35 @@ def is_within_host(curve: MeasuredCurve) -> bool:
     }
 
 
-def saturation(curve: MeasuredCurve) -> int:
+def saturation(curve: Curve) -> int:
     """The smallest size whose rate is within `TOLERANCE` of the sustained one, or above."""
     enough = (1 - TOLERANCE) * sustained(curve).rate
-    return next(point.bytes for point in curve.points if point.rate >= enough)
+    return next(point.bytes for point in curve.measured if point.rate >= enough)
 
 
-def rate_at(curve: MeasuredCurve, size: int) -> float | None:
+def rate_at(curve: Curve, size: int) -> float | None:
     """Bytes per second at a size, as `seconds_at` has it."""
     seconds = seconds_at(curve, size)
     return size / seconds if seconds else None
 
 
-def seconds_at(curve: MeasuredCurve, size: int) -> float | None:
+def seconds_at(curve: Curve, size: int) -> float | None:
     """Measured, or between the times of the sizes on either side if these are `NEAR`; else
     None."""
     import numpy as np
 
-    below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
-    above = next((point for point in curve.points if point.bytes >= size), None)
+    below = next((point for point in reversed(curve.measured) if point.bytes <= size), None)
+    above = next((point for point in curve.measured if point.bytes >= size), None)
     if below is None or above is None or above.bytes > NEAR * below.bytes:
         return None
     if below.bytes == above.bytes:
         return below.seconds
-    times = {point.bytes: point.seconds for point in curve.points}
+    times = {point.bytes: point.seconds for point in curve.measured}
     found = between(np.array([*times], float), np.array([*times.values()]), np.array([float(size)]))
     return float(found.seconds[0])
 
 
-def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:
+def fitted(curves: Sequence[Curve]) -> list[Fitted]:
     """The fits in the order given; all are fitted at once."""
     models = fit_curves(
         [

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.questions.pair_answers import MARKS, longer, signed
 from waywiser.curves.answer import Cell, Exhibit, Finding, Table, table
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import EQUIVALENT_WITHIN, hidden_loss
 from waywiser.machine.machine import Machine
 from waywiser.machine.system_files import format_list
@@ -86,10 +88,10 @@ def tables(subject: Subject) -> tuple[Table, ...]:
 def costs(subject: Subject) -> list[RemotePenalty]:
     """The remote penalties of kinds with processes on both sides, decided together, small sizes
     first."""
-    kinds: dict[tuple[str, Regime], list[MeasuredCurve]] = {}
+    kinds: dict[tuple[str, Regime], list[Curve]] = {}
     for curve, kind in usual(subject):
         if kind.group == "host-GPU":
-            for regime in {regime_of(point.workload): 0 for point in curve.points}:
+            for regime in {regime_of(point.workload): 0 for point in curve.measured}:
                 kinds.setdefault((kind.bare, regime), []).append(curve)
     compared = []
     for (label, regime), curves in kinds.items():
@@ -110,23 +112,21 @@ def costs(subject: Subject) -> list[RemotePenalty]:
     ]
 
 
-def _processes(
-    subject: Subject, curves: Iterable[MeasuredCurve], regime: Regime
-) -> list[SidesOfProcess]:
+def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> list[SidesOfProcess]:
     """Each process that was local or remote, by curve: the median over sizes of its distance from
     what the size usually takes, in logarithms."""
     where = subject.overview.nearness
-    points = [p for curve in curves for p in curve.points if regime_of(p.workload) == regime]
+    points = [p for curve in curves for p in curve.measured if regime_of(p.workload) == regime]
     usual_logs = _centres(points)
     apart: dict[int, dict[str, dict[str, list[float]]]] = {}
     for point in points:
-        sides = where.get(point.line.identity, {})
-        for block in point.estimate.blocks:
+        sides = where.get(point.identity, {})
+        for block in point.measured.blocks:
             side = sides.get(block.block, "")
             if side in ("local", "remote") and block.median > 0:
                 distance = math.log(block.median) - usual_logs[point.bytes]
                 own = apart.setdefault(block.block, {"local": {}, "remote": {}})[side]
-                own.setdefault(point.line.curve, []).append(distance)
+                own.setdefault(point.curve, []).append(distance)
     return [
         SidesOfProcess(*({curve: median(found) for curve, found in sides[side].items()}
                          for side in ("local", "remote")))
@@ -134,7 +134,7 @@ def _processes(
     ]  # fmt: skip
 
 
-def _centres(points: Iterable[MeasuredPoint]) -> dict[int, float]:
+def _centres(points: Iterable[Point]) -> dict[int, float]:
     logs: dict[int, list[float]] = {}
     for point in points:
         logs.setdefault(point.bytes, []).append(math.log(point.seconds))

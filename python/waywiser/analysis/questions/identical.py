@@ -296,7 +296,7 @@ def _seen(members: Sequence[PeerResult]) -> str:
         flag
         for each in members
         if each.different is not None
-        for flag in each.different.evidence[1].a.estimate.quality_flags
+        for flag in each.different.evidence[1].a.measured.quality_flags
     ]
     found = {flag.what: 0 for flag in flags if flag.kind in EXPLAINING}
     return f"; {', '.join(found)}" if found else ""
@@ -343,7 +343,7 @@ def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
         effect, interval = longer(decision)
         times = Interval(1 + interval.low, 1 + interval.high) if interval else None
         what = "time over that of its equivalents"
-        yield Exhibit(at.a.line.workload, what, 1 + effect, "ratio", times)
+        yield Exhibit(at.a.text, what, 1 + effect, "ratio", times)
 
 
 def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:

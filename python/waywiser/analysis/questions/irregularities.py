@@ -19,7 +19,9 @@ from waywiser.curves.answer import (
     ranked,
     table,
 )
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import ONE_BLOCK, amount, size_span, survey_again
 from waywiser.curves.wrong_bounds import GPU_CACHE
 from waywiser.stats.decision import THRESHOLD
@@ -41,7 +43,7 @@ NEAR = 4
 class CurveIrregularity(Value, frozen=True):
     """One irregularity of a curve, and of those of its class that show the same."""
 
-    curve: MeasuredCurve
+    curve: Curve
     what: Irregularity
     others: int
     """Curves of the class that show it too."""
@@ -62,7 +64,7 @@ def answer(subject: Subject) -> Answer:
     curves = [curve for curve in subject.curves if curve.workload.bytes]
     found = list(_grouped(subject, curves))
     findings = [_finding(subject, each) for each in found]
-    tested = [curve for curve in curves if len(curve.points) >= LEAST_SIZES]
+    tested = [curve for curve in curves if len(curve.measured) >= LEAST_SIZES]
     return Answer(
         question="irregularities",
         title="Irregularities: is a path slower than expected at some sizes?",
@@ -74,9 +76,9 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def _grouped(subject: Subject, curves: Sequence[MeasuredCurve]) -> Iterator[CurveIrregularity]:
+def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[CurveIrregularity]:
     """The same of several curves of a class once, of the one where it is deepest."""
-    groups: dict[tuple[str, str, int], list[tuple[MeasuredCurve, Irregularity]]] = {}
+    groups: dict[tuple[str, str, int], list[tuple[Curve, Irregularity]]] = {}
     irregular = irregularities([curve.blocks for curve in curves])
     for curve, each in zip(curves, irregular, strict=True):
         for what in each:
@@ -92,10 +94,10 @@ def _grouped(subject: Subject, curves: Sequence[MeasuredCurve]) -> Iterator[Curv
         )
 
 
-def _outgrown(subject: Subject, curve: MeasuredCurve, what: Irregularity) -> tuple[str, ...]:
+def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, ...]:
     """The cache between the faster sizes and the slower ones, and what comes after it. Rates that
     recover to more than they were before the dip were held down by no cache."""
-    before, after = curve.at(what.reference), curve.points[-1]
+    before, after = curve.at(what.reference), curve.measured[-1]
     if before is None or after.rate >= before.rate:
         return ()
     transfer = curve.transfer
@@ -188,10 +190,10 @@ def _instead(found: CurveIrregularity) -> str:
     """Smaller pieces where these are faster, else more at once."""
     what, curve = found.what, found.curve
     before = curve.at(what.reference)
-    slow = [point.rate for point in curve.points if what.low <= point.bytes <= what.high]
+    slow = [point.rate for point in curve.measured if what.low <= point.bytes <= what.high]
     if before is not None and before.rate > max(slow):
         return f"move pieces of {format_bytes(what.reference)}"
-    after = next(point.bytes for point in curve.points if point.bytes > what.high)
+    after = next(point.bytes for point in curve.measured if point.bytes > what.high)
     return f"combine transfers into {format_bytes(after)} or more"
 
 
@@ -203,18 +205,18 @@ def _sizes(what: Irregularity) -> str:
     return size_span(what.low, what.high)
 
 
-def _fastest(curve: MeasuredCurve, what: Irregularity) -> MeasuredPoint:
-    after = [point for point in curve.points if point.bytes >= what.low]
+def _fastest(curve: Curve, what: Irregularity) -> Point:
+    after = [point for point in curve.measured if point.bytes >= what.low]
     return max(after, key=lambda point: point.rate)
 
 
-def _exhibits(curve: MeasuredCurve, what: Irregularity) -> list[Exhibit]:
+def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
     """The faster size before, then those that are slow, then the next."""
-    shown = [point for point in curve.points if what.low <= point.bytes <= what.high]
-    next_ones = [point for point in curve.points if point.bytes > what.high]
+    shown = [point for point in curve.measured if what.low <= point.bytes <= what.high]
+    next_ones = [point for point in curve.measured if point.bytes > what.high]
     before = curve.at(what.reference)
     ordered = [*([before] if before else []), *shown[: MOST_EXHIBITS - 2], *next_ones[:1]]
-    return [point.exhibit() for point in ordered if point.estimate.rate is not None]
+    return [point.exhibit() for point in ordered if point.measured.rate is not None]
 
 
 def _summary(found: Sequence[CurveIrregularity], tested: int) -> str:
@@ -260,8 +262,8 @@ def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
 
 
 def _unanswered(
-    curves: Sequence[MeasuredCurve],
-    tested: Sequence[MeasuredCurve],
+    curves: Sequence[Curve],
+    tested: Sequence[Curve],
     found: Sequence[CurveIrregularity],
 ) -> Iterator[str]:
     for each in found:
@@ -273,7 +275,9 @@ def _unanswered(
     few = len(curves) - len(tested)
     if few:
         yield f"{count(few, 'curve')} with fewer than {LEAST_SIZES} sizes, too few to find dips"
-    single = sum(all(len(point.estimate.blocks) < 2 for point in curve.points) for curve in tested)
+    single = sum(
+        all(len(point.measured.blocks) < 2 for point in curve.measured) for curve in tested
+    )
     if single:
         yield (
             f"{count(single, 'curve')} with a single block: the scatter of blocks is not known, "

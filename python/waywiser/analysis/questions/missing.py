@@ -140,9 +140,9 @@ def _lost(subject: Subject) -> dict[int, dict[str, str]]:
         for path in group.members
     ]
     reasons += [
-        (line.curve, "it failed")
-        for line in subject.overview.series
-        if line.estimate is None and not line.skipped
+        (point.curve, "it failed")
+        for point in subject.overview.series
+        if point.estimate is None and not point.skipped
     ]
     lost: dict[int, dict[str, str]] = {}
     for path, reason in reasons:

@@ -102,7 +102,7 @@ def finding(
     decision, at = result.evidence
     effect, interval = slower_by(decision)
     slow, fast = (at.a, at.b) if decision.slower else (at.b, at.a)
-    words = {"effect": percent(effect, interval), "slow": slow.line.curve, "fast": fast.line.curve}
+    words = {"effect": percent(effect, interval), "slow": slow.curve, "fast": fast.curve}
     if isinstance(result, RegimeResult):
         words |= {"sizes": at_sizes(result), "pairs": _share_of_pairs(result)}
         devices = devices or devices_of(subject, result.pairs if pairs is None else pairs)
@@ -166,7 +166,7 @@ def cell(result: RegimeResult | None, effect: Wording) -> Cell:
     if result.verdict == "different":
         few = "" if result.is_of_kind else f" ({len(result.differing)} of {len(result.pairs)})"
         decision, at = result.evidence
-        return Cell(f"{effect(decision)}{where(result)}{few}", mark, at.a.line.curve)
+        return Cell(f"{effect(decision)}{where(result)}{few}", mark, at.a.curve)
     return Cell("" if mark == "no" else hidden_loss(result.decision), mark, series)
 
 

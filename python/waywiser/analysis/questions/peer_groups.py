@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from waywiser.analysis.questions.curve_pairs import REGIMES, MeasuredPair, PairResult, logs, within
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
@@ -26,7 +28,7 @@ class PeerResult(Value, frozen=True):
     """One path against its equivalent paths."""
 
     kind: Kind
-    curve: MeasuredCurve
+    curve: Curve
     others: int
     regimes: dict[Regime, PairResult]
     """The second of each pair is one of the others in the middle."""
@@ -82,7 +84,7 @@ def sizes_that_differ(peer: PeerResult) -> str:
 
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     """Each group of two and more usual paths, all decided together; no files."""
-    groups: dict[str, list[tuple[MeasuredCurve, Kind]]] = {}
+    groups: dict[str, list[tuple[Curve, Kind]]] = {}
     for curve, kind in usual(subject):
         if kind.group != "file":
             groups.setdefault(curve.representative, []).append((curve, kind))
@@ -123,17 +125,17 @@ def _family(members: _Members) -> Hashable:
     return kind.group, kind.executor, kind.scatters_as, kind.link
 
 
-def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Members:
-    at_size: dict[int, dict[str, tuple[MeasuredPoint, dict[int, float]]]] = {}
+def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> _Members:
+    at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
     for curve, _ in group:
-        for point in curve.points:
+        for point in curve.measured:
             at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))
     found = []
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
         valid = [other for other in others if other.text not in slow] or others
         pair, medians = MeasuredPair(curve, valid[0], {}, {}), {}
-        for point in curve.points:
+        for point in curve.measured:
             known = at_size[point.bytes]
             peers = [known[other.text] for other in valid if other.text in known]
             deviations = _deviations(known[curve.text][1], [own for _, own in peers])

@@ -31,9 +31,10 @@ from waywiser.analysis.questions.placement_options import (
 from waywiser.analysis.questions.placement_ranks import decided_ranks, side_ranks
 from waywiser.analysis.questions.placement_text import sentences, unanswered
 from waywiser.analysis.questions.together import Together, found_together
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import RATE_BYTES
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import median
 
@@ -161,12 +162,12 @@ def _use(each: Together, gpus: tuple[int, ...]) -> ConcurrentUse:
 
 def _spreads(subject: Subject) -> Iterator[ProcessSpread]:
     """The processes of headline kinds at large sizes."""
-    found: dict[str, list[tuple[MeasuredCurve, float, int]]] = {}
+    found: dict[str, list[tuple[Curve, float, int]]] = {}
     for curve, kind in usual(subject):
         if kind.group != "host-GPU" or not is_headline_kind(kind, subject.machine):
             continue
-        for point in curve.points:
-            blocks = [block.median for block in point.estimate.blocks if block.median > 0]
+        for point in curve.measured:
+            blocks = [block.median for block in point.measured.blocks if block.median > 0]
             if point.bytes >= RATE_BYTES and len(blocks) > 1:
                 spread = max(blocks) / min(blocks) - 1
                 found.setdefault(kind.bare, []).append((curve, spread, len(blocks)))

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.questions.placement import PlacementQuestion, PlacementSource
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 
 
@@ -21,7 +22,7 @@ class PlacementOption(NamedTuple):
 
     name: str
     trait: str
-    curve: MeasuredCurve
+    curve: Curve
 
 
 class OptionGroup(NamedTuple):
@@ -59,7 +60,7 @@ _Found = dict[tuple[str, str], dict[str, PlacementOption]]
 
 def _host_questions(
     machine: Machine,
-    curves: Sequence[tuple[MeasuredCurve, Kind]],
+    curves: Sequence[tuple[Curve, Kind]],
     sides: Sequence[tuple[int, ...]],
     source: PlacementSource,
 ) -> Iterator[OptionGroup]:
@@ -94,7 +95,7 @@ def _host_questions(
 
 
 def _thread_questions(
-    machine: Machine, curves: Sequence[tuple[MeasuredCurve, Kind]]
+    machine: Machine, curves: Sequence[tuple[Curve, Kind]]
 ) -> Iterator[OptionGroup]:
     """The node that submits a copy between two GPUs."""
     found: _Found = {}
@@ -113,10 +114,10 @@ def _thread_questions(
 
 
 def _pair_questions(
-    machine: Machine, curves: Sequence[tuple[MeasuredCurve, Kind]]
+    machine: Machine, curves: Sequence[tuple[Curve, Kind]]
 ) -> Iterator[OptionGroup]:
     """Two GPUs of all, by the direction that is slower, with peer access if it was measured."""
-    pairs: dict[str, dict[tuple[int, int], list[tuple[MeasuredCurve, Kind]]]] = {}
+    pairs: dict[str, dict[tuple[int, int], list[tuple[Curve, Kind]]]] = {}
     for curve, kind in curves:
         if kind.group != "GPU-GPU" or curve.path is None:
             continue
@@ -127,13 +128,13 @@ def _pair_questions(
         options, headline = [], False
         for (low, high), members in found.items():
             on = [each for each in members if not _is_without_peer(each[0])]
-            curve, kind = min(on or members, key=lambda each: each[0].points[-1].rate)
+            curve, kind = min(on or members, key=lambda each: each[0].measured[-1].rate)
             headline = headline or is_headline_kind(kind, machine)
             options.append(PlacementOption(f"gpu:{low}, gpu:{high}", kind.states, curve))
         yield OptionGroup("pair", "", label, headline, tuple(options))
 
 
-def _is_without_peer(curve: MeasuredCurve) -> bool:
+def _is_without_peer(curve: Curve) -> bool:
     return curve.transfer is not None and curve.transfer.parameters.get("peer") == "off"
 
 
@@ -162,7 +163,7 @@ def _set_questions(subject: Subject) -> Iterator[OptionGroup]:
         yield OptionGroup("set", whose, label, True, tuple(options))
 
 
-def host_gpus(curve: MeasuredCurve) -> tuple[int, ...]:
+def host_gpus(curve: Curve) -> tuple[int, ...]:
     """The GPUs of transfers that are all between the host and a GPU of their own; empty else."""
     transfers = curve.workload.transfers
     if any({p.kind for p in t.path.places} != {"numa", "gpu"} for t in transfers):

@@ -16,9 +16,10 @@ from waywiser.analysis.questions.placement import (
     PlacementSource,
 )
 from waywiser.analysis.questions.placement_options import OptionGroup, is_headline_kind
+from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime
-from waywiser.curves.subject import MeasuredCurve, Subject
+from waywiser.curves.subject import Subject
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import Interval
 
@@ -30,7 +31,7 @@ def decided_ranks(questions: Iterable[OptionGroup]) -> Iterator[PlacementRank]:
     the local one. So pairs of which nothing differs are not pooled with pairs of which much does.
     """
     several = [each for each in questions if len(each.options) > 1]
-    pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
+    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
     for each in several:
         for one, other in combinations(each.options, 2):
             one, other = sorted((one, other), key=lambda option: option.trait)
@@ -117,8 +118,8 @@ def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementR
         if curve is None:
             continue
         size = next(
-            (p.bytes for p in reversed(curve.points) if _regime(p.bytes) == each.regime),
-            curve.points[-1].bytes,
+            (p.bytes for p in reversed(curve.measured) if _regime(p.bytes) == each.regime),
+            curve.measured[-1].bytes,
         )
         cost = _cost_of(each.decision, size, each.decision.verdict, is_first=True)
         own, other = (PlacementChoice(name, 0.0, each.curve, c)

@@ -14,8 +14,10 @@ from typing import Literal, NamedTuple
 
 from waywiser.analysis.questions.curve_pairs import ratios_of, within
 from waywiser.curves.bystanders import bystander_of
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import RATE_BYTES
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.subject import Subject
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import Interval
@@ -32,9 +34,9 @@ GAP = 1.15
 class Together(Value, frozen=True):
     """One workload of several transfers, at the size that is reported."""
 
-    curve: MeasuredCurve
-    point: MeasuredPoint
-    alone: tuple[MeasuredPoint, ...]
+    curve: Curve
+    point: Point
+    alone: tuple[Point, ...]
     """The point of each transfer alone, at its size or the nearest that was measured."""
     decision: Decision
     """Its ratio is the time of its slowest transfer alone over its span."""
@@ -74,7 +76,7 @@ class Together(Value, frozen=True):
     @property
     def rates(self) -> tuple[float, ...]:
         """Bytes per second of each transfer; its part of the whole where that was not timed."""
-        timed = self.point.line.transfer_rates
+        timed = self.point.transfer_rates
         if len(timed) == len(self.transfers):
             return timed
         seconds = self.point.seconds
@@ -90,7 +92,7 @@ class Together(Value, frozen=True):
         """Whether transfers waited for others before they began, which their own times leave out:
         the longest is then clearly shorter than the span, in every block, and where they never
         overlap all of them add up to no more than it."""
-        blocks = self.point.estimate.used
+        blocks = self.point.measured.used
         timed = [(each.transfers, each.median) for each in blocks if each.transfers]
         if not timed or any(max(own) > span * (1 - TOLERANCE) for own, span in timed):
             return ""
@@ -131,7 +133,7 @@ class Together(Value, frozen=True):
     def carried(self, group: Sequence[int]) -> tuple[float, Interval | None]:
         """Bytes per second that a group of its transfers moves together, with as wide an interval
         as the whole has."""
-        whole = self.point.estimate.rate
+        whole = self.point.measured.rate
         if len(group) == len(self.transfers) and whole is not None:
             return whole.value, whole.interval
         seconds = max(self.transfers[n].bytes / self.rates[n] for n in group)
@@ -143,9 +145,9 @@ class Together(Value, frozen=True):
 
 
 class _Candidate(NamedTuple):
-    curve: MeasuredCurve
-    point: MeasuredPoint
-    alone: tuple[MeasuredPoint, ...]
+    curve: Curve
+    point: Point
+    alone: tuple[Point, ...]
 
     @property
     def ratios(self) -> SizeRatios:
@@ -159,7 +161,7 @@ class _Candidate(NamedTuple):
         return SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
 
 
-def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve]]:
+def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
     """(workloads at sizes that have a bandwidth, those whose transfers were not measured alone)."""
     candidates, unknown = [], []
     for curve in subject.curves:
@@ -173,15 +175,15 @@ def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve
         found = _candidate(subject, curve)
         if found is not None:
             candidates.append(found)
-        elif curve.points[-1].bytes >= RATE_BYTES:
+        elif curve.measured[-1].bytes >= RATE_BYTES:
             unknown.append(curve)
     return _decided(candidates), unknown
 
 
-def _candidate(subject: Subject, curve: MeasuredCurve) -> _Candidate | None:
+def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
     """The candidate at the largest size at which each transfer has a bandwidth and was measured
     alone."""
-    for point in reversed(curve.points):
+    for point in reversed(curve.measured):
         transfers = point.workload.transfers
         if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, _largest(curve)):
             continue
@@ -192,20 +194,20 @@ def _candidate(subject: Subject, curve: MeasuredCurve) -> _Candidate | None:
     return None
 
 
-def _largest(curve: MeasuredCurve) -> int:
+def _largest(curve: Curve) -> int:
     """The smallest transfer of the largest size: of a set that was measured at small sizes alone,
     as into one shared buffer, these must do."""
-    return min(transfer.bytes for transfer in curve.points[-1].workload.transfers)
+    return min(transfer.bytes for transfer in curve.measured[-1].workload.transfers)
 
 
-def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> MeasuredPoint | None:
+def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | None:
     """The transfer alone at its size, else at the nearest that has a bandwidth too."""
     curve = subject.curve(Workload((transfer,), cache=workload.cache).curve)
     if curve is None:
         return None
     if exact := curve.at(transfer.bytes):
         return exact
-    large = [point for point in curve.points if point.bytes >= RATE_BYTES]
+    large = [point for point in curve.measured if point.bytes >= RATE_BYTES]
     if transfer.bytes < RATE_BYTES or not large:
         return None
     return min(large, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))

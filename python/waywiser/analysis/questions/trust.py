@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from waywiser.curves.answer import Answer, Cell, Finding, Table, ranked, table
+from waywiser.curves.curve import FAMILIES, Curve
 from waywiser.curves.name import label_of
-from waywiser.curves.shown import FAMILIES, Shown
-from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
 from waywiser.doctor.diagnosis import disturbances
 from waywiser.doctor.situation import Situation
@@ -38,7 +39,7 @@ UNMEASURED = 0.05
 
 
 def answer(subject: Subject) -> Answer:
-    points = [point for curve in subject.curves for point in curve.points]
+    points = [point for curve in subject.curves for point in curve.measured]
     flags = flagged(points)
     found = [_finding(subject, each, len(points)) for each in flags]
     found.sort(key=lambda finding: finding.severity == "info")  # otherwise as weighty as they were
@@ -54,9 +55,9 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def uncertainty(point: MeasuredPoint) -> float | None:
+def uncertainty(point: Point) -> float | None:
     """Half the interval, or half of what blocks differ by if that is more; None without any."""
-    relative = point.estimate.relative
+    relative = point.measured.relative
     return None if relative is None else max(relative, blocks_differ_by(point) / 2)
 
 
@@ -167,7 +168,7 @@ def _counted_errors(subject: Subject) -> list[str]:
     return [] if health is None else [*map(str, health.rises), *health.xids, *health.standing]
 
 
-def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
+def _summary(subject: Subject, points: Sequence[Point]) -> str:
     if not points:
         return "Not determined: no series has a result."
     known = [value for point in points if (value := uncertainty(point)) is not None]
@@ -187,7 +188,7 @@ def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
     )
 
 
-def _unanswered(subject: Subject, points: Sequence[MeasuredPoint]) -> Iterator[str]:
+def _unanswered(subject: Subject, points: Sequence[Point]) -> Iterator[str]:
     if subject.overview.summary.blocks < 2:
         yield "variance between processes: there is one block"
     elif subject.overview.summary.blocks < INTERVAL_SAMPLES:
@@ -205,9 +206,9 @@ def _unanswered(subject: Subject, points: Sequence[MeasuredPoint]) -> Iterator[s
         yield from (f"health: {text}" for text in chain(health.unread, health.unavailable))
 
 
-def _of_families(points: Sequence[MeasuredPoint]) -> tuple[Table, ...]:
+def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
     """How uncertain the numbers of each family of paths are."""
-    families: dict[str, list[MeasuredPoint]] = {}
+    families: dict[str, list[Point]] = {}
     for point in points:
         families.setdefault(family_of(point), []).append(point)
     return table(
@@ -222,12 +223,12 @@ def _of_families(points: Sequence[MeasuredPoint]) -> tuple[Table, ...]:
     )  # fmt: skip
 
 
-def _row_of_family(family: str, points: Sequence[MeasuredPoint]) -> tuple[Cell, ...]:
+def _row_of_family(family: str, points: Sequence[Point]) -> tuple[Cell, ...]:
     known = [(value, point) for point in points if (value := uncertainty(point)) is not None]
     values = [value for value, _ in known]
-    differences = [blocks_differ_by(point) for point in points if len(point.estimate.blocks) > 1]
+    differences = [blocks_differ_by(point) for point in points if len(point.measured.blocks) > 1]
     worst, at = max(known, key=lambda each: each[0], default=(None, points[0]))
-    converged = sum(point.estimate.converged for point in points)
+    converged = sum(point.measured.converged for point in points)
     return (
         Cell(family),
         Cell(str(len(points))),
@@ -235,7 +236,7 @@ def _row_of_family(family: str, points: Sequence[MeasuredPoint]) -> tuple[Cell, 
         *(Cell(f"{sum(v <= step for v in values) / len(points):.0%}") for step in STEPS),
         Cell(f"{median(values):.1%}" if values else "—"),
         Cell(f"{median(differences):.1%}" if differences else "—"),
-        Cell(amount(worst) if worst is not None else "—", series=at.line.workload),
+        Cell(amount(worst) if worst is not None else "—", series=at.text),
     )
 
 
@@ -252,7 +253,7 @@ def _of_flags(flags: Sequence[Flagged], of: int) -> tuple[Table, ...]:
                 Cell(amount(each.typical, 1) if each.typical is not None else "—"),
                 Cell(
                     amount(each.most, 1) if each.most is not None else "—",
-                    series=each.worst.line.workload,
+                    series=each.worst.text,
                 ),
                 Cell(each.remedy),
             )
@@ -272,7 +273,7 @@ class FlagKind(Value, frozen=True):
     """Text after the number of series."""
     measure: str = ""
     """What is measured of it, up to "typically"."""
-    size: Callable[[MeasuredPoint], float | None] = lambda _: None
+    size: Callable[[Point], float | None] = lambda _: None
     """How large it is, of one series, relative."""
     wrong: bool = False
     """The numbers are of something else than they say, however narrow their intervals."""
@@ -281,23 +282,23 @@ class FlagKind(Value, frozen=True):
     of_devices: bool = False
 
 
-def blocks_differ_by(point: MeasuredPoint) -> float:
+def blocks_differ_by(point: Point) -> float:
     """The slowest block over the fastest, minus 1, outliers left out; 0 of one block."""
-    medians = [block.median for block in point.estimate.used]
+    medians = [block.median for block in point.measured.used]
     return max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
 
 
-def _above_bound(point: MeasuredPoint) -> float | None:
-    share = point.line.of_bound
+def _above_bound(point: Point) -> float | None:
+    share = point.of_bound
     return share - 1 if share is not None else None
 
 
-def _most_of_blocks(name: str) -> Callable[[MeasuredPoint], float]:
-    return lambda point: max(abs(getattr(block, name)) for block in point.estimate.used)
+def _most_of_blocks(name: str) -> Callable[[Point], float]:
+    return lambda point: max(abs(getattr(block, name)) for block in point.measured.used)
 
 
-def _of_outliers(point: MeasuredPoint) -> float | None:
-    found, middle = point.estimate, point.estimate.median
+def _of_outliers(point: Point) -> float | None:
+    found, middle = point.measured, point.measured.median
     apart = [abs(b.median / middle - 1) for b in found.blocks if b.block in found.outliers]
     return max(apart, default=None)
 
@@ -307,7 +308,7 @@ KINDS: dict[str, FlagKind] = {
     "summary only": FlagKind("are another tool's mean or median, without samples", weighs=False),
     "few samples": FlagKind("have too few samples for an interval"),
     "not converged": FlagKind(
-        "did not converge", "half the interval is", lambda point: point.estimate.relative
+        "did not converge", "half the interval is", lambda point: point.measured.relative
     ),
     "blocks disagree": FlagKind(
         "differ from block to block by more than their intervals", "the difference is",
@@ -348,11 +349,11 @@ class Flagged(Value, frozen=True):
     """All series with one kind of quality flag."""
 
     name: str
-    points: tuple[MeasuredPoint, ...]
+    points: tuple[Point, ...]
     typical: float | None
     """Median of its sizes, relative; None if it has none."""
     most: float | None
-    worst: MeasuredPoint
+    worst: Point
     family: str
     """The family of paths that has most of the series."""
     most_often: int
@@ -375,16 +376,16 @@ class Flagged(Value, frozen=True):
         return not self.kind.wrong, not self.kind.weighs, -len(self.points) * weight
 
 
-def flagged(points: Sequence[MeasuredPoint]) -> list[Flagged]:
+def flagged(points: Sequence[Point]) -> list[Flagged]:
     """The weightiest first."""
-    found: dict[str, list[MeasuredPoint]] = {}
+    found: dict[str, list[Point]] = {}
     for point in points:
-        for flag in point.estimate.quality_flags:
+        for flag in point.measured.quality_flags:
             found.setdefault(flag.kind, []).append(point)
     return sorted((_flagged(*each) for each in found.items()), key=lambda each: each.rank)
 
 
-def _flagged(name: str, members: Sequence[MeasuredPoint]) -> Flagged:
+def _flagged(name: str, members: Sequence[Point]) -> Flagged:
     sized = [(size, point) for point in members if (size := KINDS[name].size(point)) is not None]
     most, worst = max(sized, key=lambda each: each[0], default=(None, members[0]))
     typical = median([size for size, _ in sized]) if sized else None
@@ -392,6 +393,6 @@ def _flagged(name: str, members: Sequence[MeasuredPoint]) -> Flagged:
     return Flagged(name, tuple(members), typical, most, worst, family, times)
 
 
-def family_of(point: MeasuredPoint) -> str:
+def family_of(point: Point) -> str:
     """The family of the paths that its curve belongs to."""
-    return Shown(point.line.curve, (point.line,)).family
+    return Curve((point,)).family

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.origin import SettingsError, samples_text, seen_rate_text
 from waywiser.machine.calls import call_text
 from waywiser.machine.traits import DECLARED, Traits
@@ -107,7 +108,7 @@ def list_directions(subject: Subject) -> dict[Direction, ListDirection]:
         run = transfer.layout.run if transfer.layout is not None else 0
         call = call_of(transfer, subject.machine.traits)
         found.setdefault((direction, ends), {}).setdefault((run, transfer.bytes // run), []).append(
-            ListMethod(call, transfer, point.estimate)
+            ListMethod(call, transfer, point.measured)
         )
     if not found:
         raise SettingsError(
@@ -123,7 +124,7 @@ def list_directions(subject: Subject) -> dict[Direction, ListDirection]:
     return chosen
 
 
-def _list_points(subject: Subject) -> Iterator[tuple[MeasuredPoint, Transfer, Direction]]:
+def _list_points(subject: Subject) -> Iterator[tuple[Point, Transfer, Direction]]:
     traits = subject.machine.traits
     pinned, device = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
     directions: dict[tuple[str, str], Direction] = {
@@ -131,7 +132,7 @@ def _list_points(subject: Subject) -> Iterator[tuple[MeasuredPoint, Transfer, Di
         (device, pinned): "D2H",
     }
     for curve in subject.curves:
-        for point in curve.points:
+        for point in curve.measured:
             transfer = point.workload.transfer
             if transfer is None or transfer.layout is None or transfer.layout.kind != "list":
                 continue

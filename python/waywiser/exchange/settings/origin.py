@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from waywiser import __version__
-from waywiser.curves.subject import MeasuredPoint, Subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval, relative
 from waywiser.words import Value, WaywiserError
@@ -50,21 +51,21 @@ def commented(lines: Iterable[str]) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def rate_origin(point: MeasuredPoint) -> str:
+def rate_origin(point: Point) -> str:
     """The measured bandwidth with its interval, and the series."""
-    rate = point.estimate.rate
+    rate = point.measured.rate
     value = f"{point.rate_text} GB/s" if rate is not None else "no bandwidth"
     interval = rate.interval if rate is not None else None
     span = interval_text(interval, 1e9, "GB/s")
-    return f"measured {value} ({span}, {samples_text(point.estimate)}): {point.line.workload}"
+    return f"measured {value} ({span}, {samples_text(point.measured)}): {point.text}"
 
 
-def time_origin(point: MeasuredPoint) -> str:
+def time_origin(point: Point) -> str:
     """The measured time with its interval, and the series."""
-    found = point.estimate
+    found = point.measured
     value = format_time(found.median, found.relative)
     span = interval_text(found.interval, 1e-6, "µs")
-    return f"measured {value} ({span}, {samples_text(found)}): {point.line.workload}"
+    return f"measured {value} ({span}, {samples_text(found)}): {point.text}"
 
 
 def seen_rate_text(size: int, found: Estimate) -> str:

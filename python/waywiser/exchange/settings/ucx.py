@@ -15,8 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from waywiser.curves.curve import Curve
 from waywiser.curves.headline import headline
-from waywiser.curves.subject import MeasuredCurve, MeasuredPoint, Subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.origin import (
     OmittedSetting,
     SettingsError,
@@ -81,7 +83,7 @@ def ucx_conf(subject: Subject) -> str:
 def _copy_bandwidth(subject: Subject) -> str | OmittedSetting:
     """``UCX_CUDA_COPY_BW``: copies between host and GPU, and within a GPU."""
     groups = _by_group(subject)
-    sources: dict[str, MeasuredPoint] = {}
+    sources: dict[str, Point] = {}
     for key, names in (
         ("default", ("pageable H2D", "pageable D2H")),
         ("h2d", ("H2D",)),
@@ -163,37 +165,37 @@ def _distance(subject: Subject) -> str | OmittedSetting:
     return commented(comments) + f"{name}=auto,sys:{ucx_bandwidth(slowest.rate)}\n"
 
 
-def _by_group(subject: Subject) -> dict[str, list[MeasuredCurve]]:
+def _by_group(subject: Subject) -> dict[str, list[Curve]]:
     groups = headline(subject.machine, (curve.workload for curve in subject.curves))
-    found: dict[str, list[MeasuredCurve]] = {}
+    found: dict[str, list[Curve]] = {}
     for curve in subject.curves:
         if group := groups.get(curve.text):
             found.setdefault(group, []).append(curve)
     return found
 
 
-def _slowest(curves: Sequence[MeasuredCurve]) -> MeasuredPoint | None:
+def _slowest(curves: Sequence[Curve]) -> Point | None:
     """The slowest of the curves at the largest size of each."""
     points = [point for curve in curves if (point := _largest(curve)) is not None]
     return min(points, key=lambda point: point.rate, default=None)
 
 
-def _largest(curve: MeasuredCurve) -> MeasuredPoint | None:
+def _largest(curve: Curve) -> Point | None:
     """The largest size that shows a bandwidth."""
-    rated = [point for point in curve.points if point.bytes >= RATE_BYTES and point.rate > 0]
+    rated = [point for point in curve.measured if point.bytes >= RATE_BYTES and point.rate > 0]
     return rated[-1] if rated else None
 
 
-def _smallest(curve: MeasuredCurve) -> MeasuredPoint | None:
+def _smallest(curve: Curve) -> Point | None:
     """The smallest size, if it shows a latency and the GPU timed it."""
-    first = curve.points[0]
-    timed = first.line.mode not in ("", "host") and 0 < first.bytes <= LARGEST_LATENCY
+    first = curve.measured[0]
+    timed = first.mode not in ("", "host") and 0 < first.bytes <= LARGEST_LATENCY
     return first if timed else None
 
 
 def _of_peers(
-    subject: Subject, chosen: Callable[[MeasuredCurve], MeasuredPoint | None]
-) -> tuple[MeasuredPoint | None, list[str]]:
+    subject: Subject, chosen: Callable[[Curve], Point | None]
+) -> tuple[Point | None, list[str]]:
     """The slowest copy between two GPUs, and what is assumed. Reads of memory of another process
     count, else writes to it, else copies of one process."""
     processes = list(_between_processes(subject))
@@ -212,7 +214,7 @@ def _of_peers(
     return None, []
 
 
-def _between_processes(subject: Subject) -> Iterator[MeasuredCurve]:
+def _between_processes(subject: Subject) -> Iterator[Curve]:
     """Copies between two GPUs of which one side belongs to another process."""
     for curve in subject.curves:
         path = curve.path
@@ -224,7 +226,7 @@ def _between_processes(subject: Subject) -> Iterator[MeasuredCurve]:
             yield curve
 
 
-def _remote(subject: Subject) -> Iterator[MeasuredCurve]:
+def _remote(subject: Subject) -> Iterator[Curve]:
     """Copies between a GPU and pinned memory of a NUMA node that is not the GPU's."""
     machine = subject.machine
     pinned = machine.traits.reference_memory("gpu", "numa")

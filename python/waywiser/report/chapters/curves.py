@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.curves.line import Line
-from waywiser.curves.shown import Shown
+from waywiser.curves.curve import Curve
+from waywiser.curves.point import Point
 from waywiser.machine.traits import Traits
 from waywiser.report.decision_figures import decision_figures
 from waywiser.report.entry import Entry
@@ -84,7 +84,7 @@ class _Figure(NamedTuple):
 
     family: str
     group: DrawnGroup
-    curves: tuple[Shown, ...]
+    curves: tuple[Curve, ...]
     as_bars: bool
     """No curve has enough sizes for a line: bars show the bandwidth at the largest size."""
     methods: tuple[str, ...]
@@ -135,7 +135,7 @@ def _figure(family: str, group: DrawnGroup, traits: Traits) -> _Figure:
     return _Figure(family, group, tuple(kept), as_bars, tuple(methods))
 
 
-def _one_each(curves: Sequence[Shown], names: Sequence[str]) -> Iterator[str]:
+def _one_each(curves: Sequence[Curve], names: Sequence[str]) -> Iterator[str]:
     """The methods of curves; several curves of one method have a name each. Bars need no colour to
     be distinguished."""
     seen = set()
@@ -197,7 +197,7 @@ def _common_label(figure: _Figure) -> str:
     return labels.pop() if len(labels) == 1 else ""
 
 
-def _label(curve: Shown, figure: _Figure, traits: Traits) -> str:
+def _label(curve: Curve, figure: _Figure, traits: Traits) -> str:
     """The method, and what starts together if the figure has several of it."""
     name = method(curve, traits)
     if sum(method(each, traits) == name for each in figure.curves) == 1:
@@ -218,7 +218,7 @@ def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
     found: dict[str, list[Picture]] = {}
     for family in families(entries):
         having: Counter[str] = Counter()
-        first: dict[str, Shown] = {}
+        first: dict[str, Curve] = {}
         for entry in entries if family not in UNDRAWN else ():
             for group in curve_groups(of_family(entry, family), entry.subject.machine.traits):
                 for curve in group.curves:
@@ -243,7 +243,7 @@ def _title(family: str) -> str:
     return family[0].upper() + family[1:]
 
 
-def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
+def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
     """A row for each curve, with its anchor, and a column for each of the usual sizes."""
     counted = Counter(line.bytes for curve in found for line in curve.measured)
     usual = _usual_sizes(counted)
@@ -283,7 +283,7 @@ def _spread(sizes: Sequence[int], most: int) -> list[int]:
     return [sizes[-1 - round(n * step)] for n in range(most)]
 
 
-def _row(entry: Entry, curve: Shown, usual: Sequence[int]) -> SheetRow:
+def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
     at = {line.bytes: line for line in curve.measured}
     cells = [SheetCell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
@@ -295,7 +295,7 @@ def _row(entry: Entry, curve: Shown, usual: Sequence[int]) -> SheetRow:
     )
 
 
-def _cell(line: Line | None) -> SheetCell:
+def _cell(line: Point | None) -> SheetCell:
     if line is None or line.estimate is None:
         return SheetCell("", number=True)
     text, note = figure(line)
@@ -303,11 +303,11 @@ def _cell(line: Line | None) -> SheetCell:
     return SheetCell(f"{text}{flagged}", note=note, number=True)
 
 
-def _other(line: Line) -> str:
+def _other(line: Point) -> str:
     return f"{format_bytes(line.bytes)}: {' '.join(figure(line))}"
 
 
-def operations(entry: Entry, found: Sequence[Shown]) -> Sheet:
+def operations(entry: Entry, found: Sequence[Curve]) -> Sheet:
     """A row for each operation, with its anchor."""
     rows = []
     for curve in sorted(found, key=lambda curve: (_at(curve), curve.text)):
@@ -334,7 +334,7 @@ def operations(entry: Entry, found: Sequence[Shown]) -> Sheet:
     )
 
 
-def _at(curve: Shown) -> str:
+def _at(curve: Curve) -> str:
     operation = curve.workload.operation
     return str(operation.place) if operation else ""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows, rate_of
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import percent, spread
@@ -140,14 +140,14 @@ def _change(row: HeadlineRow, base: HeadlineRow) -> str:
     if row.large is None or base.large is None:
         return ""
     if row.large.bytes != base.large.bytes:
-        return f"(at {size_of(row.large.workload)})"
+        return f"(at {size_of(row.large.text)})"
     ours, theirs = (each.estimate for each in (row.large, base.large))
     if ours is None or theirs is None or ours.rate is None or theirs.rate is None:
         return ""
     return f"({percent(ours.rate.value / theirs.rate.value - 1)})"
 
 
-def _bandwidth(line: Line | None) -> SheetCell:
+def _bandwidth(line: Point | None) -> SheetCell:
     found = line.estimate if line is not None else None
     if found is None or found.rate is None:
         return SheetCell("", number=True)
@@ -155,18 +155,18 @@ def _bandwidth(line: Line | None) -> SheetCell:
     return SheetCell(format_rate(found.rate.value, sure), note=spread(sure), number=True)
 
 
-def _share(line: Line | None) -> SheetCell:
+def _share(line: Point | None) -> SheetCell:
     share = line.of_bound if line is not None else None
     return SheetCell(f"{share:.0%}" if share else "", number=True)
 
 
-def _latency(line: Line | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
+def _latency(line: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
     """The time of a small copy, if ``sized`` with its size, and the time that a program sees."""
     if line is None or line.estimate is None:
         return SheetCell(), SheetCell()
     found = line.estimate
     time = format_time(found.median, found.relative)
-    size = size_of(line.workload) if sized else ""
+    size = size_of(line.text) if sized else ""
     note = ", ".join(filter(None, (spread(found.relative), size)))
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
     return SheetCell(time, note=note, number=True), SheetCell(seen, number=True)

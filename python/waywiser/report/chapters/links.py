@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.questions.hidden import sentences
-from waywiser.curves.line import Line
-from waywiser.curves.shown import SMALL_BYTES
+from waywiser.curves.curve import SMALL_BYTES
+from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Gpu, Machine, NumaNode
 from waywiser.report.chapters.each import each
@@ -241,7 +241,7 @@ def _gb(found: Between) -> str:
     return format_rate(found.rate, _digits(found.most))
 
 
-def _digits(line: Line | None) -> float | None:
+def _digits(line: Point | None) -> float | None:
     """Half an interval, but three digits at most: a picture is to be looked at."""
     relative = line.estimate.relative if line is not None and line.estimate else None
     return None if relative is None else max(relative, 0.005)

@@ -104,7 +104,7 @@ def predicted_sets(entry: Entry, found: MachineModel) -> list[PredictedSet]:
     fitted |= {text for queue in found.capacities.queues for text in queue.rests_on}
     sets = []
     for curve in entry.subject.curves:
-        for point in curve.points if len(curve.workload.transfers) > 1 else ():
+        for point in curve.measured if len(curve.workload.transfers) > 1 else ():
             if point.workload.shared or point.workload.cache != "warm" or point.seconds <= 0:
                 continue
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.styles import Style, colour_of
 from waywiser.report.figures.text_width import folded, text_width
@@ -34,7 +34,7 @@ class Bar(Value, frozen=True):
     label: str
     """What starts together; empty if the title of the figure says it."""
     method: str
-    line: Line
+    line: Point
     style: Style
 
     @property
@@ -117,13 +117,13 @@ def _bar(found: Drawing, bar: Bar, middle: float, scale: float) -> None:
     found.text(end + 6, middle, _value(bar.line), INK)
 
 
-def _bandwidth(line: Line) -> float:
+def _bandwidth(line: Point) -> float:
     """GB/s; 0 if there is none."""
     found = line.estimate
     return found.rate.value / 1e9 if found and found.rate else 0.0
 
 
-def _interval(line: Line) -> Interval | None:
+def _interval(line: Point) -> Interval | None:
     found = line.estimate
     if found is None or found.rate is None or found.rate.interval is None:
         return None
@@ -131,20 +131,20 @@ def _interval(line: Line) -> Interval | None:
     return Interval(known.low / 1e9, known.high / 1e9)
 
 
-def _bound(line: Line) -> float:
+def _bound(line: Point) -> float:
     return line.bound.bytes_per_second / 1e9 if line.bound else 0.0
 
 
-def _number(line: Line) -> str:
+def _number(line: Point) -> str:
     relative = line.estimate.relative if line.estimate else None
     return format_rate(_bandwidth(line) * 1e9, relative)
 
 
-def _text(line: Line) -> str:
+def _text(line: Point) -> str:
     return f"{_number(line)} GB/s"
 
 
-def _value(line: Line) -> str:
+def _value(line: Point) -> str:
     return f"{_text(line)}, {line.of_bound:.0%}" if line.of_bound else _text(line)
 
 

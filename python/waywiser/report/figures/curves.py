@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from waywiser.curves.line import Line
+from waywiser.curves.point import Point
 from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing, Key
 from waywiser.report.figures.markers import Position
@@ -75,7 +75,7 @@ class DrawnPoint(Value, frozen=True):
     is_concurrent: bool = False
 
     @classmethod
-    def of(cls, line: Line) -> DrawnPoint:
+    def of(cls, line: Point) -> DrawnPoint:
         """A series; of one without an estimate nothing is drawn."""
         found, rate = line.estimate, line.estimate.rate if line.estimate else None
         known = rate.interval if rate else None
@@ -87,7 +87,7 @@ class DrawnPoint(Value, frozen=True):
             rate_interval=Interval(known.low / 1e9, known.high / 1e9) if known else None,
             relative=found.relative if found else None,
             bound=line.bound.bytes_per_second / 1e9 if line.bound else 0.0,
-            is_concurrent="; " in line.workload,
+            is_concurrent="; " in line.text,
         )
 
 
@@ -99,7 +99,7 @@ class Drawn(Value, frozen=True):
     style: Style
 
     @classmethod
-    def of(cls, label: str, lines: Iterable[Line], style: Style) -> Drawn:
+    def of(cls, label: str, lines: Iterable[Point], style: Style) -> Drawn:
         """The series of a curve."""
         return cls(label, tuple(map(DrawnPoint.of, lines)), style)
 

@@ -1,19 +1,19 @@
-"""The curves of a profile as people read them: by family of places, then by path."""
+"""A curve: the series of one workload over sizes, and the family that it is shown in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
 
 from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.line import Line, by_curve
+from waywiser.curves.point import Point
 from waywiser.curves.sizes import SMALL_BYTES as SMALL_BYTES
 from waywiser.machine.traits import DECLARED
+from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import (
-    Operation,
     Path,
     Transfer,
     Workload,
@@ -49,36 +49,68 @@ _BY_KINDS = {
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One curve: its lines, ascending in size, and what its text says."""
+class Curve:
+    """The series of one workload over sizes, the smallest first."""
 
-    text: str
-    lines: tuple[Line, ...]
+    points: tuple[Point, ...]
+    """All, measured or not."""
+
+    @cached_property
+    def measured(self) -> tuple[Point, ...]:
+        """Those with an estimate."""
+        return tuple(point for point in self.points if point.estimate is not None)
 
     @property
-    def measured(self) -> list[Line]:
-        return [line for line in self.lines if line.estimate is not None]
+    def text(self) -> str:
+        """`Workload.curve`."""
+        return self.points[0].curve
 
     @property
     def name(self) -> str:
-        """The shortest name of a set of transfers."""
-        return self.lines[0].name
+        """As people call it: short where it is many transfers."""
+        return self.points[0].name
 
     @property
     def like(self) -> str:
-        return self.lines[0].like
+        """The first curve of its class; empty if it is the first."""
+        return self.points[0].like
+
+    @property
+    def representative(self) -> str:
+        """The first curve of its class."""
+        return self.like or self.text
 
     @cached_property
     def workload(self) -> Workload:
-        """The workload without sizes."""
-        if " by " not in self.text:
-            return Workload(operation=Operation.parse(self.text))
-        return Workload.parse(self.text)
+        """The workload of its first measured point: all of the curve but the size."""
+        return (self.measured or self.points)[0].workload
+
+    def at(self, size: int) -> Point | None:
+        """Its measured point of ``size`` bytes."""
+        return next((point for point in self.measured if point.bytes == size), None)
+
+    @property
+    def blocks(self) -> CurveBlocks:
+        """The medians of the blocks without outliers, by size."""
+        estimates = [point.measured for point in self.measured]
+        return CurveBlocks(
+            bytes=[point.bytes for point in self.measured],
+            blocks=[{block.block: block.median for block in each.used} for each in estimates],
+            within=[
+                max((block.deviation for block in each.used if block.interval), default=0.0)
+                for each in estimates
+            ],
+            alike=self.representative,
+        )
 
     @property
     def transfer(self) -> Transfer | None:
-        """The only transfer; None if several move at once."""
+        """Its only transfer; None for a concurrent workload or an operation."""
         return self.workload.transfer
+
+    @property
+    def path(self) -> Path | None:
+        return self.transfer.path if self.transfer else None
 
     @property
     def base(self) -> Path | None:
@@ -114,8 +146,7 @@ class Shown:
         transfers = self.workload.transfers
         if any(DECLARED.executor(each.path.executor).bystander for each in transfers):
             return True
-        sized = Workload.parse(self.lines[-1].workload) if len(transfers) == 2 else self.workload
-        return bystander_of(sized, DECLARED) is not None
+        return bystander_of(self.points[-1].workload, DECLARED) is not None
 
     @cached_property
     def family(self) -> str:
@@ -137,12 +168,19 @@ class Shown:
         return _BY_KINDS.get(kinds, family)
 
 
-def curves(lines: Iterable[Line]) -> list[Shown]:
-    """All that were measured at any size, by family, and by text within it."""
-    found = [Shown(text, tuple(group)) for text, group in by_curve(lines).items()]
-    measured = [curve for curve in found if curve.measured]
-    return sorted(measured, key=lambda curve: (FAMILIES.index(curve.family), curve.text))
+def curves_of(points: Iterable[Point]) -> tuple[Curve, ...]:
+    """The curves that were measured at any size, in the order of their first points."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        found.setdefault(point.curve, []).append(point)
+    grouped = (sorted(own, key=lambda point: point.bytes) for own in found.values())
+    return tuple(curve for own in grouped if (curve := Curve(tuple(own))).measured)
 
 
-def by_text(shown: Sequence[Shown]) -> dict[str, Shown]:
-    return {curve.text: curve for curve in shown}
+def by_family(curves: Iterable[Curve]) -> list[Curve]:
+    """Sorted by family, and by text within it."""
+    return sorted(curves, key=lambda curve: (FAMILIES.index(curve.family), curve.text))
+
+
+def by_text(curves: Iterable[Curve]) -> dict[str, Curve]:
+    return {curve.text: curve for curve in curves}

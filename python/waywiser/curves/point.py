@@ -1,11 +1,13 @@
-"""One series of a profile as it is shown: its estimate, and what it is compared to."""
+"""A point of a curve: one series, its estimate, and what it is compared to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from waywiser.curves.answer import Exhibit
 from waywiser.curves.name import name_of
 from waywiser.machine.bounds import Bound, bound
 from waywiser.machine.machine import Machine
@@ -15,19 +17,31 @@ from waywiser.profile.series_frame import SeriesBlocks
 from waywiser.profile.traffic import LinkUse, link_use
 from waywiser.stats.order import median
 from waywiser.words import Transfer, Value, Workload
-from waywiser.words.number_format import count
+from waywiser.words.number_format import count, format_rate
 from waywiser.words.records import Series
 
 NEAREST = 1.5
 """Sizes this far apart, as a factor, are still compared: a layout takes whole units only."""
 
 
-class Line(Value, frozen=True):
+class VisitStart(Value, frozen=True):
+    """When a process began to measure one block of a series."""
+
+    block: int
+    process: int
+    """Number of the worker process within the survey, from 1."""
+    started: str
+    """UTC, ISO 8601."""
+
+
+class Point(Value, frozen=True, kw_only=True):
     """One series, with what it was compared to."""
 
     identity: str
-    workload: str
+    text: str = msgspec.field(name="workload")
+    """The text of its workload, size included."""
     curve: str
+    """The text without sizes."""
     name: str
     """The curve as people call it: short where it is many transfers."""
     transfer_rates: tuple[float, ...]
@@ -43,7 +57,7 @@ class Line(Value, frozen=True):
     bound: Bound | None
     of_bound: float | None
     """Rate over bound; 1 is the theoretical peak."""
-    seconds: float
+    spent_seconds: float = msgspec.field(name="seconds")
     """Seconds that measuring it took, set-up and verification included."""
     skipped: str = msgspec.field(default="", name="left_out")
     """Why it was not visited in any block, though planned: the rate had saturated, an equal path
@@ -56,9 +70,47 @@ class Line(Value, frozen=True):
     if that was measured."""
     link_use: LinkUse | None = None
     """Which links it used; None if nobody looked, as at other sizes of the curve."""
+    workload: Workload = msgspec.field(name="words")
+    """Not in JSON, as `visits`: see `for_json`."""
+    visits: tuple[VisitStart, ...]
+    """All visits by block, skipped and failed ones too."""
+
+    @property
+    def measured(self) -> Estimate:
+        """The estimate of a series that was measured."""
+        assert self.estimate is not None
+        return self.estimate
+
+    @property
+    def seconds(self) -> float:
+        """Median time of one execution."""
+        return self.measured.median
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second; 0 for an operation, and if nothing was measured."""
+        return self.estimate.rate.value if self.estimate and self.estimate.rate else 0.0
+
+    @property
+    def rate_text(self) -> str:
+        """The rate in GB/s, with the digits that are known."""
+        return format_rate(self.rate, self.measured.relative)
+
+    def exhibit(self, rate_from: int = 0) -> Exhibit:
+        """Its bandwidth; its time if it has none, or is smaller than ``rate_from`` bytes."""
+        found = self.measured
+        if found.rate is None or self.bytes < rate_from:
+            return Exhibit(self.text, "time", found.median, "s", found.interval)
+        return Exhibit(self.text, "bandwidth", found.rate.value, "B/s", found.rate.interval)
 
 
-def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Line:
+def for_json(point: Point) -> Point:
+    """The point with the fields that the schema of `waywiser.curves.overview.Overview` has."""
+    unset: Any = msgspec.UNSET
+    return msgspec.structs.replace(point, workload=unset, visits=unset)
+
+
+def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Point:
     """``first`` gives for each curve the one that stands for its class."""
     series = known.series
     workload, row = series.workload, known.row
@@ -69,9 +121,9 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
     if found is not None and found.rate is not None and best is not None:
         share = found.rate.value / best.bytes_per_second
     measured = [v.mode for v, taken in zip(series.visits, known.taken, strict=True) if taken]
-    return Line(
+    return Point(
         identity=row.identity,
-        workload=row.text,
+        text=row.text,
         curve=curve,
         name=name_of(workload),
         transfer_rates=tuple(transfer_rates(workload, found.used if found else ())),
@@ -81,16 +133,18 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
         estimate=found,
         bound=best,
         of_bound=share,
-        seconds=sum(visit.elapsed_seconds for visit in series.visits),
+        spent_seconds=sum(visit.elapsed_seconds for visit in series.visits),
         skipped=_skipped(series),
         link_use=link_use(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
+        workload=workload,
+        visits=tuple(VisitStart(v.block, v.worker, v.started) for v in series.visits),
     )
 
 
-def outliers_text(lines: Iterable[Line]) -> str:
+def outliers_text(points: Iterable[Point]) -> str:
     """``2 of 8 processes are outliers and not used, in 3 of 11 series``; empty if none is."""
-    measured = [line.estimate for line in lines if line.estimate is not None]
+    measured = [point.estimate for point in points if point.estimate is not None]
     concerned = [found for found in measured if found.outliers]
     if not concerned:
         return ""
@@ -101,14 +155,6 @@ def outliers_text(lines: Iterable[Line]) -> str:
         f"{'is an outlier' if len(outliers) == 1 else 'are outliers'} and not used, in "
         f"{len(concerned)} of {count(len(measured), 'series')}"
     )
-
-
-def by_curve(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    """Lines by curve in the order given; those of each curve ascending in size."""
-    found: dict[str, list[Line]] = {}
-    for line in lines:
-        found.setdefault(line.curve, []).append(line)
-    return {curve: sorted(each, key=lambda line: line.bytes) for curve, each in found.items()}
 
 
 def transfer_rates(workload: Workload, blocks: Sequence[BlockEstimate]) -> Iterator[float]:
@@ -124,30 +170,26 @@ def transfer_rates(workload: Workload, blocks: Sequence[BlockEstimate]) -> Itera
             yield transfer.bytes / middle
 
 
-def beside_contiguous(lines: Sequence[Line], workloads: Sequence[Workload]) -> list[Line]:
-    """The lines with the price of each layout: its rate over that of contiguous bytes by the same
+def beside_contiguous(points: Sequence[Point]) -> list[Point]:
+    """The points with the price of each layout: its rate over that of contiguous bytes by the same
     executor with its default settings."""
     known: dict[str, dict[int, float]] = {}
     layouts: dict[int, Transfer] = {}
-    for n, (line, workload) in enumerate(zip(lines, workloads, strict=True)):
-        transfer = workload.transfer if workload.cache == "warm" else None
-        if transfer is None or not (rate := _rate(line)):
+    for n, point in enumerate(points):
+        transfer = point.workload.transfer if point.cache == "warm" else None
+        if transfer is None or not point.rate:
             continue
         if transfer.layout is not None:
             layouts[n] = transfer
         elif not transfer.parameters:
-            known.setdefault(str(transfer.path), {})[transfer.bytes] = rate
-    found = list(lines)
+            known.setdefault(str(transfer.path), {})[transfer.bytes] = point.rate
+    found = list(points)
     for n, transfer in layouts.items():
         near = _nearest(known.get(str(transfer.path), {}), transfer.bytes)
         if near is not None:
-            share = _rate(lines[n]) / near
-            found[n] = msgspec.structs.replace(lines[n], of_contiguous=share)
+            share = points[n].rate / near
+            found[n] = msgspec.structs.replace(points[n], of_contiguous=share)
     return found
-
-
-def _rate(line: Line) -> float:
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
 
 
 def _nearest(rates: Mapping[int, float], size: int) -> float | None:
