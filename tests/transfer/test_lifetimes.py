@@ -622,6 +622,7 @@ class TestProcesses:
             FIRST
             + f"""
 host, there = np.zeros({nbytes}, np.uint8), GpuArray({nbytes})
+null = os.open("/dev/null", os.O_WRONLY)
 def interrupt():
     time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGINT)
@@ -642,7 +643,7 @@ for wait in ("result", "wait", "write", "pinned", "pageable"):
         elif wait == "wait":
             handle.wait()
         elif wait == "write":
-            transfer.write("/dev/null", host, stream=stream.handle)
+            transfer.write(null, host, stream=stream.handle)
         else:
             transfer.copy(there, source, stream=stream.handle)
     except KeyboardInterrupt:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import pathlib
+import socket
+import threading
 from typing import Any
 
 import numpy as np
@@ -348,9 +350,44 @@ class TestFiles:
             transfer.read(folder, host)
         os.close(folder)
 
+    @pytest.mark.parametrize("call", ["read", "read_async", "write", "write_async"])
+    def test_a_path_without_offsets_is_refused_at_once(
+        self, call: str, tmp_path: pathlib.Path
+    ) -> None:
+        os.mkfifo(tmp_path / "fifo")
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(tmp_path / "socket"))
+        before = len(os.listdir("/proc/self/fd"))
+        for path, kind in (
+            (tmp_path / "fifo", "a FIFO"),
+            (tmp_path / "socket", "a socket"),
+            ("/dev/zero", "a character device"),
+        ):
+            failures: list[OSError] = []
+
+            def start(path: Any = path, failures: list[OSError] = failures) -> None:
+                try:
+                    getattr(transfer, call)(path, np.zeros(10, np.uint8))
+                except OSError as error:
+                    failures.append(error)
+
+            # Nobody opens the other end of the FIFO.
+            calling = threading.Thread(target=start, daemon=True)
+            calling.start()
+            calling.join(60)
+            assert not calling.is_alive()
+            assert [type(failure) for failure in failures] == [transfer.TransferFileError]
+            assert failures[0].errno == errno.ESPIPE
+            assert f"{path}': it is {kind} (pass a regular file" in str(failures[0])
+        assert len(os.listdir("/proc/self/fd")) == before
+        listening.close()
+
     def test_a_full_disk(self) -> None:
-        with pytest.raises(OSError, match=r"/dev/full.*free space") as caught:
-            transfer.write("/dev/full", np.zeros(10, np.uint8))
+        with (
+            open("/dev/full", "wb", buffering=0) as full,
+            pytest.raises(OSError, match=r"/dev/full.*free space") as caught,
+        ):
+            transfer.write(full, np.zeros(10, np.uint8))
         assert caught.value.errno == errno.ENOSPC
         assert str(caught.value).count("free space") == 1
 

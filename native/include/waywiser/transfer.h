@@ -217,7 +217,8 @@ WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer,
                                                     double timeout);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends, or
  * at once if it has ended. Writes once for each call. After the write waywiser_transfer_done()
- * returns 1, and the descriptor may be closed. The write must not block. Releasing the context
+ * returns 1, and the descriptor may be closed. The write must not block. Fails with WAYWISER_IO
+ * (EBADF), and writes nothing, if the descriptor is not open for writing. Releasing the context
  * writes for copies of the GPU runtime that continue: waywiser_transfer_done() returns 0 then. */
 WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
 /* Frees the handle; the transfer continues. */

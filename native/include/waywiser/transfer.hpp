@@ -115,7 +115,8 @@ public:
     void wait(StreamRef stream = {}, double timeout = -1) const {
         detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get(), timeout));
     }
-    // Writes 8 bytes to the descriptor (an eventfd) when the transfer ends.
+    // Writes 8 bytes to the descriptor (an eventfd) when the transfer ends. Fails with WAYWISER_IO if
+    // the descriptor is not open for writing.
     void notify(int descriptor) const {
         detail::check_transfer(waywiser_transfer_notify(transfer_, descriptor));
     }

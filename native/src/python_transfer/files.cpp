@@ -1,17 +1,13 @@
 // Reads of files into memory of any kind, and writes.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "copies.hpp"
+#include "file_operand.hpp"
 #include "stream_follower.hpp"
 #include "submission.hpp"
 
@@ -19,30 +15,6 @@ namespace nb = nanobind;
 
 namespace waywiser::python {
 namespace {
-
-enum class Direction { read, write };
-
-const char* text(Direction direction) { return direction == Direction::read ? "read" : "write"; }
-
-[[noreturn]] void reject_file(const std::string& call, int error) {
-    raise(Failure::file,
-          {.what = std::strerror(error), .where = call, .remedy = file_remedy(error)}, 0, error);
-}
-
-[[noreturn]] void reject_closed(const std::string& call) {
-    raise(Failure::file,
-          {.what = "this descriptor is not open",
-           .where = call,
-           .remedy = "pass the number of an open file, or its path"},
-          0, EBADF);
-}
-
-// "read 'weights.bin'", on one line for any name.
-std::string call_on(Direction direction, nb::handle name) {
-    const nb::object shown = nb::steal(PyObject_Repr(name.ptr()));
-    if (!shown.is_valid()) throw nb::python_error();
-    return std::string(text(direction)) + " " + printed(shown);
-}
 
 // An integer from the caller; `fallback` for None.
 std::uint64_t number_of(nb::handle number, const char* name, Direction direction,
@@ -63,103 +35,6 @@ std::uint64_t number_of(nb::handle number, const char* name, Direction direction
                                               ", which is negative or beyond any file",
                                       .where = text(direction),
                                       .remedy = "pass a number of bytes from 0 to 2^63 - 1"});
-}
-
-void check_offsets_count(const File& file) {
-    const int flags = fcntl(file.descriptor(), F_GETFL);
-    if (flags < 0 || (flags & O_APPEND) == 0) return;
-    raise(Failure::invalid_transfer,
-          {.what = "the file is open for appending, and the system ignores offsets then",
-           .where = file.call(),
-           .remedy = "open it with the mode 'r+b', or without O_APPEND"});
-}
-
-File duplicate(int descriptor, Direction direction, std::string call) {
-    const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) {
-        if (errno == EBADF) reject_closed(call);
-        reject_file(call, errno);
-    }
-    File file(copy, std::move(call));
-    if (direction == Direction::write) check_offsets_count(file);
-    return file;
-}
-
-File open_path(nb::handle path, Direction direction) {
-    PyObject* converted = nullptr;
-    if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0) {
-        nb::python_error why;
-        const bool is_name = PyUnicode_Check(path.ptr()) || PyBytes_Check(path.ptr());
-        if (!is_name || !why.matches(PyExc_ValueError)) throw why;  // the object raised it
-        raise(Failure::invalid_transfer, {.what = printed(why.value()),
-                                          .where = call_on(direction, path),
-                                          .remedy = "pass the path of a file"});
-    }
-    const nb::object bytes = nb::steal(converted);
-    const char* const name = PyBytes_AS_STRING(converted);
-    const nb::object decoded = nb::steal(PyUnicode_DecodeFSDefault(name));
-    if (!decoded.is_valid()) throw nb::python_error();
-    std::string call = call_on(direction, decoded);
-    const int flags = direction == Direction::read ? O_RDONLY : O_WRONLY | O_CREAT;
-    for (;;) {
-        int descriptor = -1;
-        int error = 0;
-        {
-            const GilRelease unlocked;
-            descriptor = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
-            error = errno;
-        }
-        if (descriptor >= 0) return File(descriptor, std::move(call));
-        if (error != EINTR) reject_file(call, error);
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
-}
-
-bool is_path(nb::handle file) {
-    return PyUnicode_Check(file.ptr()) || PyBytes_Check(file.ptr()) ||
-           attribute(file, "__fspath__").is_valid();
-}
-
-// Flushes the object's buffer, so that it is written before this write or included in this read.
-void flush_object(nb::handle file, Direction direction) {
-    const nb::object flush = attribute(file, "flush");
-    if (!flush.is_valid()) return;
-    const nb::object writable = attribute(file, "writable");
-    const bool only_read = writable.is_valid() && !nb::cast<bool>(writable());
-    if (direction == Direction::read && only_read) return;
-    flush();
-}
-
-// Returns a new descriptor: the caller may close the original while the transfer runs.
-File file_of(nb::handle file, Direction direction) {
-    if (PyLong_Check(file.ptr()) && !PyBool_Check(file.ptr())) {
-        const std::string call = std::string(text(direction)) + " descriptor " + printed(file);
-        int descriptor = -1;
-        if (!nb::try_cast(file, descriptor)) reject_closed(call);
-        return duplicate(descriptor, direction, call);
-    }
-    if (is_path(file)) return open_path(file, direction);
-    const nb::object fileno = attribute(file, "fileno");
-    if (!fileno.is_valid()) {
-        raise(Failure::invalid_operand, {.what = "the file is " + given(file),
-                                         .where = text(direction),
-                                         .remedy = "pass a path, a descriptor or a file object"});
-    }
-    flush_object(file, direction);
-    const nb::object number = fileno();
-    int descriptor = -1;
-    if (!nb::try_cast(number, descriptor)) {
-        raise(Failure::invalid_operand,
-              {.what = "fileno() of the file gave " + given(number) + ", no descriptor",
-               .where = text(direction),
-               .remedy = "pass a path, a descriptor or a file object"});
-    }
-    const nb::object name = attribute(file, "name");
-    const bool named = name.is_valid() && !PyLong_Check(name.ptr());
-    return duplicate(
-        descriptor, direction,
-        named ? call_on(direction, name)
-              : std::string(text(direction)) + " descriptor " + std::to_string(descriptor));
 }
 
 struct FileCall {

@@ -531,8 +531,9 @@ waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream, 
 
 waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descriptor) {
     return guarded([&] {
+        if (handle != nullptr) handle->engine->check_process();
+        transfer::check_writable(descriptor, "notifying");
         if (handle == nullptr) return transfer::write_notifications({descriptor});
-        handle->engine->check_process();
         const gpu::CallerState keep;
         handle->started.notify(descriptor, *handle->engine);
     });

@@ -65,6 +65,15 @@ std::uint64_t some_block(std::size_t bytes, std::uint64_t at) {
 FileError::FileError(const std::string& what, int error)
     : std::runtime_error(described(what, error)), error_(error) {}
 
+void check_writable(int descriptor, const char* use) {
+    const int mode = fcntl(descriptor, F_GETFL);
+    const bool only_named = mode >= 0 && (mode & O_PATH) != 0;
+    if (mode >= 0 && !only_named && (mode & O_ACCMODE) != O_RDONLY) return;
+    throw FileError(std::string(use) + " by descriptor " + std::to_string(descriptor) +
+                        ", which is not open for writing",
+                    EBADF);
+}
+
 FileEnd::FileEnd(int file) : file_(file) {
     struct stat status{};
     const int mode = fcntl(file, F_GETFL);

@@ -23,6 +23,10 @@ private:
     int error_;
 };
 
+// Throws FileError, with EBADF, for a descriptor that is not open for writing. `use`: what it is
+// for, in the message.
+void check_writable(int descriptor, const char* use);
+
 // Thread safe. Does not own the descriptor, which must stay open during its lifetime.
 class FileEnd {
 public:

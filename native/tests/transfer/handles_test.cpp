@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -160,6 +162,38 @@ TEST_F(Handles, OfALostContextAreNotifiedToo) {
     const Counter late;
     transfer.notify(late.number());
     EXPECT_EQ(late.count(), 1U);
+}
+
+// Nothing could be written at the end: the caller would wait forever.
+TEST_F(Handles, RefuseADescriptorThatIsNotOpenForWriting) {
+    const auto closed = [] {
+        const Counter counter;
+        return counter.number();
+    }();
+    const int read_only = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int only_named = open("/dev/null", O_PATH | O_CLOEXEC);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    for (const TransferHandle& transfer : {start(true), start(false), TransferHandle()}) {
+        for (const int descriptor : {-1, closed, read_only, only_named}) {
+            try {
+                transfer.notify(descriptor);
+                ADD_FAILURE() << descriptor;
+            } catch (const TransferError& error) {
+                EXPECT_EQ(error.status(), WAYWISER_IO);
+                EXPECT_EQ(error.error_number(), EBADF);
+                const std::string said =
+                    "descriptor " + std::to_string(descriptor) + ", which is not";
+                EXPECT_NE(std::string(error.what()).find(said), std::string::npos) << error.what();
+            }
+        }
+        const Counter counter;
+        transfer.notify(counter.number());
+        EXPECT_EQ(counter.readable(0), !transfer);
+    }
+    gate.open();
+    close(read_only);
+    close(only_named);
 }
 
 // No thread is left that could write when the copy is done.
