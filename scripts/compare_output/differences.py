@@ -72,10 +72,15 @@ def read_expected(file: Path) -> list[Expected]:
     ]
 
 
-def differences(before: Store, after: Store) -> Iterator[Difference]:
-    """All of them, by command."""
+def chosen(commands: Iterable[str], only: Sequence[str]) -> set[str]:
+    """The names that match all patterns."""
+    return {name for name in commands if all(re.search(pattern, name) for pattern in only)}
+
+
+def differences(before: Store, after: Store, only: Sequence[str]) -> Iterator[Difference]:
+    """All of them, by command, of commands that match all of ``only``."""
     old, new = before.index(), after.index()
-    for command in sorted(old.keys() | new.keys()):
+    for command in sorted(chosen([*old, *new], only)):
         if command not in new:
             yield Difference(command, "command", ("-the command is only in the first record",))
         elif command not in old:

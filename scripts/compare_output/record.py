@@ -38,15 +38,15 @@ def record(tree: Path, folder: Path, commands: Sequence[Command], processes: int
         raise RecordError(f"{tree}: no source tree of Waywiser: there is no python/waywiser")
     if not list((tree / "build" / "dev" / "waywiser_fake").glob("_native.*.so")):
         raise RecordError(f"{tree}: the library over the fake GPU is not built (scripts/build dev)")
-    if folder.exists() and any(folder.iterdir()) and not (folder / "about.json").exists():
+    store = Store(folder)
+    if folder.exists() and any(folder.iterdir()) and not store.is_one:
         raise RecordError(f"{folder}: holds something else, and is not overwritten")
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    store.begin()
     with tempfile.TemporaryDirectory(prefix="compare-output-") as scratch:
         digests = _prepare(Path(scratch), commands)
-        recorded = _run_all(tree, Path(scratch), Store(folder), commands, processes)
-    filters = server.FILTERS
-    Store(folder).write_index(recorded, {"inputs": digests, "filters": filters})
+        recorded = _run_all(tree, Path(scratch), store, commands, processes)
+    store.finish(recorded, {"inputs": digests, "filters": server.FILTERS})
     return recorded
 
 

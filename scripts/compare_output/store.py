@@ -48,7 +48,18 @@ class Store:
     def content(self, digest: str) -> bytes:
         return zlib.decompress(self._path(digest).read_bytes())
 
-    def write_index(self, recorded: Iterable[Recorded], about: dict[str, Any]) -> None:
+    @property
+    def is_one(self) -> bool:
+        """Whether the folder is a record, finished or not."""
+        return (self.folder / ABOUT).exists()
+
+    def begin(self) -> None:
+        """Makes the folder."""
+        self.folder.mkdir(parents=True)
+        (self.folder / ABOUT).write_text("{}\n")
+
+    def finish(self, recorded: Iterable[Recorded], about: dict[str, Any]) -> None:
+        """Writes the index."""
         lines = [json.dumps(vars(each)) for each in sorted(recorded, key=lambda r: r.command)]
         (self.folder / INDEX).write_text("\n".join(lines) + "\n")
         (self.folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
