@@ -1,5 +1,12 @@
 """The command line: it parses, calls and prints. One file per verb, imported only when called.
 
+What may happen here: options become one call of a package below, its result becomes parts of a
+document, and the terminal renderer of `waywiser.report` prints them.
+
+Types to know: `Verb` (`cli.command_help`), a command with its help; `app` (`cli.app`), all of them.
+
+Never here: statistics, decisions, or a table that the report lays out too.
+
 What goes wrong is printed once, here: a `WaywiserError` as one line with its own exit code, and
 what nobody foresaw as one line that asks for a report.
 """

@@ -1,2 +1,16 @@
-"""Curves of profiles: their names, classes and headlines, their points, and how they are
-selected."""
+"""The curves of a profile: names, classes, headlines, selection, and what is said of them.
+
+What may happen here: a profile becomes curves of points that everybody reads in one form; curves
+are named as people call them, grouped by the symmetry of the machine, and selected by patterns.
+
+Types to know:
+
+- `Point`: one series with its estimate, its bound and the processes that measured it.
+- `Curve`: the points of one path over sizes.
+- `Finding` (`curves.answer`): one thing worth knowing, with evidence and remedy. `Answer` holds
+  those of one question.
+
+Never here: a question about a machine (`analysis`), a prediction (`model`), layout (`report`).
+`curves.headline` has the groups of headline paths and `curves.terms` the terms that ``--only``
+takes: both follow from the ends, the size and the links of a transfer.
+"""

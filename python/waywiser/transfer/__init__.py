@@ -9,6 +9,11 @@
 ``dst`` and ``src`` are torch tensors, numpy or cupy arrays, memoryviews, or objects with DLPack or
 the CUDA array interface. The rules for streams, lifetimes and errors are in docs/transfer.md.
 
+What may happen here: operands are checked and handed to the native library, which copies. Types to
+know: `Context`, which owns threads and staging memory; `TransferHandle`; `TransferError` and its
+kinds. Never here: a measurement, another package of waywiser, or an import of torch that the
+program did not make.
+
 torch, cupy and numpy are used if the program has imported them; this package imports numpy only to
 return numpy arrays.
 """

@@ -1,4 +1,13 @@
-"""The vocabulary as frozen values: every package uses it and it uses none.
+"""The vocabulary as frozen values, which every package uses; it uses none.
+
+What may happen here: texts and JSON become values, and values become texts. Small helpers for
+numbers and files are here too.
+
+Types to know: `Memory` at a `Place`, `Transfer` over a `Path`, `Workload`. `words.records` has what
+workers exchange and profiles store.
+
+Never here: a machine, a file format, a number that was measured. docs/glossary.md defines the
+words.
 
 Every value has one canonical text (for people and patterns) and one canonical JSON form (for
 files, processes and identities). The grammar of the text:

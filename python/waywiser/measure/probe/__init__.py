@@ -1,5 +1,23 @@
-"""Runs a plan in worker processes and survives them.
+"""Runs orders in worker processes and survives them.
 
-The supervisor (`waywiser.measure.probe.supervisor`) hands orders to a group of workers and gets
-visits back; the words between them are in `waywiser.measure.probe.protocol`. Nothing is imported
-here, because every worker passes through this file on its way up."""
+What may happen here: processes are started, controlled and replaced; a crash, a hang or an error of
+a GPU costs one series.
+
+Types to know:
+
+- `Member` (`probe.member`): one worker process and its channel. The protocol (`probe.protocol`) is
+  lines of JSON on descriptors of its own, version first.
+- `WorkerGroup` (`probe.group`): workers with a common start.
+- `run_orders` (`probe.supervisor`): hands orders to groups and returns visits.
+
+The native worker, the replay of a recorded profile and the simulation speak the same protocol.
+Before its first order a worker locates blocks of memory, because that is a property of the process:
+it is stored with the visits, and measured again after a resume. What is a property of a process,
+such as peer access, is part of the configuration of a worker. The watchdog raises an error and
+never switches silently: a path that blocks behind a closed gate becomes host-timed for all later
+workers, so that one curve keeps one mode.
+
+Nothing is imported here, because every worker passes through this file on its way up.
+
+Never here: a decision what to measure (`measure.plan`).
+"""
