@@ -66,8 +66,8 @@ FUNCTIONS = {"open", "compare", "survey", "topology"}
 def test_the_public_names() -> None:
     assert {*waywiser.__all__, "open"} == {"__version__", "WaywiserError", *FUNCTIONS}
     assert waywiser.WaywiserError is errors.WaywiserError
-    with pytest.raises(AttributeError, match="has no attribute 'curves'"):
-        _ = waywiser.curves  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="has no attribute 'samples'"):
+        _ = waywiser.samples  # type: ignore[attr-defined]
     assert all(inspect.isfunction(getattr(waywiser, name)) for name in FUNCTIONS)
 
 

@@ -174,8 +174,8 @@ import json, os, sys
 import waywiser
 import waywiser.cli.call, waywiser.cli.survey, waywiser.cli.topology
 from waywiser.measure.probe.guest import SurveyLock
-survey_run = sys.modules["waywiser.measure.survey_run"]
-survey_run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
+run = sys.modules["waywiser.measure.survey_run"]
+run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
 steps = []
 for _ in range(2):
     profile = waywiser.survey(

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from waywiser import __version__
-from waywiser.machine import native
 from waywiser.machine.facts import NvmlFacts, SystemFacts
 from waywiser.machine.hwloc import read_xml
 from waywiser.machine.nvml import read_nvml
@@ -50,6 +49,8 @@ def capture_live() -> Capture:
     Raises `waywiser.machine.native.NativeError` without the native library (it brings hwloc) and
     `CaptureError` if hwloc cannot read the machine.
     """
+    from waywiser.machine import native  # readers of a profile need no library
+
     try:
         xml = native.load().hwloc_xml()
     except (RuntimeError, ValueError) as error:
