@@ -19,10 +19,11 @@ import msgspec
 from waywiser import __version__
 from waywiser.machine.machine import Machine, require_real
 from waywiser.measure.plan.evidence import located_cpus, located_memories
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Schedule, outlook
+from waywiser.measure.plan.schedule import Schedule
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.simulate import command as worker_command
 from waywiser.measure.probe.supervisor import Supervisor

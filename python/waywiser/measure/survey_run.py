@@ -23,9 +23,10 @@ from waywiser.machine.filesystem import filesystem_of
 from waywiser.machine.health import HealthWatch
 from waywiser.machine.machine import Machine, require_real
 from waywiser.measure.plan.evidence import located_cpus, located_memories
+from waywiser.measure.plan.outlook import Outlook, outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Outlook, Schedule, outlook
+from waywiser.measure.plan.schedule import Schedule
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions

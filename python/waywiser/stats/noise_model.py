@@ -156,6 +156,11 @@ def process_variance(surveys: Iterable[Sequence[float]], within: float) -> Varia
         mean = fmean(replicates)
         squares += sum((value - mean) ** 2 for value in replicates)
         freedom += len(replicates) - 1
+    return variance_of(squares, freedom, within)
+
+
+def variance_of(squares: float, freedom: float, within: float = 0.0) -> Variance:
+    """The variance of squares around means; ``within`` is a lower limit of it."""
     least = max(within, LEAST_VARIANCE)
     return Variance(max(squares / freedom, least) if freedom else least, freedom)
 

@@ -7,9 +7,10 @@ from machines import machine
 
 from machine import captured
 from waywiser.machine.machine import Machine
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Schedule, outlook
+from waywiser.measure.plan.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("scripted")
 

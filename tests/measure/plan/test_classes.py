@@ -6,9 +6,9 @@ from tests.measure.plan.machines import machine
 
 from waywiser.curves.classes import Classes, representatives
 from waywiser.machine.machine import Gpu, Machine, NvLink, PcieLink
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import make_plan
 from waywiser.measure.plan.preset import FULL, Request
-from waywiser.measure.plan.schedule import outlook
 from waywiser.words import Operation, Place, Workload
 
 H2D = "pinned@numa:0 -> device@gpu:{} by copy-engine"

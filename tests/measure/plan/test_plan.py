@@ -8,9 +8,10 @@ from waywiser.curves.select import NothingMatches, matches_any, texts_of_unsuppo
 from waywiser.curves.sizes import SizesError
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan import plan as plan_module
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Schedule, outlook
+from waywiser.measure.plan.schedule import Schedule
 from waywiser.words import WaywiserError, Workload
 from waywiser.words.records import Visit
 

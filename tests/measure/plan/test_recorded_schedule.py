@@ -13,10 +13,11 @@ from kept import RESULTS, unpacked
 from waywiser.curves.sizes import GROWING, LATENCY_BELOW
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Schedule, is_for_time, outlook
+from waywiser.measure.plan.schedule import Schedule, is_for_time
 from waywiser.profile import Profile
 from waywiser.words.records import Order, Rule, Samples, Visit
 

@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machines import machine
 
+from effort import result_and_calls
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Schedule, _rounds, is_for_time
+from waywiser.measure.plan.rounds import coverage_rounds
+from waywiser.measure.plan.schedule import Schedule, is_for_time
 from waywiser.words import Path, Transfer
 from waywiser.words.records import Failure, Order, Samples, Visit
 
@@ -459,7 +461,7 @@ def rounds_of(sizes: dict[str, tuple[int, ...]], **like: str) -> list[int]:
                     like=like.get("like", "") if text != H2D else "",
                 )
             )
-    rounds = _rounds(points)
+    rounds = coverage_rounds(points)
     own = [p for p in points if p.curve.text == H2D and p.priority is Priority.REST]
     return [point.size for point in sorted(own, key=lambda point: rounds[point.identity])]
 
@@ -477,3 +479,16 @@ def test_sizes_of_equivalent_paths_come_first() -> None:
     other = H2D.replace("gpu:0", "gpu:1")
     assert rounds_of({other: (8, MIB, 64 * MIB)}, like=H2D)[0] == MIB
     assert rounds_of({other: (8, 2 * MIB, 64 * MIB)}, like=H2D)[0] == 2 * MIB
+
+
+def test_an_order_costs_the_same_however_many_came_before() -> None:
+    """A day of noisy visits is planned as quickly as its first hour was, visit by visit."""
+
+    def calls(deadline: float) -> tuple[int, int]:
+        of = plan(preset="quick", only=("h2d",), deadline_seconds=deadline)
+        played, made = result_and_calls(lambda: Played(of, lambda _: 1.0))
+        return len(played.orders), made
+
+    (few, of_few), (many, of_many) = calls(100.0), calls(800.0)
+    assert many > 6 * few
+    assert of_many / many < 1.3 * of_few / few

@@ -12,10 +12,10 @@ from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.catalogue import list_executors, list_operations
 from waywiser.machine.machine import FilePlace, Machine
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Request, find_preset
-from waywiser.measure.plan.schedule import outlook
 
 PEER = "device@gpu:0 -> device@gpu:1"
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"

@@ -4,11 +4,12 @@ should be equal are, how long an execution takes, and how far processes differ."
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable
 from typing import NamedTuple
 
 from waywiser.machine import native
-from waywiser.stats.noise_model import process_variance
+from waywiser.stats.running_variance import RunningVariance
 from waywiser.words import Workload, format_bytes
 from waywiser.words.records import VOID, Visit
 
@@ -68,8 +69,8 @@ class Findings:
         self._found: dict[tuple[str, int], dict[int, VisitMedian]] = {}
         self._any: dict[str, dict[int, VisitMedian]] = {}
         """The latest of each size of a curve, in whatever block."""
-        self._similar: dict[Hashable, dict[tuple[str, int], list[float]]] = {}
-        """Logarithms of the medians of similar series, one per process."""
+        self._similar: defaultdict[Hashable, RunningVariance] = defaultdict(RunningVariance)
+        """The variance of the logarithms of the medians of similar series, by curve."""
 
     def add(self, visit: Visit) -> None:
         """Takes note of a visit; one without samples has nothing to say."""
@@ -90,19 +91,14 @@ class Findings:
             self._found.setdefault((curve, visit.block), {})[size] = found
             self._any.setdefault(curve, {})[size] = found
         if found.median > 0:
-            similar = self._similar.setdefault(_similarity(workload), {})
-            similar.setdefault((curve, size), []).append(math.log(found.median))
+            self._similar[_similarity(workload)].add(curve, size, math.log(found.median))
 
     def deviation(self, workload: Workload) -> float | None:
         """The deviation between processes, of the logarithm of a median: pooled over series by the
         same executors between the same kinds of memory, without the workload's own curve. A rule
         that depended on a path's own result would bias it. None if too few processes have shown
         it."""
-        similar = self._similar.get(_similarity(workload), {})
-        own = workload.curve
-        others = tuple(tuple(values) for (curve, _), values in similar.items()
-                       if curve != own and len(values) > 1)  # fmt: skip
-        variance = process_variance(others, within=0.0)
+        variance = self._similar[_similarity(workload)].without(workload.curve)
         return variance.deviation if variance.freedom >= ENOUGH_FREEDOM else None
 
     def expected_seconds(self, curve: str, size: int) -> float | None:

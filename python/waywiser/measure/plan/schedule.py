@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -33,17 +33,15 @@ from waywiser.measure.plan.costs import Costs
 from waywiser.measure.plan.findings import EQUAL_LATENCY, EQUAL_RATE, PROPORTIONAL_BYTES, Findings
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint, Priority
-from waywiser.words import Value, format_bytes
-from waywiser.words.records import Failure, Order, Process, Rule, Samples, Visit
+from waywiser.measure.plan.rounds import coverage_rounds
+from waywiser.words import format_bytes
+from waywiser.words.records import Failure, Order, Process, Rule, Visit
 
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
 
 OVER = "were over"
 """How a reason ends if the time was over."""
-
-PRINCIPAL_ROUNDS = 4
-"""Sizes that every principal curve gets for each one of a secondary curve."""
 
 MOST_DEVIATION = 0.1
 """Noisier processes than that still get an interval of so much."""
@@ -75,6 +73,7 @@ class Schedule:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
+        self._planned = plan.preset.processes
         self._on_skip = on_skip
         self._clock = clock
         self._deadline = math.inf
@@ -83,7 +82,7 @@ class Schedule:
         self._findings = Findings()
         self._points = {point.identity: point for point in plan.points}
         self._names = {point.curve.text: point.curve.name for point in plan.points}
-        self._rounds = _rounds(plan.points)
+        self._rounds = coverage_rounds(plan.points)
         self._curves: defaultdict[str, list[PlannedPoint]] = defaultdict(list)
         self._classes: defaultdict[str, set[str]] = defaultdict(set)
         for point in plan.points:
@@ -113,20 +112,19 @@ class Schedule:
         self._findings.add(visit)
         self._visit_seconds = visit.elapsed_seconds
 
+    def shorten(self, seconds: float) -> None:
+        """Moves the deadline to so much earlier, in the middle of the orders."""
+        self._deadline -= seconds
+
     def __iter__(self) -> Iterator[Order]:
-        start = self._clock()
         if self._plan.deadline_seconds:
-            self._deadline = start + self._plan.deadline_seconds
+            self._deadline = self._clock() + self._plan.deadline_seconds
         block = 0
-        while block < self._planned or self._another_fits(block, start):
+        while block < self._planned or self._another_fits:
             for peer_access in (True, False):
                 yield from self._in_process(Process(peer_access, block))
             block += 1
         self._skip_rest()
-
-    @property
-    def _planned(self) -> int:
-        return self._plan.preset.processes
 
     def _in_process(self, process: Process) -> Iterator[Order]:
         block, last = process.block, process.block == self._planned - 1
@@ -160,6 +158,8 @@ class Schedule:
             if not certain:
                 return point
             chosen = max(certain, key=lambda p: p.size)
+        if chosen is point:
+            return point
         return replace(chosen, processes=point.processes, priority=point.priority)
 
     def _why_too_slow(self, point: PlannedPoint) -> str:
@@ -271,14 +271,14 @@ class Schedule:
         left = self._deadline - self._clock()
         return next((k for k in range(planned, 1, -1) if k * each + once <= left), 1)
 
-    def _another_fits(self, block: int, start: float) -> bool:
+    @property
+    def _another_fits(self) -> bool:
         """Whether there is time for a process more than planned."""
-        requested = self._plan.request.deadline_seconds
         points = [p for p in self._plan.points if self._is_everywhere(p) and not p.conditional]
-        if not requested or not points:
+        if not self._plan.request.deadline_seconds or not points:
             return False
         first = [p for p in points if p.priority is Priority.HEADLINE] or points
-        return self._clock() + self._process_seconds(first) <= start + requested - self._spent
+        return self._clock() + self._process_seconds(first) <= self._deadline - self._spent
 
     def _permitted(self, points: Sequence[PlannedPoint], process: Process) -> set[str]:
         """Identities of the points that have time in this process, if everything of a higher
@@ -432,118 +432,3 @@ def is_for_time(reason: str) -> bool:
 def _process_of(point: PlannedPoint) -> bool:
     """The peer access of its process. Where it does not matter, there is some."""
     return point.curve.peer_access is not False
-
-
-def _rounds(points: Sequence[PlannedPoint]) -> dict[str, int]:
-    """The round in which a curve asks for each of its sizes, by identity: curves take turns, and
-    each adds the size that is furthest from those it has. Sizes that the other curves of its class
-    have come first: they are compared there. A size at which another method of the same copy is
-    planned counts as twice as far, for the same reason."""
-    found: dict[str, int] = {}
-    shared = _shared_sizes(points)
-    of_class: dict[str, set[int]] = defaultdict(set)
-    for point in points:
-        if point.like and not point.conditional:
-            of_class[point.like].add(point.size)
-    for _, group in groupby(points, key=lambda point: point.curve.text):
-        curve = list(group)
-        first = [point.size for point in curve if point.priority <= Priority.REPRESENTATIVE]
-        rest = {p.size: p for p in curve if p.priority > Priority.REPRESENTATIVE}
-        # A bandwidth before a latency.
-        found |= {p.identity: int(p.size < max(first)) for p in curve if p.size in first}
-        certain = [size for size, point in rest.items() if not point.conditional]
-        late = [size for size, point in rest.items() if point.conditional]
-        text = curve[0].curve.text
-        own = shared.get(text, frozenset())
-        order = _coverage_order(of_class[text] & set(certain), first)
-        order += _coverage_order(set(certain) - set(order), [*first, *order], own)
-        order += _coverage_order(late, [*first, *certain], own)
-        for turn, size in enumerate(order):
-            point = rest[size]
-            found[point.identity] = turn if point.curve.principal else PRINCIPAL_ROUNDS * (turn + 1)
-    return found
-
-
-def _shared_sizes(points: Sequence[PlannedPoint]) -> dict[str, frozenset[int]]:
-    """The sizes of each principal curve at which other methods of the same copy are planned, of
-    those that have fewer sizes. By the text of the curve."""
-    copies: dict[tuple[str, str], dict[str, set[int]]] = {}
-    principal: dict[str, tuple[str, str]] = {}
-    for point in points:
-        curve = point.curve
-        if len(curve.transfers) != 1 or curve.layout is not None or curve.cache != "warm":
-            continue
-        path = curve.transfers[0].path
-        ends = str(path.source), str(path.destination)
-        copies.setdefault(ends, {}).setdefault(curve.text, set()).add(point.size)
-        if curve.principal:
-            principal[curve.text] = ends
-    return {
-        text: frozenset().union(*(s for s in copies[ends].values() if s < copies[ends][text]))
-        for text, ends in principal.items()
-    }
-
-
-def _coverage_order(
-    sizes: Iterable[int], measured: Iterable[int], double: Collection[int] = ()
-) -> list[int]:
-    """``sizes`` in the order in which they add most to those that are measured anyway: always the
-    one furthest (in octaves) from those before, the smaller one of two. Distances of the sizes
-    ``double`` count twice."""
-    left = {size: math.log2(max(size, 1)) for size in sizes}
-    taken = [math.log2(max(size, 1)) for size in measured]
-    found: list[int] = []
-    while left:
-        size = max(left, key=lambda s: (_distance(left[s], taken) * (1 + (s in double)), -s))
-        taken.append(left.pop(size))
-        found.append(size)
-    return found
-
-
-def _distance(size: float, taken: Iterable[float]) -> float:
-    return min((abs(size - other) for other in taken), default=0.0)
-
-
-class Outlook(Value, frozen=True):
-    """What a plan is expected to come to, if visits take what is expected of them unmeasured."""
-
-    seconds: float
-    processes: int
-    visits: int
-    """That are measured."""
-    skipped: dict[str, int] = msgspec.field(name="left_out")
-    """Visits that have no time, by the name of their priority."""
-
-
-def outlook(plan: Plan) -> Outlook:
-    """Plays the schedule of a plan. All rates saturate, and equal paths are equal."""
-    now, visits, without_time = 0.0, 0, Counter[str]()
-    points = {point.identity: point for point in plan.points}
-    process: Process | None = None
-    processes: set[Process] = set()
-
-    def skipped(visit: Visit) -> None:
-        if visit.failure is not None and is_for_time(visit.failure.reason):
-            without_time[points[visit.workload.identity].priority.name.lower()] += 1
-
-    schedule = Schedule(plan, on_skip=skipped, clock=lambda: now)
-    for order in schedule:
-        seconds = points[order.workload.identity].unmeasured_seconds
-        now += seconds + (plan.worker_seconds if order.process != process else 0.0)
-        process = order.process
-        processes.add(process)
-        visits += 1
-        schedule.record(_imagined(order, seconds))
-    return Outlook(now, len(processes), visits, dict(without_time))
-
-
-_RATE = 50e9
-
-
-def _imagined(order: Order, seconds: float) -> Visit:
-    """A visit whose rate has saturated."""
-    span, n = max(order.workload.bytes, 1) / _RATE, order.rule.minimum
-    samples = Samples(*(((span,) * n,) * 3), repetitions=(1,) * n, flags=(0,) * n)
-    return Visit(
-        order.workload, order.block, "converged", "", samples=samples, elapsed_seconds=seconds
-    )
