@@ -1,6 +1,7 @@
 #include "waywiser/session.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -44,6 +45,9 @@ struct Session::State {
     void enable_peers(const Transfer& transfer);
     void enable_peers(int one, int other);
     [[nodiscard]] TimingMode timing(const Request& request) const;
+    transfer::Engine& engine_for(const Request& request);
+    std::unique_ptr<measure::Timer> timer_for(const measure::PreparedWorkload& prepared,
+                                              Outcome& outcome);
     void report_sides(const measure::PreparedWorkload& prepared, const Request& request,
                       Outcome& outcome);
     Outcome measure_transfers(const Request& request,
@@ -112,6 +116,23 @@ void Session::State::report_sides(const measure::PreparedWorkload& prepared, con
     }
 }
 
+std::unique_ptr<measure::Timer> Session::State::timer_for(const measure::PreparedWorkload& prepared,
+                                                          Outcome& outcome) {
+    if (outcome.mode != TimingMode::device) return measure::host_timer(prepared.parts());
+    make_gate();
+    outcome.gate = gate->kind();
+    return measure::device_timer(prepared.parts(), *gate, *watchdog);
+}
+
+// The engine, within what the buffers of the request leave of the memory.
+transfer::Engine& Session::State::engine_for(const Request& request) {
+    std::size_t buffers = 0;
+    for (const auto& spec : measure::plan_buffers(request, machine).specs) buffers += spec.bytes;
+    transfer::Engine& own = engine.prepare(request, buffers);
+    pool.reserve(engine.staging_bytes());
+    return own;
+}
+
 Outcome Session::State::measure_transfers(const Request& request,
                                           const std::function<void(const Progress&)>& progress,
                                           const Evidence& evidence) {
@@ -120,26 +141,13 @@ Outcome Session::State::measure_transfers(const Request& request,
     Outcome outcome;
     outcome.mode = timing(request);
     for (const Transfer& transfer : request.transfers) enable_peers(transfer);
-    std::size_t buffers = 0;
-    for (const auto& spec : measure::plan_buffers(request, machine).specs) buffers += spec.bytes;
-    transfer::Engine& own = engine.prepare(request, buffers);
-    pool.reserve(engine.staging_bytes());
-    measure::PreparedWorkload prepared(request, machine, pool, streams, own);
+    measure::PreparedWorkload prepared(request, machine, pool, streams, engine_for(request));
     for (const int gpu : prepared.gpus()) clocks.raise(gpu);
     prepared.fill();
 
     const host::RunOn submitting(prepared.submit_cpus());
-    std::unique_ptr<measure::Timer> timer;
-    if (outcome.mode == TimingMode::device) {
-        make_gate();
-        outcome.gate = gate->kind();
-        timer = measure::device_timer(prepared.parts(), *gate, *watchdog);
-    } else {
-        timer = measure::host_timer(prepared.parts());
-    }
-    const auto condition = [&prepared](std::size_t repetitions) {
-        prepared.condition(repetitions);
-    };
+    const std::unique_ptr<measure::Timer> timer = timer_for(prepared, outcome);
+    const auto condition = [&prepared](std::size_t count) { prepared.condition(count); };
     condition(1);
     timer->once();  // the first execution is never gated: it may load, map or allocate
     prepared.check(1);

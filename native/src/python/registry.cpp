@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
+
 #include "python/bindings.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
@@ -228,12 +230,49 @@ nb::dict requirements_dict(const Requirements& needs) {
     return entry;
 }
 
-}  // namespace
+// Binds a question that the executor of a transfer answers.
+template <class Answer>
+void bind_question(nb::module_& m, const char* name, Answer answer) {
+    m.def(
+        name,
+        [answer](const Transfer& transfer, const Machine& machine) {
+            return std::invoke(answer, executor_of(transfer), transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+}
 
-void bind_registry(nb::module_& m) {
-    m.def("memories", &memory_list);
-    m.def("executors", &executor_list);
-    m.def("operations", &operation_list);
+void bind_transfers(nb::module_& m) {
+    m.def(
+        "unsupported_reason",
+        [](const Transfer& transfer, const Machine& machine) {
+            return unsupported_reason(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    using E = const Executor&;
+    using T = const Transfer&;
+    using M = const Machine&;
+    bind_question(m, "parameters", [](E executor, T transfer, M machine) {
+        return parameter_list(executor.parameters(transfer, machine));
+    });
+    bind_question(m, "timing", [](E executor, T transfer, M machine) {
+        return text(executor.timing(transfer, machine));
+    });
+    bind_question(m, "requirements", [](E executor, T transfer, M machine) {
+        return requirements_dict(executor.requirements(transfer, machine));
+    });
+    bind_question(m, "peer_access", &Executor::peer_access);
+    bind_question(m, "in_place", &Executor::in_place);
+    bind_question(m, "repeatable", &Executor::repeatable);
+    m.def(
+        "extents",
+        [](const Transfer& transfer) {
+            return nb::make_tuple(arrange(transfer, Side::source).extent,
+                                  arrange(transfer, Side::destination).extent);
+        },
+        "transfer"_a);
+}
+
+void bind_operations(nb::module_& m) {
     m.def(
         "operation_unsupported_reason",
         [](const OperationCall& call, const Machine& machine) {
@@ -250,55 +289,16 @@ void bind_registry(nb::module_& m) {
             return parameter_list(operation->parameters(call.place, machine));
         },
         "operation"_a, "machine"_a);
-    m.def(
-        "unsupported_reason",
-        [](const Transfer& transfer, const Machine& machine) {
-            return unsupported_reason(transfer, machine);
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "parameters",
-        [](const Transfer& transfer, const Machine& machine) {
-            return parameter_list(executor_of(transfer).parameters(transfer, machine));
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "timing",
-        [](const Transfer& transfer, const Machine& machine) {
-            return text(executor_of(transfer).timing(transfer, machine));
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "peer_access",
-        [](const Transfer& transfer, const Machine& machine) {
-            return executor_of(transfer).peer_access(transfer, machine);
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "requirements",
-        [](const Transfer& transfer, const Machine& machine) {
-            return requirements_dict(executor_of(transfer).requirements(transfer, machine));
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "in_place",
-        [](const Transfer& transfer, const Machine& machine) {
-            return executor_of(transfer).in_place(transfer, machine);
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "repeatable",
-        [](const Transfer& transfer, const Machine& machine) {
-            return executor_of(transfer).repeatable(transfer, machine);
-        },
-        "transfer"_a, "machine"_a);
-    m.def(
-        "extents",
-        [](const Transfer& transfer) {
-            return nb::make_tuple(arrange(transfer, Side::source).extent,
-                                  arrange(transfer, Side::destination).extent);
-        },
-        "transfer"_a);
+}
+
+}  // namespace
+
+void bind_registry(nb::module_& m) {
+    m.def("memories", &memory_list);
+    m.def("executors", &executor_list);
+    m.def("operations", &operation_list);
+    bind_transfers(m);
+    bind_operations(m);
 }
 
 }  // namespace waywiser

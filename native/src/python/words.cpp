@@ -12,8 +12,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace waywiser {
+namespace {
 
-void bind_words(nb::module_& m) {
+void bind_workloads(nb::module_& m) {
     nb::class_<Memory>(m, "Memory")
         .def(
             "__init__",
@@ -47,6 +48,9 @@ void bind_words(nb::module_& m) {
             },
             "name"_a, "place"_a, "parameters"_a = Settings())
         .def("__str__", &OperationCall::text);
+}
+
+void bind_places(nb::module_& m) {
     nb::class_<NumaNode>(m, "NumaNode")
         .def(
             "__init__",
@@ -80,6 +84,13 @@ void bind_words(nb::module_& m) {
                 new (self) Machine{std::move(numa), std::move(gpus), std::move(files)};
             },
             "numa"_a, "gpus"_a, "files"_a = std::vector<FilePlace>());
+}
+
+}  // namespace
+
+void bind_words(nb::module_& m) {
+    bind_workloads(m);
+    bind_places(m);
 }
 
 }  // namespace waywiser

@@ -157,38 +157,16 @@ private:
         for (const auto& [name, value] : given) {
             if (std::ranges::find(use.names, name) != use.names.end()) settings[name] = value;
         }
-        const bool files = in_file(key_.from) || in_file(key_.to);
-        const bool gpus = on_device(key_.from) || on_device(key_.to);
-        const bool two_gpus = on_device(key_.from) && on_device(key_.to);
-        const bool pinned = key_.from == PolicyMemory::pinned || key_.to == PolicyMemory::pinned;
         shape(row, settings);
-        if (two_gpus) {
+        if (on_device(key_.from) && on_device(key_.to)) {
             const End gpu = End::device(nullptr, 0);
             row.shape.least = default_shape(gpu, gpu, row.bytes, row.threads).least;
         }
-        if (row.count > 1) {
-            if (!gpus || files) return;
-            if (row.executor == "sm") row.method = PolicyMethod::kernel;
-            if (row.executor == "batch") row.method = PolicyMethod::batch;
-            if (row.executor == "copy-engine") row.method = PolicyMethod::plain;
-        } else if (row.executor == "copy-engine") {
-            if (!files) row.method = PolicyMethod::plain;
-        } else if (row.executor == "staged") {
-            const bool staged = two_gpus ? key_.relation != PolicyRelation::same : gpus && !pinned;
-            if (staged) row.method = PolicyMethod::chunked;
-        } else if (row.executor == "relay") {
-            if (gpus && !two_gpus) row.method = PolicyMethod::chunked;
-            row.over_relays = true;
-        } else if (row.executor == "cpu") {
-            if (!gpus && !files) row.method = PolicyMethod::chunked;
-            if (is_small_by_one_thread(row)) row.method = PolicyMethod::plain;
-            row.shape.chunk = kChunkOfCpus;
-        } else if (row.executor == "direct-io" || row.executor == "buffered-io") {
-            if (files && !gpus && !(in_file(key_.from) && in_file(key_.to))) {
-                row.method = PolicyMethod::chunked;
-            }
-            row.shape.direct_io = row.executor == "direct-io";
-        }
+        row.method = row.count > 1 ? list_method(row) : method(row);
+        if (row.count > 1) return;
+        row.over_relays = row.executor == "relay";
+        row.shape.direct_io = row.executor == "direct-io";
+        if (row.executor == "cpu") row.shape.chunk = kChunkOfCpus;
         if (key_.to == PolicyMemory::fresh && row.shape.chunk >= kHugePage) {
             // Each thread creates whole huge pages.
             row.shape.chunk = row.shape.chunk / kHugePage * kHugePage;
@@ -196,10 +174,41 @@ private:
         }
     }
 
+    [[nodiscard]] PolicyMethod list_method(const PolicyRow& row) const {
+        const bool gpus = on_device(key_.from) || on_device(key_.to);
+        if (!gpus || in_file(key_.from) || in_file(key_.to)) return PolicyMethod::standard;
+        if (row.executor == "sm") return PolicyMethod::kernel;
+        if (row.executor == "batch") return PolicyMethod::batch;
+        return row.executor == "copy-engine" ? PolicyMethod::plain : PolicyMethod::standard;
+    }
+
+    // Of a contiguous copy with the shape of the row.
+    [[nodiscard]] PolicyMethod method(const PolicyRow& row) const {
+        const bool files = in_file(key_.from) || in_file(key_.to);
+        const bool gpus = on_device(key_.from) || on_device(key_.to);
+        const bool two_gpus = on_device(key_.from) && on_device(key_.to);
+        const bool pinned = key_.from == PolicyMemory::pinned || key_.to == PolicyMemory::pinned;
+        const std::string& executor = row.executor;
+        bool chunked = false;
+        if (executor == "copy-engine") {
+            if (!files) return PolicyMethod::plain;
+        } else if (executor == "staged") {
+            chunked = two_gpus ? key_.relation != PolicyRelation::same : gpus && !pinned;
+        } else if (executor == "relay") {
+            chunked = gpus && !two_gpus;
+        } else if (executor == "cpu") {
+            chunked = !gpus && !files;
+            if (chunked && is_small_by_one_thread(row)) return PolicyMethod::plain;
+        } else if (executor == "direct-io" || executor == "buffered-io") {
+            chunked = files && !gpus && !(in_file(key_.from) && in_file(key_.to));
+        }
+        return chunked ? PolicyMethod::chunked : PolicyMethod::standard;
+    }
+
     // The same as a plain copy between host memories, which needs no look-up.
     [[nodiscard]] bool is_small_by_one_thread(const PolicyRow& row) const {
-        const bool host = row.method == PolicyMethod::chunked && key_.to != PolicyMemory::fresh;
-        return host && row.shape.threads == 1 && !row.shape.streaming && row.bytes < kPlainBelow;
+        return key_.to != PolicyMemory::fresh && row.shape.threads == 1 && !row.shape.streaming &&
+               row.bytes < kPlainBelow;
     }
 
     // How the library uses the executor of a row.
@@ -354,12 +363,10 @@ PolicyClass class_of(JsonReader& reader, std::size_t& rows) {
     return made;
 }
 
-Policy read_policy(std::string_view text) {
-    JsonReader reader(text);
-    Policy policy;
-    std::set<std::string> missing = {"format", "version", "machine", "classes"};
-    // The version first: it says what the rest means.
+// The version first: it says what the rest means. The reader stays at the start of the object.
+void check_header(const JsonReader& reader) {
     JsonReader first = reader;
+    std::set<std::string> missing = {"format", "version", "machine", "classes"};
     std::string format;
     std::uint64_t version = 0;
     first.object([&](const std::string& key) {
@@ -379,6 +386,12 @@ Policy read_policy(std::string_view text) {
                            " of the format, and this library reads version " +
                            std::to_string(kVersion));
     }
+}
+
+Policy read_policy(std::string_view text) {
+    JsonReader reader(text);
+    check_header(reader);
+    Policy policy;
     std::size_t rows = 0;
     reader.object([&](const std::string& key) {
         if (key == "machine") {
