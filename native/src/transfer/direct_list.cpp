@@ -59,7 +59,7 @@ void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
 template <class Enqueue>
 void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue& enqueue) {
     const gpu::Stream& substitute = lists.legacy_substitute(legacy.device());
-    gpu::Event event = lists.take_event(legacy.device());
+    gpu::Event event = lists.events().take(legacy.device());
     event.record(legacy);
     gpu::wait(substitute, event);
     const auto follow = [&] {
@@ -73,7 +73,7 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
         throw;
     }
     follow();
-    lists.keep_event(legacy.device(), std::move(event));
+    lists.events().give_back(legacy.device(), std::move(event));
 }
 
 // The runs of one side for a kernel, by a formula if its pieces are equally spaced.

@@ -94,6 +94,53 @@ void Job::notify(int descriptor) {
     write_notifications({descriptor});
 }
 
+void Job::open(std::shared_ptr<const gpu::Event> start) {
+    supply_.open(std::move(start));
+    if (gathers_) batches_.resize(routes_.size());
+}
+
+void Job::fail(std::exception_ptr why) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::move(why);
+    }
+    ends_at(0);
+}
+
+bool Job::failed() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<bool>(failure_);
+}
+
+void Job::add_in_flight(const gpu::Event& event) {
+    const std::lock_guard lock(mutex_);
+    in_flight_.push_back(&event);
+}
+
+bool Job::remove_in_flight(const gpu::Event& event) {
+    const std::lock_guard lock(mutex_);
+    std::erase(in_flight_, &event);
+    return static_cast<bool>(failure_);
+}
+
+void Job::set_submitted() {
+    const std::lock_guard lock(mutex_);
+    submitted_ = true;
+    changed_.notify_all();
+}
+
+bool Job::reached(Until until) const {
+    if (done()) return true;
+    if (until == Until::done) return false;
+    const std::lock_guard lock(mutex_);
+    return all_submitted();
+}
+
+void Job::wait_until(Until until) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended() || (until == Until::submitted && all_submitted()); });
+}
+
 void Job::ends_at(std::size_t bytes) {
     std::size_t known = end_.load();
     while (bytes < known && !end_.compare_exchange_weak(known, bytes)) {

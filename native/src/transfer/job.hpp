@@ -18,48 +18,14 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "transfer/staging.hpp"
+#include "transfer/batch.hpp"
+#include "transfer/chunk.hpp"
+#include "transfer/chunk_supply.hpp"
 
 namespace waywiser::transfer {
 
-// The copy engine of a GPU that a chunk occupies: from the host, to the host, or to and from peers.
-enum class Direction { in, out, peer };
-
-// A route for chunks of a job.
-struct Route {
-    int device = -1;  // whose stream carries the chunk; -1: only CPUs move it
-    Direction direction = Direction::in;
-    int second_device = -1;  // continues on another stream after the first
-    Direction second_direction = Direction::in;
-    std::size_t slot_bytes = 0;    // pinned staging for a chunk; 0: none
-    std::size_t bounce_bytes = 0;  // staging on `device` for a chunk; 0: none
-    std::size_t most_chunks = std::numeric_limits<std::size_t>::max();  // in flight at once
-};
-
-// Chunks submitted by one call.
-struct Batch {
-    std::optional<gpu::Event> event;     // after the last of them
-    std::optional<gpu::Event> handover;  // between two devices
-    std::size_t bytes = 0;
-    bool failed = false;              // they were not submitted, or not completed
-    std::atomic<bool> ended = false;  // none of them is in flight any more
-};
-
-// A chunk in flight.
-struct Chunk {
-    std::size_t at = 0;       // offset in the transfer
-    std::size_t bytes = 0;    // fill() reduces it at the end of a file
-    std::size_t claimed = 0;  // `bytes` before fill()
-    std::size_t route = 0;
-    Slot slot;
-    Slot bounce;
-    gpu::Stream* stream = nullptr;   // of the route's device
-    gpu::Stream* second = nullptr;   // of its second device
-    gpu::Event* handover = nullptr;  // between the two, for submit()
-    std::size_t skew = 0;            // offset of the chunk in its slot
-    std::shared_ptr<Batch> batch;    // for a job that gathers; guarded by the job's mutex
-};
-
+// A job's settings are constant after its constructor. Each function says who may call it and when;
+// the functions for callers and for the engine are thread safe.
 class Job {
 public:
     // `bytes` are cut into chunks of at most `chunk` bytes. The last chunks are smaller, down to
@@ -86,12 +52,21 @@ public:
     // Called once when all chunks are done, before waiters are notified. May throw.
     virtual void finish() {}
 
+    // --- settings
+
     [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     [[nodiscard]] std::size_t chunk() const { return chunk_; }
+    [[nodiscard]] std::size_t least() const { return least_; }
+    [[nodiscard]] std::size_t first() const { return first_; }
     // Maximum number of chunks.
     [[nodiscard]] std::size_t chunks() const { return (first_ + bytes_ + least_ - 1) / least_; }
+    [[nodiscard]] std::size_t most_threads() const { return most_threads_; }
     [[nodiscard]] int node() const { return node_; }
+    [[nodiscard]] std::size_t chunks_per_thread() const { return chunks_per_thread_; }
+    [[nodiscard]] bool fills() const { return fills_; }
+    [[nodiscard]] bool gathers() const { return gathers_; }
+    [[nodiscard]] bool two_links() const { return two_links_; }
 
     // --- for callers; thread safe
 
@@ -115,6 +90,34 @@ public:
     // done() is true after the write.
     void notify(int descriptor);
 
+    // --- for the engine
+
+    enum class Until { submitted, done };
+    // Called once, before the job is shared between threads. It starts when `start` has happened
+    // (nullptr: at once).
+    void open(std::shared_ptr<const gpu::Event> start);
+    // Only with the lock of the Schedule held.
+    [[nodiscard]] ChunkSupply& supply() { return supply_; }
+    [[nodiscard]] const ChunkSupply& supply() const { return supply_; }
+    // Of a route of a job that gathers.
+    [[nodiscard]] RouteBatches& batches(std::size_t route) { return batches_[route]; }
+
+    // From now on its chunks are only completed. The first reason counts.
+    void fail(std::exception_ptr why);
+    [[nodiscard]] bool failed() const;
+    // The event follows a submitted chunk, and must live until it is removed.
+    void add_in_flight(const gpu::Event& event);
+    // Returns whether the job has failed.
+    bool remove_in_flight(const gpu::Event& event);
+    void add_moved(std::size_t bytes) { moved_.fetch_add(bytes, std::memory_order_relaxed); }
+    void set_submitted();
+    // Whether the job is done, or all chunks are submitted if that is enough and nothing has
+    // failed.
+    [[nodiscard]] bool reached(Until until) const;
+    void wait_until(Until until);
+    // All chunks are complete, or the job has failed: wakes those who wait for it.
+    void end();
+
 protected:
     std::vector<Route> routes_;
     // Maximum of threads that work on it at once, and their preferred NUMA node.
@@ -128,7 +131,6 @@ protected:
     void ends_at(std::size_t bytes);
 
 private:
-    friend class Engine;
     enum class State { running, notifying, done };
 
     // With the lock held. False if the condition is not met within `seconds`.
@@ -138,42 +140,27 @@ private:
     [[nodiscard]] bool notifications_written() const;
     // With the mutex held: no transition is in progress then.
     [[nodiscard]] bool ended() const { return state_.load() != State::running; }
-    void end();
+    // With the mutex held: all chunks are submitted, and nothing has failed.
+    [[nodiscard]] bool all_submitted() const { return submitted_ && !failure_; }
 
     const std::size_t bytes_;
     const std::size_t chunk_;
     const std::size_t least_;
     const std::size_t first_;
 
-    // Guarded by the engine's mutex.
-    std::shared_ptr<const gpu::Event> start_;  // in the stream that the transfer follows
-    std::size_t next_ = 0;                     // first byte that belongs to no chunk yet
-    std::vector<std::pair<std::size_t, std::size_t>>
-        returned_;                   // chunks that got no staging memory
-    std::size_t incomplete_ = 0;     // chunks that are not complete
-    std::size_t not_submitted_ = 0;  // of these, chunks that are not submitted
-    std::vector<std::size_t> on_route_;
-    std::size_t threads_ = 0;  // threads that work on it
-    std::size_t turn_ = 0;     // route that is tried first
+    ChunkSupply supply_{*this};         // guarded by the engine's Schedule
+    std::deque<RouteBatches> batches_;  // of each route, if the job gathers; they have their locks
 
-    // Guarded by its own mutex.
-    mutable std::mutex mutex_;
+    mutable std::mutex mutex_;  // guards the following; nothing else is locked with it held
     std::condition_variable changed_;
     bool submitted_ = false;  // all chunks are submitted
     std::vector<const gpu::Event*> in_flight_;
     std::exception_ptr failure_;
     std::vector<int> notified_;
+
     std::atomic<std::size_t> moved_{0};
     std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};
-    std::atomic<State> state_{State::running};
-
-    // State of a route whose chunks are submitted together.
-    struct Gathering {
-        std::vector<Chunk*> ready;                   // not submitted; guarded by the job's mutex
-        std::mutex submitting;                       // held by the one thread that submits them
-        std::deque<std::shared_ptr<Batch>> batches;  // in flight; guarded by `submitting`
-    };
-    std::deque<Gathering> gathering_;  // of each route
+    std::atomic<State> state_{State::running};  // changed with the mutex held
 };
 
 // Writes an eight-byte 1 to each of the descriptors.

@@ -54,7 +54,7 @@ std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
 
 void ListStaging::retire(Table table, const gpu::Stream& stream) {
     try {
-        gpu::Event event = take_event(stream.device());
+        gpu::Event event = events_.take(stream.device());
         event.record(stream);
         const std::lock_guard lock(mutex_);
         if (!stopped_) {
@@ -82,24 +82,6 @@ unsigned ListStaging::multiprocessors(int device) {
     return multiprocessors_.emplace(device, count).first->second;
 }
 
-gpu::Event ListStaging::take_event(int device) {
-    {
-        const std::lock_guard lock(mutex_);
-        auto& kept = events_[device];
-        if (!kept.empty()) {
-            gpu::Event event = std::move(kept.back());
-            kept.pop_back();
-            return event;
-        }
-    }
-    return gpu::Event(device, gpu::EventUse::ordering);
-}
-
-void ListStaging::keep_event(int device, gpu::Event event) {
-    const std::lock_guard lock(mutex_);
-    events_[device].push_back(std::move(event));
-}
-
 void ListStaging::reap(int device) {
     auto& own = retired_[device];
     for (std::size_t i = 0; i < own.size();) {
@@ -107,7 +89,7 @@ void ListStaging::reap(int device) {
             ++i;
             continue;
         }
-        events_[device].push_back(std::move(own[i].event));
+        events_.give_back(device, std::move(own[i].event));
         if (i + 1 != own.size()) own[i] = std::move(own.back());
         own.pop_back();
     }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "transfer/event_pool.hpp"
 #include "transfer/staging.hpp"
 #include "waywiser/words.hpp"
 
@@ -27,13 +28,15 @@ struct Table {
     Slot on_device;  // of the same size
 };
 
-// Thread safe. Call stop() before the destructor.
+// Thread safe. Its lock guards what it keeps; events are queried and given back to their pool with
+// it held. Memory is allocated without it. Call stop() before the destructor.
 class ListStaging {
 public:
     // Pinned memory is at the node and limited to `budget`; as much is used on each GPU. Calls
-    // `warn` with the reason if memory cannot be pinned.
-    ListStaging(std::size_t budget, NumaNode node, std::function<void(const std::string&)> warn)
-        : budget_(budget), node_(std::move(node)), warn_(std::move(warn)) {}
+    // `warn` with the reason if memory cannot be pinned. The pool must outlive this.
+    ListStaging(std::size_t budget, NumaNode node, EventPool& events,
+                std::function<void(const std::string&)> warn)
+        : budget_(budget), node_(std::move(node)), events_(events), warn_(std::move(warn)) {}
     ListStaging(const ListStaging&) = delete;
     ListStaging& operator=(const ListStaging&) = delete;
 
@@ -49,9 +52,8 @@ public:
     gpu::Stream& legacy_substitute(int device);
     // Number of multiprocessors of a GPU.
     unsigned multiprocessors(int device);
-    // An event for ordering streams; return it with keep_event().
-    gpu::Event take_event(int device);
-    void keep_event(int device, gpu::Event event);
+    // Events for ordering streams.
+    [[nodiscard]] EventPool& events() { return events_; }
     // Waits for work in progress. Afterwards take() returns nullopt.
     void stop() noexcept;
 
@@ -66,6 +68,7 @@ private:
 
     const std::size_t budget_;
     const NumaNode node_;
+    EventPool& events_;
     const std::function<void(const std::string&)> warn_;
 
     mutable std::mutex mutex_;
@@ -73,7 +76,6 @@ private:
     std::map<int, std::unique_ptr<Slots>> on_device_;
     std::map<int, gpu::Stream> streams_;
     std::map<int, std::vector<Retired>> retired_;  // by device; streams end in any order
-    std::map<int, std::vector<gpu::Event>> events_;
     std::map<int, unsigned> multiprocessors_;
     bool stopped_ = false;
 };

@@ -1,0 +1,55 @@
+#include "transfer/chunk_submission.hpp"
+
+#include <utility>
+
+namespace waywiser::transfer {
+
+void ChunkSubmission::settle(Chunk& chunk) {
+    try {
+        for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
+            if (used != nullptr) used->synchronize();
+        }
+    } catch (const gpu::Error&) {
+        chunk.slot.abandon();
+        chunk.bounce.abandon();
+    }
+}
+
+void ChunkSubmission::enqueue(HeldChunk& held) {
+    const Route& route = held.route();
+    Chunk& chunk = held.chunk;
+    held.event.emplace(events_.take(route.last_device()));
+    streams_.assign(route, chunk);
+    if (chunk.second != nullptr) {
+        held.handover.emplace(events_.take(route.device));
+        chunk.handover = &*held.handover;
+    }
+    try {
+        held.job->submit(chunk);
+        held.event->record(chunk.second != nullptr ? *chunk.second : *chunk.stream);
+        held.job->add_in_flight(*held.event);
+    } catch (...) {
+        settle(chunk);
+        throw;
+    }
+}
+
+bool ChunkSubmission::submit(HeldChunk& held) {
+    if (!queues_.enter(held)) return false;
+    try {
+        enqueue(held);
+    } catch (...) {
+        queues_.leave(held);
+        throw;
+    }
+    held.submitted = true;
+    queues_.line_up(held);
+    return true;
+}
+
+void ChunkSubmission::give_back_events(HeldChunk& held) {
+    if (held.event) events_.give_back(held.route().last_device(), std::move(*held.event));
+    if (held.handover) events_.give_back(held.route().device, std::move(*held.handover));
+}
+
+}  // namespace waywiser::transfer

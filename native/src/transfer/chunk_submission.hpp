@@ -1,0 +1,42 @@
+// Puts filled chunks into the streams of their copy engines, each on its own.
+#pragma once
+
+#include <cstddef>
+
+#include "transfer/copy_streams.hpp"
+#include "transfer/event_pool.hpp"
+#include "transfer/held_chunk.hpp"
+#include "transfer/polite_queues.hpp"
+
+namespace waywiser::transfer {
+
+// Thread safe: has no lock of its own, and calls the pools and the job without one held. The pools
+// must outlive it.
+class ChunkSubmission {
+public:
+    // `polite_bytes`: limit of bytes queued on each copy engine; 0: none.
+    ChunkSubmission(EventPool& events, CopyStreams& streams, std::size_t polite_bytes)
+        : events_(events), streams_(streams), queues_(polite_bytes) {}
+
+    // Whether chunks are counted one by one, so that they cannot be submitted together.
+    [[nodiscard]] bool one_by_one() const { return queues_.limited(); }
+    // Submits a filled chunk. False if its copy engine has enough work. Throws what fails; then
+    // HeldChunk::submitted says whether it is in flight nevertheless.
+    bool submit(HeldChunk& held);
+    // A submitted chunk is not in flight any more.
+    void leave(HeldChunk& held) { queues_.leave(held); }
+    // Takes back the events of a chunk that is not in flight.
+    void give_back_events(HeldChunk& held);
+    // After a failure: waits until no GPU uses the chunk's staging. If that cannot be determined
+    // because the context is lost, the staging is not used again.
+    static void settle(Chunk& chunk);
+
+private:
+    void enqueue(HeldChunk& held);
+
+    EventPool& events_;
+    CopyStreams& streams_;
+    PoliteQueues queues_;
+};
+
+}  // namespace waywiser::transfer

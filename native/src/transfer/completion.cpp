@@ -1,0 +1,23 @@
+#include "transfer/completion.hpp"
+
+#include <exception>
+
+namespace waywiser::transfer {
+
+void announce_submitted(Schedule& schedule, Job& job) {
+    job.set_submitted();
+    schedule.notify_callers();
+}
+
+void complete(Schedule& schedule, Job& job) {
+    try {
+        if (!job.failed()) job.finish();
+    } catch (...) {
+        job.fail(std::current_exception());
+    }
+    schedule.remove();  // first, so that who sees the end does not see the job
+    job.end();
+    schedule.notify_callers();
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,19 @@
+#include "transfer/copy_streams.hpp"
+
+namespace waywiser::transfer {
+
+gpu::Stream& CopyStreams::stream(const Lane& lane) {
+    const std::lock_guard lock(mutex_);
+    const auto known = streams_.find(lane);
+    if (known != streams_.end()) return known->second;
+    return streams_.emplace(lane, gpu::Stream(lane.first)).first->second;
+}
+
+void CopyStreams::assign(const Route& route, Chunk& chunk) {
+    chunk.stream = &stream(route.lane());
+    if (route.second_device >= 0) {
+        chunk.second = &stream({route.second_device, route.second_direction});
+    }
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,45 @@
+// The threads of an engine.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "waywiser/words.hpp"
+
+namespace waywiser::transfer {
+
+// Thread safe. Its lock guards the threads and is held while they are created; nothing else is
+// locked then. The machine must outlive it. Call join() before the destructor.
+class CopyThreads {
+public:
+    // At most `most` threads, spread over the NUMA nodes. Each calls `work` with the node to whose
+    // CPUs it is bound, or -1.
+    CopyThreads(const Machine& machine, std::size_t most, std::function<void(int node)> work);
+    CopyThreads(const CopyThreads&) = delete;
+    CopyThreads& operator=(const CopyThreads&) = delete;
+
+    // Creates threads until there are `wanted`, or as many as possible. Throws the system's error
+    // if there is not even one. Does nothing after join().
+    void spawn(std::size_t wanted);
+    // Waits until all have returned from `work`.
+    void join();
+    // Takes no lock; 0 after join() has begun.
+    [[nodiscard]] std::size_t size() const { return size_; }
+
+private:
+    void run(std::size_t index) const;
+
+    const Machine& machine_;
+    const std::size_t most_;
+    const std::function<void(int)> work_;
+    std::atomic<std::size_t> size_{0};
+    std::mutex mutex_;
+    std::vector<std::thread> threads_;
+    bool joined_ = false;
+};
+
+}  // namespace waywiser::transfer

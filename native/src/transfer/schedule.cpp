@@ -1,0 +1,302 @@
+#include "transfer/schedule.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace waywiser::transfer {
+namespace {
+
+// Polling interval for the event that a transfer waits for.
+constexpr auto kStartNap = std::chrono::microseconds(20);
+
+}  // namespace
+
+Schedule::Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes)
+    : threads_(threads), most_threads_(most_threads), nodes_(std::max<std::size_t>(nodes, 1)) {}
+
+// --- jobs ------------------------------------------------------------------------------------
+
+void Schedule::add(const std::shared_ptr<Job>& job) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) throw Cancelled("the transfer context is closed: create another one");
+        if (job->supply().waits()) {
+            waiting_.push_back(job);
+        } else if (job->bytes() != 0) {
+            ready_.push_back(job);
+        }
+        ++jobs_;
+    }
+    wake_some();
+}
+
+std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
+    std::vector<std::shared_ptr<Job>> ending;
+    bool some = false;
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(waiting_, [&](const std::shared_ptr<Job>& job) {
+            bool ends = job->bytes() == 0;
+            try {
+                if (!job->supply().started()) return false;
+            } catch (...) {
+                job->fail(std::current_exception());
+                ends = true;
+            }
+            if (ends) {
+                ending.push_back(job);
+            } else {
+                ready_.push_back(job);
+                some = true;
+            }
+            return true;
+        });
+    }
+    if (some) wake_some();
+    return ending;
+}
+
+void Schedule::remove() {
+    const std::lock_guard lock(mutex_);
+    --jobs_;
+}
+
+std::size_t Schedule::jobs() const {
+    const std::lock_guard lock(mutex_);
+    return jobs_;
+}
+
+std::list<std::shared_ptr<Job>> Schedule::close() {
+    std::list<std::shared_ptr<Job>> cancelled;
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        cancelled.swap(waiting_);
+    }
+    wake_all();
+    return cancelled;
+}
+
+// --- chunks ----------------------------------------------------------------------------------
+
+// With the lock held: whether the thread takes a chunk of the job.
+bool Schedule::may_take(const WorkerState& self, const Job& job) const {
+    const ChunkSupply& supply = job.supply();
+    if (supply.exhausted()) return false;
+    const auto held_of_it = static_cast<std::size_t>(std::ranges::count_if(
+        self.chunks, [&](const auto& one) { return one->job.get() == &job; }));
+    if (held_of_it >= job.chunks_per_thread()) return false;
+    if (!self.works_on(job)) {
+        if (supply.threads() >= job.most_threads()) return false;
+        // A busy thread leaves the job to idle threads, unless those may be on another node.
+        const bool same_node = self.node >= 0 && self.node == job.node();
+        const bool busy = !self.chunks.empty() && !self.caller && !same_node;
+        if (busy && sleeping_ > woken_) return false;
+        // Threads of another node help if the job's own node has too few or none.
+        const bool foreign = self.node >= 0 && job.node() >= 0 && self.node != job.node();
+        if (foreign && supply.threads() >= threads_of_a_node()) return false;
+    }
+    return supply.free_route().has_value();
+}
+
+// With the lock held, for a job of which it may take a chunk.
+std::unique_ptr<HeldChunk> Schedule::take(WorkerState& self, const std::shared_ptr<Job>& job) {
+    ChunkSupply& supply = job->supply();
+    auto held = std::make_unique<HeldChunk>();
+    held->job = job;
+    held->chunk = supply.take(*supply.free_route(), most_threads_);
+    if (!self.works_on(*job)) {
+        self.jobs.push_back(job);
+        supply.join();
+    }
+    return held;
+}
+
+// With the lock held: leaves the jobs without chunks to take, or all, so that other threads can
+// join.
+void Schedule::leave_jobs(WorkerState& self, bool all) {
+    std::erase_if(self.jobs, [all](const std::weak_ptr<Job>& one) {
+        const std::shared_ptr<Job> job = one.lock();
+        if (job && !all && !job->supply().exhausted()) return false;
+        if (job) job->supply().leave();
+        return true;
+    });
+}
+
+std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
+    std::unique_ptr<HeldChunk> held;
+    std::size_t waking = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        leave_jobs(self, false);
+        if (only == nullptr && !orphans_.empty()) {
+            self.chunks.push_back(std::move(orphans_.back()));
+            orphans_.pop_back();
+        }
+        const auto found = std::ranges::find_if(ready_, [&](const std::shared_ptr<Job>& job) {
+            return (only == nullptr || job.get() == only) && may_take(self, *job);
+        });
+        if (found == ready_.end()) return nullptr;
+        held = take(self, *found);
+        ready_.erase(found);
+        if (!held->job->supply().exhausted()) ready_.push_back(held->job);  // others come first
+        waking = sleepers_to_wake();
+    }
+    wake(waking);
+    return held;
+}
+
+void Schedule::put_back(const HeldChunk& held) {
+    const std::lock_guard lock(mutex_);
+    held.job->supply().put_back(held.chunk);
+    if (std::ranges::find(ready_, held.job) == ready_.end()) ready_.push_back(held.job);
+}
+
+bool Schedule::submitted(Job& job, std::size_t chunks) {
+    const std::lock_guard lock(mutex_);
+    return job.supply().submitted(chunks);
+}
+
+Schedule::Next Schedule::completed(const WorkerState& self, const HeldChunk& held) {
+    const std::lock_guard lock(mutex_);
+    ChunkSupply& supply = held.job->supply();
+    supply.completed(held.chunk);
+    if (supply.exhausted()) {  // also if fill() has found the end of a file
+        std::erase(ready_, held.job);
+        return supply.all_completed() ? Next::complete_job : Next::go_on;
+    }
+    return self.works_on(*held.job) ? Next::go_on : Next::wake_all;
+}
+
+bool Schedule::exhausted(const Job& job) const {
+    const std::lock_guard lock(mutex_);
+    return job.supply().exhausted();
+}
+
+// --- threads ---------------------------------------------------------------------------------
+
+Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
+    const std::lock_guard lock(mutex_);
+    return {.generation = generation_,
+            .starts = !waiting_.empty(),
+            .last = only != nullptr && only->supply().exhausted(),
+            .ends = stopping_ && !helping_ && !self.holds_chunks() && orphans_.empty() &&
+                    ready_.empty() && waiting_.empty()};
+}
+
+void Schedule::sleep(const WorkerState& self, std::uint64_t generation) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (generation_ != generation) return;
+    std::condition_variable& change = self.caller ? help_ : work_;
+    if (!self.caller) ++sleeping_;
+    // Who sleeps looks for work after every wake-up: it may have been meant for another thread.
+    if (starts_unwatched()) {  // this thread polls the starts
+        polling_ = true;
+        change.wait_for(lock, kStartNap);  // NOLINT(bugprone-spuriously-wake-up-functions)
+        polling_ = false;
+    } else {
+        change.wait(lock);  // NOLINT(bugprone-spuriously-wake-up-functions)
+    }
+    if (!self.caller) {
+        --sleeping_;
+        if (woken_ > 0) --woken_;
+    }
+}
+
+bool Schedule::begin_help() {
+    const std::lock_guard lock(mutex_);
+    if (helping_ || threads_.size() >= most_threads_) return false;
+    helping_ = true;
+    return true;
+}
+
+void Schedule::end_help(WorkerState& self) {
+    bool left = false;
+    bool stopping = false;
+    {
+        const std::lock_guard lock(mutex_);
+        leave_jobs(self, true);
+        left = !self.chunks.empty() || starts_unwatched();
+        for (auto& held : self.chunks) orphans_.push_back(std::move(held));
+        self.chunks.clear();
+        helping_ = false;
+        stopping = stopping_;
+    }
+    if (stopping) {
+        wake_all();
+    } else if (left) {
+        wake_some();
+    }
+}
+
+void Schedule::wake_all() {
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+        woken_ = sleeping_;
+    }
+    work_.notify_all();
+    help_.notify_all();
+}
+
+void Schedule::wake_some() {
+    std::size_t waking = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+        waking = sleepers_to_wake();
+    }
+    wake(waking);
+}
+
+void Schedule::notify_callers() {
+    bool stopping = false;
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+        stopping = stopping_;
+    }
+    help_.notify_all();
+    if (stopping) work_.notify_all();  // they may end now
+}
+
+void Schedule::wake(std::size_t threads) {
+    for (; threads > 0; --threads) work_.notify_one();
+}
+
+// With the lock held.
+std::size_t Schedule::threads_of_a_node() const {
+    return std::max<std::size_t>(threads_.size() / nodes_, 1);
+}
+
+// With the lock held: the number of threads that are likely to find work now.
+std::size_t Schedule::useful_threads() const {
+    std::size_t useful = orphans_.size() + (starts_unwatched() ? 1 : 0);
+    for (const auto& job : ready_) {
+        const ChunkSupply& supply = job->supply();
+        if (supply.exhausted() || !supply.free_route()) continue;
+        const std::size_t most = job->node() >= 0 && nodes_ > 1
+                                     ? std::min(job->most_threads(), threads_of_a_node())
+                                     : job->most_threads();
+        useful += std::min(supply.most_left(), most - std::min(most, supply.threads()));
+    }
+    return useful;
+}
+
+// With the lock held: the number of threads to wake now. A few, each of which wakes more if it
+// finds more work, since waking a thread takes its waker several microseconds. No more than are
+// likely to find work.
+std::size_t Schedule::sleepers_to_wake() {
+    constexpr std::size_t kAtOnce = 3;
+    const std::size_t asleep = sleeping_ - std::min(sleeping_, woken_);
+    if (asleep == 0) return 0;
+    const std::size_t useful = useful_threads();
+    const std::size_t waking = std::min({kAtOnce, asleep, useful - std::min(useful, woken_)});
+    woken_ += waking;
+    if (waking > 0) ++generation_;
+    return waking;
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,113 @@
+// Which chunk a thread takes next, and which threads sleep until there is one.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "host/spinning_mutex.hpp"
+#include "transfer/copy_threads.hpp"
+#include "transfer/held_chunk.hpp"
+#include "transfer/job.hpp"
+
+namespace waywiser::transfer {
+
+// Thread safe. Its lock guards all of its members and the ChunkSupply of each job that was added.
+// With it held, the start events of jobs are queried, and the lock of a job may be taken; no other
+// lock is, and no thread waits for anything else.
+class Schedule {
+public:
+    // Threads sleep here; `most_threads` includes a calling thread that works. `nodes`: NUMA nodes
+    // over which threads are spread. The threads must outlive this.
+    Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes);
+
+    // --- jobs
+
+    // Adds a job, which starts when its supply does. Throws Cancelled after close().
+    void add(const std::shared_ptr<Job>& job);
+    // Lets jobs start whose event has happened. Returns those that have to be completed instead:
+    // they have no bytes, or have failed since their event has.
+    std::vector<std::shared_ptr<Job>> poll_starts();
+    // Counts a job as ended.
+    void remove();
+    // Jobs that were added and not removed.
+    [[nodiscard]] std::size_t jobs() const;
+    // Ends the threads when all jobs have ended. Returns those that wait for their start: they have
+    // to be cancelled.
+    std::list<std::shared_ptr<Job>> close();
+
+    // --- chunks
+
+    // Takes the next chunk (of the job `only`, if not null), and wakes threads for more. Nullptr if
+    // there is none for this thread. An engine's thread may get a chunk that another has left, too.
+    std::unique_ptr<HeldChunk> claim(WorkerState& self, const Job* only);
+    // The chunk got no staging memory: another thread takes it later.
+    void put_back(const HeldChunk& held);
+    // So many chunks of the job are submitted, or have ended without. True if this was the last
+    // one.
+    bool submitted(Job& job, std::size_t chunks);
+    enum class Next { go_on, complete_job, wake_all };
+    // A chunk is complete. What is to be done when its resources are free: nothing, completing the
+    // job, or waking threads that wait for a free route.
+    Next completed(const WorkerState& self, const HeldChunk& held);
+    // Whether no chunk is left to take now.
+    [[nodiscard]] bool exhausted(const Job& job) const;
+
+    // --- threads
+
+    struct View {
+        std::uint64_t generation = 0;  // for sleep()
+        bool starts = false;           // some jobs wait for their start
+        bool last = false;             // no chunk of `only` is left to take
+        bool ends = false;             // after close(): nothing is left to do for this thread
+    };
+    [[nodiscard]] View view(const WorkerState& self, const Job* only) const;
+    // Sleeps until there may be work, unless that was so since the view.
+    void sleep(const WorkerState& self, std::uint64_t generation);
+    // A calling thread may work too, if no other does and the threads are too few.
+    bool begin_help();
+    // It leaves: other threads take over its chunks and the polling of starts.
+    void end_help(WorkerState& self);
+
+    // Wakes all threads. Used for rare changes: an end, staging that others wait for.
+    void wake_all();
+    // Wakes some threads: there is new work.
+    void wake_some();
+    // Wakes a calling thread that works, since its job may have reached what it waits for.
+    void notify_callers();
+
+private:
+    [[nodiscard]] bool may_take(const WorkerState& self, const Job& job) const;
+    std::unique_ptr<HeldChunk> take(WorkerState& self, const std::shared_ptr<Job>& job);
+    static void leave_jobs(WorkerState& self, bool all);
+    [[nodiscard]] std::size_t threads_of_a_node() const;
+    [[nodiscard]] std::size_t useful_threads() const;
+    [[nodiscard]] std::size_t sleepers_to_wake();
+    void wake(std::size_t threads);
+    [[nodiscard]] bool starts_unwatched() const { return !waiting_.empty() && !polling_; }
+
+    const CopyThreads& threads_;
+    const std::size_t most_threads_;
+    const std::size_t nodes_;
+
+    mutable host::SpinningMutex mutex_;
+    std::condition_variable work_;  // the engine's threads wait on it
+    std::condition_variable help_;  // a calling thread waits on it
+    std::uint64_t generation_ = 0;  // counts changes of the available work
+    std::size_t sleeping_ = 0;
+    std::size_t woken_ = 0;                            // sleeping threads that are being woken
+    std::list<std::shared_ptr<Job>> waiting_;          // jobs that have not started
+    std::deque<std::shared_ptr<Job>> ready_;           // jobs with chunks that no thread has taken
+    std::vector<std::unique_ptr<HeldChunk>> orphans_;  // chunks whose thread has left
+    std::size_t jobs_ = 0;
+    bool stopping_ = false;
+    bool helping_ = false;  // a calling thread works
+    bool polling_ = false;  // a thread polls the start events
+};
+
+}  // namespace waywiser::transfer

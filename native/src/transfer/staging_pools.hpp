@@ -1,0 +1,72 @@
+// The staging memory of an engine: pinned slots at each NUMA node, and slots on GPUs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "host/spinning_mutex.hpp"
+#include "transfer/chunk.hpp"
+#include "transfer/staging.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser::transfer {
+
+struct EngineOptions;
+class Warnings;
+
+// Thread safe. Its lock guards the maps of pools; memory is taken, allocated and returned without
+// it, under the locks of one pool at a time. The pools live as long as this. The machine and the
+// warnings must outlive it.
+class StagingPools {
+public:
+    // `options` are completed. `changed` is called, without a lock, when memory is available again
+    // for which take() has asked in vain.
+    StagingPools(const Machine& machine, const EngineOptions& options, Warnings& warnings,
+                 std::function<void()> changed);
+    StagingPools(const StagingPools&) = delete;
+    StagingPools& operator=(const StagingPools&) = delete;
+
+    // Gives a chunk the staging that its route needs; `node`: that of its job. Never waits: false,
+    // and nothing taken, if some is used up now. Throws what allocation throws.
+    bool take(const Route& route, int node, Chunk& chunk);
+    // The pool on the host at a node, pinned for copies of a device, or pageable without one (-1).
+    Slots& host(int node, int device);
+    // The pool on a device.
+    Slots& on_device(int device);
+
+    // The node, or another one whose CPUs may be used.
+    [[nodiscard]] NumaNode usable_node(int node) const;
+    // Sizes of slots of which each pool has several.
+    [[nodiscard]] std::size_t host_slot_bytes() const;
+    [[nodiscard]] std::size_t device_slot_bytes() const;
+
+    // Allocated now, and pinned.
+    [[nodiscard]] std::size_t pinned_bytes() const;
+    // Whether some memory could not be pinned. Takes no lock.
+    [[nodiscard]] bool unpinned() const { return unpinned_; }
+    // Memory of the engine could not be pinned.
+    void report_unpinned(const std::string& why);
+
+private:
+    [[nodiscard]] std::unique_ptr<Slots> make_host(const NumaNode& place, bool pinned);
+
+    const Machine& machine_;
+    Warnings& warnings_;
+    const std::function<void()> changed_;
+    const std::size_t host_bytes_;    // at each node
+    const std::size_t device_bytes_;  // on each device
+    std::atomic<bool> unpinned_{false};
+    std::atomic<int> pinning_device_{-1};  // the GPU in whose context memory is pinned
+
+    mutable host::SpinningMutex mutex_;
+    std::map<std::pair<int, bool>, std::unique_ptr<Slots>> host_;  // by node, pinned or not
+    std::map<int, std::unique_ptr<Slots>> on_device_;
+};
+
+}  // namespace waywiser::transfer

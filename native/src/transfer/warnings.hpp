@@ -1,0 +1,32 @@
+// What a user should know about an engine that works, but less well than it could.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace waywiser::transfer {
+
+// Thread safe. Its lock guards the texts; nothing else is locked with it held.
+class Warnings {
+public:
+    // `report`: writes each warning to stderr, once per process.
+    explicit Warnings(bool report) : report_(report) {}
+
+    // Adds a warning, unless it is known or there are too many.
+    void add(const std::string& message);
+    // All so far, without duplicates, in the order of their occurrence.
+    [[nodiscard]] std::vector<std::string> all() const;
+    // The number of their characters, with one more for each. Takes no lock.
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    const bool report_;
+    mutable std::mutex mutex_;
+    std::vector<std::string> texts_;
+    std::atomic<std::size_t> bytes_{0};
+};
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,50 @@
+// The work of one thread: takes chunks, fills, submits and drains them, and completes their jobs.
+#pragma once
+
+#include <memory>
+
+#include "transfer/batch_submission.hpp"
+#include "transfer/chunk_submission.hpp"
+#include "transfer/held_chunk.hpp"
+#include "transfer/schedule.hpp"
+#include "transfer/staging_pools.hpp"
+
+namespace waywiser::transfer {
+
+// Used by one thread. Has no lock, and calls its parts without any held. It never waits for one
+// resource while it holds another: it takes staging memory without waiting, or sleeps without any.
+class Worker {
+public:
+    // Of an engine, which must outlive the worker.
+    struct Parts {
+        Schedule& schedule;
+        StagingPools& staging;
+        ChunkSubmission& submission;
+        BatchSubmission& batches;
+    };
+    explicit Worker(const Parts& parts) : parts_(parts) {}
+
+    // In a thread of the engine, bound to a node (-1: to none): works until the schedule is closed
+    // and all jobs have ended.
+    void work(int node);
+    // In the thread of a caller, after begin_help() of the schedule: works on one job until it has
+    // reached a state. Other threads take over its chunks in flight.
+    void help(const std::shared_ptr<Job>& job, Job::Until until);
+
+private:
+    void work_until(const Job* only, Job::Until until);
+    void poll_starts();
+    bool make_progress(const Job* only);
+    bool process(std::unique_ptr<HeldChunk> held);
+    void gather(std::unique_ptr<HeldChunk> held);
+    bool submit_filled();
+    void pass_on(std::unique_ptr<HeldChunk> held, bool arrived);
+    bool reap();
+    void finish(std::unique_ptr<HeldChunk> held, bool arrived);
+    void nap(bool last) const;
+
+    const Parts parts_;
+    WorkerState state_;
+};
+
+}  // namespace waywiser::transfer

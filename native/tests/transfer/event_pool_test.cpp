@@ -1,0 +1,54 @@
+// The events that an engine keeps for reuse.
+#include "transfer/event_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fake/fixture.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+using EventPools = test::OnFake;
+
+TEST_F(EventPools, ReuseWhatWasGivenBackOnTheSameDevice) {
+    fake::configure("devices=2");
+    EventPool pool;
+    gpu::Event event = pool.take(0);
+    const void* const handle = event.handle();
+    pool.give_back(0, std::move(event));
+    EXPECT_NE(pool.take(1).handle(), handle);
+    const gpu::Event again = pool.take(0);
+    EXPECT_EQ(again.handle(), handle);
+    EXPECT_NE(pool.take(0).handle(), handle);  // it is taken
+}
+
+TEST_F(EventPools, ServeManyThreads) {
+    EventPool pool;
+    std::vector<std::jthread> threads;
+    for (int n = 0; n < 4; ++n) {
+        threads.emplace_back([&pool] {
+            const gpu::Stream stream(0);
+            for (int i = 0; i < 50; ++i) {
+                gpu::Event event = pool.take(0);
+                event.record(stream);
+                event.synchronize();
+                EXPECT_TRUE(event.done());
+                pool.give_back(0, std::move(event));
+            }
+        });
+    }
+}
+
+TEST_F(EventPools, ReportAFailureToMakeOne) {
+    EventPool pool;
+    fake::configure("fail=call@1");
+    EXPECT_THROW(static_cast<void>(pool.take(0)), gpu::Error);
+    EXPECT_NO_THROW(static_cast<void>(pool.take(0)));
+}
+
+}  // namespace
+}  // namespace waywiser::transfer
