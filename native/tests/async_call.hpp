@@ -10,6 +10,7 @@ namespace waywiser::test {
 
 inline constexpr std::chrono::seconds kLong{180};
 inline constexpr std::chrono::milliseconds kMoment{60};
+inline constexpr double kHangSeconds = 60;  // of a wait with a limit: longer means that it hangs
 
 // A call in its own thread.
 class AsyncCall {

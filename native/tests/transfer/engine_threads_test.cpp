@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
 #include "host/affinity.hpp"
@@ -25,8 +26,6 @@
 
 namespace waywiser::transfer {
 namespace {
-
-constexpr double kLong = 60;  // seconds; longer means that it hangs
 
 class EngineThreads : public test::OnFake {
 protected:
@@ -60,7 +59,8 @@ TEST_F(EngineThreads, StartAWaitingTransferAlthoughTheCallerThatWatchedItHasLeft
         for (int i = 0; i < 3; ++i) own->run(copy_in(*own), Engine::Until::done);
         std::this_thread::sleep_for(std::chrono::microseconds(200));
         gate.open();
-        ASSERT_TRUE(waiting->wait(kLong)) << "nobody saw that it could start, round " << round;
+        ASSERT_TRUE(waiting->wait(test::kHangSeconds))
+            << "nobody saw that it could start, round " << round;
         waiting->rethrow();
     }
 }
@@ -75,7 +75,7 @@ TEST_F(EngineThreads, OfAnotherNodeCopyWhereThereAreNoOthers) {
         Engine own(machine, {.threads = threads, .pinned_bytes = kMiB});
         const auto job = copy_in(own, kMiB);
         own.start(job);
-        EXPECT_TRUE(job->wait(kLong)) << threads;
+        EXPECT_TRUE(job->wait(test::kHangSeconds)) << threads;
     }
 }
 
@@ -97,7 +97,7 @@ TEST_F(EngineThreads, UseAllCpusOfTheMachineAlthoughTheirStarterIsBoundToOne) {
         const host::RunOn one({all.front()});
         own.start(job);
     }
-    ASSERT_TRUE(job->wait(kLong));
+    ASSERT_TRUE(job->wait(test::kHangSeconds));
     EXPECT_EQ(job->cpus, all);
 }
 
@@ -148,7 +148,7 @@ TEST_F(EngineThreads, KeepTheBoundOfPoliteTransfersTogether) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         EXPECT_EQ(fake::counts().copies, 1U);
         fake::configure("");
-        EXPECT_TRUE(job->wait(kLong));
+        EXPECT_TRUE(job->wait(test::kHangSeconds));
     }
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
@@ -26,14 +27,14 @@
 namespace waywiser {
 namespace {
 
-constexpr double kLong = 60;  // seconds; longer means that it hangs
 constexpr auto kPoll = std::chrono::microseconds(100);
 const std::string kFastFake =
     "devices=2;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500;";
 
 // A joined thread may still be listed for a moment.
 bool copying_threads_end() {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kLong);
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(test::kHangSeconds);
     while (std::chrono::steady_clock::now() < end) {
         bool some = false;
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -71,7 +72,8 @@ public:
 
     // Transfers that are queued or run, after all had time to end.
     [[nodiscard]] std::size_t left() const {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kLong);
+        const auto end =
+            std::chrono::steady_clock::now() + std::chrono::duration<double>(test::kHangSeconds);
         waywiser_usage usage{};
         do {
             usage.size = sizeof usage;
@@ -94,9 +96,9 @@ waywiser_status completed(waywiser_status started, waywiser_transfer* transfer, 
     if (started != WAYWISER_OK || transfer == nullptr) return started;
     const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     const waywiser_status notified = waywiser_transfer_notify(transfer, descriptor);
-    const waywiser_status ordered = waywiser_transfer_wait(transfer, stream, kLong);
+    const waywiser_status ordered = waywiser_transfer_wait(transfer, stream, test::kHangSeconds);
     std::size_t moved = 0;
-    const waywiser_status status = waywiser_transfer_result(transfer, kLong, &moved);
+    const waywiser_status status = waywiser_transfer_result(transfer, test::kHangSeconds, &moved);
     EXPECT_NE(status, WAYWISER_TIMEOUT);
     EXPECT_EQ(waywiser_transfer_done(transfer), 1);
     if (status == WAYWISER_OK) {
@@ -161,7 +163,7 @@ protected:
                 case Variant::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
                 case Variant::wait:
                     status = waywiser_copy_and_wait(context, to, from, bytes, stream.handle(),
-                                                    kLong, &transfer);
+                                                    test::kHangSeconds, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
                 case Variant::async: break;

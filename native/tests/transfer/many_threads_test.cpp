@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "case_stride.hpp"
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
@@ -40,7 +41,6 @@ extern "C" int sched_getaffinity(pid_t process, std::size_t bytes, cpu_set_t* se
 namespace waywiser::transfer {
 namespace {
 
-constexpr double kLong = 60;  // seconds; longer means that it hangs
 constexpr std::size_t kThreads = 8;
 
 class ManyThreads : public test::OnFake {
@@ -81,7 +81,7 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
                     const auto job = copy(own, End::host(to.data() + n * kBytes, false),
                                           End::host(from.data() + n * kBytes, false), kBytes);
                     own.start(job);
-                    EXPECT_TRUE(job->wait(kLong));
+                    EXPECT_TRUE(job->wait(test::kHangSeconds));
                 }
             });
         }
@@ -90,7 +90,7 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
         const auto one =
             copy(own, End::host(to.data(), false), End::host(from.data(), false), kKiB);
         own.start(one);
-        ASSERT_TRUE(one->wait(kLong)) << "nobody woke for a chunk, round " << round;
+        ASSERT_TRUE(one->wait(test::kHangSeconds)) << "nobody woke for a chunk, round " << round;
     }
     EXPECT_EQ(to, from);
 }
@@ -117,7 +117,7 @@ TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
     const auto back =
         copy(own, End::host(got.data(), false), End::device(out.data(), 0), kBytes, 2);
     own.start(back);
-    EXPECT_TRUE(back->wait(kLong)) << "it starves while other copies have more slots";
+    EXPECT_TRUE(back->wait(test::kHangSeconds)) << "it starves while other copies have more slots";
     ending = true;
     for (std::thread& feeder : feeders) feeder.join();
     back->wait();
