@@ -158,21 +158,21 @@ def _of_damaged(name: str) -> Iterator[Command]:
 
 def _of_machines(modes: tuple[Mode, ...]) -> Iterator[Command]:
     """Verbs that look at the machine underfoot, which is made."""
-    presets = [("survey", "--dry-run", "--preset", name) for name in ("check", "quick", "standard")]
+    dry = ("survey", "--dry-run")
+    tuned = ("tune", NEW, "--dry-run")
     shown: list[Words] = [
-        *(("list",), ("list", "--all"), ("topology",), ("doctor",), *presets),
-        *(("survey", "--dry-run"), ("survey", "--dry-run", "--deadline", "60", "--model")),
-        ("survey", "--dry-run", "--only", "h2d", "--sizes", "8:1GiB:4", "--no-scratch"),
-        ("survey", "--dry-run", "--workload", f"{BOTH} of 64MiB", "--gpus", "0"),
-        ("survey", "--dry-run", "--gpus", "none", "--memory", "256MiB", "--seed", "7"),
-        ("survey", "--dry-run", "--only", "no such path"),
-        ("survey", "--dry-run", "--expect-gpus", "3"),
-        *(("tune", NEW, "--dry-run"), ("tune", NEW, "--dry-run", "--paths", "h2d")),
-        ("tune", NEW, "--dry-run", "--grid", "2", "--sizes", "1MiB", "--budget", "2min"),
+        *(("list",), ("list", "--all"), ("topology",), ("doctor",)),
+        *((*dry, "--preset", "check"), (*tuned, "--paths", "h2d")),
     ]
     others: list[Words] = [
         *(("topology", "--capture", "-"), ("topology", "--capture", "-", "--anonymous")),
-        *(("doctor", "--severity", "error"), ("survey", "--dry-run", "--preset", "full")),
+        *(("doctor", "--severity", "error"), dry, (*dry, "--preset", "quick")),
+        *((*dry, "--deadline", "60", "--model"), (*dry, "--preset", "full", "--only", "h2d sm")),
+        (*dry, "--only", "h2d", "--sizes", "8:1GiB:4", "--no-scratch"),
+        (*dry, "--workload", f"{BOTH} of 64MiB", "--gpus", "0"),
+        (*dry, "--gpus", "none", "--memory", "256MiB", "--seed", "7"),
+        *((*dry, "--only", "no such path"), (*dry, "--expect-gpus", "3"), tuned),
+        (*tuned, "--grid", "2", "--sizes", "1MiB", "--budget", "2min"),
     ]
     for machine in (NO_GPU, TWO_GPUS):
         for mode in modes:

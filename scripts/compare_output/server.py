@@ -35,7 +35,7 @@ if __name__ == "__main__":  # as a program it is in a package that it is not sta
 from compare_output.modes import TWO_GPUS
 from compare_output.store import Store
 
-LIMIT_SECONDS = 900
+LIMIT_SECONDS = 300
 """A command that takes longer is ended, and is recorded as ended by a signal."""
 
 LINES = 40
