@@ -33,16 +33,18 @@ from waywiser.cli import run
 from waywiser.cli.compare import (
     SEPARATOR,
     CompareError,
-    _span,
-    print_comparison,
-    run_compare,
     sides_of,
 )
-from waywiser.cli.junit import junit
+from waywiser.cli.compare import (
+    compare as verb,
+)
+from waywiser.cli.junit import junit_xml
 from waywiser.cli.percent import parse_fraction
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.profile.whole import write_profile
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.comparison import _span, comparison_parts
 from waywiser.stats.order import Interval
 from waywiser.words import WordError
 from waywiser.words.records import Failure, Visit
@@ -144,7 +146,7 @@ def test_paths_that_changed_by_their_own_interval_alone_are_counted_and_listed()
 
     def printed(everything: bool) -> str:
         paper = io.StringIO()
-        print_comparison(found, Console(file=paper, width=200), everything)
+        print_parts(Console(file=paper, width=200), comparison_parts(found, everything=everything))
         return paper.getvalue()
 
     said = (
@@ -161,11 +163,15 @@ def test_paths_that_changed_by_their_own_interval_alone_are_counted_and_listed()
 def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:
     found = compare([read_node(files["base"])], [read_node(files[n]) for n in ("slow", "again")])
     paper = io.StringIO()
-    print_comparison(found, Console(file=paper, width=80))
+    print_parts(Console(file=paper, width=80), comparison_parts(found))
     lines = paper.getvalue().splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("regression"))
     assert lines[first].endswith("by copy-engine")
-    assert " GB/s before, " in lines[first + 1] and "-7." in lines[first + 1]
+    assert (
+        "before " in lines[first + 1]
+        and " GB/s; now " in lines[first + 1]
+        and "-7." in lines[first + 1]
+    )
 
 
 def test_one_file_alone_is_said_to_have_no_other() -> None:
@@ -290,7 +296,7 @@ def hostile() -> ProfileComparison:
 def test_junit_is_a_test_case_per_path() -> None:
     found = hostile()
     assert found.of("suspected")
-    root = ElementTree.fromstring(junit(found, ("regression", "missing")))
+    root = ElementTree.fromstring(junit_xml(found, ("regression", "missing")))
     check_junit(root)
     cases = {case.get("name"): case for case in root.iter("testcase")}
     assert set(cases) == {path.curve for path in found.paths}
@@ -316,7 +322,7 @@ def test_junit_is_a_test_case_per_path() -> None:
     assert lost is not None
     message = lost.get("message") or ""
     assert "file:/a<b>&\"'" in message and "\x1b" not in message
-    quiet = ElementTree.fromstring(junit(found, ("regression",)))
+    quiet = ElementTree.fromstring(junit_xml(found, ("regression",)))
     skipped = {
         case.get("name") for case in quiet.iter("testcase") if case.find("skipped") is not None
     }
@@ -328,7 +334,7 @@ def test_junit_skips_paths_that_are_not_decided_and_gives_the_losses_that_noise_
     found = compare([base], [loud])
     undecided = [path for path in found.paths if not found.is_decided(path)]
     assert undecided
-    root = ElementTree.fromstring(junit(found, ("regression",)))
+    root = ElementTree.fromstring(junit_xml(found, ("regression",)))
     cases = {case.get("name"): case for case in root.iter("testcase")}
     for path in undecided:
         assert path.verdict == "no change"
@@ -369,11 +375,11 @@ def test_junit_is_written_over_a_former_one_and_whole(
 ) -> None:
     target = tmp_path / "r.xml"
     for _ in range(2):
-        assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 3
+        assert verb([files["base"], files["slow"]], junit=str(target)) == 3
     check_junit(ElementTree.parse(target).getroot())
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(NotWritable, match="cannot be written"):
-        run_compare([files["base"], files["slow"]], "3%", junit=str(tmp_path / "no" / "r.xml"))
+        verb([files["base"], files["slow"]], junit=str(tmp_path / "no" / "r.xml"))
 
 
 def test_junit_overwrites_no_profile_and_no_device(
@@ -382,12 +388,12 @@ def test_junit_overwrites_no_profile_and_no_device(
     profile = tmp_path / "kept.wwp"
     profile.write_bytes(Path(files["base"]).read_bytes())
     with pytest.raises(ExistingFile, match="is no JUnit file of waywiser compare"):
-        run_compare([files["base"], files["same"]], "3%", junit=str(profile))
+        verb([files["base"], files["same"]], junit=str(profile))
     assert profile.read_bytes() == Path(files["base"]).read_bytes()
     pipe, link, target = tmp_path / "pipe", tmp_path / "link.xml", tmp_path / "target.xml"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    assert run_compare([files["base"], files["same"]], "3%", junit=str(pipe)) == 0
+    assert verb([files["base"], files["same"]], junit=str(pipe)) == 0
     assert os.read(reading, 4).startswith(b"<")
     os.close(reading)
     assert pipe.is_fifo()
@@ -395,10 +401,10 @@ def test_junit_overwrites_no_profile_and_no_device(
     target.write_text("precious")
     for existing in (target, link):
         with pytest.raises(ExistingFile, match="is no JUnit file of waywiser compare"):
-            run_compare(["none.wwp", "none.wwp"], "3%", junit=str(existing))
+            verb(["none.wwp", "none.wwp"], junit=str(existing))
     assert target.read_text() == "precious"
     target.write_text("")
-    assert run_compare([files["base"], files["same"]], "3%", junit=str(link)) == 0
+    assert verb([files["base"], files["same"]], junit=str(link)) == 0
     assert link.is_symlink()
     check_junit(ElementTree.parse(target).getroot())
 
@@ -431,7 +437,7 @@ def test_two_full_profiles_of_eight_gpus_are_compared_at_once(
     """5000 series of six blocks take 2.6 million calls: two seconds on two cores that have nothing
     else to do."""
     files = [full(tmp_path / f"{seed}.wwp", seed) for seed in (1, 2)]
-    code, calls = result_and_calls(lambda: run_compare([str(file) for file in files], "3%"))
+    code, calls = result_and_calls(lambda: verb([str(file) for file in files]))
     assert code == 0
     assert calls < 6_000_000
     assert "no change" in capsys.readouterr().out

@@ -9,10 +9,12 @@ from kept import RESULTS, unpacked
 from machine.captured import machine
 from machine.fake_system import system_of
 from waywiser import cli
-from waywiser.cli.doctor import print_findings, run_doctor
+from waywiser.cli.doctor import doctor
+from waywiser.cli.printing import print_result
 from waywiser.doctor import diagnosis
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
+from waywiser.report.views.doctor import finding_parts
 from waywiser.words import WaywiserError
 
 
@@ -30,21 +32,21 @@ def troubled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quiet")
 def test_infos_alone_are_clean(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_doctor(json=False) == 0
+    assert doctor(json=False) == 0
     assert "OK: no warning and no error" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("quiet")
 def test_the_asked_severity_decides() -> None:
-    assert run_doctor(json=False, severity="info") == 1
+    assert doctor(json=False, severity="info") == 1
 
 
 @pytest.mark.usefixtures("troubled")
 def test_a_warning_exits_with_one_and_errors_alone_do_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run_doctor(json=False) == 1
-    assert run_doctor(json=False, severity="error") == 0
+    assert doctor(json=False) == 1
+    assert doctor(json=False, severity="error") == 0
     text = capsys.readouterr().out
     assert "warning link-width: gpu:0 has 8 of 16 PCIe lanes" in text
     assert "remedy: reseat" in text
@@ -57,7 +59,8 @@ def test_a_warning_exits_with_one_and_errors_alone_do_not(
 
 def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     what = "one two " * 300
-    print_findings((DoctorFinding("id", "warning", what, "seen", ""),) * 2)
+    findings = (DoctorFinding("id", "warning", what, "seen", ""),) * 2
+    print_result(None, finding_parts(findings))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["warning", "id:", *what.split()]
     assert lines[-1] == "2 warnings"
@@ -65,7 +68,7 @@ def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.usefixtures("troubled")
 def test_findings_come_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_doctor(json=True) == 1
+    assert doctor(json=True) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == 1
     assert document["hostname"] == "two-sockets"
@@ -116,4 +119,4 @@ def test_what_is_no_profile_is_one_line_and_two(
 
 def test_an_unknown_severity_is_an_error() -> None:
     with pytest.raises(WaywiserError, match="info or warning or error"):
-        run_doctor(json=False, severity="bad")
+        doctor(json=False, severity="bad")

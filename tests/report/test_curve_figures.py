@@ -140,7 +140,7 @@ def test_a_path_without_default_settings_is_drawn_with_its_fastest() -> None:
         *(curve(f"{TO} by copy-engine[{s}]", postal(5e-6, r)) for s, r in rates.items()),
     )
     assert found[0].data is not None
-    assert set(found[0].data.columns[1:]) == {
+    assert set(found[0].data.names[1:]) == {
         *("prefetch, managed", "copy-engine[api=sync,submit=0], pinned")
     }
 
@@ -159,7 +159,7 @@ def test_machines_beside_each_other_keep_their_colours() -> None:
     found = Document("", (), (curves(entries()),), "").pictures()
     assert len(found) == 2
     for picture in found:
-        columns = picture.data.columns if picture.data else ()
+        columns = picture.data.names if picture.data else ()
         assert columns == ("size", "a", "b")
     assert [looks(picture)["a"] for picture in found] == [{SERIES[0]}, {SERIES[0]}]
 
@@ -189,7 +189,7 @@ def sheet(*sizes: Sequence[int]) -> Sheet:
 
 def columns(*sizes: Sequence[int]) -> list[str]:
     """The sizes that have a column in the table of curves with these sizes."""
-    return list(sheet(*sizes).columns[1:-1])
+    return list(sheet(*sizes).names[1:-1])
 
 
 def test_columns_of_a_table_of_many_sizes_are_from_the_smallest_to_the_largest() -> None:
@@ -210,7 +210,7 @@ def test_every_size_has_a_column_or_stands_below_its_row() -> None:
     by_name = {row.cells[0].text: row for row in found.rows}
     many, few = (by_name[name] for name in sorted(by_name))
     others = [part.partition(":")[0] for part in many.more.split("; ")]
-    assert {*others, *found.columns[1:-1]} == {format_bytes(2**n) for n in range(23)}
+    assert {*others, *found.names[1:-1]} == {format_bytes(2**n) for n in range(23)}
     assert found.more == "at other sizes" and not few.more
     section = Section("a", "A", (found,))
     text = markdown(Document("t", (), (section,), "m"))

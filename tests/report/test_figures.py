@@ -256,7 +256,7 @@ def test_a_band_shows_which_curve_to_use() -> None:
     assert [band.stroke for band in bands] == [colour_of(0), colour_of(1)]
     ends = [(band.steps[0][1][0][0], band.steps[1][1][0][0]) for band in bands]
     assert ends[0][0] == LEFT and ends[0][1] == ends[1][0] < ends[1][1]
-    assert picture.data is not None and picture.data.columns[-1] == "use"
+    assert picture.data is not None and picture.data.names[-1] == "use"
     assert [row.cells[-1].text for row in picture.data.rows] == ["plain"] * 4 + ["staged"] * 3
     without = curves_picture("a", "A", curves, "bandwidth").draw()
     assert not any(isinstance(m, Shape) and m.width == BAND for m in without.marks)

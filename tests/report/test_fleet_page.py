@@ -30,7 +30,7 @@ def test_the_class_is_a_column_where_there_are_several(assessed: Fleet) -> None:
         table = fleet_document(fleet).sections[1].blocks[0]
         assert isinstance(table, Sheet)
         assert all(len(row.cells) == len(table.columns) for row in table.rows)
-        return table.columns
+        return table.names
 
     (one,) = assessed.classes
     assert "class" not in columns(assessed)

@@ -35,7 +35,7 @@ def cells(*entries: Entry) -> dict[str, dict[str, str]]:
     assert isinstance(sheet, Sheet)
     return {
         row.cells[0].text.partition(",")[0]: dict(
-            zip(sheet.columns, map(said, row.cells), strict=True)
+            zip(sheet.names, map(said, row.cells), strict=True)
         )
         for row in sheet.rows
     }

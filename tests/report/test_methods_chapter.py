@@ -134,7 +134,7 @@ def test_the_band_has_the_colour_of_the_method_in_all_figures() -> None:
 def test_lists_are_drawn_with_the_bytes_of_all_pieces() -> None:
     (picture,) = methods([made(LISTS[1])]).sections[0].blocks[0].pictures  # type: ignore[union-attr]
     assert picture.data is not None
-    staged = picture.data.columns.index("staged")
+    staged = picture.data.names.index("staged")
     assert {row.cells[staged].text for row in picture.data.rows} == {"20.0"}, "GB/s"
 
 
@@ -182,7 +182,7 @@ def test_a_recorded_survey_has_the_chapter_before_its_curves(recorded: Document)
     pictures = [each for each in recorded.pictures() if each.name.startswith("method-")]
     assert len(pictures) == len({each.name for each in pictures}) >= 5
     for picture in pictures:
-        assert picture.data is not None and picture.data.columns[-1] == "use"
+        assert picture.data is not None and picture.data.names[-1] == "use"
         assert picture.draw().marks
 
 

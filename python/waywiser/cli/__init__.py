@@ -67,7 +67,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli import streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
-    from waywiser.cli.program_name import as_called
+    from waywiser.report.program_name import as_called
     from waywiser.words import WaywiserError
     from waywiser.words.visible import visible, with_short_quotes
 

@@ -25,7 +25,7 @@ def run_advise(file: str, request: CopyRequest, *, table: bool = False, json: bo
 
         print_json(found)
         return 0
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     print_advice(found, plain_console(), table=table)
     return 0
@@ -39,7 +39,7 @@ def run_table(file: str, request: CopyRequest, *, json: bool = False) -> int:
 
         print_json(found)
         return 0
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     console = plain_console()
     pieces = f", lists of {count(found.count, 'piece')}" if found.count > 1 else ""

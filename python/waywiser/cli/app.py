@@ -64,6 +64,15 @@ GpuCount = Annotated[
     int | None,
     typer.Option("--gpus", metavar="N", help="Assume N GPUs like those of the profile."),
 ]
+Repeat = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--repeat",
+        metavar="FILE",
+        help="A profile in which suspected paths were measured again: it confirms or refutes them. "
+        "May be repeated.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
 

@@ -16,7 +16,10 @@ from waywiser.words import WaywiserError
 # they share is where `BadParameter` comes from: UsageError, and before it ClickException.
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
-_VERBS = ("measuring", "reading", "comparing", "deciding", "modelling", "completion")
+_VERBS = (
+    *("measuring", "reading", "doctor", "compare", "check", "fleet", "deciding", "modelling"),
+    "completion",
+)
 """Modules that give the command its verbs, in the order that its help names them."""
 
 _INTERRUPTED = 130

@@ -35,7 +35,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML 1.0 has no way to write."""
 
 
-def junit(comparison: ProfileComparison, failing: Container[PathVerdict]) -> bytes:
+def junit_xml(comparison: ProfileComparison, failing: Container[PathVerdict]) -> bytes:
     """UTF-8. Verdicts in ``failing`` are failures; paths without a decision are skipped, with the
     reason."""
     root = ElementTree.Element("testsuites", {"name": SUITES})

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from waywiser.cli.program_name import as_called
+from waywiser.report.program_name import as_called
 
 
 def say(console: Console, text: str, style: str = "", indent: int = 0) -> None:

@@ -55,7 +55,7 @@ def run_model(file: str, *, everything: bool = False, json: bool = False) -> int
         print_json({"schema": SCHEMA, "profile": file, "kept": found.is_kept, "note": found.note,
                     "model": msgspec.to_builtins(found.model)})  # fmt: skip
         return 0
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     print_model(found, file, plain_console(), everything=everything, imported=imported)
     return 0
@@ -276,7 +276,7 @@ def run_validation(file: str, *, everything: bool = False, json: bool = False) -
         print_json({"schema": SCHEMA, "profile": file, "rows": found.rows, "notes": found.notes,
                     "sets": [_set_document(each) for each in found.sets]})  # fmt: skip
         return 0
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     _print_validation(found, plain_console(), everything=everything)
     return 0
@@ -357,7 +357,7 @@ def run_published(file: str, switches: str, *, json: bool = False) -> int:
 
         print_json({"schema": SCHEMA, "profile": file, **msgspec.to_builtins(found)})
         return 0
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     _print_published(found, plain_console())
     return 0

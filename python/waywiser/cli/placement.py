@@ -54,7 +54,7 @@ def run_placement(file: str, *, tables: bool = False, json: bool = False) -> int
         print_json(found)
         return 0
     from waywiser.cli.lines import say
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     console = plain_console()
     if simulated:

@@ -70,7 +70,7 @@ def run_policy(
         print(f"{output}: {count(rows, 'row')} for {count(len(found.classes), 'kind')} of copies")
         print(_install(output))
     elif not output:
-        from waywiser.cli.picture import plain_console
+        from waywiser.cli.printing import plain_console
 
         print_policy(found, plain_console(), source.tables)
         print(f"\nTo use it: waywiser policy {' '.join(files)} -o machine.json")
@@ -235,7 +235,7 @@ def _compare(files: Sequence[str], *, json: bool) -> None:
 
         print_json(found)
         return
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     print_comparison(found, files, (first.policy, second.policy), plain_console())
 

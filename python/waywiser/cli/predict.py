@@ -80,7 +80,7 @@ def run_predict(
 
         print_json(_document(found, file, created, is_kept=obtained.is_kept))
         return 0
-    from waywiser.cli.picture import plain_console
+    from waywiser.cli.printing import plain_console
 
     console = plain_console()
     print_prediction(found, console)

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.cli.program_name import as_called
 from waywiser.profile.planned import resume_command
+from waywiser.report.parts import Block, Code, Words
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from waywiser.analysis.comparison.node import Node
     from waywiser.analysis.comparison.path_change import ProfileComparison
     from waywiser.machine.machine import Machine
@@ -133,26 +131,21 @@ def _without_paths(request: Request) -> Request:
     return msgspec.structs.replace(request, only=(), memory_bytes=0)
 
 
-def print_commands(
-    console: Console, node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
-) -> None:
-    """Prints what measures on the node what ``found`` leaves undecided, and then ``verb`` as it was
-    called. Commands are not folded, so that they work when copied."""
-    from rich.text import Text
-
-    from waywiser.cli.lines import say
-
+def command_parts(
+    node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
+) -> Iterator[Block]:
+    """What measures on the node what ``found`` leaves undecided, and then ``verb`` as it was
+    called."""
     measured = f" measure again with {', '.join(node.tools)}, then:" if node.tools else ""
     for purpose, lines in commands(node, found, verb, options):
-        say(console, f"to {purpose}, on {node.name}:{measured}", indent=2)
-        for line in lines:
-            console.print(Text(f"    {as_called(line)}"), soft_wrap=True)
+        yield Words(f"to {purpose}, on {node.name}:{measured}", indent=2)
+        yield Code("\n".join(lines), indent=4)
 
 
 def commands(
     node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yields the commands of `print_commands` with their purpose.
+    """Yields the commands of `command_parts` with their purpose.
 
     Suspected paths are measured again. If a check could miss too much, the side that scatters is
     measured again: the baseline, also if both do, or the new survey. A baseline of another machine

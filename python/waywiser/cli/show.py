@@ -25,7 +25,7 @@ from waywiser.cli.matrix import (
 )
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.pair_matrix import print_matrices
-from waywiser.cli.picture import plain_console
+from waywiser.cli.printing import plain_console
 from waywiser.cli.streams import print_json
 from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
 from waywiser.curves.curve import Curve, by_family, curves_of

@@ -26,10 +26,11 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    SheetRow,
     Verdict,
     Words,
+    numbers,
 )
+from waywiser.report.views.fleet import counts_text
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.severity import Severity
@@ -88,7 +89,6 @@ def fleet_document(fleet: Fleet) -> Document:
 
 def _verdict(fleet: Fleet) -> Section:
     counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
-    summary = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
     statement = {
         "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
@@ -96,7 +96,7 @@ def _verdict(fleet: Fleet) -> Section:
         "not determined": "There are too few peers to compare with.",
         "fine": "No node differs from its peers.",
     }[worst]
-    blocks = (Verdict(SEVERITY[worst], statement, summary or "nothing could be read"),)
+    blocks = (Verdict(SEVERITY[worst], statement, counts_text(fleet) or "nothing could be read"),)
     return Section("status", "Status", blocks)
 
 
@@ -109,23 +109,20 @@ def _nodes(fleet: Fleet) -> Sheet:
         first = host.faults[0].statement if host.faults else ""
         more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
         link = _anchor(n) if host.status in ILL else ""
-        rows.append(
-            SheetRow(
-                (
-                    SheetCell(host.host, link=link),
-                    SheetCell(host.status, MARK[host.status]),
-                    SheetCell(first, note=more),
-                    *((SheetCell(host.hardware),) if several else ()),
-                    SheetCell(str(len(host.files)), number=True),
-                )
-            )
-        )
+        rows.append((
+            SheetCell(host.host, link=link),
+            SheetCell(host.status, MARK[host.status]),
+            SheetCell(first, note=more),
+            *((host.hardware,) if several else ()),
+            len(host.files),
+        ))  # fmt: skip
     left = len(fleet.hosts) - len(shown)
     caption = "× bad: seen directly, or in two surveys; ? suspect: one survey shows it."
-    return Sheet(
+    classes = ("class",) if several else ()
+    return Sheet.of(
         "All nodes, the worst first",
-        ("node", "status", "what is wrong", *(("class",) if several else ()), "surveys"),
-        tuple(rows),
+        ("node", "status", "what is wrong", *classes, *numbers("surveys")),
+        rows,
         f"{caption} {left} more are not shown." if left else caption,
     )
 
@@ -188,20 +185,13 @@ def _usual(each: HardwareClass) -> Sheet:
         figure = format_time(path.seconds, path.scale or 0.01)
         if path.bytes and path.seconds > 0:
             figure = f"{format_rate(path.bytes / path.seconds, path.scale or 0.01)} GB/s"
-        cells = (
-            SheetCell(path.name),
-            SheetCell(path.regime),
-            SheetCell(
-                figure, note=f"at {format_bytes(path.bytes)}" if path.bytes else "", number=True
-            ),
-            SheetCell(f"{path.scale:.2%}", number=True),
-            SheetCell(str(path.hosts), number=True),
-        )
-        rows.append(SheetRow(cells))
-    return Sheet(
+        at = f"at {format_bytes(path.bytes)}" if path.bytes else ""
+        cells = path.name, path.regime, SheetCell(figure, note=at), f"{path.scale:.2%}"
+        rows.append((*cells, path.hosts))
+    return Sheet.of(
         f"What is usual among {each.name}",
-        ("path", "regime", "middle of the class", "from host to host", "hosts"),
-        tuple(rows),
+        ("path", "regime", *numbers("middle of the class", "from host to host", "hosts")),
+        rows,
     )
 
 

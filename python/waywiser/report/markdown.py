@@ -24,6 +24,7 @@ from waywiser.report.parts import (
     Sheet,
     SheetCell,
     SheetRow,
+    Sheets,
     Verdict,
     Words,
     shown_of,
@@ -191,7 +192,7 @@ def _block(block: Block) -> Iterator[str]:
         for line in (block.equivalence, block.unknown, block.quality):
             yield from ((_text(line), "") if line else ())
     elif isinstance(block, Words):
-        yield from (_text(block.text), "")
+        yield from (_text(" ".join(filter(None, (block.label, block.text)))), "")
     elif isinstance(block, Code):
         yield from ("```text", block.text.replace("```", "'''"), "```", "")
     elif isinstance(block, Listing):
@@ -208,6 +209,9 @@ def _block(block: Block) -> Iterator[str]:
             yield from (f"{shown}; the others are below, by question.", "")
     elif isinstance(block, Sheet):
         yield from _sheet(block)
+    elif isinstance(block, Sheets):
+        for sheet in block.sheets:
+            yield from _sheet(sheet)
     elif isinstance(block, Pictures):
         for picture in block.pictures:
             yield from _sheet(picture.data) if picture.data else ()
@@ -247,7 +251,7 @@ def _sheet(sheet: Sheet) -> Iterator[str]:
 
 def _head_of(sheet: Sheet) -> Iterator[str]:
     yield from (f"**{_text(sheet.title)}**", "")
-    columns = (*sheet.columns, *filter(None, [sheet.more]))
+    columns = [*sheet.names, *filter(None, [sheet.more])]
     yield _row(columns)
     yield _row(["---"] * len(columns), escaped=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Fold, Sheet, SheetCell, SheetRow
+from waywiser.report.parts import Fold, Sheet
 from waywiser.words.number_format import count
 
 MOST_FILES = 200
@@ -44,12 +44,9 @@ def imported_files(entries: Sequence[Entry]) -> Iterator[Fold]:
 
 def _sheet(files: Sequence[dict[str, Any]]) -> Sheet:
     shown, more = files[:MOST_FILES], len(files) - MOST_FILES
-    rows = (
-        SheetRow(tuple(SheetCell(str(file.get(key, ""))) for key in _KNOWN_FIELDS))
-        for file in shown
-    )
+    rows = ([str(file.get(key, "")) for key in _KNOWN_FIELDS] for file in shown)
     caption = f"{more} more are not shown." if more > 0 else ""
-    return Sheet("Files that were imported", _COLUMNS, tuple(rows), caption)
+    return Sheet.of("Files that were imported", _COLUMNS, rows, caption)
 
 
 def _files(entry: Entry) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ _KINDS = {
     "Remarks": "remarks",
     "Verdict": "verdict",
     "Sheet": "sheet",
+    "Sheets": "sheets",
     "Pictures": "pictures",
     "Fold": "fold",
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from waywiser.curves.answer import Mark
 from waywiser.words import Value
@@ -31,6 +33,9 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
 }
 """The same of a finding's severity."""
 
+Tone = Literal["plain", "good", "info", "warning", "error", "unknown"]
+"""How good or grave something is, where a form can show it without a word."""
+
 SIGNS: dict[Severity, str] = {"info": "✓", "warning": "?", "error": "×"}
 """Signs for a whole machine, by the gravest that was found."""
 
@@ -44,8 +49,7 @@ class SheetCell(Value, frozen=True):
     """Smaller, after the text."""
     link: str = ""
     """The anchor that it leads to, without ``#``."""
-    number: bool = False
-    """Aligned so that digits stand below digits."""
+    tone: Tone = "plain"
 
 
 class SheetRow(Value, frozen=True):
@@ -57,16 +61,98 @@ class SheetRow(Value, frozen=True):
     """What has no column; the table says what it is."""
 
 
+class Column(Value, frozen=True):
+    """A column of a table without its cells, with what a table may do that has no room for all."""
+
+    name: str
+    number: bool = False
+    """Its cells are aligned so that digits stand below digits."""
+    short: str = ""
+    """Its name where there is little room."""
+    notes: str = ""
+    """The name of the column of its notes, where notes have a column of their own."""
+    spared: int = 0
+    """Of the columns that may be left out, that with the lowest number goes first; 0 stays."""
+    notes_spared: int = 0
+    """The same of its notes."""
+    folds: bool = False
+    """Whether its cells may continue below."""
+    most: int = 0
+    """Characters that a column which folds is left before another column goes; 0: all."""
+    least: int = 0
+    """Characters that it has at least."""
+    brief: str = ""
+    """What may stand for any of its texts before a column that folds gets less than ``most``."""
+
+
 class Sheet(Value, frozen=True):
     """A table."""
 
     title: str
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
     rows: tuple[SheetRow, ...]
     caption: str = ""
     anchor: str = ""
     more: str = ""
     """The heading of what rows have beside their cells; empty if none has more."""
+    least: int = 0
+    """Characters that it needs: where there are fewer, each row is a paragraph."""
+    is_matrix: bool = False
+    """Whether all columns but the first are alike: those without room follow in a further table."""
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        columns: Iterable[object],
+        rows: Iterable[Iterable[object] | SheetRow],
+        caption: str = "",
+        **others: Any,
+    ) -> Sheet:
+        """Names stand for columns of text, texts and numbers for cells, sequences of cells for
+        rows."""
+        return cls(
+            title,
+            tuple(each if isinstance(each, Column) else Column(str(each)) for each in columns),
+            tuple(each if isinstance(each, SheetRow) else _row(each) for each in rows),
+            caption,
+            **others,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def without_empty_columns(self) -> Sheet:
+        """The table with those columns that any cell has a text in, and the first."""
+        kept = [
+            n
+            for n in range(len(self.columns))
+            if not n or any(row.cells[n].text for row in self.rows)
+        ]
+        rows = (
+            msgspec.structs.replace(row, cells=tuple(row.cells[n] for n in kept))
+            for row in self.rows
+        )
+        return msgspec.structs.replace(
+            self, columns=tuple(self.columns[n] for n in kept), rows=tuple(rows)
+        )
+
+
+def _row(cells: Iterable[object]) -> SheetRow:
+    return SheetRow(tuple(c if isinstance(c, SheetCell) else SheetCell(str(c)) for c in cells))
+
+
+def numbers(*names: str) -> tuple[Column, ...]:
+    """Columns of numbers."""
+    return tuple(Column(name, number=True) for name in names)
+
+
+class Sheets(Value, frozen=True):
+    """Tables with the same columns, which stand below each other."""
+
+    sheets: tuple[Sheet, ...]
 
 
 class Words(Value, frozen=True):
@@ -74,6 +160,12 @@ class Words(Value, frozen=True):
 
     text: str
     kind: Literal["plain", "lead", "note"] = "plain"
+    tone: Tone = "plain"
+    """That of the label, if there is one, else of the whole text."""
+    indent: int = 0
+    """How far below the paragraph before it stands, in characters."""
+    label: str = ""
+    """A word that begins the paragraph, within its indent."""
 
 
 class Listing(Value, frozen=True):
@@ -93,6 +185,8 @@ class Code(Value, frozen=True):
     """Text to be copied as it is."""
 
     text: str
+    indent: int = 0
+    """How far below the paragraph before it stands, in characters."""
 
 
 class RemarkEvidence(Value, frozen=True):
@@ -191,7 +285,7 @@ class Fold(Value, frozen=True):
     anchor: str = ""
 
 
-Block = Words | Listing | Facts | Code | Remarks | Verdict | Sheet | Pictures | Fold
+Block = Words | Listing | Facts | Code | Remarks | Verdict | Sheet | Sheets | Pictures | Fold
 
 
 class Section(Value, frozen=True):

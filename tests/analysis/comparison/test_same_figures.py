@@ -12,7 +12,6 @@ from rich.console import Console
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.node import read_node
-from waywiser.cli.compare import print_comparison
 from waywiser.cli.show import print_profile
 from waywiser.curves.overview import overview
 from waywiser.curves.point import outliers_text
@@ -23,12 +22,14 @@ from waywiser.report.assessment import assess
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import read
 from waywiser.report.parts import Sheet
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.comparison import comparison_parts
 from waywiser.words.number_format import format_rate
 
 CHECKS = RESULTS / "2026-11-22-check-two-gpus"
 SURVEYS = RESULTS / "2026-11-23-surveys"
 
-FIGURES = re.compile(r"([0-9.]+) (\S+) before, ([0-9.]+) (\S+) now, ([-+0-9.]+)%")
+FIGURES = re.compile(r"before ([0-9.]+) (\S+); now ([0-9.]+) (\S+); change ([-+0-9.]+)%")
 UNITS = {"GB/s": 1e-9, "ns": 1e9, "us": 1e6, "µs": 1e6, "ms": 1e3, "s": 1.0}
 
 
@@ -149,7 +150,7 @@ def test_a_printed_change_is_the_ratio_of_the_two_figures_beside_it(
                 ratio = size.seconds_before / size.seconds_now
                 assert size.decision.ratio == pytest.approx(ratio, rel=1e-9)
     output = io.StringIO()
-    print_comparison(found, Console(file=output, width=80), everything=True)
+    print_parts(Console(file=output, width=80), comparison_parts(found, everything=True))
     rows = FIGURES.findall(" ".join(output.getvalue().split()))
     assert len(rows) == len(found.measured) >= paths
     for was, unit, value, unit_now, percent in rows:

@@ -45,6 +45,7 @@ from waywiser.report.parts import (
     Sheet,
     SheetCell,
     SheetRow,
+    numbers,
 )
 from waywiser.report.writing import figure
 from waywiser.words import format_bytes
@@ -248,19 +249,12 @@ def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
     counted = Counter(line.bytes for curve in found for line in curve.measured)
     usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
-    return Sheet(
-        title=_title(family),
-        columns=(
-            "path",
-            *map(format_bytes, usual),
-            "of the bound",
-        ),
-        rows=tuple(_row(entry, curve, usual) for curve in ordered),
-        caption=(
-            "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
-            "largest size. "
-            f"{_FLAGGED} has a quality flag: see Quality of the numbers."
-        ),
+    return Sheet.of(
+        _title(family),
+        ("path", *numbers(*map(format_bytes, usual), "of the bound")),
+        (_row(entry, curve, usual) for curve in ordered),
+        "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
+        f"largest size. {_FLAGGED} has a quality flag: see Quality of the numbers.",
         more="at other sizes" if len(counted) > len(usual) else "",
     )
 
@@ -289,7 +283,7 @@ def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
     cells += [_cell(at.get(size)) for size in usual]
     others = [line for line in curve.measured if line.bytes not in usual]
     shares = [line.of_bound for line in curve.measured if line.of_bound]
-    cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else "", number=True))
+    cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else ""))
     return SheetRow(
         tuple(cells), entry.links.anchor(curve.text), more="; ".join(map(_other, others))
     )
@@ -297,10 +291,10 @@ def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
 
 def _cell(line: Point | None) -> SheetCell:
     if line is None or line.estimate is None:
-        return SheetCell("", number=True)
+        return SheetCell()
     text, note = figure(line)
     flagged = _FLAGGED if line.estimate.quality_flags else ""
-    return SheetCell(f"{text}{flagged}", note=note, number=True)
+    return SheetCell(f"{text}{flagged}", note=note)
 
 
 def _other(line: Point) -> str:
@@ -312,24 +306,19 @@ def operations(entry: Entry, found: Sequence[Curve]) -> Sheet:
     rows = []
     for curve in sorted(found, key=lambda curve: (_at(curve), curve.text)):
         line = curve.measured[0]
-        text, note = figure(line)
-        flagged = _FLAGGED if line.estimate and line.estimate.quality_flags else ""
         estimate = line.estimate
         seen = estimate.host_median if estimate else None
-        name = with_units(str(curve.workload.operation).partition("@")[0])
         cells = (
-            SheetCell(name),
+            SheetCell(with_units(str(curve.workload.operation).partition("@")[0])),
             SheetCell(_at(curve)),
-            SheetCell(f"{text}{flagged}", note=note, number=True),
-            SheetCell(
-                format_time(seen, estimate.host_relative) if estimate and seen else "", number=True
-            ),
+            _cell(line),
+            SheetCell(format_time(seen, estimate.host_relative) if estimate and seen else ""),
         )
         rows.append(SheetRow(cells, entry.links.anchor(curve.text)))
-    return Sheet(
+    return Sheet.of(
         "Operations",
-        ("operation", "place", "time", "application sees"),
-        tuple(rows),
+        ("operation", "place", *numbers("time", "application sees")),
+        rows,
         f"Median time of one call. {_FLAGGED} has a quality flag.",
     )
 

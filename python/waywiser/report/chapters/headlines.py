@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows, rate_of
 from waywiser.curves.point import Point
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
+from waywiser.report.parts import Column, Section, Sheet, SheetCell, numbers
 from waywiser.report.writing import percent, spread
 from waywiser.stats.order import relative
 from waywiser.words import format_bytes
@@ -22,14 +24,10 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 COMPLETION = "call to completion"
 
 COLUMNS = (
-    "path",
-    "GB/s",
-    "of the bound",
-    "size",
-    "latency",
-    COMPLETION,
-    "achieved by",
-    "all such paths, GB/s",
+    Column("path"),
+    *numbers("GB/s", "of the bound", "size", "latency", COMPLETION),
+    Column("achieved by"),
+    Column("all such paths, GB/s"),
 )
 
 
@@ -54,15 +52,15 @@ def _alone(entry: Entry) -> Sheet:
             SheetCell(_named(row), link=entry.links.anchor(row.first.text)),
             _bandwidth(row.large),
             _share(row.large),
-            SheetCell(row.at, number=True),
+            row.at,
             *_latency(row.small, sized=len(smallest) > 1),
-            SheetCell(row.call),
+            row.call,
             _range(row),
         )
         for row in rows
     ]
-    kept = [n for n in range(len(COLUMNS)) if any(row[n].text for row in cells)]
-    columns = tuple(COLUMNS[n] for n in kept)
+    sheet = Sheet.of("One row for each kind of path", COLUMNS, cells).without_empty_columns()
+    columns = sheet.names
     caption = []
     if "GB/s" in columns:
         caption.append("GB/s: all bytes that move, ± half of the 95 % interval.")
@@ -72,12 +70,7 @@ def _alone(entry: Entry) -> Sheet:
         caption.append(
             "Call to completion: the time until a program has the result of a single copy."
         )
-    return Sheet(
-        "One row for each kind of path",
-        columns,
-        tuple(SheetRow(tuple(row[n] for n in kept)) for row in cells),
-        " ".join(caption),
-    )
+    return msgspec.structs.replace(sheet, caption=" ".join(caption))
 
 
 def _named(row: HeadlineRow) -> str:
@@ -113,12 +106,12 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
             cell, change = _bandwidth(row.large), _change(row, base)
             note = " ".join(filter(None, (cell.note, change)))
             link = entry.links.anchor(row.first.text)
-            cells.append(SheetCell(cell.text, "", note, link, number=True))
-        sheet.append(SheetRow(tuple(cells)))
-    return Sheet(
+            cells.append(SheetCell(cell.text, "", note, link))
+        sheet.append(cells)
+    return Sheet.of(
         "Bandwidth of the first path of each kind at its largest size",
-        ("", *(entry.name for entry in entries)),
-        tuple(sheet),
+        ("", *numbers(*(entry.name for entry in entries))),
+        sheet,
         "In brackets: the difference of the number from that of the first machine that has the "
         "path, if size and call are the same; waywiser compare decides whether it is a change. "
         "Each number links to its curve.",
@@ -150,14 +143,14 @@ def _change(row: HeadlineRow, base: HeadlineRow) -> str:
 def _bandwidth(line: Point | None) -> SheetCell:
     found = line.estimate if line is not None else None
     if found is None or found.rate is None:
-        return SheetCell("", number=True)
+        return SheetCell()
     sure = relative(found.rate.value, found.rate.interval, of_rate=True)
-    return SheetCell(format_rate(found.rate.value, sure), note=spread(sure), number=True)
+    return SheetCell(format_rate(found.rate.value, sure), note=spread(sure))
 
 
 def _share(line: Point | None) -> SheetCell:
     share = line.of_bound if line is not None else None
-    return SheetCell(f"{share:.0%}" if share else "", number=True)
+    return SheetCell(f"{share:.0%}" if share else "")
 
 
 def _latency(line: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
@@ -169,4 +162,4 @@ def _latency(line: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
     size = size_of(line.text) if sized else ""
     note = ", ".join(filter(None, (spread(found.relative), size)))
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
-    return SheetCell(time, note=note, number=True), SheetCell(seen, number=True)
+    return SheetCell(time, note=note), SheetCell(seen)

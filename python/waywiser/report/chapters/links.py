@@ -29,8 +29,8 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    SheetRow,
     Words,
+    numbers,
 )
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
@@ -262,22 +262,19 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         path = f"{source} -> {destination}"
         cells = [
             SheetCell(path, link=entry.links.anchor(found.curve.text)),
-            SheetCell(_kind_of_link(machine, source, destination)),
-            SheetCell(_gb(found), note=spread(relative), number=True),
-            SheetCell(_share(found), number=True),
-            SheetCell(most.bound.made_of if most.bound else "not known"),
-            SheetCell(call_text(found.curve.workload.transfers, machine.traits)),
+            _kind_of_link(machine, source, destination),
+            *(() if alike else (format_bytes(most.bytes),)),
+            SheetCell(_gb(found), note=spread(relative)),
+            _share(found),
+            most.bound.made_of if most.bound else "not known",
+            call_text(found.curve.workload.transfers, machine.traits),
         ]
-        if not alike:
-            cells.insert(2, SheetCell(format_bytes(most.bytes), number=True))
-        rows.append(SheetRow(tuple(cells)))
-    columns = ["from -> to", "link", "GB/s", "of the bound", "bound", "achieved by"]
-    if not alike:
-        columns.insert(2, "size")
-    return Sheet(
+        rows.append(cells)
+    figures = numbers(*(() if alike else ("size",)), "GB/s", "of the bound")
+    return Sheet.of(
         f"Bandwidth of links{_at(measured)}",
-        tuple(columns),
-        tuple(rows),
+        ("from -> to", "link", *figures, "bound", "achieved by"),
+        rows,
         "At the largest size that all links of a kind have, with default settings where measured.",
     )
 

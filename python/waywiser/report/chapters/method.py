@@ -11,7 +11,7 @@ from waywiser.curves.imported import imported_from
 from waywiser.machine.machine_line import machine_line
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
-from waywiser.report.parts import Block, Code, Section, Sheet, SheetCell, SheetRow, Words
+from waywiser.report.parts import Block, Code, Column, Section, Sheet, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.members import counted
 from waywiser.words.number_format import count, format_time
@@ -80,13 +80,10 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
         "time of measuring": lambda e: format_time(e.subject.overview.summary.seconds, 0.005),
     }
-    return Sheet(
+    return Sheet.of(
         "How much was measured",
-        ("", *(entry.name for entry in entries)),
-        tuple(
-            SheetRow((SheetCell(name), *(SheetCell(of(entry), number=True) for entry in entries)))
-            for name, of in rows.items()
-        ),
+        ("", *numbers(*(entry.name for entry in entries))),
+        ((name, *map(of, entries)) for name, of in rows.items()),
     )
 
 
@@ -99,15 +96,10 @@ def _not_supported(entry: Entry) -> str:
 def _environment(entries: Sequence[Entry]) -> Sheet:
     all_facts = [dict(_facts(entry)) for entry in entries]
     names = dict.fromkeys(name for facts in all_facts for name in facts)
-    return Sheet(
+    return Sheet.of(
         "What could explain a number",
         ("", *(entry.name for entry in entries)),
-        tuple(
-            SheetRow(
-                (SheetCell(name), *(SheetCell(facts.get(name, "unknown")) for facts in all_facts))
-            )
-            for name in names
-        ),
+        ((name, *(facts.get(name, "unknown") for facts in all_facts)) for name in names),
     )
 
 
@@ -141,19 +133,18 @@ def _value(name: str, value: object) -> str:
 
 def _runs(entries: Sequence[Entry]) -> Sheet:
     several = len(entries) > 1
-    return Sheet(
+    number = Column("run", number=True)
+    return Sheet.of(
         "Calls that wrote the profiles",
-        ("profile", "run", "started (UTC)", "ended (UTC)", "version", "command"),
-        tuple(
-            SheetRow(
-                (
-                    SheetCell(entry.name if several else entry.subject.overview.profile),
-                    SheetCell(str(run.number), number=True),
-                    SheetCell(run.started[:19].replace("T", " ")),
-                    SheetCell((run.ended or "was not ended")[:19].replace("T", " ")),
-                    SheetCell(run.version),
-                    SheetCell(" ".join(run.command)),
-                )
+        ("profile", number, "started (UTC)", "ended (UTC)", "version", "command"),
+        (
+            (
+                entry.name if several else entry.subject.overview.profile,
+                str(run.number),
+                run.started[:19].replace("T", " "),
+                (run.ended or "was not ended")[:19].replace("T", " "),
+                run.version,
+                " ".join(run.command),
             )
             for entry in entries
             for run in entry.subject.overview.runs

@@ -30,7 +30,6 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    SheetRow,
     Words,
 )
 from waywiser.stats.order import Interval, relative
@@ -59,9 +58,8 @@ def methods(entries: Sequence[Entry]) -> Section:
             blocks.append(Words(f"Not determined{whose}: {entry.undecided}.", "note"))
         if not entry.decisions:
             continue
-        rows = tuple(_rows(entry))
-        if rows:
-            blocks.append(Sheet(f"Method by size{whose}", COLUMNS, rows, CAPTION))
+        if rows := list(_rows(entry)):
+            blocks.append(Sheet.of(f"Method by size{whose}", COLUMNS, rows, CAPTION))
         if alone := _without_choice(entry):
             blocks.append(
                 Words(f"Only one method was measured{whose}: {', '.join(alone)}.", "note")
@@ -88,26 +86,24 @@ def table_text(table: DecisionTable) -> str:
 # The tables.
 
 
-def _rows(entry: Entry) -> Iterator[SheetRow]:
+def _rows(entry: Entry) -> Iterator[tuple[str | SheetCell, ...]]:
     for tables in by_kind(entry).values():
         for table in of_one_and_of_lists(tables):
             yield from _rows_of(entry, table)
 
 
-def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[SheetRow]:
+def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[tuple[str | SheetCell, ...]]:
     """A row for each range of sizes with one method."""
     ranges = _ranges(table)
     for n, found in enumerate(ranges):
-        name = SheetCell(table_text(table), link=_anchor(entry, table.kind)) if n == 0 else None
+        name = SheetCell(table_text(table), link=_anchor(entry, table.kind))
         last = ranges[n + 1][0].from_bytes if n + 1 < len(ranges) else 0
-        yield SheetRow(
-            (
-                name or SheetCell(""),
-                SheetCell(_sizes(found[0].from_bytes if n else 0, last, table.count > 1)),
-                SheetCell(_method(table, found[0].chosen)),
-                SheetCell(_margin(table, found)),
-                SheetCell(costs_text(found[-1].time.costs)),
-            )
+        yield (
+            "" if n else name,
+            _sizes(found[0].from_bytes if n else 0, last, table.count > 1),
+            _method(table, found[0].chosen),
+            _margin(table, found),
+            costs_text(found[-1].time.costs),
         )
 
 
@@ -162,8 +158,8 @@ def _kinds(entry: Entry, several: bool) -> Iterator[Section]:
             blocks.append(Pictures(drawn))
         lists = [table for table in tables if table.count > 1 and len(table.methods) > 1]
         if len(lists) > 1:
-            rows = tuple(row for table in lists for row in _rows_of(entry, table))
-            sheet = Sheet(f"Lists, {kind!s}", COLUMNS, rows, CAPTION)
+            rows = (row for table in lists for row in _rows_of(entry, table))
+            sheet = Sheet.of(f"Lists, {kind!s}", COLUMNS, rows, CAPTION)
             blocks.append(Fold(f"Lists of other counts: {count(len(lists), 'count')}", (sheet,)))
         if notes := tuple(dict.fromkeys(note for table in tables for note in table.notes)):
             blocks.append(Listing(notes))

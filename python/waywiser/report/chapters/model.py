@@ -13,17 +13,11 @@ from waywiser.model.errors import ModelError
 from waywiser.model.held_out import accuracy
 from waywiser.model.machine_model import MachineModel
 from waywiser.model.prediction import Prediction, Predictor
-from waywiser.model.texts import (
-    bandwidth_text,
-    first_of_classes,
-    form_text,
-    latency_text,
-    not_identified,
-    shared_capacities,
-)
+from waywiser.model.texts import first_of_classes, not_identified
 from waywiser.report.chapters.each import each as each_machine
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Block, Fold, Listing, Section, Sheet, SheetCell, SheetRow, Words
+from waywiser.report.parts import Block, Fold, Listing, Section, Sheet, Words, numbers
+from waywiser.report.views.model import capacity_sheet, curve_sheet
 from waywiser.words import Workload
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
@@ -71,7 +65,7 @@ def _blocks(entry: Entry) -> Iterator[Block]:
     )
     for finding in found.capacities.findings:
         yield Words(f"{finding[:1].upper()}{finding[1:]}.")
-    if (sheet := _capacities(found)).rows:
+    if (sheet := capacity_sheet(found)).rows:
         yield Fold(f"What transfers share: {count(len(sheet.rows), 'limit')}", (sheet,))
     yield from _curves(found)
     if sets:
@@ -116,87 +110,39 @@ def predicted_sets(entry: Entry, found: MachineModel) -> list[PredictedSet]:
     return sorted(sets, key=lambda each: -abs(each.error))
 
 
-def _capacities(found: MachineModel) -> Sheet:
-    rows = []
-    for shared in shared_capacities(found):
-        own = shared.capacity
-        if own.basis == "sets":
-            cells = (
-                SheetCell(own.resource),
-                SheetCell(own.method),
-                SheetCell(shared.rate, number=True),
-                SheetCell(shared.sharers),
-                SheetCell(str(len(own.rests_on)), number=True),
-            )
-            rows.append(SheetRow(cells))
-    for queue in found.capacities.queues:
-        end = "out of" if queue.end == "source" else "into"
-        cells = (
-            SheetCell(f"queue {end} each GPU"),
-            SheetCell(queue.method),
-            SheetCell(f"{format_time(queue.gap)} between transfers", number=True),
-            SheetCell("one transfer runs after another"),
-            SheetCell(str(len(queue.rests_on)), number=True),
-        )
-        rows.append(SheetRow(cells))
-    return Sheet(
-        "What transfers share",
-        ("resource", "method", "GB/s, 95 % interval", "shared by", "sets that show it"),
-        tuple(rows),
-        "Links that one transfer fills are not listed.",
-    )
-
-
 def _curves(found: MachineModel) -> Iterator[Block]:
     known = [curve for curve in found.curves if curve.latency.value or curve.inverse_rate.value]
     messages = {each.name for each in found.messages}
     shown = first_of_classes([c for c in known if c.text not in messages], found.machine)
     shown += [curve for curve in known if curve.text in messages]
-    rows = [
-        SheetRow(
-            (
-                SheetCell(curve.text),
-                SheetCell(latency_text(curve.latency), number=True),
-                SheetCell(bandwidth_text(curve.inverse_rate), number=True),
-                SheetCell(form_text(curve)),
-                SheetCell("—" if curve.error is None else f"{curve.error:.1%}", number=True),
-            )
-        )
-        for curve in shown[:MOST_ROWS]
-    ]
-    sheet = Sheet(
-        "Latency and bandwidth of single transfers",
-        ("path", "latency", "GB/s", "predicted from", "deviation of held-out sizes"),
-        tuple(rows),
-        "Of equal paths the first. With 95 % intervals.",
-    )
     reasons = tuple(text.removesuffix(".") for text in not_identified(found.curves))
-    blocks: list[Block] = [sheet] if rows else []
+    blocks: list[Block] = [curve_sheet(shown[:MOST_ROWS])] if shown else []
     if reasons:
         blocks.append(Listing(reasons))
     if blocks:
-        yield Fold(f"Latency and bandwidth: {count(len(rows), 'path')}", tuple(blocks))
+        paths = count(len(shown[:MOST_ROWS]), "path")
+        yield Fold(f"Latency and bandwidth: {paths}", tuple(blocks))
 
 
 def _sets(sets: Sequence[PredictedSet]) -> Sheet:
-    rows = [
-        SheetRow(
-            (
-                SheetCell(with_sizes(label_of(each.workload))),
-                SheetCell(format_time(each.seconds, 0.005), number=True),
-                SheetCell(format_time(each.prediction.span, 0.005), number=True),
-                SheetCell(f"{each.error:+.1%}", number=True),
-                SheetCell("yes" if each.is_inside else "no"),
-                SheetCell("yes" if each.is_fitted else "no"),
-                SheetCell(", ".join(each.prediction.unknown)),
-            )
+    shown = sets[:MOST_ROWS]
+    rows = (
+        (
+            with_sizes(label_of(each.workload)),
+            format_time(each.seconds, 0.005),
+            format_time(each.prediction.span, 0.005),
+            f"{each.error:+.1%}",
+            "yes" if each.is_inside else "no",
+            "yes" if each.is_fitted else "no",
+            ", ".join(each.prediction.unknown),
         )
-        for each in sets[:MOST_ROWS]
-    ]
-    more = len(sets) - len(rows)
-    return Sheet(
+        for each in shown
+    )
+    more = len(sets) - len(shown)
+    figures = numbers("measured", "predicted", "error")
+    return Sheet.of(
         "Predicted against measured",
-        ("set", "measured", "predicted", "error", "in the interval", "fitted", "unknown limit"),
-        tuple(rows),
+        ("set", *figures, "in the interval", "fitted", "unknown limit"),
+        rows,
         "The largest errors first." + (f" {more} more sets have smaller errors." if more else ""),
     )

@@ -15,7 +15,6 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    SheetRow,
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
@@ -80,19 +79,17 @@ def _answers(entries: Sequence[Entry]) -> Sheet:
     """A row for each question, a column for each machine."""
     titles = {a.question: a.title for entry in entries for a in entry.answers}
     several = len(entries) > 1
-    return Sheet(
-        title="Questions and answers",
-        columns=("question", *(entry.name if several else "answer" for entry in entries)),
-        rows=tuple(
-            SheetRow(
-                (
-                    SheetCell(title, link=_where(entries, question)),
-                    *(_answer(entry, question) for entry in entries),
-                )
+    return Sheet.of(
+        "Questions and answers",
+        ("question", *(entry.name if several else "answer" for entry in entries)),
+        (
+            (
+                SheetCell(title, link=_where(entries, question)),
+                *(_answer(entry, question) for entry in entries),
             )
             for question, title in titles.items()
         ),
-        caption="? a finding to review, × a problem.",
+        "? a finding to review, × a problem.",
     )
 
 
@@ -130,13 +127,13 @@ def _findings(entry: Entry, findings: Sequence[Finding]) -> Iterator[Block]:
 
 
 def _table(entry: Entry, table: Table) -> Block:
-    rows = tuple(
-        SheetRow(tuple(SheetCell(c.text, c.mark, link=entry.links.to(c.series)) for c in row))
+    rows = [
+        [SheetCell(c.text, c.mark, link=entry.links.to(c.series)) for c in row]
         for row in table.rows[:MOST_ROWS]
-    )
+    ]
     left = len(table.rows) - len(rows)
     caption = f"{table.caption} {left} more rows are not shown.".strip() if left else table.caption
-    sheet = Sheet(table.title, table.columns, rows, caption)
+    sheet = Sheet.of(table.title, table.columns, rows, caption)
     if len(rows) <= OPEN_ROWS:
         return sheet
     return Fold(f"{table.title} ({count(len(table.rows), 'row')})", (sheet,))

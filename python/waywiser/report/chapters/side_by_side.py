@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from waywiser.analysis.questions.across import tables
 from waywiser.curves.answer import Table
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
+from waywiser.report.parts import Section, Sheet, SheetCell
 
 
 def side_by_side(entries: Sequence[Entry]) -> Section:
@@ -19,10 +19,14 @@ def side_by_side(entries: Sequence[Entry]) -> Section:
 
 def _sheet(entries: Sequence[Entry], table: Table) -> Sheet:
     """A cell leads to the curve of the machine whose column it is in."""
-    rows = []
-    for first, *others in table.rows:
-        cells = [SheetCell(first.text)]
-        for entry, cell in zip(entries, others, strict=True):
-            cells.append(SheetCell(cell.text, cell.mark, link=entry.links.to(cell.series)))
-        rows.append(SheetRow(tuple(cells)))
-    return Sheet(table.title, table.columns, tuple(rows), table.caption)
+    rows = (
+        (
+            first.text,
+            *(
+                SheetCell(cell.text, cell.mark, link=entry.links.to(cell.series))
+                for entry, cell in zip(entries, others, strict=True)
+            ),
+        )
+        for first, *others in table.rows
+    )
+    return Sheet.of(table.title, table.columns, rows, table.caption)

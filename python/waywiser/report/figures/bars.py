@@ -10,7 +10,7 @@ from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.styles import Style, colour_of
 from waywiser.report.figures.text_width import folded, text_width
 from waywiser.report.figures.theme import INK, LINE, SOFT, Colour
-from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
+from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.report.writing import spread
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
@@ -154,15 +154,14 @@ def _data(title: str, bars: Sequence[Bar]) -> Sheet:
         relative = bar.line.estimate.relative if bar.line.estimate else None
         share = f"{bar.line.of_bound:.0%}" if bar.line.of_bound else ""
         cells = (
-            *((SheetCell(bar.label),) if bar.label else ()),
-            SheetCell(bar.method),
-            SheetCell(format_bytes(bar.line.bytes)),
-            SheetCell(_number(bar.line), note=spread(relative), number=True),
-            SheetCell(f"{_bound(bar.line):.4g}" if bar.line.bound else "", number=True),
-            SheetCell(share, number=True),
+            bar.method,
+            format_bytes(bar.line.bytes),
+            SheetCell(_number(bar.line), note=spread(relative)),
+            f"{_bound(bar.line):.4g}" if bar.line.bound else "",
+            share,
         )
-        rows.append(SheetRow(cells))
-    columns: tuple[str, ...] = ("method", "size", "GB/s", "bound, GB/s", "of the bound")
-    if any(bar.label for bar in bars):
-        columns = ("transfers", *columns)
-    return Sheet(title, columns, tuple(rows), "The size is the bytes of all transfers together.")
+        rows.append((bar.label, *cells) if bar.label else cells)
+    transfers = ("transfers",) if any(bar.label for bar in bars) else ()
+    figures = numbers("GB/s", "bound, GB/s", "of the bound")
+    columns = (*transfers, "method", "size", *figures)
+    return Sheet.of(title, columns, rows, "The size is the bytes of all transfers together.")

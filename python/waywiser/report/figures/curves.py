@@ -19,7 +19,7 @@ from waywiser.report.figures.markers import Position
 from waywiser.report.figures.styles import Style, colour_of, marker_of
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SOFT
-from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
+from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.report.writing import spread
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
@@ -442,27 +442,25 @@ def _data(
     at = [{point.bytes: point for point in each.points} for each in drawn]
     sizes = sorted({size for points in at for size in points})
     rows = (
-        SheetRow(
-            (
-                SheetCell(format_bytes(size)),
-                *_cells(at, size, what),
-                *([SheetCell(_used_at(size, drawn, used))] if used else []),
-            )
+        (
+            format_bytes(size),
+            *_cells(at, size, what),
+            *([_used_at(size, drawn, used)] if used else []),
         )
         for size in sizes
     )
-    columns = ("size", *(each.label for each in drawn), *(["use"] if used else []))
+    columns = ("size", *numbers(*(each.label for each in drawn)), *(["use"] if used else []))
     caption = "GB/s; ± as in the method." if what == "bandwidth" else "± as in the method."
-    return Sheet(title, columns, tuple(rows), caption)
+    return Sheet.of(title, columns, rows, caption)
 
 
 def _cells(at: Sequence[dict[int, DrawnPoint]], size: int, what: Quantity) -> Iterator[SheetCell]:
     for points in at:
         point = points.get(size)
         if point is None or not _value(point, what):
-            yield SheetCell("", number=True)
+            yield SheetCell()
         else:
-            yield SheetCell(_text(point, what), note=spread(point.relative), number=True)
+            yield SheetCell(_text(point, what), note=spread(point.relative))
 
 
 # The curve to use.

@@ -8,7 +8,7 @@ from functools import partial
 
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.theme import HEAT, HEAT_INK, INK, PANEL, PAPER, SOFT
-from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
+from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.words import Value
 
 CELL_WIDTH = 52.0
@@ -107,14 +107,15 @@ def _data(
     entered: Mapping[tuple[str, str], Entered],
     note: str,
 ) -> Sheet:
-    rows = []
-    for source in places:
-        cells = [SheetCell(source)]
-        for destination in places:
-            cell = entered.get((source, destination))
-            if cell is None:
-                cells.append(SheetCell("", number=True))
-            else:
-                cells.append(SheetCell(cell.text, note=cell.note, link=cell.link, number=True))
-        rows.append(SheetRow(tuple(cells)))
-    return Sheet(f"{title}, {unit}", ("from, to", *places), tuple(rows), note)
+    rows = (
+        (
+            source,
+            *(
+                SheetCell(cell.text, note=cell.note, link=cell.link) if cell else SheetCell()
+                for cell in (entered.get((source, destination)) for destination in places)
+            ),
+        )
+        for source in places
+    )
+    columns = ("from, to", *numbers(*places))
+    return Sheet.of(f"{title}, {unit}", columns, rows, note)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from waywiser.cli import run
 from waywiser.cli.lines import say
-from waywiser.cli.program_name import as_called, program_name
+from waywiser.report.program_name import as_called, program_name
 
 MODULE = "/usr/lib/python3/waywiser/__main__.py"
 

@@ -1,0 +1,116 @@
+"""A comparison: the answer, the notes, and the paths that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.analysis.comparison.comparison_text import (
+    answer_lines,
+    figures_before_and_now,
+    note_lines,
+    plural,
+    suspected_lines,
+    verdict_text,
+)
+from waywiser.analysis.comparison.path_change import PathChange, PathVerdict, ProfileComparison
+from waywiser.report.parts import Block, Column, Sheet, SheetCell, Tone, Words, numbers
+from waywiser.stats.order import Interval
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import size_of, with_units
+
+MOST = 8
+"""Paths of one kind that are named, unless all are."""
+
+LEAST = 132
+"""Characters that the table of paths needs."""
+
+MOST_RATIO = 100.0
+"""An interval that goes further is shown to here."""
+
+LEGEND = (
+    "before, now: median over the processes at this size, without outliers, as in show; change: "
+    "from before to now, with its 95 % confidence interval; size: if several sizes of a path "
+    "changed, that of the median change; detectable: the noise hides smaller losses"
+)
+"""What the figures of a path are."""
+
+TONES: dict[str, Tone] = {
+    "regression": "error",
+    "missing": "error",
+    "suspected": "warning",
+    "improvement": "good",
+}
+
+COLUMNS = (
+    Column("verdict"),
+    Column("path", folds=True),
+    *numbers("size", "before", "now", "change", "95 %", "detectable"),
+    Column("at", folds=True),
+)
+
+
+def comparison_parts(found: ProfileComparison, *, everything: bool = False) -> Iterator[Block]:
+    """``everything``: all paths, not only those that changed."""
+    for line in answer_lines(found):
+        yield Words(line, "plain" if line.startswith(" ") else "lead")
+    for line in note_lines(found, "" if everything else "; --all lists them"):
+        yield Words(line)
+    yield from _changes(found, everything)
+    yield from _one_sided(found, everything)
+    yield from map(Words, suspected_lines(found))
+
+
+def _changes(found: ProfileComparison, everything: bool) -> Iterator[Block]:
+    shown: list[PathChange] = []
+    left: list[str] = []
+    verdicts: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement", "no change")
+    for verdict in verdicts:
+        paths = [path for path in found.of(verdict) if path.parts]
+        most = len(paths) if everything else 0 if verdict == "no change" else MOST
+        shown += paths[:most]
+        if verdict != "no change" and len(paths) > most:
+            left.append(f"{len(paths) - most} more {plural(verdict, len(paths) - most)}")
+    if shown:
+        rows = (_row(path, found) for path in shown)
+        yield Sheet.of("Paths that changed", COLUMNS, rows, LEGEND, least=LEAST)
+    if left:
+        yield Words(f"and {', '.join(left)}: see --all")
+
+
+def _row(path: PathChange, found: ProfileComparison) -> Iterator[str | SheetCell]:
+    yield SheetCell(verdict_text(found, path), tone=TONES.get(path.verdict, "plain"))
+    yield with_units(path.name)
+    evidence = path.evidence
+    if evidence is None:
+        yield from [""] * 6
+    else:
+        size, decision = evidence.size, evidence.decision
+        yield size_of(size.series)
+        yield from figures_before_and_now(size)
+        yield f"{decision.ratio - 1:+.1%}"
+        yield _span(decision.interval)
+        yield f"{decision.detectable:.1%}" if decision.detectable is not None else "not known"
+    yield path.why or ("changed if tested alone" if found.is_changed_alone(path) else "")
+
+
+def _span(interval: Interval | None) -> str:
+    """``-5.9 % to -4.7 %``; empty without replicates."""
+    if interval is None:
+        return ""
+    return f"{interval.low - 1:+.1%} to {min(interval.high, MOST_RATIO) - 1:+.1%}"
+
+
+def _one_sided(found: ProfileComparison, everything: bool) -> Iterator[Block]:
+    """Paths that one side has not measured, by verdict and reason; without ``everything`` the first
+    that are missing, and how many others there are."""
+    reasons: dict[tuple[PathVerdict, str], list[str]] = {}
+    for path in found.of("missing", "skipped", "new"):
+        reasons.setdefault((path.verdict, path.why), []).append(path.name)
+    for (verdict, why), names in reasons.items():
+        most = len(names) if everything else MOST if verdict == "missing" else 0
+        for name in names[:most]:
+            yield Words(f"{verdict}  {with_units(name)}: {why}")
+        if len(names) > most > 0:
+            yield Words(f"and {len(names) - most} more {verdict}: {why} (see --all)")
+        elif not most:
+            yield Words(f"{verdict}  {count(len(names), 'path')}: {why}")

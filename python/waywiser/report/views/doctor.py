@@ -1,0 +1,44 @@
+"""The findings of a doctor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from waywiser.doctor.finding import DoctorFinding
+from waywiser.report.parts import Block, Remark, RemarkEvidence, Remarks, Words
+from waywiser.words.number_format import count
+from waywiser.words.severity import ORDER
+
+
+def finding_parts(
+    findings: Sequence[DoctorFinding], missing: Sequence[str] = ()
+) -> Iterator[Block]:
+    """A remark for each finding, what is ``missing`` in a profile, and how many findings there
+    are."""
+    yield Remarks(tuple(map(_remark, findings)))
+    if missing:
+        yield Words(
+            f"not checked, since the profile does not store it: {', '.join(missing)}; run "
+            "waywiser doctor on the machine itself"
+        )
+    counts = Counter(finding.severity for finding in findings)
+    # "info" is short for information, which has no plural.
+    summary = ", ".join(
+        f"{counts[name]} {name}" if name == "info" else count(counts[name], name)
+        for name in reversed(ORDER)
+        if counts[name]
+    )
+    among = " among what was checked" if missing else ""
+    bad = counts["error"] + counts["warning"]
+    verdict = "" if bad else f"OK: no warning and no error{among}; "
+    yield Words(f"{verdict}{summary or 'no findings'}")
+
+
+def _remark(finding: DoctorFinding) -> Remark:
+    return Remark(
+        severity=finding.severity,
+        statement=f"{finding.id}: {finding.what}",
+        remedy=finding.remedy,
+        evidence=(RemarkEvidence(f"seen: {finding.evidence}"),),
+    )
