@@ -61,7 +61,7 @@ class SheetRow(Value, frozen=True):
     """What has no column; the table says what it is."""
 
 
-class Column(Value, frozen=True):
+class SheetColumn(Value, frozen=True):
     """A column of a table without its cells, with what a table may do that has no room for all."""
 
     name: str
@@ -72,7 +72,7 @@ class Column(Value, frozen=True):
     notes: str = ""
     """The name of the column of its notes, where notes have a column of their own."""
     spared: int = 0
-    """Of the columns that may be left out, that with the lowest number goes first; 0 stays."""
+    """The column with the lowest number is left out first; one with 0 stays."""
     notes_spared: int = 0
     """The same of its notes."""
     folds: bool = False
@@ -89,7 +89,7 @@ class Sheet(Value, frozen=True):
     """A table."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[SheetColumn, ...]
     rows: tuple[SheetRow, ...]
     caption: str = ""
     anchor: str = ""
@@ -113,7 +113,10 @@ class Sheet(Value, frozen=True):
         rows."""
         return cls(
             title,
-            tuple(each if isinstance(each, Column) else Column(str(each)) for each in columns),
+            tuple(
+                each if isinstance(each, SheetColumn) else SheetColumn(str(each))
+                for each in columns
+            ),
             tuple(each if isinstance(each, SheetRow) else _row(each) for each in rows),
             caption,
             **others,
@@ -144,9 +147,9 @@ def _row(cells: Iterable[object]) -> SheetRow:
     return SheetRow(tuple(c if isinstance(c, SheetCell) else SheetCell(str(c)) for c in cells))
 
 
-def numbers(*names: str) -> tuple[Column, ...]:
+def numbers(*names: str) -> tuple[SheetColumn, ...]:
     """Columns of numbers."""
-    return tuple(Column(name, number=True) for name in names)
+    return tuple(SheetColumn(name, number=True) for name in names)
 
 
 class Sheets(Value, frozen=True):

@@ -6,14 +6,14 @@ it is a rule. Commands in texts are named as this one was called.
 
 A table has the names of its columns, then a line for each row. If there is no room for it,
 
-1. columns are left out in the order of `Column.spared`, while one that folds has `Column.most`
+1. columns are left out in the order of `SheetColumn.spared`, while one that folds has `SheetColumn.most`
    characters, or what its cells need if that is less;
-2. `Column.brief` stands for the texts of a column that has one;
+2. `SheetColumn.brief` stands for the texts of a column that has one;
 3. columns that fold share what is missing, the widest first;
 4. of a matrix, the columns that have no room follow in a further table.
 
 Tables that are laid out together (`Sheets`) have columns of the same widths. Notes are a column of
-their own (`Column.notes`), or follow the text. What a page shows when somebody opens it (`Fold`) is
+their own (`SheetColumn.notes`), or follow the text. What a page shows when somebody opens it (`Fold`) is
 shown; figures are not.
 
 This is plain text: a profile has thousands of rows, and a table of rich takes a millisecond for
@@ -35,7 +35,6 @@ from waywiser.report.parts import (
     MARKS,
     Block,
     Code,
-    Column,
     Facts,
     Fold,
     Listing,
@@ -44,6 +43,7 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
+    SheetColumn,
     Sheets,
     Tone,
     Words,
@@ -180,7 +180,7 @@ def _print_caption(console: Console, sheet: Sheet) -> None:
 class _Grid(NamedTuple):
     """A table as texts; notes with a column of their own are in it."""
 
-    columns: Sequence[Column]
+    columns: Sequence[SheetColumn]
     rows: Sequence[Sequence[str]]
     styles: Sequence[str]
     """Those of the first cells."""
@@ -201,11 +201,11 @@ def _print_tables(console: Console, sheets: Sequence[Sheet]) -> None:
 
 
 def _grid(sheet: Sheet) -> _Grid:
-    columns: list[Column] = []
+    columns: list[SheetColumn] = []
     for column in sheet.columns:
         columns.append(column)
         if column.notes:
-            columns.append(Column(column.notes, number=True, spared=column.notes_spared))
+            columns.append(SheetColumn(column.notes, number=True, spared=column.notes_spared))
     rows = [
         [
             text
@@ -217,7 +217,7 @@ def _grid(sheet: Sheet) -> _Grid:
     return _Grid(columns, rows, [STYLES[row.cells[0].tone] for row in sheet.rows])
 
 
-def _texts(column: Column, cell: SheetCell) -> tuple[str, ...]:
+def _texts(column: SheetColumn, cell: SheetCell) -> tuple[str, ...]:
     text = f"{MARKS[cell.mark][0]} {cell.text}".strip() if cell.mark in SIGNED else cell.text
     if column.notes:
         return text, cell.note
@@ -248,7 +248,7 @@ def _needed(grids: Sequence[_Grid], n: int) -> int:
     return max(grids[0].columns[n].least, *map(_width, texts))
 
 
-def _fold(columns: Sequence[Column], widths: dict[int, int], room: int) -> None:
+def _fold(columns: Sequence[SheetColumn], widths: dict[int, int], room: int) -> None:
     """Takes what is missing from the columns that fold."""
     folding = [n for n in widths if columns[n].folds]
     for _ in range(_total(list(widths.values())) - room):
@@ -284,7 +284,7 @@ def _print_grid(console: Console, grid: _Grid, widths: dict[int, int]) -> None:
     console.print(text, soft_wrap=True)
 
 
-def _lines(columns: Sequence[Column], row: Sequence[str], widths: dict[int, int]) -> list[str]:
+def _lines(columns: Sequence[SheetColumn], row: Sequence[str], widths: dict[int, int]) -> list[str]:
     """A row of the table: a line, or several if a cell folds."""
     cells = {n: _folded(columns[n], row[n], width) for n, width in widths.items()}
     lines = []
@@ -298,7 +298,7 @@ def _lines(columns: Sequence[Column], row: Sequence[str], widths: dict[int, int]
     return lines
 
 
-def _folded(column: Column, text: str, width: int) -> list[str]:
+def _folded(column: SheetColumn, text: str, width: int) -> list[str]:
     if _width(text) <= width:
         return [text]
     if column.folds:
@@ -306,7 +306,7 @@ def _folded(column: Column, text: str, width: int) -> list[str]:
     return [column.brief or text]
 
 
-def _name(column: Column) -> str:
+def _name(column: SheetColumn) -> str:
     return column.short or column.name
 
 

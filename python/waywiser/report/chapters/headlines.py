@@ -10,7 +10,7 @@ from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows, rate_of
 from waywiser.curves.point import Point
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Column, Section, Sheet, SheetCell, numbers
+from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn, numbers
 from waywiser.report.writing import percent, spread
 from waywiser.stats.order import relative
 from waywiser.words import format_bytes
@@ -24,10 +24,10 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 COMPLETION = "call to completion"
 
 COLUMNS = (
-    Column("path"),
+    SheetColumn("path"),
     *numbers("GB/s", "of the bound", "size", "latency", COMPLETION),
-    Column("achieved by"),
-    Column("all such paths, GB/s"),
+    SheetColumn("achieved by"),
+    SheetColumn("all such paths, GB/s"),
 )
 
 

@@ -11,7 +11,7 @@ from waywiser.curves.imported import imported_from
 from waywiser.machine.machine_line import machine_line
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
-from waywiser.report.parts import Block, Code, Column, Section, Sheet, Words, numbers
+from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.members import counted
 from waywiser.words.number_format import count, format_time
@@ -133,7 +133,7 @@ def _value(name: str, value: object) -> str:
 
 def _runs(entries: Sequence[Entry]) -> Sheet:
     several = len(entries) > 1
-    number = Column("run", number=True)
+    number = SheetColumn("run", number=True)
     return Sheet.of(
         "Calls that wrote the profiles",
         ("profile", number, "started (UTC)", "ended (UTC)", "version", "command"),

@@ -13,7 +13,7 @@ from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
 )
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict, ProfileComparison
-from waywiser.report.parts import Block, Column, Sheet, SheetCell, Tone, Words, numbers
+from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words, numbers
 from waywiser.stats.order import Interval
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import size_of, with_units
@@ -42,10 +42,10 @@ TONES: dict[str, Tone] = {
 }
 
 COLUMNS = (
-    Column("verdict"),
-    Column("path", folds=True),
+    SheetColumn("verdict"),
+    SheetColumn("path", folds=True),
     *numbers("size", "before", "now", "change", "95 %", "detectable"),
-    Column("at", folds=True),
+    SheetColumn("at", folds=True),
 )
 
 

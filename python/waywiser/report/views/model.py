@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.model.curve import CurveModel
 from waywiser.model.machine_model import MachineModel
 from waywiser.model.texts import bandwidth_text, form_text, latency_text, shared_capacities
-from waywiser.report.parts import Column, Sheet
+from waywiser.report.parts import Sheet, SheetColumn
 from waywiser.words.number_format import format_time
 
 
@@ -16,12 +16,12 @@ def curve_sheet(curves: Sequence[CurveModel]) -> Sheet:
     return Sheet.of(
         "Latency and bandwidth of single transfers",
         (
-            Column("path", folds=True),
-            Column("latency", number=True),
-            Column("GB/s", number=True),
-            Column("sizes", number=True),
+            SheetColumn("path", folds=True),
+            SheetColumn("latency", number=True),
+            SheetColumn("GB/s", number=True),
+            SheetColumn("sizes", number=True),
             "predicted from",
-            Column("deviation of held-out sizes", number=True, short="held-out sizes"),
+            SheetColumn("deviation of held-out sizes", number=True, short="held-out sizes"),
         ),
         (
             (
@@ -45,11 +45,11 @@ def capacity_sheet(model: MachineModel, *, everything: bool = False) -> Sheet:
     return Sheet.of(
         "What transfers share",
         (
-            Column("resource", folds=True),
-            Column("method", folds=True),
-            Column("GB/s, 95 % interval", number=True, short="GB/s"),
-            Column("shared by", folds=True),
-            Column("sets that show it", number=True, short="sets"),
+            SheetColumn("resource", folds=True),
+            SheetColumn("method", folds=True),
+            SheetColumn("GB/s, 95 % interval", number=True, short="GB/s"),
+            SheetColumn("shared by", folds=True),
+            SheetColumn("sets that show it", number=True, short="sets"),
         ),
         [*_capacities(model, everything), *_queues(model)],
     )
