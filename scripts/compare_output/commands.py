@@ -168,7 +168,7 @@ def _of_machines(modes: tuple[Mode, ...]) -> Iterator[Command]:
         *(("topology", "--capture", "-"), ("topology", "--capture", "-", "--anonymous")),
         *(("doctor", "--severity", "error"), dry, (*dry, "--preset", "quick")),
         *((*dry, "--deadline", "60", "--model"), (*dry, "--preset", "full", "--only", "h2d sm")),
-        (*dry, "--only", "h2d", "--sizes", "8:1GiB:4", "--no-scratch"),
+        (*dry, "--only", "h2d sm", "--sizes", "8:1GiB:2", "--no-scratch"),
         (*dry, "--workload", f"{BOTH} of 64MiB", "--gpus", "0"),
         (*dry, "--gpus", "none", "--memory", "256MiB", "--seed", "7"),
         *((*dry, "--only", "no such path"), (*dry, "--expect-gpus", "3"), tuned),

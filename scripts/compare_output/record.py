@@ -86,7 +86,9 @@ def _run_all(
         except Exception as error:
             failures.append(str(error))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(processes)]
+    threads = [
+        threading.Thread(target=work, args=(number,), daemon=True) for number in range(processes)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
