@@ -51,15 +51,15 @@ def test_a_row_is_a_path(found: ComparisonView) -> None:
     for row, path in zip(found.paths, found.result.paths, strict=True):
         assert (row.verdict, row.path, row.curve) == (path.verdict, path.name, path.curve)
         assert row.group == path.headline
-        evidence = path.evidence
-        if evidence is None:
+        size = path.size
+        if size is None:
             assert row.change_percent is None and row.seconds_now is None
             continue
         assert row.change_percent == 100 * (path.ratio - 1)
-        assert row.seconds_before == evidence.size.seconds_before
-        assert (row.processes_before, row.processes_now) == evidence.size.processes
+        assert row.seconds_before == size.seconds_before
+        assert (row.processes_before, row.processes_now) == size.processes
         if row.gb_per_s_now is not None:
-            assert row.gb_per_s_now == evidence.size.rated_bytes / row.seconds_now / 1e9
+            assert row.gb_per_s_now == size.rated_bytes / row.seconds_now / 1e9
     assert sum(found.counts.values()) == len(found.paths)
 
 

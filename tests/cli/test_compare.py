@@ -139,8 +139,8 @@ def test_paths_that_changed_by_their_own_interval_alone_are_counted_and_listed()
     found = compare([base], [new])
     assert len(found.changed_alone) == 2
     for path in found.changed_alone:
-        assert path.verdict == "no change" and path.evidence is not None
-        decision = path.evidence.decision
+        assert path.verdict == "no change" and path.decision is not None
+        decision = path.decision
         assert decision.interval is not None and decision.interval.low > 1
         assert decision.p_corrected is not None and decision.p_corrected > 0.025
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waywiser.stats.decision import THRESHOLD, Effect, decide, detectable
+from waywiser.stats.decision import THRESHOLD, Effect, decide
 from waywiser.stats.noise_model import Variance
 
 few = settings(max_examples=50)
@@ -15,6 +15,7 @@ effects = st.builds(
     st.floats(-0.3, 0.3),
     st.builds(Variance, st.floats(1e-7, 1e-3), st.floats(1.0, 50.0)),
     st.booleans(),
+    st.just(THRESHOLD),
 )
 
 
@@ -52,7 +53,7 @@ def test_a_difference_is_significant_and_exceeds_the_threshold(tested: list[Effe
         if found.verdict == "different":
             assert abs(1 / found.ratio - 1) > THRESHOLD or abs(found.ratio - 1) > THRESHOLD
             assert found.interval is not None and not found.interval.low <= 1 <= found.interval.high
-        assert found.detectable == detectable(effect.variance, THRESHOLD)
+        assert found.detectable == effect.detectable
         assert found.detectable is not None and found.detectable > 0
 
 

@@ -71,11 +71,12 @@ def junit_xml(comparison: ProfileComparison, failing: Container[PathVerdict]) ->
 def sentence(comparison: ProfileComparison, path: PathChange) -> str:
     """``regression: bandwidth 0.951 of before (0.948 to 0.955); losses from 1.2% are found``; of a
     path that is not decided, which losses the noise hides."""
-    evidence, verdict = path.evidence, verdict_text(comparison, path)
-    if evidence is None:
+    size, verdict = path.size, verdict_text(comparison, path)
+    if size is None:
         return f"{verdict}: {path.why}"
-    decision = evidence.decision
-    text = f"{verdict}: {evidence.what} {decision.ratio:.4g} of before"
+    decision = size.decision
+    what = REGIMES[path.part.regime] if path.part else f"{size.bytes} B"
+    text = f"{verdict}: {what} {decision.ratio:.4g} of before"
     if decision.interval is not None:
         text += f" ({decision.interval.low:.4g} to {decision.interval.high:.4g})"
     if comparison.is_decided(path):

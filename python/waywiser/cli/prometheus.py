@@ -124,7 +124,7 @@ def _figures(
 ) -> Iterator[_Sample]:
     """A figure of the decision that the path's verdict is about."""
     for path in checkup.comparison.paths:
-        value = figure(path.evidence.decision) if path.evidence else None
+        value = figure(path.decision) if path.decision else None
         if value is not None:
             yield {**host, "path": path.curve}, value
 

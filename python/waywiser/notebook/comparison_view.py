@@ -118,9 +118,8 @@ class ComparisonView:
     def _changes(self) -> Iterator[tuple[str, ...]]:
         """Verdict, path, size, change and where it is, of the first changed paths."""
         for path in self.result.of(*CHANGED)[:MOST_CHANGES]:
-            evidence = path.evidence
-            size = size_of(evidence.size.series) if evidence else ""
-            change = f"{path.ratio - 1:+.1%}" if evidence else ""
+            size = size_of(path.size.series) if path.size else ""
+            change = f"{path.ratio - 1:+.1%}" if path.size else ""
             yield path.verdict, path.name, size, change, path.why
 
     def _more(self) -> Iterator[str]:
@@ -166,16 +165,16 @@ def _node(side: object) -> Node:
 
 
 def _row(path: PathChange) -> tuple[Any, ...]:
-    found = path.evidence
+    size = path.size
     head = (path.verdict, path.name, path.headline)
-    if found is None:
+    if size is None:
         return (*head, *(None,) * 12, path.why or None, path.curve)
-    size, decision = found.size, found.decision
+    decision = size.decision
     rates = [rate(size.rated_bytes, seconds) for seconds in (size.seconds_before, size.seconds_now)]
     ends = (decision.interval.low, decision.interval.high) if decision.interval else (None, None)
     return (
         *head,
-        found.what if found.what in REGIMES.values() else None,
+        REGIMES[path.part.regime] if path.part else None,
         size.bytes,
         *(each.value / 1e9 if each else None for each in rates),
         size.seconds_before,

@@ -52,20 +52,12 @@ def is_profile(path: Path) -> bool:
         return False
 
 
-class FileHeader(NamedTuple):
-    """What the first 100 bytes say (SQLite's file format, section 1.3)."""
-
-    application_id: int
-    version: int
-    bytes: int
-    """Page size times page count."""
-
-
-def read_header(path: Path) -> FileHeader:
-    """Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or `NewerProfile`."""
+def stated_bytes(path: Path) -> int:
+    """The size that the first 100 bytes of the file state: page size times page count (SQLite's
+    file format, section 1.3). Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or
+    `NewerProfile`."""
     where, data = str(path), _first_bytes(path)
     page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
-    header = FileHeader(application_id, version, (65536 if page_size == 1 else page_size) * pages)
     if application_id != APPLICATION_ID:
         raise NotAProfile("is another program's database", where=where, remedy=_REMEDY)
     if version > SCHEMA_VERSION:
@@ -80,7 +72,7 @@ def read_header(path: Path) -> FileHeader:
             where=where,
             remedy="survey the machine again, or read it with the Waywiser that made it",
         )
-    return header
+    return int((65536 if page_size == 1 else page_size) * pages)
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -141,10 +133,9 @@ def explained(path: Path) -> Iterator[None]:
 
 def damaged(path: Path, detail: str) -> DamagedProfile:
     """The error for a profile that does not read, recognises a truncated one by its size."""
-    header = read_header(path)
-    size = path.stat().st_size
-    if size < header.bytes:
-        detail = f"truncated: it has {size} bytes of {header.bytes}"
+    stated, size = stated_bytes(path), path.stat().st_size
+    if size < stated:
+        detail = f"truncated: it has {size} bytes of {stated}"
     readable = " ".join("".join(c if c.isprintable() else " " for c in detail).split())
     return DamagedProfile(
         f"the profile is damaged ({readable})",
@@ -161,7 +152,7 @@ class Opened(NamedTuple):
 
 def open_read_only(path: Path) -> Opened:
     """A checked connection that cannot write. Raises every `ProfileError` of a bad file."""
-    read_header(path)
+    stated_bytes(path)
     with explained(path):
         opened = _connect_read_only(path)
         try:
@@ -174,7 +165,7 @@ def open_read_only(path: Path) -> Opened:
 
 def open_writable(path: Path) -> sqlite3.Connection:
     """A checked connection that writes; a commit that a kill cut short is rolled back."""
-    read_header(path)
+    stated_bytes(path)
     with explained(path):
         connection = _connect(path, "mode=rw")
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from waywiser.analysis.comparison.matching import without_copies as copies_among
+from waywiser.analysis.comparison.copies import without_copies as copies_among
 from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.policy.build import decision_tables
 from waywiser.analysis.policy.decision_table import DecisionTable

@@ -51,6 +51,31 @@ class Effect(NamedTuple):
     variance: Variance
     """The variance of ``log_ratio``."""
     headline: bool = False
+    threshold: float = THRESHOLD
+    """The relative change that matters: a smaller one is no finding."""
+
+    @property
+    def limit(self) -> float:
+        """The threshold as a logarithm of a ratio."""
+        return math.log1p(self.threshold)
+
+    @property
+    def p(self) -> float | None:
+        """Chance of such an effect without a change, on both sides, by Student's t; None without
+        degrees of freedom."""
+        if self.variance.freedom <= 0:
+            return None
+        return 2 * student_tail(self.variance.freedom, self.log_ratio / self.variance.deviation)
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest relative loss that is found with `POWER`; None without degrees of
+        freedom."""
+        freedom, error = self.variance.freedom, self.variance.deviation
+        if freedom <= 0:
+            return None
+        least = max(self.limit, student_quantile(freedom, (1 + CONFIDENCE) / 2) * error)
+        return 1 - math.exp(-(least + student_quantile(freedom, POWER) * error))
 
 
 class Decision(Value, frozen=True):
@@ -87,17 +112,14 @@ class Decision(Value, frozen=True):
 
 
 def decide(
-    effects: Sequence[Effect],
-    threshold: float = THRESHOLD,
-    significant: float = SIGNIFICANT,
-    among: int = 0,
+    effects: Sequence[Effect], significant: float = SIGNIFICANT, among: int = 0
 ) -> list[Decision]:
     """Decides about all effects that are asked together, in their order.
 
-    ``threshold`` is relative. Effects without degrees of freedom are not tested. ``among`` is the
-    number of headline effects if only those with the largest differences are given.
+    Effects without degrees of freedom are not tested. ``among`` is the number of headline effects
+    if only those with the largest differences are given.
     """
-    raw = [p_value(each) for each in effects]
+    raw = [each.p for each in effects]
     corrected: list[float | None] = [None] * len(effects)
     families: tuple[tuple[bool, Callable[[Sequence[float]], list[float]]], ...] = (
         (True, holm),
@@ -111,8 +133,8 @@ def decide(
         for (n, _), p in zip(tested, adjusted, strict=False):
             corrected[n] = p
     return [
-        _decision(each, p, p_corrected, threshold, significant)
-        for each, p, p_corrected in zip(effects, raw, corrected, strict=True)
+        _decision(each, p_corrected, significant)
+        for each, p_corrected in zip(effects, corrected, strict=True)
     ]
 
 
@@ -147,32 +169,8 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return list(map(float, values))
 
 
-def p_value(effect: Effect) -> float | None:
-    """Two-sided, by Student's t; None without degrees of freedom."""
-    if effect.variance.freedom <= 0:
-        return None
-    return 2 * student_tail(effect.variance.freedom, effect.log_ratio / effect.variance.deviation)
-
-
-def detectable(variance: Variance, threshold: float) -> float | None:
-    """The smallest relative loss that is found with `POWER`; None without degrees of freedom."""
-    if variance.freedom <= 0:
-        return None
-    error = variance.deviation
-    least = max(
-        math.log1p(threshold), student_quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
-    )
-    return 1 - math.exp(-(least + student_quantile(variance.freedom, POWER) * error))
-
-
-def _decision(
-    effect: Effect,
-    p: float | None,
-    p_corrected: float | None,
-    threshold: float,
-    significant: float,
-) -> Decision:
-    change, variance, limit = effect.log_ratio, effect.variance, math.log1p(threshold)
+def _decision(effect: Effect, p_corrected: float | None, significant: float) -> Decision:
+    change, variance, limit = effect.log_ratio, effect.variance, effect.limit
     error, beyond = variance.deviation, abs(change) > limit
     verdict: Verdict = "no change found"
     interval = None
@@ -187,16 +185,16 @@ def _decision(
         verdict=verdict,
         ratio=ratio_of(-change),
         interval=interval,
-        p=p,
+        p=effect.p,
         p_corrected=p_corrected,
-        detectable=detectable(variance, threshold),
+        detectable=effect.detectable,
         deviation=error,
         freedom=variance.freedom,
-        suspected=verdict != "different" and change > limit and _is_suspicious(effect, p, limit),
+        suspected=verdict != "different" and change > limit and _is_suspicious(effect),
     )
 
 
-def _is_suspicious(effect: Effect, p: float | None, limit: float) -> bool:
-    if p is None:
-        return effect.log_ratio > limit + SUSPECT_DEVIATIONS * effect.variance.deviation
-    return effect.headline and p <= 1 - CONFIDENCE
+def _is_suspicious(effect: Effect) -> bool:
+    if effect.p is None:
+        return effect.log_ratio > effect.limit + SUSPECT_DEVIATIONS * effect.variance.deviation
+    return effect.headline and effect.p <= 1 - CONFIDENCE

@@ -18,7 +18,7 @@ from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
     why_suspected,
 )
-from waywiser.analysis.comparison.matching import Matched, match
+from waywiser.analysis.comparison.gpu_match import GpuMatch, match_gpus
 from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.analysis.comparison.path_parts import parts_of
@@ -56,8 +56,8 @@ def test_a_link_that_is_5_percent_slower_is_found_and_nothing_else() -> None:
     sets = {digest.curve for digest in slow.series if len(digest.workload.transfers) > 2}
     assert nodes.losses(found) == expected | sets
     path = next(path for path in found.paths if path.curve == nodes.h2d(3))
-    assert path.evidence is not None
-    decision = path.evidence.decision
+    assert path.decision is not None
+    decision = path.decision
     assert decision.interval is not None
     assert decision.interval.low < 1 / 1.05 < decision.interval.high
     assert path.headline == "H2D"
@@ -253,24 +253,23 @@ def test_an_exchanged_gpu_is_said_and_no_failure() -> None:
 
 
 def test_gpus_are_reported_by_uuid_then_by_place_then_by_number() -> None:
-    def match_gpus(other: Sequence[Gpu], gpus: Sequence[Gpu]) -> Matched:
+    def matched(other: Sequence[Gpu], gpus: Sequence[Gpu]) -> GpuMatch:
         first, second = (
-            Node("node0", msgspec.structs.replace(nodes.machine(), gpus=tuple(each)))
-            for each in (other, gpus)
+            msgspec.structs.replace(nodes.machine(), gpus=tuple(each)) for each in (other, gpus)
         )
-        return match(first, second)
+        return match_gpus(first, second)
 
     whole = nodes.machine().gpus
     shifted = [msgspec.structs.replace(gpu, index=gpu.index - 1) for gpu in whole[1:]]
-    assert match_gpus(whole, shifted).numbers == {n: n + 1 for n in range(7)}
+    assert matched(whole, shifted).numbers == {n: n + 1 for n in range(7)}
     others = nodes.machine("other").gpus
-    assert match_gpus(whole, others).numbers == {n: n for n in range(8)}
-    assert len(match_gpus(whole, others).exchanged) == 8
+    assert matched(whole, others).numbers == {n: n for n in range(8)}
+    assert len(matched(whole, others).exchanged) == 8
     nowhere = [msgspec.structs.replace(gpu, uuid="", pci="") for gpu in whole]
-    assert match_gpus(whole, nowhere).numbers == {n: n for n in range(8)}
+    assert matched(whole, nowhere).numbers == {n: n for n in range(8)}
     more = msgspec.structs.replace(nodes.gpu(0, "x"), pci="0000:99:00.0")
-    assert match_gpus(whole, [*whole, more]).added == (more,)
-    assert match_gpus(whole, [*whole, more]).numbers[0] == 8
+    assert matched(whole, [*whole, more]).added == (more,)
+    assert matched(whole, [*whole, more]).numbers[0] == 8
 
 
 def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:

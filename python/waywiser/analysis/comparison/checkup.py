@@ -21,9 +21,10 @@ from waywiser.analysis.comparison.comparison_text import (
     suspicion,
     verdict_text,
 )
+from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.differences import gpu_models
 from waywiser.analysis.comparison.errors_counted import errors_of
-from waywiser.analysis.comparison.matching import is_copy, match
+from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison, SizeChange
 from waywiser.stats.decision import THRESHOLD
@@ -100,26 +101,16 @@ def check_up(
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
     grave, minor = errors_of(node, baseline[-1])
-    findings = [
-        *(
-            f"{gpu} {ONLY_IN_BASE if comparison.another_machine else GONE}"
-            for gpu in comparison.missing_gpus
-        ),
-        *_links(node, baseline),
-        *grave,
-        *map(slower, comparison.of("regression")),
-        *_missing(comparison),
-    ]
-    undecided = [*_uncompared(node, baseline, comparison), *_undecided(comparison)]
-    status: Status = "failed" if findings else "inconclusive" if undecided else "ok"
+    findings = tuple(_findings(node, baseline, comparison, grave))
+    undecided = (*_uncompared(node, baseline, comparison), *_undecided(comparison))
     return Checkup(
         schema=SCHEMA,
         host=node.name,
         file=node.file,
         baseline=tuple(each.called for each in baseline),
-        status=status,
-        findings=tuple(findings),
-        undecided=tuple(undecided),
+        status="failed" if findings else "inconclusive" if undecided else "ok",
+        findings=findings,
+        undecided=undecided,
         drops=tuple(_drops(comparison)),
         notes=(
             *filter(None, (comparison.in_common,)),
@@ -133,11 +124,26 @@ def check_up(
     )
 
 
+def _findings(
+    node: Node, baseline: Sequence[Node], comparison: ProfileComparison, grave: Sequence[str]
+) -> Iterator[str]:
+    """The gravest first; ``grave`` are the errors that healthy machines do not have."""
+    gone = ONLY_IN_BASE if comparison.another_machine else GONE
+    yield from (f"{gpu} {gone}" for gpu in comparison.missing_gpus)
+    yield from _links(node, baseline)
+    yield from grave
+    yield from map(slower, comparison.of("regression"))
+    yield from _missing(comparison)
+
+
 def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
     """Links that ran below their best and below the best that a baseline shows, if any shows it."""
-    matched = [(before, match(before, node)) for before in baseline]
+    numbers = [match_gpus(each.machine, node.machine).numbers for each in baseline]
     for gpu in node.machine.gpus:
-        known = [before.links.get(same.numbers[gpu.index]) for before, same in matched]
+        known = [
+            each.links.get(number[gpu.index])
+            for each, number in zip(baseline, numbers, strict=True)
+        ]
         was = [link for link in known if link is not None]
         now = node.links.get(gpu.index, LoadedLink())
         below = now.below(gpu)
@@ -192,10 +198,10 @@ def _drops(comparison: ProfileComparison) -> list[Drop]:
         Drop(
             name=label(path),
             ratio=path.ratio,
-            detectable=evidence.decision.detectable,
-            size=evidence.size,
+            detectable=size.decision.detectable,
+            size=size,
             verdict=verdict_text(comparison, path),
         )
         for path in paths[:MOST_DROPS]
-        if (evidence := path.evidence)
+        if (size := path.size)
     ]

@@ -8,71 +8,39 @@ GPUs are matched by UUID, so that a GPU that has gone does not make those after 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from waywiser.analysis.comparison.common_traits import common_traits
 from waywiser.analysis.comparison.comparison_text import (
-    GONE,
-    ONLY_IN_BASE,
     copy_text,
     label,
-    no_repetition,
     slow_processes_text,
     slower,
 )
-from waywiser.analysis.comparison.differences import (
-    another_machine,
-    differences,
-    is_same_machine,
-    of_gpus,
-)
-from waywiser.analysis.comparison.matching import Matched, is_copy, match, without_copies
-from waywiser.analysis.comparison.node import Devices, Node, device_of, devices_on, gpus_of
-from waywiser.analysis.comparison.one_sided import added, missing, with_failures
+from waywiser.analysis.comparison.differences import differences, of_gpus
+from waywiser.analysis.comparison.node import Node, device_of, gpus_of
+from waywiser.analysis.comparison.one_sided import one_sided, with_failures
 from waywiser.analysis.comparison.path_change import (
-    REGIMES,
     WORST_FIRST,
-    Noises,
-    PartChange,
     PathChange,
-    PathVerdict,
     ProfileComparison,
-    SideNoise,
-    SizeChange,
-    verdict_of,
     worst_first,
 )
-from waywiser.analysis.comparison.path_parts import (
-    Part,
-    Process,
-    Summaries,
-    noise_of,
-    parts_of,
-)
-from waywiser.curves.answer import Device
-from waywiser.curves.headline import Group, headline
-from waywiser.curves.name import name_of
+from waywiser.analysis.comparison.path_decisions import path_changes
+from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
+from waywiser.analysis.comparison.sides import Sides
+from waywiser.curves.headline import headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.machine.machine import Machine
 from waywiser.profile.series_summary import SeriesSummary
-from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide, detectable
-from waywiser.stats.noise_model import (
-    ENOUGH_FREEDOM,
-    SURVEYS_FOR_VARIANCE,
-    Variance,
-    of_difference,
-)
-from waywiser.words import Workload
-from waywiser.words.sizes_in_text import size_of
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
 
 SCHEMA = 2
 """The schema of the JSON form."""
 
 SLOW = 0.1
 """Relative loss of bandwidth from which on a process that is an outlier is reported."""
-
-SIDES = 2
-"""Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
 
 
 def compare(
@@ -91,85 +59,53 @@ def compare(
     """
     if not base or not new:
         raise ValueError("a comparison needs a node on each side")
-    (base, copies), (new, more) = without_copies(base), without_copies(new)
-    repeats, rejected = _usable(repeats, base, new)
-    reference = max(base, key=lambda node: len(node.machine.gpus))
-    old, now, later = ([match(reference, node) for node in side] for side in (base, new, repeats))
-    before, after = _by_identity(old), _by_identity(now)
+    sides = Sides(base, new, repeats)
+    before, after = _by_identity(sides.base), _by_identity(sides.new)
     if only:
-        machines = [reference.machine, *(each.node.machine for each in now)]
+        machines = [node.machine for node in (sides.reference, *sides.new)]
         before, after = _chosen(before, after, only, machines)
-    gone = {gpu.index: gpu for same in now for gpu in same.missing}
-    another = another_machine(base, new)
-    gone_text = ONLY_IN_BASE if another else GONE
-    known = {gpu.index: device_of(gpu) for gpu in reference.machine.gpus}
-    devices = {**known, **_devices(now)}
     series = [found[0][1] for side in (before, after) for found in side.values()]
     by_curve = {each.curve: each.workload for each in series}
-    groups = headline(reference.machine, by_curve.values())
-    parts = parts_of(before, after)
-    compared = list(_compared(parts, threshold, groups, devices))
+    groups = headline(sides.reference.machine, by_curve.values())
+    parts = parts_of(before, after, threshold)
+    compared = list(path_changes(parts, groups, sides.devices))
     refuted: list[PathChange] = []
-    if repeats and any(path.verdict == "suspected" for path in compared):
-        again = _by_identity([*now, *later])
-        again = {identity: again[identity] for identity in after}
-        parts = parts_of(before, again)
-        together = _compared(parts, threshold, groups, devices)
-        compared, refuted = _measured_again(compared, list(together))
-    lost = dict.fromkeys(gone, gone_text)
-    paths = [
-        *compared,
-        *missing(before, after, base, new, lost, groups, known),
-        *added(before, after, devices),
-    ]
-    paths = with_failures(paths, before, after)
-    paths.sort(key=worst_first)
+    if sides.repeats and any(path.verdict == "suspected" for path in compared):
+        again = _by_identity([*sides.new, *sides.repeats])
+        parts = parts_of(before, {identity: again[identity] for identity in after}, threshold)
+        together = list(path_changes(parts, groups, sides.devices))
+        compared, refuted = _measured_again(compared, together)
+    paths = [*compared, *one_sided(sides, before, after, groups)]
+    paths = sorted(with_failures(paths, before, after), key=worst_first)
     return ProfileComparison(
         schema=SCHEMA,
-        base=tuple(node.called for node in base),
-        new=tuple(node.called for node in new),
-        repeats=tuple(node.called for node in repeats),
+        base=tuple(node.called for node in sides.base),
+        new=tuple(node.called for node in sides.new),
+        repeats=tuple(node.called for node in sides.repeats),
         threshold=threshold,
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
-        in_common=common_traits(paths, by_curve, reference.machine.traits),
-        notes=(
-            *differences(base, new),
-            *of_gpus(old, now, gone_text, same_machine=not another),
-            *_missing_devices(base, new, paths),
-            *_slow_processes(parts, paths),
-            *(f"{copy_text(copy, of)}, and counts once" for copy, of in (*copies, *more)),
-            *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
-            *_disputed(paths, {path.curve for path in refuted}),
-            *rejected,
-        ),
-        another_machine=another,
-        missing_gpus=tuple(map(device_of, gone.values())),
-        exchanged_gpus=tuple(
-            dict.fromkeys((device_of(a), device_of(b)) for same in now for a, b in same.exchanged)
-        ),
+        in_common=common_traits(paths, by_curve, sides.reference.machine.traits),
+        notes=tuple(_notes(sides, parts, paths, refuted)),
+        another_machine=sides.another,
+        missing_gpus=tuple(map(device_of, sides.gone.values())),
+        exchanged_gpus=sides.exchanged,
     )
 
 
-def _usable(
-    repeats: Sequence[Node], base: Sequence[Node], new: Sequence[Node]
-) -> tuple[list[Node], list[str]]:
-    """The repeats that are further surveys of the new machine, and a note on each other one."""
-    usable, copies = without_copies(repeats)
-    notes = [no_repetition(copy_text(copy, of)) for copy, of in copies]
-    for repeat in list(usable):
-        same = next((each for each in (*base, *new) if is_copy(each, repeat)), None)
-        if same is not None:
-            fact = f"is the survey {same.called}"
-        elif not any(is_same_machine(each, repeat) for each in new):
-            fact = "is of another machine"
-        elif repeat.created < min(each.created for each in new):
-            fact = "is older than the new survey"
-        else:
-            continue
-        notes.append(no_repetition(f"{repeat.called} {fact}"))
-        usable.remove(repeat)
-    return usable, notes
+def _notes(
+    sides: Sides, parts: Sequence[Part], paths: Sequence[PathChange], refuted: Sequence[PathChange]
+) -> Iterator[str]:
+    """What else differs, or what the decisions lack, one line each. ``refuted`` are the paths that
+    are not slower when measured again."""
+    yield from differences(sides.base, sides.new)
+    yield from of_gpus(sides.base, sides.new, sides.gone_text, same_machine=not sides.another)
+    yield from _missing_devices(sides.base, sides.new, paths)
+    yield from _slow_processes(parts, paths)
+    yield from (f"{copy_text(copy, of)}, and counts once" for copy, of in sides.copies)
+    yield from (f"{slower(path)} in the survey, and not when measured again" for path in refuted)
+    yield from _disputed(paths, {path.curve for path in refuted})
+    yield from sides.rejected
 
 
 def _measured_again(
@@ -243,10 +179,10 @@ def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[st
             yield f"{label(path)} is {change} over all new surveys, but not changed in each of them"
 
 
-def _by_identity(side: Sequence[Matched]) -> Summaries:
+def _by_identity(side: Sequence[Node]) -> Summaries:
     found: dict[str, list[tuple[int, SeriesSummary]]] = {}
     for number, survey in enumerate(side):
-        for series in survey.series:
+        for series in survey.matched_series:
             found.setdefault(series.identity, []).append((number, series))
     return found
 
@@ -271,106 +207,3 @@ def _chosen(
         for side in (before, after)
     )
     return first, second
-
-
-def _devices(side: Sequence[Matched]) -> Devices:
-    """GPUs in the numbers of the base, as the first node has them that has them."""
-    found: dict[int, Device] = {}
-    for survey in side:
-        for gpu in survey.node.machine.gpus:
-            found.setdefault(survey.numbers[gpu.index], device_of(gpu))
-    return found
-
-
-def _compared(
-    parts: Sequence[Part],
-    threshold: float,
-    groups: Mapping[str, Group],
-    devices: Devices,
-) -> Iterator[PathChange]:
-    effects: list[Effect] = []
-    noises = noise_of(parts)
-    for part, noise in zip(parts, noises, strict=True):
-        for size in part.sizes:
-            is_headline = size is part.typical and part.curve in groups
-            before, now = size.sides
-            variance = of_difference(before, now, noise)
-            effects.append(Effect(size.log_ratio, variance, is_headline))
-    decisions = iter(decide(effects, threshold))
-    of_sides = zip(*(_side_noises(parts, side, threshold) for side in range(SIDES)), strict=True)
-    curves: dict[str, list[PartChange]] = {}
-    workloads: dict[str, Workload] = {}
-    for part, noise, alone in zip(parts, noises, of_sides, strict=True):
-        sizes = [next(decisions) for _ in part.sizes]
-        workloads[part.curve] = part.sizes[-1].workload
-        change = _part_change(part, sizes, noise.survey is not None, alone, threshold)
-        curves.setdefault(part.curve, []).append(change)
-    for curve, found in curves.items():
-        found.sort(key=lambda part: part.sizes[-1].bytes)
-        workload = workloads[curve]
-        verdict, why = _verdict(found)
-        on = devices_on(workload, devices)
-        yield PathChange(
-            curve, name_of(workload), verdict, why, groups.get(curve), on, tuple(found)
-        )
-
-
-def _side_noises(parts: Sequence[Part], side: int, threshold: float) -> Iterator[SideNoise]:
-    """The noise of before (0) or of now (1) alone, of each part."""
-    alone = [part.on_side(side) for part in parts]
-    for part, noise in zip(parts, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
-        process, own = noise.process, part.typical.sides[side]
-        once = of_difference(own, own, noise)
-        both = Variance(once.value, SIDES * once.freedom)
-        yield SideNoise(
-            process.deviation if process.freedom > 0 else None, detectable(both, threshold)
-        )
-
-
-def _part_change(
-    part: Part,
-    decisions: Sequence[Decision],
-    is_variance_known: bool,
-    alone: Noises,
-    threshold: float,
-) -> PartChange:
-    sizes = []
-    for size, decision in zip(part.sizes, decisions, strict=True):
-        (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
-        sizes.append(
-            SizeChange(
-                size.text,
-                size.workload.bytes,
-                size.workload.rated_bytes,
-                before.median,
-                now.median,
-                (processes, processes_now),
-                (len(before.medians), len(now.medians)),
-                decision,
-                verdict_of(decision, before, now, threshold, is_variance_known=is_variance_known),
-            )
-        )
-    typical = sizes[part.sizes.index(part.typical)]
-    return PartChange(
-        part.regime,
-        typical.processes,
-        typical.surveys,
-        alone,
-        typical.decision,
-        part.typical.ratio_with_outliers(),
-        typical.verdict,
-        tuple(sizes),
-    )
-
-
-def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
-    """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
-    kinds: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement")
-    for verdict in kinds:
-        regimes = [REGIMES[part.regime] for part in parts if part.verdict == verdict]
-        if regimes:
-            return verdict, ", ".join(regimes)
-        single = [s for p in parts for s in p.sizes if s.verdict == verdict]
-        if single:
-            return verdict, f"only at {', '.join(size_of(s.series) for s in single)}"
-    return "no change", ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.analysis.comparison.path_change import (
     WORST_FIRST,
-    Noises,
+    PartChange,
     PathChange,
     ProfileComparison,
     SizeChange,
@@ -59,11 +59,10 @@ def suspicion(path: PathChange) -> str:
     """``… is 5.1% slower (bandwidth): suspected, since one new survey alone shows it``; of a loss
     below what is detectable, why it is suspected all the same, and how the processes scatter."""
     text = f"{slower(path)}: suspected, since {why_suspected(path)}"
-    evidence = path.evidence
-    if evidence is None or not path.is_below_detectable:
+    if path.decision is None or not path.is_below_detectable:
         return text
-    scatter = f": {scatter_text(evidence.noise)}" if evidence.noise else ""
-    smallest = f"{evidence.decision.detectable:.1%}"
+    scatter = f": {scatter_text(path.part)}" if path.part else ""
+    smallest = f"{path.decision.detectable:.1%}"
     return (
         f"{text}; this loss is significant, although only a loss of {smallest} or more is found "
         f"with a probability of 80 %{scatter}"
@@ -72,12 +71,12 @@ def suspicion(path: PathChange) -> str:
 
 def why_suspected(path: PathChange) -> str:
     """Why a loss is suspected and no regression, as a clause; empty for another verdict."""
-    evidence = path.evidence
-    if path.verdict != "suspected" or evidence is None:
+    size = path.size
+    if path.verdict != "suspected" or size is None:
         return ""
-    if evidence.decision.p is None:
+    if size.decision.p is None:
         return "no survey measured it in two processes"
-    _, surveys = evidence.surveys
+    _, surveys = size.surveys
     if surveys == 1:
         return "one new survey alone shows it"
     return f"its {surveys} new surveys together do not confirm it"
@@ -107,12 +106,12 @@ def could_miss(path: PathChange, needed: str = "") -> str:
             f"known{needed}"
         )
     could = f"a loss of up to {path.detectable:.0%} would not be found{needed}"
-    return f"{_shown(path)}: {could}: {scatter_text(path.parts[-1].noise)}"
+    return f"{_shown(path)}: {could}: {scatter_text(path.parts[-1])}"
 
 
-def scatter_text(noise: Noises) -> str:
+def scatter_text(part: PartChange) -> str:
     """``its processes deviate by 9.1% in the baseline and by 1.3% now``."""
-    before, now = (side.deviation for side in noise)
+    before, now = (side.deviation for side in part.noise)
     if before is None or now is None:
         side = "of the baseline" if before is None else "now"
         return f"no survey {side} measured it in two processes"
@@ -241,7 +240,7 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
         )
         lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
         # What is detectable holds for the largest sizes; the lowest ratio may be of others.
-        elsewhere = worst.evidence and worst.evidence.decision != worst.parts[-1].decision
+        elsewhere = worst.decision and worst.decision != worst.parts[-1].decision
         where = f" ({worst.why})" if elsewhere and worst.why else ""
         large = "at the largest sizes " if where else ""
         change = f"{worst.ratio - 1:+.1%}{where} {lowest}".rstrip()

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from waywiser.analysis.comparison.comparison_text import unfinished
+from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
-from waywiser.analysis.comparison.matching import Matched, is_copy
 from waywiser.analysis.comparison.node import Node, device_of
 from waywiser.machine.machine import Gpu
 from waywiser.profile.planned import resume_command, stored_request
@@ -109,25 +109,25 @@ def _host(node: Node) -> str:
 
 
 def of_gpus(
-    before: Sequence[Matched], after: Sequence[Matched], gone: str, *, same_machine: bool
+    before: Sequence[Node], after: Sequence[Node], gone: str, *, same_machine: bool
 ) -> Iterator[str]:
-    """GPUs that have gone, came or, of the ``same_machine``, were exchanged. ``before`` and
-    ``after`` say which GPU of each node is which of the base's with the most of them; ``gone`` is
+    """GPUs that have gone, came or, of the ``same_machine``, were exchanged. The GPUs of
+    all nodes are matched to those of the base with the most of them; ``gone`` is
     how a line about one that the new files lack ends."""
-    hosts = {each.node.machine.hostname for each in before}
+    hosts = {each.machine.hostname for each in before}
     for surveys, side in ((before, "base"), (after, "")):
         found: dict[str, list[str]] = {}
         exchanged: set[str] = set()
-        for same in surveys:
+        for node in surveys:
             is_not, is_only = ("is not", "is only") if side else (gone, "was not there before")
-            texts = [f"{device_of(gpu)} {is_not}" for gpu in same.missing]
-            texts += [f"{device_of(gpu)} {is_only}" for gpu in same.added]
-            if same_machine and same.node.machine.hostname in hosts:
-                others = [_exchanged(old, now, side) for old, now in same.exchanged]
+            texts = [f"{device_of(gpu)} {is_not}" for gpu in node.match.missing]
+            texts += [f"{device_of(gpu)} {is_only}" for gpu in node.match.added]
+            if same_machine and node.machine.hostname in hosts:
+                others = [_exchanged(old, now, side) for old, now in node.match.exchanged]
                 exchanged.update(others)
                 texts += others
             for text in texts:
-                found.setdefault(text, []).append(same.node.called)
+                found.setdefault(text, []).append(node.called)
         for text, having in found.items():
             is_everywhere = len(having) == len(surveys) and not side
             where = f" in {_and(having)}{' of the base' if side else ''}"

@@ -15,10 +15,10 @@ from typing import Literal, get_args
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import ran_below, unfinished
+from waywiser.analysis.comparison.copies import without_copies
 from waywiser.analysis.comparison.differences import simulated
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
-from waywiser.analysis.comparison.matching import Matched, without_copies
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of, gpus_of
 from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
@@ -114,14 +114,14 @@ def assess_fleet(
 def _assessed(
     equal: EqualHosts,
     name: str,
-    surveys: Sequence[Matched],
+    surveys: Sequence[Node],
     slow: Sequence[SlowPath],
     common: set[str],
     usual: set[str],
 ) -> HostVerdict:
-    node = surveys[-1].node
+    node = surveys[-1]
     faults = [
-        *_missing_gpus(equal, node, surveys[-1].missing),
+        *_missing_gpus(equal, node, node.match.missing),
         *_slow_links(surveys, common),
         *_slow_devices(node, slow),
         *_failing_paths(surveys, usual),
@@ -137,10 +137,10 @@ def _assessed(
     return HostVerdict(
         host=name,
         status=status,
-        files=tuple(each.node.called for each in surveys),
+        files=tuple(each.called for each in surveys),
         hardware=equal.name,
         faults=tuple(faults),
-        notes=tuple(_notes([each.node for each in surveys])),
+        notes=tuple(_notes(surveys)),
     )
 
 
@@ -181,22 +181,22 @@ def _common_links(equal: EqualHosts) -> set[str]:
     return {text for text, count in hosts.items() if 2 * count > len(equal.hosts)}
 
 
-def _slow_links(surveys: Sequence[Matched], common: set[str]) -> Iterator[Fault]:
+def _slow_links(surveys: Sequence[Node], common: set[str]) -> Iterator[Fault]:
     for gpu, below in _links_below(surveys):
         if below and below not in common:
             device = device_of(gpu)
             yield Fault("link", ran_below(device.place, below), (device,), verdict=True)
 
 
-def _links_below(surveys: Sequence[Matched]) -> Iterator[tuple[Gpu, str]]:
+def _links_below(surveys: Sequence[Node]) -> Iterator[tuple[Gpu, str]]:
     """Yields each GPU of the last survey with what its link ran below its best, in the last survey
     that has loaded it: not each one loads all links."""
     last = surveys[-1]
     links: dict[int, LoadedLink] = {}
     for survey in surveys:
-        links.update({survey.numbers[gpu]: link for gpu, link in survey.node.links.items()})
-    for gpu in last.node.machine.gpus:
-        yield gpu, links.get(last.numbers[gpu.index], LoadedLink()).below(gpu)
+        links.update({survey.match.numbers[gpu]: link for gpu, link in survey.links.items()})
+    for gpu in last.machine.gpus:
+        yield gpu, links.get(last.match.numbers[gpu.index], LoadedLink()).below(gpu)
 
 
 def _slow_devices(node: Node, slow: Sequence[SlowPath]) -> Iterator[Fault]:
@@ -247,13 +247,13 @@ def _survey_again(host: str, names: Sequence[str], sizes: Iterable[int]) -> str:
     return f"waywiser survey {only}{named} -o {shlex.quote(f'{host}-again.wwp')}"
 
 
-def _failing_paths(surveys: Sequence[Matched], usual: set[str]) -> Iterator[Fault]:
+def _failing_paths(surveys: Sequence[Node], usual: set[str]) -> Iterator[Fault]:
     """Paths of ``usual``, which most hosts of the class measure, that failed at every size in the
     last survey that tried them."""
     tried: dict[str, list[SeriesSummary]] = {}
     for survey in surveys:
         curves: dict[str, list[SeriesSummary]] = {}
-        for series in survey.series:
+        for series in survey.matched_series:
             if series.blocks or any(
                 failure.kind not in NOT_MEASURED for failure in series.failures
             ):
@@ -269,19 +269,19 @@ def _failing_paths(surveys: Sequence[Matched], usual: set[str]) -> Iterator[Faul
     for text, names in sorted(failed.items()):
         names.sort()
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        again = _survey_again(surveys[-1].node.name, names, ())
+        again = _survey_again(surveys[-1].name, names, ())
         yield Fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
 
 
-def _bad_health(surveys: Sequence[Matched]) -> Iterator[Fault]:
+def _bad_health(surveys: Sequence[Node]) -> Iterator[Fault]:
     """Errors that any survey counted, and what stands in the last one."""
-    last = surveys[-1].node
+    last = surveys[-1]
     grave, _ = errors_of(last)
     for survey in surveys[:-1]:
-        report = health_report(survey.node.health)
+        report = health_report(survey.health)
         standing = report.standing if report else ()
-        earlier = (text for text in errors_of(survey.node)[0] if text not in standing)
-        grave += [f"{text} in {survey.node.called}" for text in earlier]
+        earlier = (text for text in errors_of(survey)[0] if text not in standing)
+        grave += [f"{text} in {survey.called}" for text in earlier]
     if grave:
         named = {text.split()[0] for text in grave}
         devices = tuple(map(device_of, last.machine.gpus))

@@ -7,7 +7,6 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from waywiser.analysis.comparison.matching import Matched, match
 from waywiser.analysis.comparison.node import Node
 from waywiser.machine.machine import Gpu
 
@@ -25,7 +24,7 @@ class EqualHosts(NamedTuple):
     name: str
     gpus: int
     """The number of GPUs that most of them have."""
-    hosts: dict[str, list[Matched]]
+    hosts: dict[str, list[Node]]
     """Each with its GPUs beside those of a host that has all of them."""
 
 
@@ -43,7 +42,7 @@ def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
             own = [name for name, number in zip(hosts, numbers, strict=True) if number == gpus]
             reference = _reference([hosts[name][-1] for name in own], gpus)
             models = counted_models(reference.machine.gpus, gpus)
-            matched = {name: [match(reference, node) for node in hosts[name]] for name in own}
+            matched = {name: [node.beside(reference) for node in hosts[name]] for name in own}
             found.append(EqualHosts(f"{models}; {reference.machine.cpu_model}", gpus, matched))
     return sorted(found, key=lambda equal: -len(equal.hosts))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from waywiser.analysis.comparison.gpu_match import GpuMatch, match_gpus
 from waywiser.curves.answer import Device
 from waywiser.curves.imported import as_imported, imported_from
 from waywiser.machine.machine import Gpu, Machine
@@ -55,11 +56,33 @@ class Node(Value, frozen=True):
     """Whose results these are, where they were imported: ``nvbandwidth 0.8``."""
     unfinished: bool = False
     """Its survey was killed, or is still running."""
+    match: GpuMatch = GpuMatch()
+    """Its GPUs beside those of the node that it is compared with."""
 
     @property
     def called(self) -> str:
         """The file, else the host."""
         return self.file or self.name
+
+    def beside(self, other: Node) -> Node:
+        """The node with its GPUs matched to those of another."""
+        return msgspec.structs.replace(self, match=match_gpus(other.machine, self.machine))
+
+    @property
+    def matched_series(self) -> Iterator[SeriesSummary]:
+        """Its series with the other's numbers for its GPUs."""
+        changed = self.match.changed
+        for series in self.series:
+            if not changed or not gpus_of(series.workload) & changed.keys():
+                yield series
+                continue
+            moved = renumbered(series.workload, changed)
+            yield SeriesSummary.of(moved, series.blocks, series.failures)
+
+    def own_numbers(self, workload: Workload) -> Workload:
+        """A workload of the other, with the node's numbers for its GPUs."""
+        back = {old: new for new, old in self.match.changed.items()}
+        return renumbered(workload, back) if back else workload
 
 
 def read_node(path: Path | str, *, links: bool = False) -> Node:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from waywiser.analysis.comparison.node import Devices, Node, devices_on, gpus_of
+from waywiser.analysis.comparison.node import Node, devices_on, gpus_of
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
 from waywiser.analysis.comparison.path_parts import Summaries
+from waywiser.analysis.comparison.sides import Sides
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.profile.series_summary import SeriesSummary
@@ -19,82 +20,61 @@ NOT_MEASURED = ("skipped", "interrupted")
 """Kinds of failure that are no property of the path: no time, or an interruption."""
 
 
-def missing(
-    before: Summaries,
-    after: Summaries,
-    base: Sequence[Node],
-    new: Sequence[Node],
-    gone: Mapping[int, str],
-    headlines: Mapping[str, Group],
-    devices: Devices,
+def one_sided(
+    sides: Sides, before: Summaries, after: Summaries, headlines: Mapping[str, Group]
 ) -> Iterator[PathChange]:
-    """Yields the paths that the baseline has measured and the new files have not. ``gone`` says of
-    each GPU that the new files lack what to say about it.
-
-    A path is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which
-    every survey is expected to measure. It is skipped if the machine does not support it, if the
-    survey had no time for it, did not select it, did not plan it or is unfinished.
-    """
-    measured, failures = _measured(after), _failures(after)
-    reasons = {r.path: r.reason for node in new for r in node.unsupported_paths}
-    replanned = _replanned(base, new)
-    same_request = len({node.request for node in (*base, *new)}) == 1
-
-    def verdict_for(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
-        lost = [f"gpu:{gpu} {gone[gpu]}" for gpu in sorted(gpus_of(workload)) if gpu in gone]
-        if lost:
-            return "missing", ", ".join(lost)
-        if failure := failures.get(curve):
-            if failure.kind in NOT_MEASURED:
-                return "skipped", failure.reason
-            return "missing", f"{failure.kind}: {failure.reason}"
-        if reason := _unsupported_reason(workload, reasons):
-            return "missing" if curve in headlines else "skipped", reason
-        if any(node.unfinished for node in new):
-            return "skipped", "the new survey is unfinished"
-        if replanned and _has_nodes(workload, new):
-            planned = "the plan of this version no longer has it"
-            return "skipped", f"by waywiser {replanned} {planned}"
-        if not same_request:
-            return "skipped", "the options of the new survey do not select it"
-        if curve in headlines:
-            return "missing", "the new survey has not measured it"
-        return "skipped", "the new survey did not plan it"
-
-    for curve, first in _measured(before).items():
+    """Yields the paths that the baseline has measured and the new files have not, and the
+    reverse."""
+    measured, known = _measured(after), _measured(before)
+    failures = _failures(after)
+    for curve, first in known.items():
         if curve not in measured:
-            workload = first.workload
-            verdict, why = verdict_for(curve, workload)
-            on = devices_on(workload, devices)
-            yield PathChange(curve, name_of(workload), verdict, why, headlines.get(curve), on)
+            workload, group = first.workload, headlines.get(curve)
+            verdict, why = _verdict_of_lost(sides, workload, failures.get(curve), group)
+            on = devices_on(workload, sides.known)
+            yield PathChange(curve, name_of(workload), verdict, why, group, on)
+    failures = _failures(before)
+    for curve, first in measured.items():
+        if curve not in known:
+            verdict, why = _verdict_of_new(failures.get(curve))
+            on = devices_on(first.workload, sides.devices)
+            yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
 
 
-def added(before: Summaries, after: Summaries, devices: Devices) -> Iterator[PathChange]:
-    """Yields the paths that the new files have measured and the baseline has not."""
-    known, failures = _measured(before), _failures(before)
-    for curve, first in _measured(after).items():
-        if curve in known:
-            continue
-        verdict: PathVerdict = "new"
-        why = "the base has not measured it"
-        failure = failures.get(curve)
-        if failure is not None and failure.kind in NOT_MEASURED:
-            verdict, why = "skipped", f"skipped before: {failure.reason}"
-        on = devices_on(first.workload, devices)
-        yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
+def _verdict_of_new(failure: Failure | None) -> tuple[PathVerdict, str]:
+    if failure is not None and failure.kind in NOT_MEASURED:
+        return "skipped", f"skipped before: {failure.reason}"
+    return "new", "the base has not measured it"
 
 
-def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
-    """The versions of the new files where all have the same request and none was made by a
-    version that made a base; else empty. A plan is that of its version: what another one leaves out
-    without a reason was not lost by the machine."""
-    requests = {node.request for node in (*base, *new)}
-    before, now = (
-        {node.environment.get("waywiser") for node in side if node.request} for side in (base, new)
-    )
-    known = all(isinstance(each, str) and each for each in before | now)
-    is_same_request = len(requests) == 1 and all(requests) and known
-    return ", ".join(sorted(map(str, now))) if is_same_request and not before & now else ""
+def _verdict_of_lost(
+    sides: Sides, workload: Workload, failure: Failure | None, headline: Group | None
+) -> tuple[PathVerdict, str]:
+    """Why the new files lack a path of the baseline.
+
+    It is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which every
+    survey is expected to measure. It is skipped if the machine does not support it, if the survey
+    had no time for it, did not select it, did not plan it or is unfinished.
+    """
+    lost = [gpu for gpu in sorted(gpus_of(workload)) if gpu in sides.gone]
+    if lost:
+        return "missing", ", ".join(f"gpu:{gpu} {sides.gone_text}" for gpu in lost)
+    if failure is not None:
+        if failure.kind in NOT_MEASURED:
+            return "skipped", failure.reason
+        return "missing", f"{failure.kind}: {failure.reason}"
+    if reason := _unsupported_reason(workload, sides.unsupported):
+        return "missing" if headline else "skipped", reason
+    if any(node.unfinished for node in sides.new):
+        return "skipped", "the new survey is unfinished"
+    if sides.replanned and _has_nodes(workload, sides.new):
+        planned = "the plan of this version no longer has it"
+        return "skipped", f"by waywiser {sides.replanned} {planned}"
+    if len(sides.requests) > 1:
+        return "skipped", "the options of the new survey do not select it"
+    if headline:
+        return "missing", "the new survey has not measured it"
+    return "skipped", "the new survey did not plan it"
 
 
 def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:

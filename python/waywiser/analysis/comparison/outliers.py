@@ -100,8 +100,9 @@ def outliers(
     effects = []
     for row, at in places:
         variance = Variance(columns[at].scale ** 2, max(2, min(freedom, columns[at].hosts // 2)))
-        effects.append(Effect(float(table[row, at] - middle[at]), variance, headline=True))
-    decisions = decide(effects, threshold, significant, among=len(values))
+        difference = float(table[row, at] - middle[at])
+        effects.append(Effect(difference, variance, headline=True, threshold=threshold))
+    decisions = decide(effects, significant, among=len(values))
     outliers = [
         Outlier(row, at, effect.log_ratio, columns[at].scale, decision.p_corrected or 0.0)
         for (row, at), effect, decision in zip(places, effects, decisions, strict=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from waywiser.curves.answer import Device
 from waywiser.curves.headline import Group
 from waywiser.curves.regimes import Regime
-from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.stats.decision import THRESHOLD, Decision, Effect
 from waywiser.stats.noise_model import Surveys
 from waywiser.words import Value
 
@@ -62,23 +62,25 @@ class SideNoise(Value, frozen=True):
     """The smallest relative loss that would have been found if both sides were as this one."""
 
 
-Noises = tuple[SideNoise, SideNoise]
-"""The noise of before and of now, each alone."""
-
-
 class PartChange(Value, frozen=True):
     """The sizes of a path in which the same thing sets the time."""
 
     regime: Regime
     processes: tuple[int, int]
     surveys: tuple[int, int]
-    noise: Noises
+    noise: tuple[SideNoise, SideNoise]
+    """Of before and of now, each alone."""
     decision: Decision
     """That of the size whose change is the median over sizes."""
     ratio_with_outliers: float
     """The ratio of bandwidths if the outliers of now count, in the mean over processes."""
     verdict: PathVerdict
     sizes: tuple[SizeChange, ...]
+
+    @property
+    def typical(self) -> SizeChange:
+        """The size whose change is the median over sizes."""
+        return next(size for size in self.sizes if size.decision == self.decision)
 
 
 class PathChange(Value, frozen=True):
@@ -97,29 +99,32 @@ class PathChange(Value, frozen=True):
     parts: tuple[PartChange, ...] = ()
 
     @property
-    def evidence(self) -> ChangeEvidence | None:
-        """What the verdict is about: a part of the path, or one size; of a path without a change,
-        the part with the largest sizes. None for a path that one side has not measured."""
-        if not self.parts:
-            return None
-        if self.verdict in ("regression", "improvement", "suspected"):
-            parts = [part for part in self.parts if part.verdict == self.verdict]
-            if parts:
-                part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
-                return _whole(part)
-            sizes = [
-                size for part in self.parts for size in part.sizes if size.verdict == self.verdict
-            ]
-            if sizes:
-                size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
-                return ChangeEvidence(f"{size.bytes} B", size.decision, size.surveys, size)
-        return _whole(self.parts[-1])
+    def part(self) -> PartChange | None:
+        """The part that the verdict is about; of a path without a change, that with the largest
+        sizes. None if it is about one size, or one side has not measured the path."""
+        if self.verdict not in ("regression", "improvement", "suspected"):
+            return self.parts[-1] if self.parts else None
+        parts = [part for part in self.parts if part.verdict == self.verdict]
+        return max(parts, key=lambda part: abs(math.log(part.decision.ratio)), default=None)
+
+    @property
+    def size(self) -> SizeChange | None:
+        """The size whose times before and now show what the verdict is about; None for a path that
+        one side has not measured."""
+        if self.part is not None:
+            return self.part.typical
+        sizes = [size for part in self.parts for size in part.sizes if size.verdict == self.verdict]
+        return max(sizes, key=lambda size: abs(math.log(size.decision.ratio)), default=None)
+
+    @property
+    def decision(self) -> Decision | None:
+        """The decision that the verdict stands on."""
+        return self.size.decision if self.size else None
 
     @property
     def ratio(self) -> float:
         """The ratio of bandwidths, now over before, of what the verdict is about; 1 without any."""
-        evidence = self.evidence
-        return evidence.decision.ratio if evidence else 1.0
+        return self.decision.ratio if self.decision else 1.0
 
     @property
     def detectable(self) -> float | None:
@@ -137,19 +142,8 @@ class PathChange(Value, frozen=True):
     @property
     def is_below_detectable(self) -> bool:
         """Whether the verdict is about a loss that is smaller than the smallest detectable one."""
-        decision = self.evidence.decision if self.evidence else None
+        decision = self.decision
         return bool(decision and decision.detectable and 1 - decision.ratio < decision.detectable)
-
-
-class ChangeEvidence(NamedTuple):
-    what: str
-    """The regime, or the size."""
-    decision: Decision
-    surveys: tuple[int, int]
-    size: SizeChange
-    """The size whose times before and now are shown."""
-    noise: Noises | None = None
-    """The noise of each side in the part; None of one size."""
 
 
 class ProfileComparison(Value, frozen=True):
@@ -190,17 +184,17 @@ class ProfileComparison(Value, frozen=True):
         return tuple(path for path in self.of("no change") if self.is_changed_alone(path))
 
     def is_changed_alone(self, path: PathChange) -> bool:
-        evidence = path.evidence if path.verdict == "no change" else None
-        return evidence is not None and evidence.decision.is_different_alone(self.threshold)
+        decision = path.decision if path.verdict == "no change" else None
+        return decision is not None and decision.is_different_alone(self.threshold)
 
     def is_decided(self, path: PathChange) -> bool:
         """Whether the noise of a path lets its verdict stand. Without a change it does not if the
         noise is not known, hides losses of more than `most_hidden`, or explains a difference that
         is larger than the threshold."""
-        evidence = path.evidence
-        if path.verdict != "no change" or evidence is None:
+        decision = path.decision
+        if path.verdict != "no change" or decision is None:
             return True
-        known = [evidence.decision.detectable, path.detectable]
+        known = [decision.detectable, path.detectable]
         if any(loss is None or loss > self.most_hidden for loss in known):
             return False
         return abs(math.log(path.ratio)) <= math.log1p(self.threshold)
@@ -279,7 +273,12 @@ def is_change(decision: Decision) -> bool:
 
 
 def verdict_of(
-    decision: Decision, before: Surveys, now: Surveys, threshold: float, *, is_variance_known: bool
+    effect: Effect,
+    decision: Decision,
+    before: Surveys,
+    now: Surveys,
+    *,
+    is_variance_known: bool,
 ) -> PathVerdict:
     """The verdict on a part or size of a path.
 
@@ -295,7 +294,7 @@ def verdict_of(
         return "regression" if decision.slower else "improvement"
     direction = 1 if decision.slower else -1
     changes = [direction * math.log(survey / before.median) for survey in now.medians]
-    if min(changes) <= math.log1p(threshold):
+    if min(changes) <= effect.limit:
         return "no change"
     if not decision.slower:
         return "improvement"
@@ -306,8 +305,3 @@ def verdict_of(
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:
     """The key by which paths are sorted: verdict, headline paths first, then the largest loss."""
     return WORST_FIRST.index(path.verdict), path.headline is None, path.ratio, path.name
-
-
-def _whole(part: PartChange) -> ChangeEvidence:
-    typical = next(size for size in part.sizes if size.decision == part.decision)
-    return ChangeEvidence(REGIMES[part.regime], part.decision, part.surveys, typical, part.noise)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.profile.series_summary import SeriesSummary
+from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     Noise,
@@ -96,10 +97,18 @@ class SizePair(NamedTuple):
 class Part:
     """The sizes of one curve in one regime, the smallest first."""
 
-    def __init__(self, curve: str, regime: Regime, sizes: Sequence[SizePair]) -> None:
+    def __init__(
+        self,
+        curve: str,
+        regime: Regime,
+        sizes: Sequence[SizePair],
+        threshold: float = THRESHOLD,
+    ) -> None:
+        """``threshold`` is the relative change of the path that matters."""
         self.curve = curve
         self.regime = regime
         self.sizes = sizes
+        self.threshold = threshold
 
     @cached_property
     def peers(self) -> Key:
@@ -132,7 +141,8 @@ class Part:
 
     def on_side(self, side: int) -> Part:
         """The part before (0) or now (1) alone."""
-        return Part(self.curve, self.regime, [size.on_side(side) for size in self.sizes])
+        sizes = [size.on_side(side) for size in self.sizes]
+        return Part(self.curve, self.regime, sizes, self.threshold)
 
     @cached_property
     def noise(self) -> Noise:
@@ -184,8 +194,9 @@ def _pooled(noises: Sequence[Noise]) -> Noise:
     return Noise(processes or noises[0].process, pooled(surveys))
 
 
-def parts_of(before: Summaries, after: Summaries) -> list[Part]:
-    """All series that both sides have measured, by curve and regime."""
+def parts_of(before: Summaries, after: Summaries, threshold: float = THRESHOLD) -> list[Part]:
+    """All series that both sides have measured, by curve and regime. ``threshold`` is the relative
+    change that matters."""
     sizes: dict[tuple[str, Regime], list[SizePair]] = {}
     for identity, old in before.items():
         new = after.get(identity, ())
@@ -194,7 +205,7 @@ def parts_of(before: Summaries, after: Summaries) -> list[Part]:
             series = old[0][1]
             sizes.setdefault((series.curve, regime_of(series.workload)), []).append(pair)
     return [
-        Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes))
+        Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes), threshold)
         for (curve, regime), found in sizes.items()
     ]
 

@@ -85,7 +85,7 @@ class PathTimes:
         workloads: dict[str, Workload] = {}
         for survey in [survey for surveys in equal.hosts.values() for survey in surveys]:
             row = {}
-            for series in survey.series:
+            for series in survey.matched_series:
                 if series.blocks:
                     logs = [math.log(block.median) for block in series.blocks]
                     row[series.identity] = median(without_outliers(logs))

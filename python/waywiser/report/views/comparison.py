@@ -80,11 +80,11 @@ def _changes(found: ProfileComparison, everything: bool) -> Iterator[Block]:
 def _row(path: PathChange, found: ProfileComparison) -> Iterator[str | SheetCell]:
     yield SheetCell(verdict_text(found, path), tone=TONES.get(path.verdict, "plain"))
     yield with_units(path.name)
-    evidence = path.evidence
-    if evidence is None:
+    size = path.size
+    if size is None:
         yield from [""] * 6
     else:
-        size, decision = evidence.size, evidence.decision
+        decision = size.decision
         yield size_of(size.series)
         yield from figures_before_and_now(size)
         yield f"{decision.ratio - 1:+.1%}"

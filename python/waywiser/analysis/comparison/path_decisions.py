@@ -1,0 +1,133 @@
+"""From what two sides measured of a path to what a comparison reports of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from waywiser.analysis.comparison.node import Devices, devices_on
+from waywiser.analysis.comparison.path_change import (
+    REGIMES,
+    PartChange,
+    PathChange,
+    PathVerdict,
+    SideNoise,
+    SizeChange,
+    verdict_of,
+)
+from waywiser.analysis.comparison.path_parts import Part, SizePair, noise_of
+from waywiser.curves.headline import Group
+from waywiser.curves.name import name_of
+from waywiser.stats.decision import Decision, Effect, decide
+from waywiser.stats.noise_model import ENOUGH_FREEDOM, Noise, Variance, of_difference
+from waywiser.words.sizes_in_text import size_of
+
+SIDES = 2
+"""Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
+
+
+def path_changes(
+    parts: Sequence[Part], groups: Mapping[str, Group], devices: Devices
+) -> Iterator[PathChange]:
+    """Decides about all parts of all paths together. ``groups`` are the headline paths by curve."""
+    noises = noise_of(parts)
+    effects = [
+        _effects(part, noise, is_headline=part.curve in groups)
+        for part, noise in zip(parts, noises, strict=True)
+    ]
+    decisions = iter(decide(list(chain.from_iterable(effects))))
+    of_sides = zip(*(_noises_alone(parts, side) for side in range(SIDES)), strict=True)
+    curves: dict[str, list[tuple[Part, PartChange]]] = {}
+    for part, noise, own, alone in zip(parts, noises, effects, of_sides, strict=True):
+        sizes = [
+            _size_change(size, effect, decision, is_variance_known=noise.survey is not None)
+            for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
+        ]
+        change = _part_change(part, sizes, alone)
+        curves.setdefault(part.curve, []).append((part, change))
+    for curve, found in curves.items():
+        workload = found[-1][0].sizes[-1].workload
+        changes = sorted((change for _, change in found), key=lambda part: part.sizes[-1].bytes)
+        verdict, why = _verdict(changes)
+        yield PathChange(
+            curve=curve,
+            name=name_of(workload),
+            verdict=verdict,
+            why=why,
+            headline=groups.get(curve),
+            devices=devices_on(workload, devices),
+            parts=tuple(changes),
+        )
+
+
+def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
+    """One for each size; that of the typical one is the headline effect of a headline path."""
+    return [
+        Effect(
+            log_ratio=size.log_ratio,
+            variance=of_difference(size.sides[0], size.sides[1], noise),
+            headline=is_headline and size is part.typical,
+            threshold=part.threshold,
+        )
+        for size in part.sizes
+    ]
+
+
+def _noises_alone(parts: Sequence[Part], side: int) -> Iterator[tuple[float | None, float | None]]:
+    """Of each part, as before (0) or now (1) alone show it, the deviation between processes, and
+    the smallest relative loss that would be found if both sides were like that one."""
+    alone = [part.on_side(side) for part in parts]
+    for part, noise in zip(parts, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
+        process, own = noise.process, part.typical.sides[side]
+        once = of_difference(own, own, noise)
+        both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
+        yield process.deviation if process.freedom > 0 else None, both.detectable
+
+
+def _part_change(
+    part: Part,
+    sizes: Sequence[SizeChange],
+    noises: Sequence[tuple[float | None, float | None]],
+) -> PartChange:
+    typical = sizes[part.sizes.index(part.typical)]
+    before, now = noises
+    return PartChange(
+        regime=part.regime,
+        processes=typical.processes,
+        surveys=typical.surveys,
+        noise=(SideNoise(*before), SideNoise(*now)),
+        decision=typical.decision,
+        ratio_with_outliers=part.typical.ratio_with_outliers(),
+        verdict=typical.verdict,
+        sizes=tuple(sizes),
+    )
+
+
+def _size_change(
+    size: SizePair, effect: Effect, decision: Decision, *, is_variance_known: bool
+) -> SizeChange:
+    (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
+    return SizeChange(
+        series=size.text,
+        bytes=size.workload.bytes,
+        rated_bytes=size.workload.rated_bytes,
+        seconds_before=before.median,
+        seconds_now=now.median,
+        processes=(processes, processes_now),
+        surveys=(len(before.medians), len(now.medians)),
+        decision=decision,
+        verdict=verdict_of(effect, decision, before, now, is_variance_known=is_variance_known),
+    )
+
+
+def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
+    """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
+    kinds: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement")
+    for verdict in kinds:
+        regimes = [REGIMES[part.regime] for part in parts if part.verdict == verdict]
+        if regimes:
+            return verdict, ", ".join(regimes)
+        single = [s for p in parts for s in p.sizes if s.verdict == verdict]
+        if single:
+            return verdict, f"only at {', '.join(size_of(s.series) for s in single)}"
+    return "no change", ""
