@@ -1,26 +1,32 @@
 from __future__ import annotations
 
+import io
 import json
 import re
 
 import msgspec
 import pytest
+from rich.console import Console
 
 import profiles
-from waywiser.cli.list import WIDTH, run_list
+from waywiser.cli.list import list_
 from waywiser.curves.name import SETS
 from waywiser.machine.catalogue import list_executors, list_memories, list_operations
 from waywiser.measure import scope
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.registry import registry_parts
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        lines: list[str] = []
-        patch.setattr("builtins.print", lambda what: lines.append(what))
-        patch.setattr(scope, "live_machine", profiles.machine)
-        run_list(json=False)
-    return "\n".join(lines)
+    return listed(Console(file=io.StringIO(), width=80))
+
+
+def listed(console: Console) -> str:
+    parts = registry_parts(list_executors(), list_memories(), list_operations())
+    print_parts(console, parts)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
 def entry(text: str, name: str) -> str:
@@ -66,13 +72,13 @@ def test_on_a_host_without_a_gpu_one_line_counts_the_paths(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without_gpus(monkeypatch)
-    run_list(json=False)
+    list_()
     *_, last = capsys.readouterr().out.splitlines()
     found = re.fullmatch(
         r"not measured: (\d+) paths that need a GPU: no driver; --all lists them", last
     )
     assert found is not None
-    run_list(json=False, everything=True)
+    list_(everything=True)
     listed = capsys.readouterr().out.split("\nnot measured: no driver (")[1]
     assert listed.startswith(f"{found[1]} paths)\n  device@gpu:0 -> ")
     below = listed.split("\nnot measured: ")[0].splitlines()[1:]
@@ -83,9 +89,9 @@ def test_with_gpus_nothing_is_counted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(scope, "live_machine", profiles.machine)
-    run_list(json=False)
+    list_()
     assert "not measured" not in capsys.readouterr().out
-    run_list(json=False, everything=True)
+    list_(everything=True)
     assert "not measured: neither end is a file (" in capsys.readouterr().out
 
 
@@ -94,12 +100,14 @@ def test_settings_in_bytes_have_units(text: str) -> None:
     assert not re.search(r"\b(1048576|4096|65536)\b", text)
 
 
-def test_it_fits_a_terminal(text: str) -> None:
-    assert max(map(len, text.splitlines())) <= WIDTH
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_it_fits_a_terminal(width: int) -> None:
+    text = listed(Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None))
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_json_carries_all(capsys: pytest.CaptureFixture[str]) -> None:
-    run_list(json=True)
+    list_(json=True)
     listed = json.loads(capsys.readouterr().out)
     assert {e["name"]: e["layouts"] for e in listed["executors"]} == {
         e.name: list(e.layouts) for e in list_executors()

@@ -11,16 +11,17 @@ from rich.console import Console
 from kept import RESULTS, unpacked
 from machine.captured import ALL, CAPTURES, machine, shared_file
 from waywiser import cli
-from waywiser.cli.picture import print_machine
-from waywiser.cli.topology import run_topology
+from waywiser.cli.topology import topology
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import Gpu
 from waywiser.profile import ExistingFile
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.machine import machine_parts
 
 
 def picture(name: str, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    print_machine(machine(name), console)
+    print_parts(console, machine_parts(machine(name)))
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
@@ -30,7 +31,7 @@ def test_a_capture_may_go_to_standard_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_topology(str(CAPTURES / "small-vm.json"), "-", json=False) == 0
+    assert topology(str(CAPTURES / "small-vm.json"), capture="-") == 0
     (tmp_path / "sent.json").write_text(capsys.readouterr().out)
     assert load_capture("sent.json") == load_capture(CAPTURES / "small-vm.json")
     assert [file.name for file in tmp_path.iterdir()] == ["sent.json"]
@@ -76,12 +77,12 @@ def test_an_uneven_peer_matrix_is_drawn() -> None:
         for gpu in whole.gpus
     )
     console = Console(file=io.StringIO(), width=80)
-    print_machine(msgspec.structs.replace(whole, gpus=gpus), console)
+    print_parts(console, machine_parts(msgspec.structs.replace(whole, gpus=gpus)))
     assert isinstance(console.file, io.StringIO)
     drawn = console.file.getvalue()
     assert "N over NVLink, - none" in drawn
-    assert "  gpu:0  · N N -" in drawn
-    assert "  gpu:3  N N N ·" in drawn
+    assert "gpu:0  ·  N  N  -" in drawn
+    assert "gpu:3  N  N  N  ·" in drawn
 
 
 def test_links_that_a_topology_file_leaves_out_are_unknown() -> None:
@@ -96,16 +97,16 @@ def test_links_that_a_topology_file_leaves_out_are_unknown() -> None:
         (without, "none", "none"),
     ):
         console = Console(file=io.StringIO(), width=80)
-        print_machine(msgspec.structs.replace(whole, gpus=shown), console)
+        print_parts(console, machine_parts(msgspec.structs.replace(whole, gpus=shown)))
         assert isinstance(console.file, io.StringIO)
         drawn = console.file.getvalue().splitlines()
-        rows = [line.rstrip() for line in drawn if line.startswith("  gpu:")]
+        rows = [line.rstrip() for line in drawn if line.startswith("gpu:") and line[5] == " "]
         assert len(rows) == 4 and all(row.endswith(lanes) for row in rows)
         assert f"peer access between all pairs of GPUs: {between}" in drawn
 
 
 def test_json_has_the_machine_and_its_peaks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_topology(str(CAPTURES / "h200-vm-8gpu.json"), None, json=True) == 0
+    assert topology(str(CAPTURES / "h200-vm-8gpu.json"), json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == 1
     assert len(document["machine"]["gpus"]) == 8
@@ -120,7 +121,7 @@ def test_the_machine_of_a_profile_is_shown(
 ) -> None:
     kept = RESULTS / "2026-11-23-surveys" / "two-h200-check-1.wwp.xz"
     file = str(unpacked(kept, tmp_path / "a.wwp"))
-    assert run_topology(file, None, json=False) == 0
+    assert topology(file) == 0
     assert "gpu:1" in capsys.readouterr().out
     assert cli.run(["topology", file, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["machine"]["gpus"]) == 2
@@ -132,16 +133,16 @@ def test_the_machine_of_a_profile_is_shown(
 
 def test_a_capture_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = str(CAPTURES / "two-socket-4gpu.json"), str(tmp_path / "sent.json")
-    assert run_topology(source, target, json=False, anonymous=True) == 0
+    assert topology(source, capture=target, anonymous=True) == 0
     assert target in capsys.readouterr().out
     assert load_capture(target).system.hostname == "anonymous"
     with pytest.raises(ExistingFile):
-        run_topology(source, target, json=False)
+        topology(source, capture=target)
 
 
 def test_sixteen_gpus_fit_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
     path = shared_file("nvidiaDGX2.xml")
-    assert run_topology(str(path), None, json=False) == 0
+    assert topology(str(path)) == 0
     text = capsys.readouterr().out
     assert "16 × Tesla V100-SXM3-32GB-H" in text
     assert "gpu:15  0000:e7:00.0" in text

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
-from waywiser.cli.picture import plain_console
-from waywiser.cli.predict import print_prediction
+from waywiser.cli.printing import print_result
 from waywiser.errors import WaywiserError
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.measure.plan.requested_workloads import parse_workload
@@ -29,6 +28,7 @@ from waywiser.model.prediction import (
 )
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
+from waywiser.report.views.prediction import prediction_parts
 
 TWO = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
 ONE = RESULTS / "2026-11-25-sets" / "h200-model-1.wwp.xz"
@@ -307,10 +307,11 @@ def test_a_transfer_in_a_queue_says_how_long_it_waits(
     for each in found.transfers:
         assert each.seconds - each.waited == pytest.approx(each.alone, rel=0.05)
     measured = MeasuredTimes(found.span, 2, tuple(each.alone for each in found.transfers))
-    print_prediction(msgspec.structs.replace(found, measured=measured), plain_console())
+    print_result(None, prediction_parts(msgspec.structs.replace(found, measured=measured)))
     said = capsys.readouterr().out
     assert "waits" in said and "Measured times of transfers are from their own starts" in said
-    print_prediction(predicted(Predictor(model), f"{P2P} of 64MiB; {H2D} of 1MiB"), plain_console())
+    found = predicted(Predictor(model), f"{P2P} of 64MiB; {H2D} of 1MiB")
+    print_result(None, prediction_parts(found))
     assert "waits" not in capsys.readouterr().out
 
 

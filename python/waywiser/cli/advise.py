@@ -1,151 +1,138 @@
-"""``waywiser advise``: the method for one copy, first the answer, then the reason."""
+"""``waywiser advise``: the method for one copy, or where to put buffers and threads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from waywiser.analysis.policy.advice import Advice, AdvisedMethod, CopyRequest, advise, find_table
-from waywiser.analysis.policy.decision_table import DecisionTable
-from waywiser.analysis.policy.texts import costs_text, method_text, size_text
-from waywiser.cli.lines import say
-from waywiser.words import format_bytes
-from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.cli.app import Json, ProfileFile
+from waywiser.cli.verb import verb
+from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from waywiser.analysis.questions.placement import Placement
+    from waywiser.report.parts import Block, Section
 
+
+@verb("Say which method to use for one copy, and why.")
+def advise(
+    file: ProfileFile,
+    source: str = "",
+    destination: str = "",
+    size: str = "",
+    count: int = 1,
+    peers_idle: bool = False,
+    max_threads: int | None = None,
+    polite: bool = False,
+    table: bool = False,
+    placement: bool = False,
+    json: Json = False,
+) -> int:
+    """Say which method to use for one copy, how fast it is and why, or, with --placement, where to
+    put buffers and threads and which GPUs to use together.
+
+    --from MEMORY: Where the bytes are: pageable@numa:0.
+    --to MEMORY: Where they go: device@gpu:0.
+    --bytes SIZE: Bytes of the copy, or of each of --count.
+    --count N: Pieces of a list; 1 is one copy.
+    --peers-idle: Also methods that use the links of other GPUs.
+    --max-threads N: Only methods with at most N CPUs.
+    --polite: The method that takes least from other work.
+    --table: Also show the method of every measured size, or without --bytes that alone; with
+        --placement all costs.
+    --placement: Instead of a copy: where to put buffers and threads, which GPUs to use together,
+        and what the worst choice costs.
+
+    waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB
+        say how to copy 64 MiB to a GPU
+    waywiser advise node.wwp --placement
+        where to put buffers and threads, and which GPUs to use together
+    """
+    from waywiser.analysis.policy.advice import CopyRequest, find_table
+    from waywiser.analysis.policy.advice import advise as advised
+    from waywiser.cli.printing import print_result
     from waywiser.curves.subject import Subject
+    from waywiser.profile import Profile
+    from waywiser.report.views.advice import advice_parts, table_parts
 
-
-def run_advise(file: str, request: CopyRequest, *, table: bool = False, json: bool = False) -> int:
-    """Returns 0. Raises `PolicyError`, and the `ProfileError` of a bad profile."""
-    found = advise([_subject(file)], request)
-    if json:
-        from waywiser.cli.streams import print_json
-
-        print_json(found)
-        return 0
-    from waywiser.cli.printing import plain_console
-
-    print_advice(found, plain_console(), table=table)
+    of_copies = {
+        "--from": source,
+        "--to": destination,
+        "--bytes": size,
+        "--count": count > 1,
+        "--peers-idle": peers_idle,
+        "--max-threads": max_threads is not None,
+        "--polite": polite,
+    }
+    require_options(of_copies, placement=placement, table=table)
+    if placement:
+        return _placement(file, tables=table, json=json)
+    request = CopyRequest.of(
+        source,
+        destination,
+        size or 1,
+        count=count,
+        peers_idle=peers_idle,
+        max_threads=max_threads,
+        polite=polite,
+    )
+    with Profile.open(file) as profile:
+        subjects = [Subject.of(profile)]
+    if size:
+        advice = advised(subjects, request)
+        print_result(advice, advice_parts(advice, table=table), json=json)
+    else:
+        found, notes = find_table(subjects, request)
+        print_result(found, table_parts(found, notes), json=json)
     return 0
 
 
-def run_table(file: str, request: CopyRequest, *, json: bool = False) -> int:
-    """Prints the method of every measured size. Returns 0, and raises as `run_advise` does."""
-    found, notes = find_table([_subject(file)], request)
-    if json:
-        from waywiser.cli.streams import print_json
+def require_options(of_copies: Mapping[str, object], *, placement: bool, table: bool) -> None:
+    """Raises `WaywiserError` for an option of copies with ``--placement``, and if one that a copy
+    needs is missing without it. ``of_copies`` has what each option was given. A table of all sizes
+    needs no ``--bytes``."""
+    if placement:
+        given = [name for name, value in of_copies.items() if value]
+        if given:
+            raise WaywiserError(f"{given[0]} says nothing about a placement", remedy="leave it out")
+        return
+    if table and not of_copies["--bytes"]:
+        of_one_size = [name for name in ("--max-threads", "--polite") if of_copies[name]]
+        if of_one_size:
+            raise WaywiserError(
+                f"{of_one_size[0]} says nothing about a table of all sizes", remedy="add --bytes"
+            )
+    needed = ("--from", "--to") if table else ("--from", "--to", "--bytes")
+    missing = [name for name in needed if not of_copies[name]]
+    if missing:
+        raise WaywiserError(
+            f"{' and '.join(missing)} missing",
+            remedy="write --from, --to and --bytes as in the examples of its help, or --placement",
+        )
 
-        print_json(found)
-        return 0
-    from waywiser.cli.printing import plain_console
 
-    console = plain_console()
-    pieces = f", lists of {count(found.count, 'piece')}" if found.count > 1 else ""
-    say(console, f"{found.kind}{pieces}", "bold")
-    for note in notes:
-        say(console, f"Note: {note}.")
-    print_table_of(found, console)
-    return 0
-
-
-def _subject(file: str) -> Subject:
+def _placement(file: str, *, tables: bool, json: bool) -> int:
+    from waywiser.analysis.questions.placement_answer import placement
+    from waywiser.cli.printing import print_result
     from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:
-        return Subject.of(profile)
+        found, simulated = placement(Subject.of(profile)), profile.machine.simulated
+    print_result(found, _placement_parts(found, simulated, tables), json=json)
+    return 0
 
 
-USES_POLICY = (
-    "waywiser.transfer chooses this method if a policy of this profile is installed (waywiser "
-    "policy FILE -o machine.json, then WAYWISER_POLICY=machine.json); else it uses its defaults."
-)
+def _placement_parts(found: Placement, simulated: str, tables: bool) -> Iterator[Block | Section]:
+    """The sentences, and with ``tables`` all costs."""
+    from waywiser.analysis.questions.placement_text import placement_tables
+    from waywiser.report.parts import Section, Words
+    from waywiser.report.views.answers import answer_sheet
 
-
-def print_advice(found: Advice, console: Console, *, table: bool = False) -> None:
-    """The method, its bandwidth, the alternatives, why, the code, and what it takes."""
-    request, best = found.request, found.best
-    say(console, method_text(best.method), "bold")
-    pieces = f"{count(best.time.pieces, 'piece')} of " if request.count > 1 else ""
-    what = f"{pieces}{format_bytes(request.bytes)} from {request.source} to {request.destination}"
-    say(console, f"{_expected(best)} for {what}")
-    if any(each.time.interpolated for each in (best, *found.alternatives)):
-        say(console, "≈: not measured at this size, but estimated from other sizes.")
-    say(console, f"Why: {found.why}.")
-    for other in found.alternatives:
-        excluded = f" ({other.excluded})" if other.excluded else ""
-        say(console, f"{method_text(other.method)}: {_expected(other)}, "
-                     f"{_takes(other.margin)}{excluded}", indent=2)  # fmt: skip
-    say(console, f"It takes from others: {costs_text(best.time.costs)}.")
-    for line in found.code:
-        say(console, f"{line.library}: {line.code}")
-    say(console, USES_POLICY)
-    for note in found.notes:
-        say(console, f"Note: {note}.")
-    if table:
-        print_table_of(found.table, console)
-
-
-def _expected(each: AdvisedMethod) -> str:
-    """``14.2 GB/s (13.9 to 14.6), 75.6 ms``; of few bytes the time alone."""
-    relative = (each.time.high - each.time.low) / 2 / each.time.seconds
-    about = "≈ " if each.time.interpolated else ""
-    time = format_time(each.time.seconds, relative)
-    if each.bytes_per_second * each.time.seconds < RATE_BYTES:
-        low, high = (format_time(end, relative) for end in (each.time.low, each.time.high))
-        return f"{about}{time} ({low} to {high})"
-    rates = each.bytes_per_second, each.low, each.high
-    rate, low, high = (format_rate(end, relative) for end in rates)
-    return f"{about}{rate} GB/s ({low} to {high}), {time}"
-
-
-def _takes(margin: float) -> str:
-    """``takes 17% longer``, ``takes 4% less time``."""
-    return f"takes {margin:.0%} longer" if margin >= 0 else f"takes {-margin:.0%} less time"
-
-
-def print_table_of(table: DecisionTable, console: Console) -> None:
-    """A line for each measured size."""
-    from waywiser.cli.text_table import TextColumn, print_table
-
-    columns = (
-        TextColumn("from"),
-        TextColumn("measured"),
-        TextColumn("method", left=True, folds=True),
-        TextColumn("bandwidth or time"),
-        TextColumn("next best", left=True, folds=True),
-        TextColumn("because", left=True),
-    )
-    rows = []
-    for each in table.decisions:
-        moved, time = each.bytes * each.time.pieces, each.time
-        relative = (time.high - time.low) / 2 / time.seconds
-        does = (
-            f"{format_rate(moved / time.seconds, relative)} GB/s"
-            if moved >= RATE_BYTES
-            else format_time(time.seconds, relative)
-        )
-        other = each.next
-        margin = each.margin(other) if other is not None else None
-        rows.append((
-            size_text(each.from_bytes),
-            format_bytes(each.bytes),
-            method_text(table.methods[each.chosen]),
-            f"≈ {does}" if time.interpolated else does,
-            f"{method_text(table.methods[other])} {margin:+.0%}"
-            if other is not None and margin is not None else "—",
-            REASONS[each.why],
-        ))  # fmt: skip
-    say(console, "")
-    print_table(console, columns, rows)
-
-
-REASONS = {
-    "only": "the only one",
-    "faster": "fastest",
-    "simpler": "simpler, no slower than the noise",
-    "shorter": "as its neighbours, within the noise",
-}
-"""Why a method is used at a size, in a table."""
+    if simulated:
+        yield Words(f"Simulated {simulated}: nobody measured this machine.")
+    yield from map(Words, found.sentences)
+    for name in found.unanswered:
+        yield Words(f"Not determined: {name}.")
+    for table in placement_tables(found) if tables else ():
+        yield Section("", table.title, (answer_sheet(table),))

@@ -17,8 +17,10 @@ from waywiser.words import WaywiserError
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _VERBS = (
-    *("measuring", "reading", "doctor", "compare", "check", "fleet", "deciding", "modelling"),
-    "completion",
+    *("measuring", "list", "topology", "reading"),
+    *("doctor", "compare", "check", "fleet"),
+    *("policy", "advise"),
+    *("model", "predict", "completion"),
 )
 """Modules that give the command its verbs, in the order that its help names them."""
 

@@ -27,7 +27,6 @@ from waywiser.cli.operation_table import print_operations
 from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.printing import plain_console
 from waywiser.cli.streams import print_json
-from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
 from waywiser.curves.curve import Curve, by_family, curves_of
 from waywiser.curves.headlines import ORDER, headline_groups
 from waywiser.curves.imported import imported_from
@@ -40,6 +39,7 @@ from waywiser.measure.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned, resume_command
 from waywiser.profile.quality_flags import OUTLIER_PROCESS, REMEDIES
+from waywiser.report.views.unsupported import all_unsupported_words, unsupported_words
 from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
@@ -153,8 +153,8 @@ def _print_header(console: Console, profile: Profile, found: Overview) -> None:
 
 def _print_brief_reasons(console: Console, machine: Machine, found: Overview, marks: Marks) -> None:
     """One line for each reason, with the number of what it concerns."""
-    for line in unsupported_lines(_unsupported(found), machine, "--all"):
-        say(console, line)
+    for line in unsupported_words(_unsupported(found), machine, "--all"):
+        say(console, line.text)
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:
@@ -171,8 +171,8 @@ def _print_brief_reasons(console: Console, machine: Machine, found: Overview, ma
 
 def _print_reasons(console: Console, found: Overview, marks: Marks) -> None:
     """The same, with all that was not measured by name."""
-    for line in all_unsupported_lines(_unsupported(found)):
-        say(console, line)
+    for line in all_unsupported_words(_unsupported(found)):
+        say(console, line.text, indent=line.indent)
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:

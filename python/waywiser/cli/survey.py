@@ -13,7 +13,6 @@ from types import FrameType
 
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, say
-from waywiser.cli.unsupported import reasons_of, unsupported_lines
 from waywiser.machine.machine_line import machine_line
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
@@ -30,6 +29,7 @@ from waywiser.measure.survey_run import (
 from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_file import require_output
+from waywiser.report.views.unsupported import reasons_of, unsupported_words
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes_in_text import with_units
@@ -184,12 +184,9 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
         }
         print_json(said)
         return
-    unsupported = reasons_of(plan.unsupported_paths).items()
-    for line in (
-        *_before(survey),
-        *_curves(plan),
-        *unsupported_lines(unsupported, survey.machine, "--dry-run --json"),
-    ):
+    reasons = reasons_of(plan.unsupported_paths).items()
+    missing = unsupported_words(reasons, survey.machine, "--dry-run --json")
+    for line in (*_before(survey), *_curves(plan), *(words.text for words in missing)):
         print(line)
 
 

@@ -4,35 +4,62 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from waywiser.machine.machine import Machine
+import typer
+
+from waywiser.cli.app import Json
+from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
+if TYPE_CHECKING:
+    from waywiser.machine.machine import Machine
 
-def run_topology(file: str | None, capture: str | None, json: bool, anonymous: bool = False) -> int:
-    """Prints the machine (live, or of a capture, a profile or hwloc XML), or writes a capture of it
-    to a file (``-``: to standard output); ``anonymous`` leaves out what points at somebody.
 
-    Returns the exit code. Raises `WaywiserError` for a file that has no topology, a capture that
-    exists already, a capture of a profile, and a live machine without the native library.
+@verb("Show CPUs, memory, GPUs and links of a machine.")
+def topology(
+    file: str | None = None,
+    xml: str | None = None,
+    capture: str | None = None,
+    anonymous: bool = False,
+    json: Json = False,
+) -> int:
+    """Show CPUs, memory, GPUs and links of a machine, with the peak bandwidth of each link.
+
+    [FILE]: A profile, a capture or hwloc XML; by default this machine.
+    --xml FILE: The same as FILE.
+    --capture FILE: Write a capture of the machine to FILE, to send to others; - for standard
+        output.
+    --anonymous: Leave host name, jobs, addresses, serial numbers and UUIDs out of the capture.
+
+    waywiser topology
+        show this machine
+    waywiser topology node.wwp
+        show the machine of a profile
     """
+    from waywiser.profile import Profile
     from waywiser.profile.opening import is_profile
 
+    if file is not None and xml is not None:
+        raise typer.BadParameter("name one file, without --xml")
+    file = file or xml
     if file is not None and not os.path.lexists(file):
         raise WaywiserError(
             "there is no such file", where=file, remedy="name a profile, a capture or hwloc XML"
         )
-    if file is not None and is_profile(Path(file)):
-        if capture is not None or anonymous:
-            raise WaywiserError(
-                "a profile has no capture of its machine",
-                where=file,
-                remedy="show it without --capture and --anonymous",
-            )
-        from waywiser.profile import Profile
+    if file is None or not is_profile(Path(file)):
+        return _of_capture(file, capture, json=json, anonymous=anonymous)
+    if capture is not None or anonymous:
+        raise WaywiserError(
+            "a profile has no capture of its machine",
+            where=file,
+            remedy="show it without --capture and --anonymous",
+        )
+    with Profile.open(file) as profile:
+        return _show(profile.machine, json=json)
 
-        with Profile.open(file) as profile:
-            return _show(profile.machine, json)
+
+def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous: bool) -> int:
     from waywiser.machine.anonymous import anonymised
     from waywiser.machine.assemble import machine_from
     from waywiser.machine.capture import capture_live, capture_text, load_capture
@@ -47,18 +74,14 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
         if capture != STANDARD_OUTPUT:
             print(f"captured in {capture}{names}")
         return 0
-    return _show(machine_from(found), json)
+    return _show(machine_from(found), json=json)
 
 
-def _show(machine: Machine, json: bool) -> int:
-    if json:
-        from waywiser.cli.streams import print_json
-        from waywiser.machine.peaks import peaks
+def _show(machine: Machine, *, json: bool) -> int:
+    from waywiser.cli.printing import print_result
+    from waywiser.machine.peaks import peaks
+    from waywiser.report.views.machine import machine_parts
 
-        document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine))}
-        print_json(document)
-        return 0
-    from waywiser.cli.picture import print_machine
-
-    print_machine(machine)
+    document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine)) if json else []}
+    print_result(document, machine_parts(machine), json=json)
     return 0

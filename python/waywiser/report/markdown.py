@@ -17,6 +17,7 @@ from waywiser.report.parts import (
     Facts,
     Fold,
     Listing,
+    Outline,
     Pictures,
     Remark,
     Remarks,
@@ -198,6 +199,8 @@ def _block(block: Block) -> Iterator[str]:
     elif isinstance(block, Listing):
         yield from (f"- {_text(point)}" for point in block.points)
         yield from ((f"- and {block.more} more", "") if block.more else ("",))
+    elif isinstance(block, Outline):
+        yield from (*_outline(block), "")
     elif isinstance(block, Facts):
         yield from (f"- {_text(name)}: {_text(meaning)}" for name, meaning in block.facts)
         yield ""
@@ -217,6 +220,12 @@ def _block(block: Block) -> Iterator[str]:
             yield from _sheet(picture.data) if picture.data else ()
     else:
         yield from _fold(block)
+
+
+def _outline(outline: Outline, indent: str = "") -> Iterator[str]:
+    yield f"{indent}- {_text(' '.join(filter(None, (outline.name, outline.about))))}"
+    for below in outline.below:
+        yield from _outline(below, f"{indent}  ")
 
 
 def _fold(fold: Fold) -> Iterator[str]:

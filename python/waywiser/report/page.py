@@ -35,6 +35,7 @@ _WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*)")
 _KINDS = {
     "Words": "words",
     "Listing": "listing",
+    "Outline": "outline",
     "Facts": "facts",
     "Code": "code",
     "Remarks": "remarks",

@@ -178,6 +178,14 @@ class Listing(Value, frozen=True):
     more: int = 0
 
 
+class Outline(Value, frozen=True):
+    """Something with what it consists of."""
+
+    name: str
+    about: str
+    below: tuple[Outline, ...] = ()
+
+
 class Facts(Value, frozen=True):
     """Names and what they stand for."""
 
@@ -288,7 +296,9 @@ class Fold(Value, frozen=True):
     anchor: str = ""
 
 
-Block = Words | Listing | Facts | Code | Remarks | Verdict | Sheet | Sheets | Pictures | Fold
+Block = (
+    Words | Listing | Outline | Facts | Code | Remarks | Verdict | Sheet | Sheets | Pictures | Fold
+)
 
 
 class Section(Value, frozen=True):

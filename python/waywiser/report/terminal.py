@@ -6,15 +6,16 @@ it is a rule. Commands in texts are named as this one was called.
 
 A table has the names of its columns, then a line for each row. If there is no room for it,
 
-1. columns are left out in the order of `SheetColumn.spared`, while one that folds has `SheetColumn.most`
-   characters, or what its cells need if that is less;
-2. `SheetColumn.brief` stands for the texts of a column that has one;
-3. columns that fold share what is missing, the widest first;
-4. of a matrix, the columns that have no room follow in a further table.
+1. each row is a paragraph, if the table needs more room (`Sheet.least`);
+2. columns are left out in the order of `SheetColumn.spared`, while one that folds has
+   `SheetColumn.most` characters, or what its cells need if that is less;
+3. `SheetColumn.brief` stands for the texts of a column that has one;
+4. columns that fold share what is missing, the widest first;
+5. of a matrix, the columns that have no room follow in a further table.
 
 Tables that are laid out together (`Sheets`) have columns of the same widths. Notes are a column of
-their own (`SheetColumn.notes`), or follow the text. What a page shows when somebody opens it (`Fold`) is
-shown; figures are not.
+their own (`SheetColumn.notes`), or follow the text. What a page shows when somebody opens it
+(`Fold`) is shown; figures are not.
 
 This is plain text: a profile has thousands of rows, and a table of rich takes a millisecond for
 each.
@@ -30,6 +31,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
+from rich.tree import Tree
 
 from waywiser.report.parts import (
     MARKS,
@@ -38,6 +40,7 @@ from waywiser.report.parts import (
     Facts,
     Fold,
     Listing,
+    Outline,
     Remark,
     Remarks,
     Section,
@@ -118,6 +121,8 @@ def _print_block(console: Console, block: Block) -> None:
             more = (f"and {block.more} more",) if block.more else ()
             for point in (*block.points, *more):
                 _say(console, point, indent=2)
+        case Outline():
+            console.print(_tree(block))
         case Facts():
             for name, meaning in block.facts:
                 _say(console, f"{name}: {meaning}")
@@ -140,6 +145,14 @@ def _print_labelled(console: Console, words: Words) -> None:
         label = f"{'' if n else words.label:<{words.indent}}"
         style = "" if n else STYLES[words.tone]
         console.print(Text.assemble((label, style), line), soft_wrap=True)
+
+
+def _tree(outline: Outline) -> Tree:
+    gap = "  " if outline.name else ""
+    tree = Tree(Text.assemble((outline.name, "bold"), gap, outline.about))
+    for below in outline.below:
+        tree.add(_tree(below))
+    return tree
 
 
 def _print_remark(console: Console, remark: Remark) -> None:

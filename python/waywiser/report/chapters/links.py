@@ -33,6 +33,7 @@ from waywiser.report.parts import (
     numbers,
 )
 from waywiser.report.rates import Between, between_places, places
+from waywiser.report.views.machine import generation_text
 from waywiser.report.writing import spread
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_in_matrix, format_rate
@@ -191,17 +192,13 @@ def _host_link(gpu: Gpu) -> str:
     if lanes:
         return f"NVLink to CPU, {count(lanes, 'lane')}"
     link = gpu.pcie
-    best = _generation(link.generation_max, link.width_max)
-    now = _generation(link.generation_now, link.width_now)
+    best = generation_text(link.generation_max, link.width_max)
+    now = generation_text(link.generation_now, link.width_now)
     if now:
         return f"PCIe {now}" + (f" (max {best})" if best and best != now else "")
     if link.gb_per_s_now:
         return f"PCIe, {link.gb_per_s_now:.1f} GB/s"
     return f"PCIe, max {best}" if best else ""
-
-
-def _generation(generation: int, width: int) -> str:
-    return f"{generation} x{width}" if generation and width else ""
 
 
 def _nvlink(lanes: int) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from waywiser.curves.name import label_of
 from waywiser.model.errors import ModelError
 from waywiser.model.held_out import accuracy
@@ -65,7 +67,9 @@ def _blocks(entry: Entry) -> Iterator[Block]:
     )
     for finding in found.capacities.findings:
         yield Words(f"{finding[:1].upper()}{finding[1:]}.")
-    if (sheet := capacity_sheet(found)).rows:
+    caption = "Links that one transfer fills are not listed."
+    sheet = msgspec.structs.replace(capacity_sheet(found), caption=caption)
+    if sheet.rows:
         yield Fold(f"What transfers share: {count(len(sheet.rows), 'limit')}", (sheet,))
     yield from _curves(found)
     if sets:

@@ -18,6 +18,7 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
+from waywiser.report.views.answers import answer_sheet
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
 
@@ -127,13 +128,7 @@ def _findings(entry: Entry, findings: Sequence[Finding]) -> Iterator[Block]:
 
 
 def _table(entry: Entry, table: Table) -> Block:
-    rows = [
-        [SheetCell(c.text, c.mark, link=entry.links.to(c.series)) for c in row]
-        for row in table.rows[:MOST_ROWS]
-    ]
-    left = len(table.rows) - len(rows)
-    caption = f"{table.caption} {left} more rows are not shown.".strip() if left else table.caption
-    sheet = Sheet.of(table.title, table.columns, rows, caption)
-    if len(rows) <= OPEN_ROWS:
+    sheet = answer_sheet(table, entry.links.to, MOST_ROWS)
+    if len(sheet.rows) <= OPEN_ROWS:
         return sheet
     return Fold(f"{table.title} ({count(len(table.rows), 'row')})", (sheet,))

@@ -1,14 +1,31 @@
-"""What a model has found: curves, and what transfers share."""
+"""A model of a machine: curves, what transfers share, and how well it predicts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from waywiser.curves.name import label_of
 from waywiser.model.curve import CurveModel
-from waywiser.model.machine_model import MachineModel
-from waywiser.model.texts import bandwidth_text, form_text, latency_text, shared_capacities
-from waywiser.report.parts import Sheet, SheetColumn
-from waywiser.words.number_format import format_time
+from waywiser.model.held_out import Validation
+from waywiser.model.machine_model import MachineModel, ObtainedModel
+from waywiser.model.published import PublishedModel
+from waywiser.model.texts import (
+    bandwidth_text,
+    first_of_classes,
+    form_text,
+    latency_text,
+    not_identified,
+    shared_capacities,
+)
+from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
+from waywiser.words import format_bytes
+from waywiser.words.number_format import count, format_rate, format_time
+
+MOST_ROWS = 16
+"""Rows of a table, unless all are asked for."""
+
+LEAST_GAP = 1e-9
+"""Seconds: what is less is no gap that was measured."""
 
 
 def curve_sheet(curves: Sequence[CurveModel]) -> Sheet:
@@ -69,3 +86,145 @@ def _queues(model: MachineModel) -> Iterator[tuple[object, ...]]:
         gap = f"{format_time(queue.gap)} between transfers"
         one = "one transfer runs after another"
         yield f"queue {end} each GPU", queue.method, gap, one, len(queue.rests_on)
+
+
+def model_parts(
+    found: ObtainedModel, file: str, *, everything: bool = False, imported: bool = False
+) -> Iterator[Block | Section]:
+    """Curves, capacities, messages, findings of the model of a profile ``file``."""
+    model = found.model
+    yield from _head(found, file, imported)
+    messages = {each.name for each in model.messages}
+    alone = [each for each in model.curves if each.text not in messages]
+    together = [each for each in model.curves if each.text in messages]
+    yield from _curves("Single transfers", model, alone, everything)
+    title = "Messages and copies of ranks, by pairs that take the same time"
+    yield from _curves(title, model, together, True)
+    if model.counts:
+        yield Section("", "Several messages at once", (_counts(model),))
+    if model.capacities.curves:
+        title = "What transfers share, and how much it carries"
+        yield Section("", title, (*_shared(model, everything),))
+
+
+def _head(found: ObtainedModel, file: str, imported: bool) -> Iterator[Block]:
+    model = found.model
+    day = f"{'imported' if imported else 'measured'} on {model.surveyed[:10]}"
+    if model.machine.simulated:
+        day = f"simulated on {model.surveyed[:10]} {model.machine.simulated}"
+    has = [f"{count(len(model.curves), 'curve')} of single transfers"]
+    if model.capacities.curves:
+        by_sets = sum(each.basis == "sets" for each in model.capacities.capacities)
+        what = "capacity" if by_sets == 1 else "capacities"
+        has.append(f"{by_sets} {what} from sets of transfers")
+    name = model.machine.hostname or "an unknown machine"
+    yield Words(f"Model of {name}, {day}: {', '.join(has)}.", "lead")
+    if found.is_kept:
+        again = f" It was fitted now, since {found.note}." if found.note else ""
+        yield Words(f"It is kept in {file}, where predict finds it.{again}")
+    else:
+        yield Words(f"It was fitted now: {found.note}. predict fits it each time.")
+
+
+def _curves(
+    title: str, model: MachineModel, curves: Sequence[CurveModel], everything: bool
+) -> Iterator[Section]:
+    """A row for each curve that has parameters, or for all; then why others have none."""
+    if not curves:
+        return
+    blocks: list[Block] = []
+    identified = [each for each in curves if each.latency.value or each.inverse_rate.value]
+    first = first_of_classes(identified, model.machine)[:MOST_ROWS]
+    if shown := list(curves) if everything else first:
+        blocks.append(curve_sheet(shown))
+    if (more := len(identified) - len(shown)) > 0:
+        text = f"and {more} more with parameters, most of equal paths; --all shows all."
+        blocks.append(Words(text))
+    yield Section("", title, (*blocks, *map(Words, not_identified(curves))))
+
+
+def _counts(model: MachineModel) -> Sheet:
+    rows = []
+    for each in model.counts:
+        gap = format_time(each.start_gap.latency) if each.start_gap.latency > LEAST_GAP else "—"
+        limit = "not identified"
+        if each.limit is not None:
+            sure = each.limit.interval.width / 2 / each.limit.bytes_per_second
+            ends = (each.limit.interval.low, each.limit.interval.high)
+            low, high = (format_rate(end, sure) for end in ends)
+            limit = f"{format_rate(each.limit.bytes_per_second, sure)} ({low} to {high})"
+        numbers_of = f"{each.counts[0]} to {each.counts[-1]}"
+        rows.append((f"{each.kind} by {each.test}", numbers_of, gap, limit, f"{each.typical:.1%}"))
+    figures = ("messages", "each further one", "injection limit, GB/s", "held-out numbers")
+    return Sheet.of("Several messages at once", ("memory and test", *numbers(*figures)), rows)
+
+
+def _shared(model: MachineModel, everything: bool) -> Iterator[Block]:
+    sheet = capacity_sheet(model, everything=everything)
+    if sheet.rows:
+        yield sheet
+    else:
+        yield Words("No set of transfers showed a limit. survey --model measures such sets.")
+    filled = sum(each.basis != "sets" for each in model.capacities.capacities)
+    if filled and not everything:
+        yield Words(f"{count(filled, 'link')} that one transfer fills: --all shows them.")
+    for group in model.capacities.groups:
+        names = ", ".join(f"gpu:{index}" for index in group)
+        yield Words(f"{names} may share a port to the host.")
+    for finding in model.capacities.findings:
+        yield Words(f"Finding: {finding}.")
+
+
+def validation_parts(found: Validation, *, everything: bool = False) -> Iterator[Block]:
+    """How well the model predicts what is held out."""
+    if found.rows:
+        figures = ("number", "median", "95 % within", "worst", "in the 95 % interval")
+        yield Sheet.of(
+            "Errors of predictions",
+            ("held out", *numbers(*figures)),
+            (
+                (
+                    each.what,
+                    each.number,
+                    f"{each.median:.1%}",
+                    f"{each.p95:.1%}",
+                    f"{each.worst:.1%}",
+                    "—" if each.coverage is None else f"{each.coverage:.0%}",
+                )
+                for each in found.rows
+            ),
+            "Errors are of predicted over measured time, less 1. Every second size was held out, "
+            "so that neighbours were twice as far apart as usual.",
+        )
+    for each in found.sets if everything else ():
+        unknown = ", ".join(each.prediction.unknown)
+        unknown = f", unknown: {unknown}" if unknown else ""
+        yield Words(f"{each.error:+.1%}{unknown}: {label_of(each.timed.workload)}", indent=2)
+    for note in found.notes:
+        yield Words(f"Note: {note}.")
+
+
+def published_parts(found: PublishedModel) -> Iterator[Block]:
+    """The model of messages by the published rule."""
+    yield Words(
+        "The rule of Bienz, Olson, Gropp and Lockhart (HPEC 2021): least squares through the "
+        "minimum of all pairs and jobs, without intervals."
+    )
+    rows = []
+    for each in found.lines:
+        ends = dict.fromkeys((each.source, each.destination))
+        rate = format_rate(1 / each.inverse_rate, 0.005) if each.inverse_rate > 0 else "—"
+        rows.append((
+            " to ".join(ends),
+            each.locality,
+            each.protocol or "—",
+            f"{format_bytes(each.low)} to {format_bytes(each.high)}",
+            f"{each.latency:.3e}",
+            f"{each.inverse_rate:.3e}",
+            rate,
+        ))  # fmt: skip
+    figures = numbers("sizes", "alpha, s", "beta, s/B", "GB/s")
+    yield Sheet.of("Lines of messages", ("memory", "locality", "protocol", *figures), rows)
+    for kind, slope in found.injection.items():
+        limit = f"{format_rate(1 / slope, 0.005)} GB/s" if slope > 0 else "no limit"
+        yield Words(f"Injection rate R_N of a node, {kind} memory: {slope:.3e} s/B, {limit}.")

@@ -1,56 +1,47 @@
-"""A machine in the terminal: packages, NUMA nodes, caches, cores; GPUs, links, peaks and peers."""
+"""A machine: packages, NUMA nodes, caches, cores; GPUs, links, peaks and peers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from rich.tree import Tree
-
-from waywiser.cli.printing import plain_console
 from waywiser.machine.machine import Gpu, Machine, NumaNode, Package
 from waywiser.machine.peaks import peaks
 from waywiser.machine.system_files import format_list
+from waywiser.report.parts import Block, Outline, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 
 
-def print_machine(machine: Machine, console: Console | None = None) -> None:
-    """The whole picture, to standard output unless another console is given."""
-    console = console or plain_console()
-    console.print(_title(machine))
-    for package in machine.packages:
-        console.print(_package(machine, package))
-    console.print()
+def machine_parts(machine: Machine) -> Iterator[Block | Section]:
+    """The whole machine."""
+    yield Section("", "", (_title(machine), *(_package(machine, p) for p in machine.packages)))
     if machine.gpus:
-        _print_gpus(machine, console)
+        yield from _gpus(machine.gpus)
+        yield Section("", "", (_peaks(machine),))
+        yield Section("", "", (*_peers(machine.gpus), *_states(machine.gpus), *_notes(machine)))
     else:
-        console.print(Text(f"no GPUs: {machine.gpu_reason}"))
-    for note in machine.notes:
-        console.print(Text("note: ", style="yellow").append(note, style="default"))
+        none = Words(f"no GPUs: {machine.gpu_reason}")
+        yield Section("", "", (none, *_notes(machine)))
 
 
-def _title(machine: Machine) -> Text:
+def _title(machine: Machine) -> Words:
     driver = f"driver {machine.driver} (CUDA {machine.cuda_driver})" if machine.driver else ""
     virtual = f"virtual: {machine.virtual}" if machine.virtual else ""
-    rest = [part for part in (machine.architecture, virtual, driver) if part]
-    return Text(machine.hostname, style="bold").append(" · ".join(["", *rest]), style="default")
+    parts = (machine.hostname, machine.architecture, virtual, driver)
+    return Words(" · ".join(filter(None, parts)), "lead")
 
 
-def _package(machine: Machine, package: Package) -> Tree:
+def _package(machine: Machine, package: Package) -> Outline:
     cores = f"{package.cores} cores" if package.cores else ""
     cpus = f"{package.cpus} CPUs" if package.cpus else "CPUs unknown"
-    known = ", ".join(filter(None, (package.model, cores, cpus)))
-    tree = Tree(Text(f"package {package.index}", style="bold").append(f"  {known}", "default"))
-    for node in machine.numa:
-        if node.package == package.index:
-            branch = tree.add(
-                Text(f"numa:{node.index}", style="bold").append(_node(node), "default")
-            )
-            for line in _below_node(machine, node):
-                branch.add(Text(line))
-    return tree
+    nodes = (node for node in machine.numa if node.package == package.index)
+    return Outline(
+        f"package {package.index}",
+        ", ".join(filter(None, (package.model, cores, cpus))),
+        tuple(
+            Outline(f"numa:{node.index}", _node(node), (*_below_node(machine, node),))
+            for node in nodes
+        ),
+    )
 
 
 def _node(node: NumaNode) -> str:
@@ -58,10 +49,10 @@ def _node(node: NumaNode) -> str:
     memory = f"{node.memory_bytes / 2**30:.1f} GiB" if node.memory_bytes else "memory unknown"
     none = "no CPUs" if node.memory_bytes else "CPUs unknown"
     cpus = f"{len(node.cpus)} CPUs {format_list(node.cpus)}" if node.cpus else none
-    return f"  {memory}, {cpus}"
+    return f"{memory}, {cpus}"
 
 
-def _below_node(machine: Machine, node: NumaNode) -> Iterator[str]:
+def _below_node(machine: Machine, node: NumaNode) -> Iterator[Outline]:
     caches: dict[tuple[int, int, int], int] = {}
     for cache in machine.caches:
         if set(cache.cpus) <= set(node.cpus):
@@ -69,38 +60,38 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[str]:
             caches[key] = caches.get(key, 0) + 1
     for (level, size, cpus), count in sorted(caches.items(), reverse=True):
         shared = "each CPU its own" if cpus == 1 else f"each shared by {cpus} CPUs"
-        yield f"{count} × L{level} {format_bytes(size)}, {shared}"
+        yield Outline("", f"{count} × L{level} {format_bytes(size)}, {shared}")
     local = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
     if local:
-        yield f"local to gpu:{format_list(local)}"
+        yield Outline("", f"local to gpu:{format_list(local)}")
 
 
-def _print_gpus(machine: Machine, console: Console) -> None:
-    for name, gpus in _grouped(machine.gpus, _model).items():
-        console.print(Text(f"{len(gpus)} × {name}", style="bold"))
-    console.print(_gpu_table(machine))
-    console.print()
-    console.print(_peak_table(machine))
-    console.print()
-    if len(machine.gpus) > 1:
-        for text in _peer_lines(machine.gpus):
-            console.print(Text(text))
-    for describe in (_modes, _clocks, _trouble):
-        for text, gpus in _grouped(machine.gpus, describe).items():
-            if text:
-                console.print(Text(f"{_names(gpus)}: {text}"))
+def _gpus(gpus: tuple[Gpu, ...]) -> Iterator[Section]:
+    models = (Words(f"{len(same)} × {name}", "lead") for name, same in _grouped(gpus, _model))
+    columns = ("GPU", "PCI address", "near", "PCIe now", "at most")
+    lanes = SheetColumn("NVLink lanes", folds=True)
+    yield Section("", "", (*models, Sheet.of("GPUs", (*columns, lanes), map(_row, gpus))))
 
 
-def _grouped(gpus: Iterable[Gpu], text: Callable[[Gpu], str]) -> dict[str, list[Gpu]]:
+def _row(gpu: Gpu) -> tuple[str, ...]:
+    link = gpu.pcie
+    now = f"{link.gb_per_s_now:.1f} GB/s" if link.gb_per_s_now else ""
+    return (
+        f"gpu:{gpu.index}",
+        gpu.pci,
+        f"numa:{gpu.numa}" if gpu.numa >= 0 else "unknown",
+        generation_text(link.generation_now, link.width_now) or now or "unknown",
+        generation_text(link.generation_max, link.width_max) or "unknown",
+        _nvlinks(gpu),
+    )
+
+
+def _grouped(gpus: Iterable[Gpu], text: Callable[[Gpu], str]) -> Iterable[tuple[str, list[Gpu]]]:
     """GPUs by what is shown of them, so that eight alike take one line."""
     groups: dict[str, list[Gpu]] = {}
     for gpu in gpus:
         groups.setdefault(text(gpu), []).append(gpu)
-    return groups
-
-
-def _names(gpus: Iterable[Gpu]) -> str:
-    return f"gpu:{format_list(tuple(gpu.index for gpu in gpus))}"
+    return groups.items()
 
 
 def _model(gpu: Gpu) -> str:
@@ -110,24 +101,6 @@ def _model(gpu: Gpu) -> str:
     if gpu.compute:
         parts.append(f"compute {gpu.compute}")
     return ", ".join(parts)
-
-
-def _gpu_table(machine: Machine) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("  GPU", "PCI address", "near", "PCIe now", "at most", "NVLink lanes"):
-        table.add_column(heading, no_wrap=heading != "NVLink lanes", overflow="fold")
-    for gpu in machine.gpus:
-        link = gpu.pcie
-        now = f"{link.gb_per_s_now:.1f} GB/s" if link.gb_per_s_now else ""
-        table.add_row(
-            f"  gpu:{gpu.index}",
-            gpu.pci,
-            f"numa:{gpu.numa}" if gpu.numa >= 0 else "unknown",
-            _generation(link.generation_now, link.width_now) or now or "unknown",
-            _generation(link.generation_max, link.width_max) or "unknown",
-            _nvlinks(gpu),
-        )
-    return table
 
 
 def _nvlinks(gpu: Gpu) -> str:
@@ -146,45 +119,40 @@ def _nvlinks(gpu: Gpu) -> str:
     return ", ".join(parts) or ("none" if gpu.links_known else "unknown")
 
 
-def _generation(generation: int, width: int) -> str:
+def generation_text(generation: int, width: int) -> str:
+    """``5 x16``; empty if it is not known."""
     return f"{generation} x{width}" if generation and width else ""
 
 
-def _peak_table(machine: Machine) -> Table:
-    """The distinct peaks, each with the kind of way it belongs to."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  at most, one way", no_wrap=True)
-    table.add_column("", overflow="fold")
+def _peaks(machine: Machine) -> Sheet:
+    """The distinct peaks, each with the kind of path it belongs to."""
     seen: dict[tuple[str, str], None] = {}
     for peak in peaks(machine):
         ends = peak.source.partition(":")[0], peak.destination.partition(":")[0]
+        path = "GPU to GPU" if ends == ("gpu", "gpu") else "host and GPU"
         if peak.source == peak.destination:
-            way = "within a GPU"
-        elif ends == ("gpu", "gpu"):
-            way = "GPU to GPU"
-        else:
-            way = "host and GPU"
-        seen[way, peak.made_of] = None
-    for way, made_of in seen:
-        table.add_row(f"  {way}", made_of)
-    return table
+            path = "within a GPU"
+        seen[path, peak.made_of] = None
+    return Sheet.of("Peaks", ("at most, one way", SheetColumn("", folds=True)), seen)
 
 
-def _peer_lines(gpus: tuple[Gpu, ...]) -> Iterator[str]:
-    """The peer matrix in one line where all pairs are alike, else as a matrix of letters."""
+def _peers(gpus: tuple[Gpu, ...]) -> Iterator[Block]:
+    """The peer matrix in one line if all pairs are alike, else as a matrix of letters."""
+    if len(gpus) < 2:
+        return
     marks = {gpu.index: [_mark(gpu, other) for other in gpus] for gpu in gpus}
     kinds = {mark for row in marks.values() for mark in row} - {"·"}
     absent = "none" if all(gpu.links_known for gpu in gpus) else "unknown"
     legend = {"N": "over NVLink", "P": "over PCIe", "?": "over an unknown link", "-": absent}
     if len(kinds) == 1:
-        yield f"peer access between all pairs of GPUs: {legend[kinds.pop()]}"
+        yield Words(f"peer access between all pairs of GPUs: {legend[kinds.pop()]}")
         return
     signs = ", ".join(f"{mark} {text}" for mark, text in legend.items() if mark in kinds)
-    yield f"peer access from row to column ({signs}):"
-    width = len(str(gpus[-1].index)) + 1
-    yield " " * 8 + "".join(f"{gpu.index:>{width}}" for gpu in gpus)
-    for index, row in marks.items():
-        yield f"  {f'gpu:{index}':<6}" + "".join(f"{mark:>{width}}" for mark in row)
+    title = f"peer access from row to column ({signs}):"
+    columns = ("", *numbers(*(str(gpu.index) for gpu in gpus)))
+    rows = ((f"gpu:{index}", *row) for index, row in marks.items())
+    yield Words(title)
+    yield Sheet.of("Peer access", columns, rows, is_matrix=True)
 
 
 def _mark(gpu: Gpu, other: Gpu) -> str:
@@ -197,6 +165,14 @@ def _mark(gpu: Gpu, other: Gpu) -> str:
     if f"gpu:{other.index}" in ends or switched:
         return "N"
     return "P" if gpu.links_known and other.links_known else "?"
+
+
+def _states(gpus: tuple[Gpu, ...]) -> Iterator[Words]:
+    for describe in (_modes, _clocks, _trouble):
+        for text, same in _grouped(gpus, describe):
+            if text:
+                names = f"gpu:{format_list(tuple(gpu.index for gpu in same))}"
+                yield Words(f"{names}: {text}")
 
 
 def _modes(gpu: Gpu) -> str:
@@ -223,3 +199,7 @@ def _trouble(gpu: Gpu) -> str:
     parts = [f"held down by {reason}" for reason in gpu.throttle]
     parts += [f"in use by {process}" for process in gpu.processes]
     return "; ".join(parts)
+
+
+def _notes(machine: Machine) -> Iterator[Words]:
+    return (Words(note, label="note:", tone="warning", indent=6) for note in machine.notes)

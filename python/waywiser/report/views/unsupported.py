@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.machine.machine import Machine
+from waywiser.report.parts import Words
 from waywiser.words.members import MOST_REASONS, counted, merged
 from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported
@@ -14,8 +15,8 @@ Groups = Iterable[tuple[str, Sequence[str]]]
 """Reasons, each with the paths and operations that it concerns."""
 
 
-def unsupported_lines(groups: Groups, machine: Machine, where: str) -> Iterator[str]:
-    """One line for what needs a GPU on a machine without one, and one for each other reason; if
+def unsupported_words(groups: Groups, machine: Machine, where: str) -> Iterator[Words]:
+    """A line for what needs a GPU on a machine without one, and one for each other reason; if
     there are more than `MOST_REASONS`, one for all. ``where`` is the option that lists them."""
     hint = f"; {where} lists them"
     others = []
@@ -24,24 +25,24 @@ def unsupported_lines(groups: Groups, machine: Machine, where: str) -> Iterator[
             others.append((reason, members))
             continue
         need = "needs" if len(members) == 1 else "need"
-        yield f"not measured: {counted(members)} that {need} a GPU: {reason}{hint}"
+        yield Words(f"not measured: {counted(members)} that {need} a GPU: {reason}{hint}")
     if len(others) > MOST_REASONS:
         all_members = [member for _, members in others for member in members]
         reasons = count(len(others), "reason")
-        yield f"not measured: {counted(all_members)}, for {reasons}{hint}"
+        yield Words(f"not measured: {counted(all_members)}, for {reasons}{hint}")
         return
     for reason, members in others:
         named = f": {with_sizes(members[0])}" if len(members) == 1 else ""
         more = f" ({counted(members)}){hint}" if len(members) > 1 else ""
-        yield f"not measured{named}: {reason}{more}"
+        yield Words(f"not measured{named}: {reason}{more}")
 
 
-def all_unsupported_lines(groups: Groups) -> Iterator[str]:
+def all_unsupported_words(groups: Groups) -> Iterator[Words]:
     """Every reason, followed by everything that it concerns."""
     for reason, members in merged(groups):
         many = f" ({counted(members)})" if len(members) > 1 else ""
-        yield f"not measured: {reason}{many}"
-        yield from (f"  {with_sizes(member)}" for member in members)
+        yield Words(f"not measured: {reason}{many}")
+        yield from (Words(with_sizes(member), indent=2) for member in members)
 
 
 def reasons_of(unsupported_paths: Iterable[Unsupported]) -> dict[str, list[str]]:

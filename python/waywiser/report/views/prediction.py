@@ -1,0 +1,150 @@
+"""A prediction: the time of all, what limits it, a line for each transfer, what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.curves.name import label_of
+from waywiser.model.prediction import LONGER, LimitingCapacity, Prediction
+from waywiser.report.parts import Block, Sheet, SheetColumn, Words, numbers
+from waywiser.words import WaywiserError, Workload, format_bytes
+from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.sizes_in_text import with_sizes
+
+MOST_MEASUREMENTS = 6
+"""Measurements that a prediction is said to rest on; more are counted."""
+
+MOST_SHOWN = 32
+"""Transfers that have a line."""
+
+BASES = {
+    "sets": "from sets of transfers",
+    "one transfer": "which one transfer fills",
+    "assumed": "which is assumed",
+}
+"""Where a capacity is from."""
+
+
+def prediction_parts(found: Prediction) -> Iterator[Block]:
+    """What is predicted."""
+    yield Words(_headline(found), "lead")
+    if found.unknown:
+        yield Words(_unknown(found))
+    for limit in found.limits:
+        yield Words(f"Limited by {_limit_text(limit)}.")
+    if not found.limits:
+        yield Words(_without_capacity(found))
+    if len(found.transfers) > 1:
+        yield from _transfers(found)
+    yield Words("It rests on measurements of:")
+    for text in found.rests_on[:MOST_MEASUREMENTS]:
+        yield Words(_named(text), indent=2)
+    if (more := len(found.rests_on) - MOST_MEASUREMENTS) > 0:
+        yield Words(f"and {more} more", indent=2)
+    for note in found.notes:
+        yield Words(f"Note: {with_sizes(note)}.")
+
+
+def measured_parts(found: Prediction) -> Iterator[Block]:
+    """What was measured beside it."""
+    measured, error = found.measured, found.error
+    if measured is None or error is None:
+        yield Words("Measured: the profile has no measurement of it.")
+        return
+    inside = found.interval.low <= measured.span <= found.interval.high
+    yield Words(
+        f"Measured: {format_time(measured.span, 0.002)} in "
+        f"{count(measured.processes, 'process')}; the prediction is {error:+.1%} off, "
+        f"{'within' if inside else 'outside'} its interval.",
+        "lead",
+    )
+
+
+def _headline(found: Prediction) -> str:
+    """``1.33 ms (1.28 to 1.37) for 2 transfers of 128 MiB together: 101 GB/s``."""
+    low, high = found.interval.low, found.interval.high
+    sure = (high - low) / 2 / found.span
+    number = len(found.transfers)
+    if found.is_known:
+        around = f"{format_time(found.span, sure)} (95 %: {format_time(low, sure)} to "
+        around += f"{format_time(high, sure)})"
+    else:
+        around = f"{format_time(found.span, 0.01)} or more, since a limit is unknown,"
+    what = f"{count(number, 'transfer')}, {format_bytes(found.bytes)} together"
+    if number == 1:
+        what = with_sizes(found.workload)
+    if found.bytes < RATE_BYTES:
+        return f"{around} for {what}"
+    most = "at most " if not found.is_known else ""
+    return f"{around} for {what}: {most}{format_rate(found.bytes / found.span, sure)} GB/s"
+
+
+def _unknown(found: Prediction) -> str:
+    several = len(found.unknown) > 1
+    names = " and ".join(filter(None, (", ".join(found.unknown[:-1]), found.unknown[-1])))
+    most = format_time(found.interval.high, 0.01)
+    return (
+        f"Unknown: the {'capacities' if several else 'capacity'} of {names} "
+        f"{'were' if several else 'was'} not measured. The transfers take at most {most} if "
+        f"{'these carry' if several else 'it carries'} no more than was measured."
+    )
+
+
+def _without_capacity(found: Prediction) -> str:
+    """What sets the time, if no capacity does."""
+    queues = dict.fromkeys(each.limit for each in found.transfers if each.limit)
+    if queues:
+        return f"Limited by the {' and the '.join(queues)}: one transfer runs after another."
+    alone = max(each.alone for each in found.transfers)
+    if found.span > LONGER * alone:
+        return f"One alone takes {format_time(alone, 0.01)}."
+    return "No shared resource limits it: each transfer takes the time that it takes alone."
+
+
+def _limit_text(limit: LimitingCapacity) -> str:
+    """``PCIe to gpu:*, which carries 55.6 GB/s (54 to 57) by copy-engine, by sets``."""
+    around = limit.interval
+    sure = (around.high - around.low) / 2 / limit.bytes_per_second if around else 0.005
+    rate = f"{format_rate(limit.bytes_per_second, sure)} GB/s"
+    if around is not None:
+        rate += f" ({format_rate(around.low, sure)} to {format_rate(around.high, sure)})"
+    return f"{limit.resource}: {rate} for {limit.method}, {BASES[limit.basis]}"
+
+
+def _transfers(found: Prediction) -> Iterator[Block]:
+    measured = found.measured.seconds if found.measured is not None else ()
+    waits = any(each.waited > 0 for each in found.transfers)
+    columns = (
+        SheetColumn("transfer", folds=True),
+        *numbers("alone", *(["waits"] if waits else []), "together", "95 %"),
+        *numbers(*(["measured"] if measured else [])),
+        SheetColumn("limited by", folds=True),
+    )
+    rows = []
+    for n, each in enumerate(found.transfers[:MOST_SHOWN]):
+        low, high = each.interval.low, each.interval.high
+        sure = (high - low) / 2 / each.seconds
+        waited = format_time(each.waited, 0.005) if each.waited > 0 else "—"
+        rows.append((
+            with_sizes(each.transfer),
+            format_time(each.alone, 0.005),
+            *([waited] if waits else []),
+            format_time(each.seconds, 0.005),
+            f"{format_time(low, sure)} to {format_time(high, sure)}",
+            *([format_time(measured[n], 0.005)] if measured else []),
+            each.limit or "—",
+        ))  # fmt: skip
+    yield Sheet.of("Transfers", columns, rows)
+    if (more := len(found.transfers) - MOST_SHOWN) > 0:
+        yield Words(f"and {more} more transfers; --json has all")
+    if waits and measured:
+        own = "Measured times of transfers are from their own starts: without what they wait."
+        yield Words(own)
+
+
+def _named(text: str) -> str:
+    """A measured workload by its short name, with units."""
+    try:
+        return with_sizes(label_of(Workload.parse(text)))
+    except WaywiserError:
+        return text
