@@ -20,7 +20,9 @@ from waywiser.report.views.machine import machine_parts
 
 
 def picture(name: str, width: int) -> str:
-    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console = Console(
+        file=io.StringIO(), width=width, highlight=False, force_terminal=True, color_system=None
+    )
     print_parts(console, machine_parts(machine(name)))
     file = console.file
     assert isinstance(file, io.StringIO)

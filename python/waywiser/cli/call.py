@@ -70,7 +70,13 @@ def command() -> Any:
     """The whole command as click's object, for running and for documenting it."""
     for module in _VERBS:
         import_module(f"waywiser.cli.{module}")
+    # Somebody may have imported a verb of these before.
+    app.registered_commands.sort(key=lambda each: _VERBS.index(_module_of(each.callback)))
     return typer.main.get_command(app)
+
+
+def _module_of(function: Any) -> str:
+    return str(function.__module__).rpartition(".")[2]
 
 
 def _require_said(arguments: Sequence[str]) -> None:
