@@ -110,21 +110,9 @@ def test_few_samples_have_a_spread_instead_of_an_interval(tmp_path: Path) -> Non
 
 def test_arrays_have_an_entry_per_visit_and_per_sample(tmp_path: Path) -> None:
     frame = frame_of(profiles.write(tmp_path / "a.wwp"))
-    taken = [visit.row.samples for visit in frame.visits]
+    taken = [visit.samples for visit in frame.visits]
     assert frame.taken.tolist() == taken
-    assert len(frame.samples.span) == len(frame.samples.host) == sum(taken)
-
-
-def test_several_profiles_are_one_frame(tmp_path: Path) -> None:
-    paths = [profiles.write(tmp_path / f"{seed}.wwp", seed=seed) for seed in (1, 2)]
-    with Profile.open(paths[0]) as one, Profile.open(paths[1]) as other:
-        both = SeriesFrame.read(one, other)
-        alone = [SeriesFrame.read(each) for each in (one, other)]
-    assert len(both.series) == len(alone[0].series)
-    for joined, *single in zip(
-        both.summaries(), *(each.summaries() for each in alone), strict=True
-    ):
-        assert joined.blocks == tuple(block for each in single for block in each.blocks)
+    assert len(frame.span) == len(frame.host) == sum(taken)
 
 
 def test_a_profile_without_samples_has_a_frame(tmp_path: Path) -> None:

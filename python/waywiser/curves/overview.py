@@ -134,7 +134,7 @@ def overview(
         profile=str(profile.path),
         created=profile.created,
         runs=profile.runs,
-        visits=sum(is_finished(visit.row) for visit in frame.visits),
+        visits=sum(map(is_finished, frame.visits)),
         planned_visits=foreseen.visits if foreseen else None,
     )
 

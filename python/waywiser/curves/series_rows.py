@@ -58,7 +58,7 @@ def series_rows(
     known = {each.row.identity: each for each in frame.series}
     for point in points:
         workload, _, of = known[point.identity]
-        visits = [visit.row for visit in frame.visits[of]]
+        visits = frame.visits[of]
         reason = next((row.failure.reason for row in visits if row.failure is not None), None)
         yield (
             point.name,

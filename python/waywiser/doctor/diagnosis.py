@@ -114,7 +114,7 @@ def stored_situation(profile: Profile) -> Situation:
     link_states: list[GpuState] = []
     for workload, _, visits in frame.series:
         fed = gpus_fed_by_host(workload)
-        states = chain.from_iterable(visit.gpu_states for visit in frame.visits[visits])
+        states = chain.from_iterable(map(frame.gpu_states_of, frame.visits[visits]))
         link_states += [state for state in states if state.index in fed]
     runs = profile.health()
     counted = readings(runs)

@@ -273,7 +273,7 @@ class ProfileView:
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:
-            rows = [visit.row for visit in self._frame.visits[of]]
+            rows = self._frame.visits[of]
             yield Series(workload, tuple(self._profile.visit_of(row, workload) for row in rows))
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -32,39 +32,33 @@ MOST_KNOWN = 1000
 """Short columns that are kept unpacked while a file is read."""
 
 
-class Visited(NamedTuple):
-    """The row of one visit, and the profile that has it; None if it is of none."""
+class SampleColumns:
+    """Visits of a profile, or of none, and one entry per sample: by visit, in the order taken. A
+    column is unpacked when it is first used. Every property raises `ProfileError` for a damaged
+    file."""
 
-    profile: Profile | None
-    row: VisitRow
+    def __init__(self, visits: Sequence[VisitRow], profile: Profile | None) -> None:
+        self.visits = tuple(visits)
+        self.profile = profile
 
-    def without_samples(self, workload: Workload) -> Visit:
-        """Raises `ProfileError` for a visit that is impossible."""
+    def bare_visit_of(self, row: VisitRow, workload: Workload) -> Visit:
+        """A visit without its samples. Raises `ProfileError` for one that is impossible."""
         if self.profile is None:
-            return visit_from(self.row, workload, NO_SAMPLES)
-        return self.profile.bare_visit_of(self.row, workload)
+            return visit_from(row, workload, NO_SAMPLES)
+        return self.profile.bare_visit_of(row, workload)
 
-    @property
-    def gpu_states(self) -> tuple[GpuState, ...]:
-        """Readings of GPUs while it ran. Raises `ProfileError` for what does not decode."""
+    def gpu_states_of(self, row: VisitRow) -> tuple[GpuState, ...]:
+        """Readings of GPUs while a visit ran. Raises `ProfileError` for what does not decode."""
         try:
-            return gpu_states_from(self.row.gpu_states)
+            return gpu_states_from(row.gpu_states)
         except msgspec.MsgspecError as error:
-            raise self.damaged(error) from error
+            raise self._damaged(row, error) from error
 
-    def damaged(self, why: object) -> ProfileError:
+    def _damaged(self, row: VisitRow, why: object) -> ProfileError:
         """The error for a visit that is impossible."""
         if self.profile is None:
-            return ProfileError(f"visit {self.row.visit}: {why}")
-        return self.profile.damaged_visit(self.row, why)
-
-
-class SampleColumns:
-    """One entry per sample: by visit, in the order taken. A column is unpacked when it is first
-    used. Every property raises `ProfileError` for a damaged file."""
-
-    def __init__(self, visits: Sequence[Visited]) -> None:
-        self.visits = visits
+            return ProfileError(f"visit {row.visit}: {why}")
+        return self.profile.damaged_visit(row, why)
 
     @cached_property
     def taken(self) -> Array:
@@ -73,15 +67,15 @@ class SampleColumns:
 
         total = 0
         for visit in self.visits:
-            if visit.row.samples:
+            if visit.samples:
                 try:
-                    require_counts(visit.row)
+                    require_counts(visit)
                 except BadColumn as error:
-                    raise visit.damaged(error) from error
-                total += visit.row.samples
+                    raise self._damaged(visit, error) from error
+                total += visit.samples
                 if total > MOST_SAMPLES:
-                    raise visit.damaged(f"there are more than {MOST_SAMPLES} samples")
-        return np.array([visit.row.samples for visit in self.visits], dtype=np.int64)
+                    raise self._damaged(visit, f"there are more than {MOST_SAMPLES} samples")
+        return np.array([visit.samples for visit in self.visits], dtype=np.int64)
 
     @cached_property
     def starts(self) -> Array:
@@ -124,20 +118,20 @@ class SampleColumns:
         """Seconds of each transfer of one visit: a row per sample, a column per transfer."""
         import numpy as np
 
-        seen = self.visits[visit]
-        count, width = seen.row.samples, seen.row.width
-        if width == 1 and seen.row.transfers is None:
+        row = self.visits[visit]
+        count, width = row.samples, row.width
+        if width == 1 and row.transfers is None:
             start = self.starts[visit]
             return self.span[start : start + count].reshape(count, 1)
         if not width:
             return np.empty((count, 0))
         try:
-            data = unpacked_bytes(seen.row.transfers, count * width)
+            data = unpacked_bytes(row.transfers, count * width)
         except BadColumn as error:
-            raise seen.damaged(error) from error
+            raise self._damaged(row, error) from error
         found = np.frombuffer(data, "<f8").reshape(count, width)
         if not np.abs(found).sum() <= MOST_SECONDS:
-            raise seen.damaged("times that nobody can have measured")
+            raise self._damaged(row, "times that nobody can have measured")
         return found
 
     def _column(self, name: str, kind: str, absent: float) -> Array:
@@ -150,7 +144,7 @@ class SampleColumns:
         for visit, count in zip(self.visits, self.taken.tolist(), strict=True):
             if not count:
                 continue
-            blob = getattr(visit.row, name)
+            blob = getattr(visit, name)
             if blob is None:
                 parts.append(fill * count)
                 continue
@@ -158,7 +152,7 @@ class SampleColumns:
                 try:
                     data = unpacked_bytes(blob, count)
                 except BadColumn as error:
-                    raise visit.damaged(error) from error
+                    raise self._damaged(visit, error) from error
                 if len(blob) <= SHORT_BYTES and len(known) < MOST_KNOWN:
                     known[blob, count] = data
             parts.append(data)
@@ -172,7 +166,7 @@ class SampleColumns:
         if not holds.all():
             wrong = int(np.argmin(holds))
             visit = int(np.searchsorted(np.cumsum(self.taken), wrong, side="right"))
-            raise self.visits[visit].damaged(what)
+            raise self._damaged(self.visits[visit], what)
 
     def _require_times(self, seconds: Array) -> None:
         """Checks that the times of each visit together are no longer than anybody can have
@@ -186,4 +180,4 @@ class SampleColumns:
             wrong = ~(sums <= MOST_SECONDS)
         if wrong.any():
             visit = int(np.flatnonzero(self.taken)[np.argmax(wrong)])
-            raise self.visits[visit].damaged("times that nobody can have measured")
+            raise self._damaged(self.visits[visit], "times that nobody can have measured")

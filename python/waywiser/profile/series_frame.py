@@ -1,6 +1,6 @@
-"""All series of one or several profiles as arrays: one entry per visit, one per sample.
+"""All series of a profile as arrays: one entry per visit, one per sample.
 
-A frame reads the visits of its profiles in one pass, and makes the statistics of all blocks at
+A frame reads the visits of its profile in one pass, and makes the statistics of all blocks at
 once. Reports, comparisons and fleets read frames.
 """
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.profile import Profile
 from waywiser.profile.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
-from waywiser.profile.rows import SeriesRow, series_row, visit_row
-from waywiser.profile.sample_columns import SampleColumns, Visited
+from waywiser.profile.rows import SeriesRow, VisitRow, series_row, visit_row
+from waywiser.profile.sample_columns import SampleColumns
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import Interval, lower_rank
 from waywiser.stats.segments import Segments
@@ -62,62 +62,57 @@ class SeriesBlocks(NamedTuple):
     """The statistics of each visit; None if it has no sample that counts."""
 
 
-class SeriesFrame:
-    """The visits and the samples of all series of one or several profiles.
+class SeriesFrame(SampleColumns):
+    """The visits and the samples of all series of a profile.
 
-    Series are ordered by curve, then by size; visits by series, then by profile and block; samples
-    by visit, in the order taken. Arrays are made when they are first used. Statistics are NaN if
-    a visit has no sample that counts. Every property raises `ProfileError` for a damaged file.
+    Series are ordered by curve, then by size; visits by series, then by block; samples by visit, in
+    the order taken. Arrays are made when they are first used. Statistics are NaN if a visit has no
+    sample that counts. Every property raises `ProfileError` for a damaged file.
     """
 
-    def __init__(self, series: Sequence[FrameSeries], visits: Sequence[Visited]) -> None:
+    def __init__(
+        self,
+        found: Iterable[tuple[Workload, SeriesRow, Sequence[VisitRow]]],
+        profile: Profile | None = None,
+    ) -> None:
         """Use `read` or `of`."""
+        series: list[FrameSeries] = []
+        visits: list[VisitRow] = []
+        for workload, row, own in found:
+            start = len(visits)
+            visits += own
+            series.append(FrameSeries(workload, row, slice(start, len(visits))))
+        super().__init__(visits, profile)
         self.series = tuple(series)
-        self.visits = tuple(visits)
-        self.samples = SampleColumns(self.visits)
 
     @classmethod
-    def read(cls, *profiles: Profile) -> SeriesFrame:
-        """All visits of these profiles. A workload that several profiles have is one series."""
-        known: dict[str, tuple[SeriesRow, Workload]] = {}
-        found: dict[str, list[Visited]] = {}
-        for profile in profiles:
-            rows = profile.rows_by_series()
-            for identity, own in rows.items():
-                found.setdefault(identity, []).extend(Visited(profile, row) for row in own)
-            for series in profile.series_rows(rows):
-                if series.identity not in known:
-                    known[series.identity] = series, profile.workload_of(series)
-        ordered = sorted(known.values(), key=lambda s: (s[0].curve, s[0].bytes, s[0].identity))
-        return cls._joined((workload, row, found[row.identity]) for row, workload in ordered)
+    def read(cls, profile: Profile) -> SeriesFrame:
+        """All visits of a profile."""
+        rows = profile.rows_by_series()
+        return cls(
+            ((profile.workload_of(row), row, rows[row.identity])
+             for row in profile.series_rows(rows)),
+            profile,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, series: Iterable[Series]) -> SeriesFrame:
         """Series in memory, in their order. Raises `ProfileError` for samples that no profile
         takes."""
-        return cls._joined(
+        return cls(
             (each.workload, series_row(each.workload),
-             [Visited(None, visit_row(n, visit, 0)) for n, visit in enumerate(each.visits, 1)])
+             [visit_row(n, visit, 0) for n, visit in enumerate(each.visits, 1)])
             for each in series
         )  # fmt: skip
 
-    @classmethod
-    def _joined(cls, found: Iterator[tuple[Workload, SeriesRow, Sequence[Visited]]]) -> SeriesFrame:
-        series: list[FrameSeries] = []
-        visits: list[Visited] = []
-        for workload, row, own in found:
-            start = len(visits)
-            visits += own
-            series.append(FrameSeries(workload, row, slice(start, len(visits))))
-        return cls(series, visits)
-
     def only(self, is_selected: Callable[[Workload], bool]) -> SeriesFrame:
         """The frame of those series alone."""
-        return self._joined(
+        found = (
             (each.workload, each.row, self.visits[each.visits])
             for each in self.series
             if is_selected(each.workload)
         )
+        return SeriesFrame(found, self.profile)
 
     @property
     def workloads(self) -> list[Workload]:
@@ -126,7 +121,7 @@ class SeriesFrame:
     @property
     def gpu_states(self) -> tuple[GpuState, ...]:
         """Readings of GPUs while bytes moved, of all visits."""
-        return tuple(state for visit in self.visits for state in visit.gpu_states)
+        return tuple(state for visit in self.visits for state in self.gpu_states_of(visit))
 
     # Arrays with one entry per visit.
 
@@ -135,12 +130,7 @@ class SeriesFrame:
         """Whether the host's clock timed each visit, instead of the device's."""
         import numpy as np
 
-        return np.array([visit.row.mode == "host" for visit in self.visits], dtype=bool)
-
-    @property
-    def taken(self) -> Array:
-        """Samples of each visit, void ones included."""
-        return self.samples.taken
+        return np.array([visit.mode == "host" for visit in self.visits], dtype=bool)
 
     @cached_property
     def counts(self) -> Array:
@@ -222,7 +212,7 @@ class SeriesFrame:
         estimates = self._estimates()
         taken = self.taken.tolist()
         for workload, row, of in self.series:
-            visits = tuple(v.without_samples(workload) for v in self.visits[of])
+            visits = tuple(self.bare_visit_of(row, workload) for row in self.visits[of])
             yield SeriesBlocks(Series(workload, visits), row, taken[of], estimates[of])
 
     def summaries(self) -> list[SeriesSummary]:
@@ -234,14 +224,14 @@ class SeriesFrame:
         def block(n: int) -> BlockSummary:
             few = intervals[n] is None and lower_rank(counts[n]) is None
             deviation = deviations[n] if few else 0.0
-            number = self.visits[n].row.block
+            number = self.visits[n].block
             return BlockSummary(number, medians[n], intervals[n], counts[n], deviation)
 
         return [
             SeriesSummary(
                 workload,
                 tuple(block(n) for n in range(of.start, of.stop) if medians[n] > 0),
-                tuple(found for v in self.visits[of] if (found := v.row.failure) is not None),
+                tuple(found for v in self.visits[of] if (found := v.failure) is not None),
                 row.identity,
                 row.text,
                 row.curve,
@@ -254,7 +244,7 @@ class SeriesFrame:
     @cached_property
     def _kept(self) -> Array:
         """Whether each sample counts."""
-        found: Array = (self.samples.flags & VOID) == 0
+        found: Array = (self.flags & VOID) == 0
         return found
 
     @cached_property
@@ -266,17 +256,17 @@ class SeriesFrame:
 
     @cached_property
     def _kept_spans(self) -> Array:
-        found: Array = self.samples.span[self._kept]
+        found: Array = self.span[self._kept]
         return found
 
     @cached_property
     def _kept_flags(self) -> Array:
-        found: Array = self.samples.flags[self._kept]
+        found: Array = self.flags[self._kept]
         return found
 
     @cached_property
     def _kept_repetitions(self) -> Array:
-        found: Array = self.samples.repetitions[self._kept].astype(float)
+        found: Array = self.repetitions[self._kept].astype(float)
         return found
 
     @cached_property
@@ -291,7 +281,7 @@ class SeriesFrame:
     def _host(self) -> Segments:
         import numpy as np
 
-        host = self.samples.host[self._kept]
+        host = self.host[self._kept]
         known = ~np.isnan(host)
         visit = self._visit_of_kept[known]
         return Segments(host[known], np.bincount(visit, minlength=len(self.visits)))
@@ -334,13 +324,13 @@ class SeriesFrame:
 
         found: list[tuple[float, ...]] = [()] * len(self.visits)
         parts, counts, owners = [], [], []
-        kept, starts, taken = self._kept, self.samples.starts, self.taken
+        kept, starts, taken = self._kept, self.starts, self.taken
         for workload, _, of in self.series:
             width = len(workload.transfers)
             for n in range(of.start, of.stop):
-                if width < 2 or self.visits[n].row.width != width or not self.counts[n]:
+                if width < 2 or self.visits[n].width != width or not self.counts[n]:
                     continue
-                times = self.samples.transfers(n)[kept[starts[n] : starts[n] + taken[n]]]
+                times = self.transfers(n)[kept[starts[n] : starts[n] + taken[n]]]
                 parts.append(times.T.ravel())
                 counts += [len(times)] * width
                 owners.append((n, width))
@@ -377,8 +367,8 @@ class SeriesFrame:
                 continue
             found.append(
                 BlockEstimate(
-                    block=visit.row.block,
-                    stop=visit.row.stop,
+                    block=visit.block,
+                    stop=visit.stop,
                     interval=intervals[n],
                     host_median=host_medians[n],
                     host_interval=host_intervals[n],

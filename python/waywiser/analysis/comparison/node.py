@@ -130,7 +130,7 @@ def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     for workload, _, visits in frame.series:
         fed = gpus_fed_by_host(workload)
         for visit in frame.visits[visits] if fed else ():
-            for state in visit.gpu_states:
+            for state in frame.gpu_states_of(visit):
                 if state.index in fed:
                     before = seen.get(state.index, LoadedLink())
                     seen[state.index] = LoadedLink(
