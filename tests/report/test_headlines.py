@@ -10,7 +10,7 @@ from analysis.questions.subjects import curve, postal, subject
 from machine.captured import machine as captured
 from report import machines
 from waywiser.curves.figure_range import range_of
-from waywiser.curves.headlines import headline_rows, rate_of
+from waywiser.curves.headlines import headline_rows
 from waywiser.machine.machine import Cache
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
@@ -169,7 +169,7 @@ def test_all_such_paths_have_the_digits_of_the_command_line() -> None:
     slow = curve(SECOND, postal(5e-6, 31.2e9), (8, 2**26), noise=0.02, between=0.02)
     found = entry(subject(fast, slow), name="a")
     (row,) = headline_rows(found.subject.machine, found.curves)
-    ends = range_of(row.paths, rate_of, format_rate)
+    ends = range_of(row.paths, lambda point: point.rate, format_rate)
     assert cells(found)["H2D"]["all such paths, GB/s"] == f"2: {ends} at 64 MiB"
 
 

@@ -20,7 +20,7 @@ from waywiser.cli.lines import say
 from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.curves.curve import SMALL_BYTES, Curve, curves_of
 from waywiser.curves.headline import Group, headline
-from waywiser.curves.headlines import rate_of, rated_points
+from waywiser.curves.headlines import rated_points
 from waywiser.curves.overview import Overview
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
@@ -93,7 +93,7 @@ def _bandwidth(curve: Curve | None, link: Link, direction: Group) -> tuple[str, 
         return "", ""
     line = rated_points(curve)[-1]
     share = f"{line.of_bound:.0%} of bound" if line.of_bound is not None else ""
-    return format_in_matrix(rate_of(line) / 1e9), share
+    return format_in_matrix(line.rate / 1e9), share
 
 
 def _latency(paths: Paths) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.curves.curve import Curve
 from waywiser.curves.figure_range import range_of
-from waywiser.curves.headlines import HeadlineRow, headline_rows, rate_of
+from waywiser.curves.headlines import HeadlineRow, headline_rows
 from waywiser.machine.machine import Machine
 from waywiser.words.number_format import format_rate, format_relative, format_time
 
@@ -52,7 +52,7 @@ def _row(row: HeadlineRow) -> tuple[str, ...]:
     share = large.of_bound if large is not None else None
     return (
         row.group,
-        format_rate(rate_of(large), relative) if large is not None else "",
+        format_rate(large.rate, relative) if large is not None else "",
         format_relative(relative) if large is not None else "",
         f"{share:.0%}" if share is not None else "",
         row.at,
@@ -66,5 +66,5 @@ def _range(row: HeadlineRow) -> str:
     """``4: 55.2–55.6 at 64 MiB``: the lowest and the highest; empty if there is one path."""
     if not row.paths:
         return ""
-    ends = range_of(row.paths, rate_of, format_rate)
+    ends = range_of(row.paths, lambda point: point.rate, format_rate)
     return f"{len(row.paths)}: {ends} at {row.paths_at}"

@@ -175,12 +175,12 @@ def _at_common_size(members: Sequence[Curve]) -> list[Point]:
     if len(known) < 2 or not (common := set.intersection(*sizes)):
         return []
     return sorted((point for points in known for point in points if point.bytes == max(common)),
-                  key=rate_of)  # fmt: skip
+                  key=lambda point: point.rate)  # fmt: skip
 
 
 def rated_points(curve: Curve) -> list[Point]:
     """The measured sizes that are large enough to show a bandwidth."""
-    return [point for point in curve.measured if point.bytes >= RATE_BYTES and rate_of(point)]
+    return [point for point in curve.measured if point.bytes >= RATE_BYTES and point.rate]
 
 
 def _is_cached(machine: Machine, curve: Curve, size: int) -> bool:
@@ -225,7 +225,7 @@ def fastest(machine: Machine, curves: Sequence[Curve]) -> Curve | None:
     at: dict[tuple[bool, int], list[tuple[float, Curve]]] = {}
     for curve in curves:
         for point in curve.measured:
-            if rate := rate_of(point):
+            if rate := point.rate:
                 cached = _is_cached(machine, curve, point.bytes)
                 at.setdefault((not cached, point.bytes), []).append((rate, curve))
     if not at:
@@ -234,8 +234,3 @@ def fastest(machine: Machine, curves: Sequence[Curve]) -> Curve | None:
     known = {id(curve) for key in uncached for _, curve in at[key]}
     shared = [key for key in uncached if 2 * len(at[key]) >= len(known)] or uncached
     return max(at[max(shared)], key=lambda each: each[0])[1]
-
-
-def rate_of(point: Point) -> float:
-    """Bytes per second; 0 if the point has no bandwidth."""
-    return point.estimate.rate.value if point.estimate and point.estimate.rate else 0.0

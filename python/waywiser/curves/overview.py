@@ -13,7 +13,7 @@ import msgspec
 from waywiser.curves.classes import representatives
 from waywiser.curves.name import label_of
 from waywiser.curves.point import Point, beside_contiguous, for_json, point_of
-from waywiser.curves.reasons import ReasonGroup, Reasons, groups
+from waywiser.curves.reasons import ReasonGroup, Reasons
 from waywiser.curves.select import (
     matches_any,
     require_match,
@@ -157,18 +157,15 @@ def overview_of(
     reasons.add_unsupported_paths(unsupported_paths)
     reasons.add_localities(localities)
     points: list[Point] = []
-    workloads: list[Workload] = []
     where: dict[str, dict[int, Nearness]] = {}
     visits = 0
     for known in series:
-        point = point_of(known, machine, first)
-        points.append(point)
-        workloads.append(known.series.workload)
+        points.append(point_of(known, machine, first))
         visits += sum(map(is_finished, known.series.visits))
-        reasons.add(known, point, machine)
-        if found := _nearness(known.series, point, sides, reasons):
-            where[point.identity] = found
-    points = without_wrong_bounds(points, workloads, machine, reasons)
+        reasons.add(known, points[-1], machine)
+        if found := _nearness(known.series, points[-1], sides, reasons):
+            where[points[-1].identity] = found
+    points = beside_contiguous(without_wrong_bounds(points, machine, reasons))
     return Overview(
         schema=SCHEMA,
         profile="",
@@ -177,19 +174,12 @@ def overview_of(
         runs=(),
         visits=visits,
         planned_visits=None,
-        series=tuple(beside_contiguous(points)),
-        unsupported_paths=groups(reasons.unsupported_paths),
-        failures=groups(reasons.failures),
-        unsupported=groups(reasons.unsupported),
-        skipped=groups(reasons.skipped),
-        warnings=reasons.warnings(),
-        notes=groups(reasons.notes),
-        unbounded=groups(reasons.unbounded),
+        series=tuple(points),
+        **reasons.grouped(),
         health=health_report(health),
         summary=_summary(points, reasons, len(unsupported_paths)),
         sides=sides,
-        link_use_unknown=groups(reasons.link_use_unknown),
-        layout_crossovers=tuple(layout_crossovers(_timed(workloads, points))),
+        layout_crossovers=tuple(layout_crossovers(_timed(points))),
         nearness=where,
     )
 
@@ -206,14 +196,12 @@ def _nearness(
     return {block: where for block, where in known.items() if where}
 
 
-def _timed(
-    workloads: Iterable[Workload], points: Iterable[Point]
-) -> list[tuple[Transfer, Estimate]]:
+def _timed(points: Iterable[Point]) -> list[tuple[Transfer, Estimate]]:
     """Those of a single transfer, with the caches as they are."""
     return [
-        (workload.transfer, point.estimate)
-        for workload, point in zip(workloads, points, strict=True)
-        if workload.transfer is not None and workload.cache == "warm" and point.estimate is not None
+        (point.workload.transfer, point.estimate)
+        for point in points
+        if point.workload.transfer and point.cache == "warm" and point.estimate
     ]
 
 

@@ -72,9 +72,8 @@ class Reasons(msgspec.Struct):
             if point.name not in curves:
                 curves.append(point.name)
         if point.link_use is not None and not point.link_use.known:
-            self.link_use_unknown.setdefault("; ".join(point.link_use.reasons), []).append(
-                point.name
-            )
+            reason = "; ".join(point.link_use.reasons)
+            self.link_use_unknown.setdefault(reason, []).append(point.name)
         self.only_skipped += bool(point.skipped)
         kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
         self.only_unsupported += kinds == {UNSUPPORTED}
@@ -102,7 +101,20 @@ class Reasons(msgspec.Struct):
     def note(self, note: str, what: str) -> None:
         self.notes.setdefault(note, []).append(what)
 
-    def warnings(self) -> tuple[ReasonGroup, ...]:
+    def grouped(self) -> dict[str, tuple[ReasonGroup, ...]]:
+        """The groups by their names in `waywiser.curves.overview.Overview`."""
+        return {
+            "unsupported_paths": groups(self.unsupported_paths),
+            "failures": groups(self.failures),
+            "unsupported": groups(self.unsupported),
+            "skipped": groups(self.skipped),
+            "warnings": self._warnings(),
+            "notes": groups(self.notes),
+            "unbounded": groups(self.unbounded),
+            "link_use_unknown": groups(self.link_use_unknown),
+        }
+
+    def _warnings(self) -> tuple[ReasonGroup, ...]:
         """Quality flags by kind, the gravest first, each with its remedy."""
         return tuple(
             ReasonGroup(kind, tuple(self.quality_flags[kind]), remedy)

@@ -39,38 +39,38 @@ GPUs may have another link than the one that each has to the host."""
 
 
 def without_wrong_bounds(
-    points: Sequence[Point], workloads: Sequence[Workload], machine: Machine, reasons: Reasons
+    points: Sequence[Point], machine: Machine, reasons: Reasons
 ) -> list[Point]:
     """The points without the bounds that large copies exceed by more than `EXCESS`.
 
-    ``workloads`` are those of the points, in the same order. In ``reasons``, the curves move from
-    the flag ``above bound`` to those without a bound.
+    In ``reasons``, the curves move from the flag ``above bound`` to those without a bound.
     """
     fastest: dict[Limit, Point] = {}
-    for point, workload in zip(points, workloads, strict=True):
-        limit = _limit(point, workload)
-        if limit and (point.of_bound or 0) > 1 + EXCESS and _exceeds_caches(workload, machine):
+    for point in points:
+        limit = _limit(point)
+        is_above = (point.of_bound or 0) > 1 + EXCESS
+        if limit and is_above and _exceeds_caches(point.workload, machine):
             known = fastest.get(limit)
             if known is None or (point.of_bound or 0) > (known.of_bound or 0):
                 fastest[limit] = point
     if not fastest:
         return list(points)
     kept = []
-    for point, workload in zip(points, workloads, strict=True):
-        limit = _limit(point, workload)
+    for point in points:
+        limit = _limit(point)
         if limit in fastest:
-            _move(point, workload, _reason(fastest[limit]), reasons)
+            _move(point, _reason(fastest[limit]), reasons)
             point = _without_bound(point)
         kept.append(point)
     return kept
 
 
-def _limit(point: Point, workload: Workload) -> Limit | None:
+def _limit(point: Point) -> Limit | None:
     if point.bound is None:
         return None
     ends = frozenset(
         (transfer.path.source.place.kind, transfer.path.destination.place.kind)
-        for transfer in workload.transfers
+        for transfer in point.workload.transfers
     )
     return point.bound.narrowest, ends
 
@@ -103,14 +103,14 @@ def _reason(point: Point) -> str:
     )
 
 
-def _move(point: Point, workload: Workload, reason: str, reasons: Reasons) -> None:
+def _move(point: Point, reason: str, reasons: Reasons) -> None:
     curves = reasons.unbounded.setdefault(reason, [])
     if point.name not in curves:
         curves.append(point.name)
     for flag in point.estimate.quality_flags if point.estimate else ():
         if flag.kind == "above bound":
             members = reasons.quality_flags["above bound"]
-            members.remove(f"{label_of(workload)}: {flag.what}")
+            members.remove(f"{label_of(point.workload)}: {flag.what}")
             if not members:
                 del reasons.quality_flags["above bound"]
 

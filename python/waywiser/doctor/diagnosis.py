@@ -136,21 +136,17 @@ def _measured(profile: Profile, frame: SeriesFrame) -> dict[str, str]:
     largest: dict[str, Point] = {}
     for point in found.series:
         known_bytes = largest[point.curve].bytes if point.curve in largest else RATE_BYTES
-        if point.curve in groups and point.bytes >= known_bytes and _rate(point):
+        if point.curve in groups and point.bytes >= known_bytes and point.rate:
             largest[point.curve] = point
     slowest: dict[str, Point] = {}
     for curve, point in largest.items():
         known = slowest.setdefault(groups[curve], point)
-        if _rate(point) < _rate(known):
+        if point.rate < known.rate:
             slowest[groups[curve]] = point
     return {group: f"{group} {_rate_text(point)}" for group, point in slowest.items()}
-
-
-def _rate(point: Point) -> float:
-    return point.estimate.rate.value if point.estimate and point.estimate.rate else 0.0
 
 
 def _rate_text(point: Point) -> str:
     share = point.estimate.relative if point.estimate else None
     of = f", {point.of_bound * 100:.0f} % of the theoretical peak" if point.of_bound else ""
-    return f"{format_rate(_rate(point), share)} GB/s{of}"
+    return f"{format_rate(point.rate, share)} GB/s{of}"

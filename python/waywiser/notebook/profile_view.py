@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.comparison.node import Node, node_of
 from waywiser.curves.curve import Curve, by_family, curves_of
-from waywiser.curves.headlines import HeadlineRow, headline_path_rows, rate_of
+from waywiser.curves.headlines import HeadlineRow, headline_path_rows
 from waywiser.curves.overview import Overview, overview
 from waywiser.curves.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.curves.series_rows import (
@@ -347,7 +347,7 @@ def _headline_texts(row: HeadlineRow) -> tuple[str, ...]:
         share, relative = large.of_bound, large.estimate.relative
         bandwidth = (
             row.at,
-            format_rate(rate_of(large), relative),
+            format_rate(large.rate, relative),
             format_relative(relative),
             "" if share is None else f"{share:.0%}",
         )

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.curves.curve import BYSTANDERS, FAMILIES, Curve
-from waywiser.curves.headlines import rate_of
 from waywiser.machine.traits import Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Memory, Transfer, Value, format_settings
@@ -194,9 +193,9 @@ def sustained(curve: Curve) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
     operation, and if that size is too small to show a bandwidth."""
     line = curve.measured[-1]
-    return rate_of(line) if line.bytes >= SUSTAINED_BYTES else 0.0
+    return line.rate if line.bytes >= SUSTAINED_BYTES else 0.0
 
 
 def _bandwidth(curve: Curve) -> float:
     """Bytes per second at its largest size; 0 if it has none."""
-    return rate_of(curve.measured[-1])
+    return curve.measured[-1].rate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from waywiser.curves.curve import Curve
-from waywiser.curves.headlines import rate_of, rated_points
+from waywiser.curves.headlines import rated_points
 from waywiser.curves.point import Point
 from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Place, Value
@@ -33,7 +33,7 @@ class Between(Value, frozen=True):
     @property
     def rate(self) -> float:
         """Bytes per second at ``most``; 0 without one."""
-        return rate_of(self.most) if self.most is not None else 0.0
+        return self.most.rate if self.most is not None else 0.0
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:

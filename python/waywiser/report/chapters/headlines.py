@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from waywiser.curves.figure_range import range_of
-from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows, rate_of
+from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows
 from waywiser.curves.point import Point
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn, numbers
@@ -86,7 +86,7 @@ def _range(row: HeadlineRow) -> SheetCell:
     """``4: 55.3–55.33, at 64 MiB``: the number of paths, the slowest and the fastest."""
     if not row.paths:
         return SheetCell()
-    ends = range_of(row.paths, rate_of, format_rate)
+    ends = range_of(row.paths, lambda point: point.rate, format_rate)
     return SheetCell(f"{len(row.paths)}:{NO_BREAK}{ends}", note=f"at {row.paths_at}")
 
 
