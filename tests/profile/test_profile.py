@@ -28,6 +28,7 @@ from waywiser.words.records import (
     Locality,
     Samples,
 )
+from waywiser.words.visible import single_line
 
 
 def test_everything_comes_back_as_it_went_in(tmp_path: Path) -> None:
@@ -84,13 +85,14 @@ def any_samples(draw: st.DrawFn) -> Samples:
 
 @settings(max_examples=30)  # each commit waits for the disk
 @given(taken=any_samples(), notes=st.lists(st.text(max_size=8), max_size=2))
-def test_any_visit_comes_back_to_the_bit(
+def test_any_visit_comes_back_to_the_bit_with_its_notes_in_one_line_each(
     tmp_path_factory: pytest.TempPathFactory, taken: Samples, notes: list[str]
 ) -> None:
     visit = msgspec.structs.replace(profiles.visit(profiles.WHAT, 3, taken), notes=tuple(notes))
     with profiles.new(tmp_path_factory.mktemp("any") / "a.wwp") as profile:
         profile.commit_visit(visit)
-        assert list(profile.visits()) == [visit]
+        shown = tuple(map(single_line, notes))
+        assert list(profile.visits()) == [msgspec.structs.replace(visit, notes=shown)]
 
 
 def test_a_gap_in_a_column_comes_back_as_no_number(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from waywiser.cli.streams import put_line
+
 if TYPE_CHECKING:
     from waywiser.exchange.imports.profiles import Imported
 
@@ -92,17 +94,17 @@ def _print(found: Imported, target: Path) -> None:
             tool = f"{each.found.tool} {each.found.version}".rstrip()
             tools[tool] = tools.get(tool, 0) + 1
     for tool, files in tools.items():
-        print(f"{count(files, 'file')} of {tool}")
+        put_line(f"{count(files, 'file')} of {tool}")
     for reason, members in sorted(groups.items(), key=lambda item: -len(item[1])):
-        print(f"not imported: {reason} ({len(members)})")
+        put_line(f"not imported: {reason} ({len(members)})")
         for member in members[:MOST_NAMED]:
-            print(f"  {member}")
+            put_line(f"  {member}")
         if len(members) > MOST_NAMED:
-            print(f"  and {len(members) - MOST_NAMED} more: see --json")
+            put_line(f"  and {len(members) - MOST_NAMED} more: see --json")
     if found.failed:
-        print(f"{count(found.failed, 'series')} failed there: the reasons are in the profile")
+        put_line(f"{count(found.failed, 'series')} failed there: the reasons are in the profile")
     host = found.machine.hostname
     blocks = f" in {count(found.visits, 'block')}" if found.visits != found.series else ""
-    print(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
+    put_line(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
     if host == UNNAMED:
-        print("the files do not name the machine: --machine NAME would")
+        put_line("the files do not name the machine: --machine NAME would")

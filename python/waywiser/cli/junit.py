@@ -23,6 +23,7 @@ from waywiser.analysis.comparison.path_change import (
 )
 from waywiser.profile.output_file import OutputKind
 from waywiser.stats.decision import Decision
+from waywiser.words.visible import visible
 
 SUITES = "waywiser compare"
 """The name of the test suites."""
@@ -113,4 +114,4 @@ def _figures(decision: Decision, processes: tuple[int, int]) -> str:
 
 
 def _legal(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    return visible(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -7,7 +7,6 @@ Names and labels are stable. A path's labels are its curve's text and its size; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
 
 from waywiser.analysis.comparison.checkup import Checkup
@@ -94,8 +93,7 @@ def escaped(text: str) -> str:
 
 
 def _measured(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
-    with suppress(ValueError):  # anyone's file may give no moment
-        yield host, datetime.fromisoformat(node.created).timestamp()
+    yield host, datetime.fromisoformat(node.created).timestamp()
 
 
 def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from waywiser.cli.pages import require_page, write_page
-from waywiser.cli.streams import say
+from waywiser.cli.streams import put_line, say
 from waywiser.profile.name import SUFFIX
 from waywiser.report.parts import Document, Picture
 from waywiser.words import WaywiserError
@@ -79,7 +79,7 @@ def _list(made: Document) -> int:
             "there is no figure: the profiles show too little for one",
             remedy="survey more sizes or paths",
         )
-    print("\n".join(f"{picture.name}  {picture.title}" for picture in pictures))
+    put_line("\n".join(f"{picture.name}  {picture.title}" for picture in pictures))
     return 0
 
 

@@ -78,12 +78,22 @@ def say(text: str, stream: TextIO | None = None) -> None:
         give_up(stream)
 
 
+def put_line(text: object) -> None:
+    """Writes to standard output; what of it may come from a file that anyone made steers no
+    terminal."""
+    from waywiser.words.visible import visible
+
+    sys.stdout.write(visible(str(text)) + "\n")
+
+
 def print_json(document: object) -> None:
     """Writes a document to standard output."""
     import msgspec
 
+    from waywiser.words.visible import escaped_json
+
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
-    sys.stdout.write(text.decode() + "\n")
+    sys.stdout.write(escaped_json(text.decode()) + "\n")
 
 
 def give_up(stream: TextIO) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from waywiser.cli.progress import watcher
-from waywiser.cli.streams import print_json, say
+from waywiser.cli.streams import print_json, put_line, say
 from waywiser.machine.machine_line import machine_line
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
@@ -187,7 +187,7 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
     reasons = reasons_of(plan.unsupported_paths).items()
     missing = unsupported_words(reasons, survey.machine, "--dry-run --json")
     for line in (*_before(survey), *_curves(plan), *(words.text for words in missing)):
-        print(line)
+        put_line(line)
 
 
 def _curves(plan: Plan) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from waywiser.cli.app import Json
+from waywiser.cli.streams import put_line
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
@@ -72,7 +73,7 @@ def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous:
         write_output(capture, capture_text(found).encode())
         names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
         if capture != STANDARD_OUTPUT:
-            print(f"captured in {capture}{names}")
+            put_line(f"captured in {capture}{names}")
         return 0
     return _show(machine_from(found), json=json)
 

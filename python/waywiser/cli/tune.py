@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from waywiser.cli.progress import LINE_SECONDS, REDRAW_SECONDS, describe, estimate_text, fitted
-from waywiser.cli.streams import print_json, say
+from waywiser.cli.streams import print_json, put_line, say
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.machine.machine_line import machine_line
 from waywiser.measure.probe.supervisor import Progress
@@ -67,7 +67,7 @@ def run_tune(options: TuneOptions) -> None:
         if options.json:
             print_json({"schema": 1, **_plan(tuning)})
         else:
-            print("\n".join([*_before(tuning), *_target_lines(tuning)]))
+            put_line("\n".join([*_before(tuning), *_target_lines(tuning)]))
         return
     require_free_host()
     say("\n".join(_before(tuning)) + "\n")
@@ -193,15 +193,15 @@ def _show(tuning: Tuning, tuner: Tuner, *, json: bool) -> None:
         print_json({**said, "grid": request.grid, "results": results})
         return
     if request.grid:
-        print("the grid is complete" if tuner.is_complete else "the grid is not complete")
+        put_line("the grid is complete" if tuner.is_complete else "the grid is not complete")
     last = ""
     for tuned in sorted(results, key=lambda each: (each.default.way, each.default.bytes)):
         if (path := with_units(tuned.default.way)) != last:
             last = path
-            print(path)
-        print(f"  {result_line(tuned)}")
+            put_line(path)
+        put_line(f"  {result_line(tuned)}")
     if not tuner.is_complete:
-        print("the budget is over: the same command goes on with what is missing")
+        put_line("the budget is over: the same command goes on with what is missing")
 
 
 def result_line(tuned: Tuned) -> str:

@@ -14,10 +14,11 @@ from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
-from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
+from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, series_row, visit_from
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, MODEL, TABLE, count_key
-from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
+from waywiser.profile.single_lines import single_line_rows
+from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_moment, require_valid
 from waywiser.words import Workload
 from waywiser.words.closeable import Closeable
 from waywiser.words.records import Health, Locality, Samples, Series, Unsupported, Visit
@@ -87,11 +88,16 @@ class Profile(Closeable):
     @property
     def created(self) -> str:
         """UTC, ISO 8601."""
-        return self._meta("created")
+        created = self._meta("created")
+        self._require_moments("meta", created)
+        return created
 
     @property
     def machine(self) -> Machine:
-        return self._decode(self._only("machine"), Machine)
+        machine = self._decode(self._only("machine"), Machine, "machine")
+        if self._meta("hostname") != machine.hostname:
+            raise damaged(self.path, "meta: its hostname is not that of the machine")
+        return machine
 
     @property
     def plan_json(self) -> str:
@@ -102,7 +108,10 @@ class Profile(Closeable):
     def environments(self) -> dict[int, dict[str, Any]]:
         """Per run, by its number: what could explain a number."""
         found = sorted(self._rows("environment", tuple[int, str]))
-        return {run: self._decode(text, dict[str, Any]) for run, text in found}
+        return {
+            run: self._decode(text, dict[str, Any], f"environment of run {run}")
+            for run, text in found
+        }
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -113,8 +122,10 @@ class Profile(Closeable):
     @property
     def runs(self) -> tuple[Run, ...]:
         found = self._rows("run", tuple[int, str, str | None, str, str])
+        for number, started, ended, *_ in found:
+            self._require_moments(f"run {number}", started, ended)
         return tuple(
-            Run(number, started, ended, version, self._decode(text, tuple[str, ...]))
+            Run(number, started, ended, version, self._decode(text, tuple[str, ...], "run"))
             for number, started, ended, version, text in sorted(found, key=lambda row: row[0])
         )
 
@@ -125,13 +136,13 @@ class Profile(Closeable):
 
     def localities(self) -> list[Locality]:
         """What workers found about where memory is, in the order found."""
-        return [self._decode(row[-1], Locality) for row in sorted(self._locality_rows())]
+        return [self._locality(row) for row in sorted(self._locality_rows())]
 
     def health(self) -> list[RunHealth]:
         """What the GPUs' error counters showed around each run that read them, by run."""
         moments: dict[int, dict[str, Health]] = {}
         for run, moment, text in sorted(self._rows("health", tuple[int, str, str])):
-            moments.setdefault(run, {})[moment] = self._decode(text, Health)
+            moments.setdefault(run, {})[moment] = self._decode(text, Health, f"health of run {run}")
         return [RunHealth(run, at.get("start"), at.get("end")) for run, at in moments.items()]
 
     # What was measured.
@@ -196,6 +207,7 @@ class Profile(Closeable):
         for row in rows:
             if not 0 <= row.block < MOST_INDEX:
                 raise damaged(self.path, f"visit {row.visit}: block {row.block}")
+            self._require_moments(f"visit {row.visit}", row.started)
         return rows
 
     def rows_by_series(self) -> dict[str, list[VisitRow]]:
@@ -224,16 +236,17 @@ class Profile(Closeable):
 
     def workload_of(self, row: SeriesRow) -> Workload:
         """Raises as `workloads_of`."""
-        try:
-            workload = self._decode(row.workload, Workload)
-        except ProfileError as error:
-            raise damaged(self.path, f"series {row.identity}: {error.what}") from error
+        place = f"series {_shown(row.identity)}"
+        workload = self._decode(row.workload, Workload, place)
         if workload.identity != row.identity:
             raise ProfileError(
                 f"{workload} is {row.identity} in it and {workload.identity} here",
                 where=str(self.path),
                 remedy="read it with the version of Waywiser that made it, or survey again",
             )
+        for name, stored, derived in zip(row._fields, row, series_row(workload), strict=True):
+            if stored != derived:
+                raise damaged(self.path, f"{place}: its {name} is not that of its workload")
         return workload
 
     def visit_of(self, row: VisitRow, workload: Workload) -> Visit:
@@ -281,10 +294,30 @@ class Profile(Closeable):
         for values in found:
             if not is_intact(values):
                 raise damaged(self.path, f"{table} {_shown(values[0])}: its checksum is wrong")
+        shown = single_line_rows(table, (values[:-1] for values in found))
         try:
-            return msgspec.convert([values[:-1] for values in found], list[row])  # type: ignore[valid-type]
+            return msgspec.convert(shown, list[row])  # type: ignore[valid-type]
         except msgspec.ValidationError as error:
             raise damaged(self.path, f"{table}: {error}") from error
+
+    def _locality(self, row: tuple[int, int, int, str, str]) -> Locality:
+        number, _, process, memory, text = row
+        found = self._decode(text, Locality, f"locality {number}")
+        for name, stored, recorded in (
+            ("process", process, found.worker),
+            ("memory", memory, found.memory),
+        ):
+            if stored != recorded:
+                raise damaged(self.path, f"locality {number}: its {name} is not that of its record")
+        return found
+
+    def _require_moments(self, place: str, *moments: str | None) -> None:
+        try:
+            for moment in moments:
+                if moment is not None:
+                    require_moment(moment)
+        except InvalidRecord as error:
+            raise damaged(self.path, f"{place}: {error}") from error
 
     def _locality_rows(self) -> list[tuple[int, int, int, str, str]]:
         return self._rows("locality", tuple[int, int, int, str, str])
@@ -302,13 +335,13 @@ class Profile(Closeable):
             raise damaged(self.path, f"{key} is missing in meta")
         return found[key]
 
-    def _decode(self, text: Any, type: type[T]) -> T:
+    def _decode(self, text: Any, type: type[T], place: str) -> T:
         try:
             value = msgspec.json.decode(text, type=type)
             require_valid(value)
             return value
         except (msgspec.MsgspecError, TypeError, RecursionError, InvalidRecord) as error:
-            raise damaged(self.path, str(error)) from error
+            raise damaged(self.path, f"{place}: {error}") from error
 
 
 def _shown(key: object) -> str:

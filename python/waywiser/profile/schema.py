@@ -202,6 +202,11 @@ MODEL = SchemaTable(
 TABLE = {table.name: table for table in (*TABLES, MODEL)}
 """The tables by name."""
 
+JSON_COLUMNS = frozenset(
+    ("json", "command", "workload", "buffers", "gpu_states", "notes", "evidence")
+)
+"""The columns that hold JSON, in whichever table."""
+
 COUNTED = ("run", "environment", "refusal", "visit", "health", "locality")
 """Tables whose number of rows is in ``meta``. The others have one row, or are referred to."""
 

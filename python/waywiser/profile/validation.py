@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from math import isnan
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from waywiser.machine.machine import Machine
-from waywiser.words import Place, Workload
+from waywiser.words import Operation, Place, Transfer, WordError, Workload
 from waywiser.words.records import Health, LinkEvidence, Locality, Samples, Visit
+from waywiser.words.visible import single_line
 
 MOST = 2**62
 """More than any count or number of bytes of a machine, and what 64 bits can still add."""
@@ -24,6 +29,9 @@ MOST_INDEX = 2**20
 
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e9
 """Limits of a latency, and of all times of a visit together."""
+
+
+NO_NAME = "a word in it cannot be written into the name of a series"
 
 
 class InvalidRecord(ValueError):
@@ -50,8 +58,37 @@ def _workload(value: Workload) -> None:
         for name in ("chunk", "stride"):
             text = transfer.parameters.get(name, "0")
             _require(text.isascii() and text.isdigit() and len(text) < 20, f"{name}={text}")
+        _require(_is_in_grammar(msgspec.json.encode(replace(transfer, bytes=0))), NO_NAME)
+    if operation is not None:
+        text = str(operation)
+        _require(single_line(text) == text and _reads_back(operation), NO_NAME)
     for place in value.places:
         _place(place)
+
+
+@lru_cache(maxsize=4096)
+def _is_in_grammar(transfer: bytes) -> bool:
+    """Whether the text of a transfer, which is given as JSON, means this transfer alone: curves and
+    reports look it up by its text."""
+    workload = Workload((msgspec.json.decode(transfer, type=Transfer),))
+    text = str(workload)
+    return single_line(text) == text and _reads_back(workload)
+
+
+def _link_end(text: str) -> None:
+    """The other end of a link is a GPU, or in words."""
+    if text.partition(":")[0] == "gpu":
+        try:
+            _place(Place.parse(text))
+        except WordError as error:
+            raise InvalidRecord(error.what) from error
+
+
+def _reads_back(value: Workload | Operation) -> bool:
+    try:
+        return type(value).parse(str(value)) == value
+    except WordError:
+        return False
 
 
 def _place(place: Place) -> None:
@@ -78,13 +115,14 @@ def _machine(value: Machine) -> None:
         _counts("lanes of a link", (link.generation_now, link.width_now, link.generation_max,
                                     link.width_max, link.gb_per_s_now))  # fmt: skip
         for lane in gpu.nvlinks:
+            _link_end(lane.to)
             _counts("lanes of a link", (lane.lanes, lane.gb_per_s_per_lane))
         _counts("of a GPU", (gpu.memory_bytes, gpu.memory_free_bytes, gpu.memory_bus_bits,
                              gpu.clock_memory_mhz, gpu.clock_memory_max_mhz))  # fmt: skip
 
 
 def _locality(value: Locality) -> None:
-    _moment(value.started)
+    require_moment(value.started)
     _indices("GPU", value.gpus)
     _times(value.sweeps)
     rounds = {len(block.copies) for block in value.blocks}
@@ -141,7 +179,8 @@ def _indices(what: str, indices: Iterable[int]) -> None:
             raise InvalidRecord(f"{what} {index}")
 
 
-def _moment(text: str) -> None:
+def require_moment(text: str) -> None:
+    """Raises `InvalidRecord` for a text that is no moment of ISO 8601."""
     try:
         datetime.fromisoformat(text)
     except ValueError as error:

@@ -18,6 +18,7 @@ from waywiser.report.parts import (
     shown_of,
     shown_there,
 )
+from waywiser.words.visible import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -98,7 +99,8 @@ def page(document: Document) -> str:
     style = (TEMPLATES / "page.css").read_text()
     for dark, word in ((False, "LIGHT"), (True, "DARK")):
         style = style.replace(f"/* {word} */", theme.style_sheet(dark))
-    return environment.get_template("page.html.j2").render(document=document, style=Markup(style))
+    template = environment.get_template("page.html.j2")
+    return visible(template.render(document=document, style=Markup(style)))
 
 
 def _text(text: str) -> Markup:

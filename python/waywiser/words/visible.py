@@ -14,6 +14,37 @@ def visible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
 
 
+_SPACES = re.compile(r"[\t-\r\x1c-\x1e\x85\u2028\u2029]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+
+
+def single_line(text: str) -> str:
+    """The same in one line: a line feed in it would end a row or a message, and begin another."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub("", _SPACES.sub(" ", text))
+
+
+def single_line_json(text: str) -> str:
+    """JSON with each of its texts as `single_line` makes it."""
+    text = single_line(text)
+    return _ESCAPE.sub(_single_line_escape, text) if "\\" in text else text
+
+
+def escaped_json(text: str) -> str:
+    """JSON that means the same, with escapes for what would steer the terminal that shows it."""
+    return text if text.isascii() else _UNSEEN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
+
+
+def _single_line_escape(found: re.Match[str]) -> str:
+    code, letter = found.groups()
+    if code is None:
+        return " " if letter in "bfnrt" else found[0]
+    character = chr(int(code, 16))
+    kept = single_line(character)
+    return found[0] if kept == character else kept
+
+
 LONGEST_QUOTE = 300
 """Characters of a quoted text that is shown whole: more hides the rest of a message."""
 LONGEST_WORD = 5000
