@@ -21,6 +21,8 @@ from waywiser.words import Workload
 
 Output = pytest.CaptureFixture[str]
 
+COPY = "device@gpu:0 -> device@gpu:1 by copy-engine of 64MiB"
+
 STEERS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """What no output has; line feeds end lines."""
 
@@ -90,6 +92,7 @@ def verbs(files: Files) -> dict[str, list[str]]:
         "fleet": ["fleet", whole, bad],
         "advise": ["advise", bad, "--placement"],
         "model": ["model", bad],
+        "predict": ["predict", bad, "-w", COPY],
         "policy": ["policy", bad, "--all"],
         "topology": ["topology", bad],
         "doctor": ["doctor", bad],
