@@ -351,7 +351,7 @@ class TestFiles:
         os.close(folder)
 
     @pytest.mark.parametrize("call", ["read", "read_async", "write", "write_async"])
-    def test_a_path_without_offsets_is_refused_at_once(
+    def test_a_path_without_offsets_is_an_error_at_once(
         self, call: str, tmp_path: pathlib.Path
     ) -> None:
         os.mkfifo(tmp_path / "fifo")

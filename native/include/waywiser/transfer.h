@@ -7,8 +7,8 @@
  * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
  * default stream of the calling thread. The C++ header maps NULL to the second of them when the
  * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM. These belong to the GPU that is
- * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host memory
- * alone are ordered in the stream too.
+ * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host
+ * memory alone are ordered in the stream too.
  *
  * A function that fails sets its outputs to NULL or 0. A transfer that is NULL has ended.
  */
@@ -40,15 +40,15 @@ extern "C" {
 
 typedef enum waywiser_status {
     WAYWISER_OK = 0,
-    WAYWISER_INVALID = 1,        /* an argument is invalid: ranges overlap, a null pointer */
-    WAYWISER_UNSUPPORTED = 2,    /* this machine or this build cannot do it */
-    WAYWISER_OUT_OF_MEMORY = 3,  /* of the host, of a GPU, or of memory that can be pinned */
-    WAYWISER_GPU = 4,            /* a call of the GPU runtime failed; the GPU can still be used */
-    WAYWISER_GPU_LOST = 5,       /* the same, and only a new process can use the GPU again */
-    WAYWISER_IO = 6,             /* a file: errno is in the message */
-    WAYWISER_TIMEOUT = 7,        /* the transfer still runs */
-    WAYWISER_CANCELLED = 8,      /* its context was released before the transfer started */
-    WAYWISER_FORKED = 9,         /* a child process uses a context of its parent */
+    WAYWISER_INVALID = 1,       /* an argument is invalid: ranges overlap, a null pointer */
+    WAYWISER_UNSUPPORTED = 2,   /* this machine or this build cannot do it */
+    WAYWISER_OUT_OF_MEMORY = 3, /* of the host, of a GPU, or of memory that can be pinned */
+    WAYWISER_GPU = 4,           /* a call of the GPU runtime failed; the GPU can still be used */
+    WAYWISER_GPU_LOST = 5,      /* the same, and only a new process can use the GPU again */
+    WAYWISER_IO = 6,            /* a file: errno is in the message */
+    WAYWISER_TIMEOUT = 7,       /* the transfer still runs */
+    WAYWISER_CANCELLED = 8,     /* its context was released before the transfer started */
+    WAYWISER_FORKED = 9,        /* a child process uses a context of its parent */
     WAYWISER_INTERNAL = 10
 } waywiser_status;
 
@@ -127,9 +127,9 @@ typedef enum waywiser_memory_kind {
 typedef struct waywiser_description {
     size_t size; /* set to sizeof(waywiser_description) */
     waywiser_memory_kind kind;
-    int gpu;              /* the GPU of device memory, else -1 */
-    int numa;             /* node of the first page of host memory, -1 if unknown */
-    void* allocation;     /* start of the allocation or registration, NULL if unknown */
+    int gpu;          /* the GPU of device memory, else -1 */
+    int numa;         /* node of the first page of host memory, -1 if unknown */
+    void* allocation; /* start of the allocation or registration, NULL if unknown */
     size_t allocation_bytes;
     size_t registrations; /* number of registrations that the range touches */
 } waywiser_description;
@@ -153,10 +153,16 @@ typedef struct waywiser_transfer waywiser_transfer;
  * returns when the host's part is done. The ranges must not overlap. */
 WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from,
                                            size_t bytes, void* stream);
-/* Like waywiser_copy() with one side on a GPU, but returns when a host destination is filled and a
- * host source can be reused, even if it is pinned. Waits at most `timeout` seconds (negative:
- * without limit). If the copy is not complete by then, *transfer is its handle, else NULL. While
- * the stream is captured, the copy is recorded and not waited for. */
+/* Like waywiser_copy(), but returns when the host's side is free: a host destination is filled and
+ * a host source can be reused, also if it is pinned. Returns at once if both sides are on GPUs. The
+ * GPU's side is free when the stream has completed its work, except that a copy of less than 8 MiB
+ * has ended on the GPU too.
+ *
+ * Waits for the stream and for GPUs at most `timeout` seconds (negative: without limit); the time
+ * in which the calling thread itself copies is not limited. *transfer is NULL if the host's side is
+ * free by then. Else it is the handle of the copy, which goes on: both sides are in use until it
+ * has ended. While the stream is captured, a copy of device and pinned memory is recorded and not
+ * waited for. */
 WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
                                                     const void* from, size_t bytes, void* stream,
                                                     double timeout, waywiser_transfer** transfer);
@@ -175,17 +181,30 @@ WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void
                                                  const void* const* from, const size_t* sizes,
                                                  size_t count, void* stream,
                                                  waywiser_transfer** transfer);
+/* Copies the same, and returns like waywiser_copy_and_wait() when the host's side of all pieces is
+ * free. Pieces in pageable memory, unless they are few and short, are moved by the calling thread
+ * too. If the time is too short for those of several pairs of places, it first copies the pieces of
+ * all but one pair. */
+WAYWISER_API waywiser_status waywiser_copy_batch_and_wait(waywiser_context* context,
+                                                          void* const* to, const void* const* from,
+                                                          const size_t* sizes, size_t count,
+                                                          void* stream, double timeout,
+                                                          waywiser_transfer** transfer);
 /* Copies `count` blocks of `block` bytes: from `from + from_index[i] * from_stride` to
  * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the
  * two arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in
  * `to_index`. `transfer` is as in waywiser_copy_batch(). */
-WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to,
-                                                  size_t to_stride, size_t to_blocks,
-                                                  const void* from, size_t from_stride,
-                                                  size_t from_blocks, size_t block,
-                                                  const int64_t* to_index,
-                                                  const int64_t* from_index, size_t count,
-                                                  void* stream, waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_copy_blocks(
+    waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
+    size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
+    const int64_t* from_index, size_t count, void* stream, waywiser_transfer** transfer);
+
+/* Copies the same, and returns like waywiser_copy_batch_and_wait(). */
+WAYWISER_API waywiser_status waywiser_copy_blocks_and_wait(
+    waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
+    size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
+    const int64_t* from_index, size_t count, void* stream, double timeout,
+    waywiser_transfer** transfer);
 
 /* Reads up to `bytes` of an open file into any memory; fewer only at the end of the file. If
  * `transfer` is NULL, it returns when all bytes are read and their copies are in the stream, and
@@ -197,6 +216,19 @@ WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, 
 WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
                                             const void* from, size_t bytes, void* stream,
                                             size_t* moved, waywiser_transfer** transfer);
+
+/* Like waywiser_read() and waywiser_write() without a handle, but wait for the stream at most
+ * `timeout` seconds (negative: without limit). If the stream has not completed its work by then,
+ * *transfer is the handle of the transfer, which follows the stream and sets *moved to 0: the file
+ * and the memory are in use until it has ended. Else *transfer is NULL. */
+WAYWISER_API waywiser_status waywiser_read_and_wait(waywiser_context* context, int file,
+                                                    uint64_t offset, void* to, size_t bytes,
+                                                    void* stream, double timeout, size_t* moved,
+                                                    waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_write_and_wait(waywiser_context* context, int file,
+                                                     uint64_t offset, const void* from,
+                                                     size_t bytes, void* stream, double timeout,
+                                                     size_t* moved, waywiser_transfer** transfer);
 
 /* Marks the end of the work in the stream: a transfer of no bytes that ends when the stream reaches
  * it. waywiser_transfer_wait() orders another stream after it. *transfer is NULL if there is

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "executor/reach.hpp"
-#include "transfer/copy.hpp"
+#include "transfer/copy_method.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {

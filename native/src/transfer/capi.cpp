@@ -13,14 +13,19 @@
 #include <vector>
 
 #include "host/affinity.hpp"
+#include "transfer/caller_stream.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/engine.hpp"
+#include "transfer/explain.hpp"
+#include "transfer/file_copy.hpp"
 #include "transfer/file_end.hpp"
 #include "transfer/list_copy.hpp"
 #include "transfer/pinned_memory.hpp"
 #include "transfer/policy_file.hpp"
+#include "transfer/side.hpp"
+#include "transfer/wait_for_host.hpp"
 #include "waywiser/transfer.h"
 
 using namespace waywiser;  // the whole file uses it
@@ -236,6 +241,70 @@ waywiser_status begin(waywiser_context* context, waywiser_transfer** handle, con
     });
 }
 
+// Makes a transfer and waits; *handle is what is left of it after the timeout.
+template <class Move>
+waywiser_status move_and_wait(waywiser_context* context, double timeout, waywiser_transfer** handle,
+                              const Move& move) {
+    return guarded([&] {
+        need_argument(handle, "transfer", kTransferPlace);
+        *handle = nullptr;
+        need_context(context);
+        need(!std::isnan(timeout), kNotANumber);
+        std::optional<transfer::Started> left = move();
+        if (left) *handle = new waywiser_transfer{context->engine, std::move(*left)};
+    });
+}
+
+transfer::CopyList checked_list(void* const* to, const void* const* from, const size_t* sizes,
+                                size_t count) {
+    if (count > 0) {
+        need_argument(to, "to", "an array of count destinations");
+        need_argument(from, "from", "an array of count sources");
+        need_argument(sizes, "sizes", "an array of count sizes");
+    }
+    return transfer::list_of({to, count}, {from, count}, {sizes, count});
+}
+
+// One array of blocks as a caller describes it.
+struct GivenBlocks {
+    const void* data;
+    size_t stride;
+    size_t blocks;
+    const int64_t* index;
+};
+
+transfer::CopyList checked_blocks(const GivenBlocks& to, const GivenBlocks& from, size_t block,
+                                  size_t count) {
+    if (count > 0) {
+        need_argument(to.data, "to", "the memory of the destination");
+        need_argument(from.data, "from", "the memory of the source");
+        need_argument(to.index, "to_index", "an array of count block numbers");
+        need_argument(from.index, "from_index", "an array of count block numbers");
+    }
+    const auto array = [count](const GivenBlocks& given) {
+        return transfer::Blocks{.data = static_cast<std::byte*>(const_cast<void*>(given.data)),
+                                .stride = given.stride,
+                                .blocks = given.blocks,
+                                .index = {given.index, count}};
+    };
+    return transfer::list_of(array(to), array(from), block);
+}
+
+// Copies a list in the way that `handle` asks for. `list` checks and describes it.
+template <class List>
+waywiser_status copy_list(waywiser_context* context, void* stream, waywiser_transfer** handle,
+                          const List& list) {
+    if (handle != nullptr) {
+        return begin(context, handle, [&] {
+            return transfer::copy_list_async(context->engine, list(), CallerStream::of(stream));
+        });
+    }
+    return guarded([&] {
+        need_context(context);
+        transfer::copy_list(*context->engine, list(), CallerStream::of(stream));
+    });
+}
+
 }  // namespace
 
 extern "C" {
@@ -367,14 +436,9 @@ waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* f
 waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, const void* from,
                                        size_t bytes, void* stream, double timeout,
                                        waywiser_transfer** handle) {
-    return guarded([&] {
-        need_argument(handle, "transfer", kTransferPlace);
-        *handle = nullptr;
-        need_context(context);
-        need(!std::isnan(timeout), kNotANumber);
-        auto left = transfer::copy_and_wait(*context->engine, to, from, bytes,
-                                            CallerStream::of(stream), timeout);
-        if (left) *handle = new waywiser_transfer{context->engine, std::move(*left)};
+    return move_and_wait(context, timeout, handle, [&] {
+        return transfer::copy_and_wait(context->engine, to, from, bytes, CallerStream::of(stream),
+                                       timeout);
     });
 }
 
@@ -388,22 +452,16 @@ waywiser_status waywiser_copy_async(waywiser_context* context, void* to, const v
 waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                     const void* const* from, const size_t* sizes, size_t count,
                                     void* stream, waywiser_transfer** handle) {
-    const auto list = [&] {
-        if (count > 0) {
-            need_argument(to, "to", "an array of count destinations");
-            need_argument(from, "from", "an array of count sources");
-            need_argument(sizes, "sizes", "an array of count sizes");
-        }
-        return transfer::list_of({to, count}, {from, count}, {sizes, count});
-    };
-    if (handle != nullptr) {
-        return begin(context, handle, [&] {
-            return transfer::copy_list_async(context->engine, list(), CallerStream::of(stream));
-        });
-    }
-    return guarded([&] {
-        need_context(context);
-        transfer::copy_list(*context->engine, list(), CallerStream::of(stream));
+    return copy_list(context, stream, handle, [&] { return checked_list(to, from, sizes, count); });
+}
+
+waywiser_status waywiser_copy_batch_and_wait(waywiser_context* context, void* const* to,
+                                             const void* const* from, const size_t* sizes,
+                                             size_t count, void* stream, double timeout,
+                                             waywiser_transfer** handle) {
+    return move_and_wait(context, timeout, handle, [&] {
+        return transfer::copy_list_and_wait(context->engine, checked_list(to, from, sizes, count),
+                                            CallerStream::of(stream), timeout);
     });
 }
 
@@ -412,31 +470,24 @@ waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t
                                      size_t from_blocks, size_t block, const int64_t* to_index,
                                      const int64_t* from_index, size_t count, void* stream,
                                      waywiser_transfer** handle) {
-    const auto list = [&] {
-        if (count > 0) {
-            need_argument(to, "to", "the memory of the destination");
-            need_argument(from, "from", "the memory of the source");
-            need_argument(to_index, "to_index", "an array of count block numbers");
-            need_argument(from_index, "from_index", "an array of count block numbers");
-        }
-        return transfer::list_of({.data = static_cast<std::byte*>(to),
-                                  .stride = to_stride,
-                                  .blocks = to_blocks,
-                                  .index = {to_index, count}},
-                                 {.data = static_cast<std::byte*>(const_cast<void*>(from)),
-                                  .stride = from_stride,
-                                  .blocks = from_blocks,
-                                  .index = {from_index, count}},
-                                 block);
-    };
-    if (handle != nullptr) {
-        return begin(context, handle, [&] {
-            return transfer::copy_list_async(context->engine, list(), CallerStream::of(stream));
-        });
-    }
-    return guarded([&] {
-        need_context(context);
-        transfer::copy_list(*context->engine, list(), CallerStream::of(stream));
+    return copy_list(context, stream, handle, [&] {
+        return checked_blocks({to, to_stride, to_blocks, to_index},
+                              {from, from_stride, from_blocks, from_index}, block, count);
+    });
+}
+
+waywiser_status waywiser_copy_blocks_and_wait(waywiser_context* context, void* to, size_t to_stride,
+                                              size_t to_blocks, const void* from,
+                                              size_t from_stride, size_t from_blocks, size_t block,
+                                              const int64_t* to_index, const int64_t* from_index,
+                                              size_t count, void* stream, double timeout,
+                                              waywiser_transfer** handle) {
+    return move_and_wait(context, timeout, handle, [&] {
+        return transfer::copy_list_and_wait(
+            context->engine,
+            checked_blocks({to, to_stride, to_blocks, to_index},
+                           {from, from_stride, from_blocks, from_index}, block, count),
+            CallerStream::of(stream), timeout);
     });
 }
 
@@ -445,7 +496,7 @@ waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offs
                               waywiser_transfer** handle) {
     if (handle != nullptr) {
         return begin(context, handle, [&] {
-            return transfer::read_async(context->engine, file, offset, to, bytes,
+            return transfer::read_async(context->engine, {file, offset}, to, bytes,
                                         CallerStream::of(stream));
         });
     }
@@ -453,8 +504,20 @@ waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offs
     if (moved != nullptr) *moved = 0;
     return guarded([&] {
         need_context(context);
-        transfer::read(*context->engine, file, offset, to, bytes, CallerStream::of(stream),
+        transfer::read(*context->engine, {file, offset}, to, bytes, CallerStream::of(stream),
                        moved != nullptr ? *moved : ignored);
+    });
+}
+
+waywiser_status waywiser_read_and_wait(waywiser_context* context, int file, uint64_t offset,
+                                       void* to, size_t bytes, void* stream, double timeout,
+                                       size_t* moved, waywiser_transfer** handle) {
+    std::size_t ignored = 0;
+    if (moved != nullptr) *moved = 0;
+    return move_and_wait(context, timeout, handle, [&] {
+        return transfer::read_and_wait(context->engine, {file, offset}, to, bytes,
+                                       CallerStream::of(stream), timeout,
+                                       moved != nullptr ? *moved : ignored);
     });
 }
 
@@ -463,7 +526,7 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
                                waywiser_transfer** handle) {
     if (handle != nullptr) {
         return begin(context, handle, [&] {
-            return transfer::write_async(context->engine, file, offset, from, bytes,
+            return transfer::write_async(context->engine, {file, offset}, from, bytes,
                                          CallerStream::of(stream));
         });
     }
@@ -471,8 +534,20 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
     if (moved != nullptr) *moved = 0;
     return guarded([&] {
         need_context(context);
-        transfer::write(*context->engine, file, offset, from, bytes, CallerStream::of(stream),
+        transfer::write(*context->engine, {file, offset}, from, bytes, CallerStream::of(stream),
                         moved != nullptr ? *moved : ignored);
+    });
+}
+
+waywiser_status waywiser_write_and_wait(waywiser_context* context, int file, uint64_t offset,
+                                        const void* from, size_t bytes, void* stream,
+                                        double timeout, size_t* moved, waywiser_transfer** handle) {
+    std::size_t ignored = 0;
+    if (moved != nullptr) *moved = 0;
+    return move_and_wait(context, timeout, handle, [&] {
+        return transfer::write_and_wait(context->engine, {file, offset}, from, bytes,
+                                        CallerStream::of(stream), timeout,
+                                        moved != nullptr ? *moved : ignored);
     });
 }
 

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "transfer/copy.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/direct_list.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/staged_list.hpp"
+#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -150,13 +152,19 @@ struct Remaining {
     Ordering order;
 };
 
+// The first GPU with pieces; -1 if all are in host memory.
+int gpu_of(const std::vector<PieceGroup>& groups) {
+    for (const PieceGroup& group : groups) {
+        if (operand_of(group) >= 0) return operand_of(group);
+    }
+    return -1;
+}
+
 // If no GPU is current, a default stream is that of the first GPU with pieces, for all pieces.
 CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream& stream) {
     CallerStream used = stream;
     if (stream.none || !stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
-    const auto on_gpu = std::ranges::find_if(
-        groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
-    if (on_gpu != groups.end()) used.gpu = operand_of(*on_gpu);
+    if (const int gpu = gpu_of(groups); gpu >= 0) used.gpu = gpu;
     return used;
 }
 
@@ -191,6 +199,44 @@ std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& gr
     return left;
 }
 
+// Moves all groups and returns at once, unless several are staged.
+Started start(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& groups,
+              std::size_t bytes, const CallerStream& stream) {
+    auto left = move_groups(*engine, groups, stream, true);
+    if (left) {
+        // It starts after the enqueued copies of other pieces, so its end is the end of all.
+        engine->start(left->job, after(left->order, stream));
+        const std::size_t others = bytes - left->job->bytes();
+        return {engine, std::move(left->job), others};
+    }
+    if (gpu_of(groups) < 0) return Started(bytes);  // host memory: the bytes have arrived
+    try {
+        auto marked = mark(*engine, stream, bytes);
+        return marked ? std::move(*marked) : Started(bytes);
+    } catch (const gpu::Error&) {
+        drain(*engine, stream);  // nothing else would know when the copies end
+        throw;
+    }
+}
+
+// Who accesses host memory, of some groups CPUs and of others GPUs.
+struct HostUse {
+    bool cpus = false;
+    bool gpus = false;
+};
+
+HostUse host_use(Engine& engine, const std::vector<PieceGroup>& groups) {
+    HostUse all;
+    for (const PieceGroup& group : groups) {
+        if (group.to.end.gpu >= 0 && group.from.end.gpu >= 0) continue;
+        const GroupMethod method = method_of(engine, group);
+        all.cpus |= method != GroupMethod::direct;
+        // Of single pieces the runtime moves some itself.
+        all.gpus |= method != GroupMethod::staged;
+    }
+    return all;
+}
+
 }  // namespace
 
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
@@ -199,6 +245,29 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     const gpu::CallerState keep;
     std::vector<PieceGroup> groups = grouped(std::move(list));
     move_groups(engine, groups, stream_of(groups, stream), false);
+}
+
+std::optional<Started> copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
+                                          const CallerStream& stream, double seconds) {
+    engine->check_process();
+    if (list.count() == 0) return std::nullopt;
+    const gpu::CallerState keep;
+    const std::size_t bytes = list.bytes();
+    std::vector<PieceGroup> groups = grouped(std::move(list));
+    const int gpu = gpu_of(groups);
+    const CallerStream used = stream_of(groups, stream);
+    const Ordering order = ordering(*engine, used, gpu);
+    const HostUse host = host_use(*engine, groups);
+    // When the stream has been waited for, CPUs need none.
+    const bool on_host = gpu < 0 && !order.capturing;
+    const CallerStream running = on_host ? CallerStream{.none = true} : used;
+    return wait_for_host({.bytes = bytes,
+                          .order = order,
+                          .cpus_use_host = host.cpus,
+                          .gpus_use_host = host.gpus && !on_host,
+                          .run = [&] { move_groups(*engine, groups, running, false); },
+                          .start = [&] { return start(engine, groups, bytes, used); }},
+                         used, seconds);
 }
 
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
@@ -211,24 +280,7 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     }
     const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    const CallerStream used = stream_of(groups, stream);
-    auto left = move_groups(*engine, groups, used, true);
-    if (left) {
-        // It starts after the enqueued copies of other pieces, so its end is the end of all.
-        engine->start(left->job, after(left->order, used));
-        const std::size_t others = bytes - left->job->bytes();
-        return {engine, std::move(left->job), others};
-    }
-    const bool on_gpu =
-        std::ranges::any_of(groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
-    if (!on_gpu) return Started(bytes);  // host memory: the bytes have arrived
-    try {
-        auto marked = mark(*engine, used, bytes);
-        return marked ? std::move(*marked) : Started(bytes);
-    } catch (const gpu::Error&) {
-        drain(*engine, used);  // nothing else would know when the copies end
-        throw;
-    }
+    return start(engine, groups, bytes, stream_of(groups, stream));
 }
 
 }  // namespace waywiser::transfer

@@ -3,17 +3,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
-#include "transfer/copy.hpp"
+#include "transfer/caller_stream.hpp"
 #include "transfer/piece_list.hpp"
+#include "transfer/started.hpp"
 
 namespace waywiser::transfer {
 
-// Like copy() and copy_async(), for all pieces, in any order. Pieces that a GPU can access are
-// moved on the caller's stream: long ones by the copy engine, else by a kernel that uses one
-// multiprocessor (list_method.hpp). Others go through staging memory. If several groups need
-// staging, copy_list_async() returns when all but one of them have arrived.
+// Like copy(), copy_and_wait() and copy_async(), for all pieces, in any order. Pieces that a GPU
+// can access are moved on the caller's stream: long ones by the copy engine, else by a kernel that
+// uses one multiprocessor (list_method.hpp). Others go through staging memory. If several groups
+// need staging, copy_list_async() returns when all but one of them have arrived.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
+std::optional<Started> copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
+                                          const CallerStream& stream, double seconds);
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream);
 

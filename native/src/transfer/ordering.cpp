@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <vector>
 
 #include "transfer/describe.hpp"
@@ -39,6 +40,22 @@ std::optional<gpu::Event> after(const Ordering& order, const CallerStream& strea
     gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
     event.record(*order.stream);
     return event;
+}
+
+void drain(const Ordering& order) noexcept {
+    if (!order.stream || order.capturing) return;
+    try {
+        order.stream->synchronize();
+    } catch (const gpu::Error&) {  // its context is lost
+    }
+}
+
+void drain(const Engine& engine, const CallerStream& stream) noexcept {
+    try {
+        drain(ordering(engine, stream, 0));
+    } catch (const std::exception&) {
+        return;  // the stream cannot be queried
+    }
 }
 
 void reject_capture() {

@@ -6,8 +6,9 @@
 #include <optional>
 
 #include "gpu/gpu.hpp"
-#include "transfer/copy.hpp"
+#include "transfer/caller_stream.hpp"
 #include "transfer/engine.hpp"
+#include "transfer/side.hpp"
 
 namespace waywiser::transfer {
 
@@ -22,6 +23,11 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
 
 // An event after the work in the stream; nullopt if the stream is empty.
 std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream);
+
+// After a failure: waits until the stream does not use the caller's memory any more. Returns at
+// once if the stream cannot be queried.
+void drain(const Ordering& order) noexcept;
+void drain(const Engine& engine, const CallerStream& stream) noexcept;
 
 [[noreturn]] void reject_capture();
 

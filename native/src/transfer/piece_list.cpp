@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "transfer/copy.hpp"
+#include "transfer/side.hpp"
 
 namespace waywiser::transfer {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "transfer/copy.hpp"
+#include "transfer/copy_method.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/json_reader.hpp"
 #include "waywiser/executor.hpp"

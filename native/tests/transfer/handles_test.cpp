@@ -165,7 +165,7 @@ TEST_F(Handles, OfALostContextAreNotifiedToo) {
 }
 
 // Nothing could be written at the end: the caller would wait forever.
-TEST_F(Handles, RefuseADescriptorThatIsNotOpenForWriting) {
+TEST_F(Handles, RejectADescriptorThatIsNotOpenForWriting) {
     const auto closed = [] {
         const Counter counter;
         return counter.number();

@@ -17,6 +17,7 @@
 #include "gpu/gpu.hpp"
 #include "policy_text.hpp"
 #include "transfer/copy.hpp"
+#include "transfer/copy_method.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/list_copy.hpp"
 #include "transfer/list_method.hpp"

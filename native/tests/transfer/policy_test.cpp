@@ -9,7 +9,7 @@
 
 #include "case_stride.hpp"
 #include "policy_text.hpp"
-#include "transfer/copy.hpp"
+#include "transfer/copy_method.hpp"
 #include "transfer/json_reader.hpp"
 #include "units.hpp"
 

@@ -1,0 +1,259 @@
+#include "transfer/copy_method.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "host/pages.hpp"
+#include "transfer/policy.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
+constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
+constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
+// Slots that CPUs fill should stay in their caches, and five of them per thread keep the link busy
+// while a thread is late (measured on H200, docs/transfer.md).
+constexpr std::size_t kFilledChunk = std::size_t{1} << 20;
+constexpr std::size_t kFilledSlots = 5;
+constexpr std::size_t kDrainedChunk = std::size_t{2} << 20;
+constexpr std::size_t kDrainedSlots = 20;  // for all threads, two to five each
+constexpr std::size_t kPoliteSlots = 3;
+constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
+constexpr std::size_t kSlotsOfRelays = 4;
+constexpr std::size_t kPageableRelaySlots = 4;
+constexpr std::size_t kSmallestPageableRelay = std::size_t{1} << 20;
+constexpr std::size_t kChunksOfRelays = 32;  // minimum, so that all links end together
+// Minimum number of chunks of a copy: the link is idle while the first is filled and the last
+// drained.
+constexpr std::size_t kFewestChunks = 32;
+constexpr std::size_t kThreadsBetweenGpus = 1;
+constexpr std::size_t kSlotsBetweenGpus = 8;
+constexpr std::size_t kChunksBetweenGpus = 8;
+constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
+// Threads for one link: more do not help, and another GPU's link may need them.
+constexpr std::size_t kThreadsPerLink = 10;
+// A file needs more: copying from the page cache costs a CPU 50 % more time.
+constexpr std::size_t kThreadsPerFile = 12;
+
+bool is_on_gpu(const Side& side) { return side.end.kind == End::Kind::device; }
+
+PolicyMemory policy_memory(const Side& side) {
+    switch (side.end.kind) {
+        case End::Kind::device: return PolicyMemory::device;
+        case End::Kind::file: return PolicyMemory::file;
+        default: return side.end.pinned ? PolicyMemory::pinned : PolicyMemory::pageable;
+    }
+}
+
+// What the policy says about a copy. nullptr: what the library does without one.
+const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t bytes) {
+    const PolicyTable& policy = *engine.policy();
+    const EngineOptions& options = engine.options();
+    const bool from_gpu = key.from == PolicyMemory::device;
+    const bool to_gpu = key.to == PolicyMemory::device;
+    const PolicyDecision* found = nullptr;
+    if (!options.relays.empty() && from_gpu != to_gpu) {
+        PolicyKey with_relays = key;
+        with_relays.peers_idle = true;
+        found = policy.copy(with_relays, bytes);
+        if (found == nullptr && bytes >= kRelayFrom) return nullptr;
+    }
+    if (found == nullptr) found = policy.copy(key, bytes);
+    if (found == nullptr || found->method == PolicyMethod::standard) return nullptr;
+    const bool is_polite = options.polite_bytes == 0 || bytes <= options.polite_bytes;
+    const bool over_link = from_gpu || to_gpu;
+    if (found->method == PolicyMethod::plain && over_link && !is_polite) return nullptr;
+    return found;
+}
+
+const PolicyDecision* decision(const Engine& engine, const Side& to, const Side& from,
+                               std::size_t bytes) {
+    if (engine.policy() == nullptr || engine.options().plain) return nullptr;
+    PolicyKey key{.from = policy_memory(from), .to = policy_memory(to)};
+    if (is_on_gpu(to) && is_on_gpu(from)) {
+        key.relation = to.end.gpu == from.end.gpu                   ? PolicyRelation::same
+                       : engine.are_peers(to.end.gpu, from.end.gpu) ? PolicyRelation::peers
+                                                                    : PolicyRelation::no_peers;
+    }
+    if (key.to == PolicyMemory::pageable && bytes >= engine.plain_below()) {
+        PolicyKey fresh = key;
+        fresh.to = PolicyMemory::fresh;
+        const bool known = engine.policy()->has(fresh);
+        // The defaults create pages in their own way.
+        const bool by_default = is_on_gpu(from) && bytes >= kPlainBelow;
+        if ((known || by_default) && is_fresh(to.end.data, bytes)) {
+            if (!known) return nullptr;
+            key = fresh;
+        }
+    }
+    return decision(engine, key, bytes);
+}
+
+// Through pinned slots that CPUs fill or drain.
+CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
+    CopyShape shape;
+    threads = std::clamp<std::size_t>(threads, 1, kThreadsPerLink);
+    shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
+                             kSmallestChunk, from_gpu ? kDrainedChunk : kFilledChunk);
+    shape.threads = threads;
+    shape.slots = from_gpu ? std::clamp<std::size_t>(kDrainedSlots / threads, 2, 5) : kFilledSlots;
+    // Non-temporal stores save the CPUs a third of the memory traffic. But the GPU reads the last
+    // stores faster from a cache.
+    shape.streaming = from_gpu;
+    return shape;
+}
+
+// Copy engines do all the work: the threads only keep them busy.
+CopyShape shape_between_gpus(std::size_t bytes) {
+    CopyShape shape;
+    shape.threads = kThreadsBetweenGpus;
+    shape.slots = kSlotsBetweenGpus;
+    shape.chunk =
+        std::clamp(std::bit_floor(bytes / kChunksBetweenGpus), kSmallestBetweenGpus, kLargestChunk);
+    shape.least = kSmallestBetweenGpus;
+    return shape;
+}
+
+}  // namespace
+
+CopyShape default_shape(const End& to, const End& from, std::size_t bytes, std::size_t threads,
+                        const std::vector<int>& relays) {
+    const bool to_gpu = to.kind == End::Kind::device;
+    const bool from_gpu = from.kind == End::Kind::device;
+    if (to_gpu && from_gpu) return shape_between_gpus(bytes);
+    const bool in_file = to.kind == End::Kind::file || from.kind == End::Kind::file;
+    CopyShape shape = slot_shape(bytes, threads, from_gpu || (in_file && to_gpu));
+    if (in_file) {
+        shape.threads = std::clamp<std::size_t>(threads, 1, kThreadsPerFile);
+        return shape;
+    }
+    if (!to_gpu && !from_gpu) {
+        shape.chunk = kLargestChunk;  // nothing is staged
+        return shape;
+    }
+    if (relays.empty()) return shape;
+    shape.relays = relays;
+    if ((to_gpu ? from : to).pinned) {
+        shape.threads = 1 + relays.size();  // no CPU moves bytes
+        shape.slots = kSlotsOfRelays;
+        shape.chunk =
+            std::clamp(std::bit_floor(bytes / kChunksOfRelays), kSmallestChunk, kRelayChunk);
+    } else {
+        // With many threads, small slots stay in the CPUs' caches.
+        shape.threads = kThreadsPerLink * (1 + relays.size());
+        shape.least = std::min(shape.chunk, kSmallestPageableRelay);
+        shape.slots = kPageableRelaySlots;
+    }
+    return shape;
+}
+
+namespace {
+
+Choice plain(Choice choice, const char* why) {
+    choice.why = why;
+    return choice;
+}
+
+Choice chunked(Choice choice, const char* why) {
+    choice.method = Choice::Method::chunked;
+    choice.why = why;
+    return choice;
+}
+
+Choice choose_on_host(Choice choice, std::size_t bytes) {
+    if (bytes < kPlainBelow) return plain(std::move(choice), "too small for several threads");
+    return chunked(std::move(choice), "threads copy between host memories");
+}
+
+Choice choose_between_gpus(const Engine& engine, Choice choice, int to, int from,
+                           std::size_t bytes) {
+    if (to == from) return plain(std::move(choice), "within one GPU");
+    if (engine.are_peers(to, from)) return plain(std::move(choice), "over the peer link");
+    if (bytes < kPlainBelow) return plain(std::move(choice), "too small for staging");
+    return chunked(std::move(choice), "staged through pinned memory: the GPUs have no peer access");
+}
+
+// Chunks of which two are at most the bytes that may be queued on a copy engine.
+std::size_t polite_chunk(std::size_t bytes) {
+    return std::clamp(std::bit_floor(bytes), kSmallestChunk, kLargestChunk);
+}
+
+// Between pinned memory and a GPU.
+Choice choose_of_pinned(Choice choice, std::size_t bytes, std::size_t polite_bytes) {
+    if (polite_bytes == 0 || bytes <= polite_bytes) {
+        return plain(std::move(choice), "the copy engine reaches both sides");
+    }
+    choice.shape.chunk = polite_chunk(polite_bytes / 2);
+    return chunked(std::move(choice), "in pieces, so that other copies get their turn");
+}
+
+// Between pageable memory and a GPU.
+Choice choose_of_pageable(Choice choice, std::size_t bytes, std::size_t polite_bytes) {
+    if (polite_bytes != 0) {
+        // Each chunk is submitted alone: large ones lose less time between them.
+        choice.shape.chunk = polite_chunk(std::min(bytes / kFewestChunks, polite_bytes / 2));
+        choice.shape.slots = kPoliteSlots;
+    }
+    return chunked(std::move(choice), "threads copy through pinned slots: the memory is pageable");
+}
+
+Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::size_t bytes,
+                        const EngineOptions& options, bool relayed) {
+    const bool from_gpu = is_on_gpu(from);
+    const End& host = from_gpu ? to.end : from.end;
+    if (!host.pinned && bytes < kPlainBelow) {
+        return plain(std::move(choice), "too small for staging");
+    }
+    // Creating pages is work for CPUs: all of them help, each with its own huge pages.
+    if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
+        if (!relayed) choice.shape.threads = 0;
+        choice.shape.least = host::kHugePage;
+        choice.shape.chunk = host::kHugePage;
+    }
+    if (relayed) return chunked(std::move(choice), "over the links of the relays too");
+    return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.polite_bytes)
+                       : choose_of_pageable(std::move(choice), bytes, options.polite_bytes);
+}
+
+}  // namespace
+
+Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes) {
+    Choice choice;
+    const EngineOptions& options = engine.options();
+    if (options.plain) return plain(choice, "plain copies were asked for");
+    if (to.managed || from.managed) return plain(choice, "the runtime moves managed memory");
+    const bool relayed = !options.relays.empty() && bytes >= kRelayFrom;
+    choice.shape = default_shape(to.end, from.end, bytes, options.threads,
+                                 relayed ? options.relays : std::vector<int>{});
+    choice.policy = decision(engine, to, from, bytes);
+    if (choice.policy != nullptr) {
+        if (choice.policy->method == PolicyMethod::plain) return plain(choice, "by the policy");
+        choice.shape = choice.policy->shape_for(operand_gpu(to, from));
+        return chunked(choice, "by the policy");
+    }
+    if (!is_on_gpu(to) && !is_on_gpu(from)) return choose_on_host(choice, bytes);
+    if (is_on_gpu(to) && is_on_gpu(from)) {
+        return choose_between_gpus(engine, choice, to.end.gpu, from.end.gpu, bytes);
+    }
+    return choose_over_link(choice, to, from, bytes, options, relayed);
+}
+
+CopyShape file_shape(const Engine& engine, std::size_t bytes, const Side& memory, bool reads) {
+    const Side file{.end = End::of_file(-1, 0)};
+    const PolicyDecision* made =
+        decision(engine, reads ? memory : file, reads ? file : memory, bytes);
+    if (made != nullptr && made->method == PolicyMethod::chunked)
+        return made->shape_for(memory.end.gpu);
+    const End& to = reads ? memory.end : file.end;
+    const End& from = reads ? file.end : memory.end;
+    CopyShape shape = default_shape(to, from, bytes, engine.options().threads);
+    if (engine.options().plain) {
+        shape.threads = 1;
+        shape.direct_io = false;
+    }
+    return shape;
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,154 @@
+#include "transfer/file_copy.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "transfer/copy_method.hpp"
+#include "transfer/ordering.hpp"
+#include "transfer/side.hpp"
+#include "transfer/wait_for_host.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+enum class FileCall { read, write };
+
+struct FileCopy {
+    FileCall call = FileCall::read;
+    std::shared_ptr<Job> job;
+    Ordering order;
+};
+
+void check_end(const char* call, std::uint64_t offset, std::size_t bytes) {
+    constexpr std::uint64_t kLastOffset = std::numeric_limits<std::int64_t>::max();
+    if (offset <= kLastOffset && bytes <= kLastOffset - offset) return;
+    throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) + " bytes from offset " +
+                      std::to_string(offset) +
+                      " go past what a file can have (2^63 - 1): pass a smaller offset");
+}
+
+Side file_memory(Engine& engine, void* data, std::size_t bytes) {
+    Side side =
+        engine.machine().gpus.empty() ? Side{.end = End::host(data, false)} : side_of(data, bytes);
+    if (side.managed) side.end = End::host(data, false);  // CPUs can access it
+    return side;
+}
+
+FileCopy prepare(Engine& engine, FileCall call, const FileRange& range, void* data,
+                 std::size_t bytes, const CallerStream& stream) {
+    const bool reads = call == FileCall::read;
+    check_end(reads ? "read" : "write", range.offset, bytes);
+    check_range(data, bytes, reads ? "read" : "write", reads ? "to" : "from");
+    const Side memory = file_memory(engine, data, bytes);
+    FileCopy made{.call = call, .job = nullptr, .order = ordering(engine, stream, memory.end.gpu)};
+    if (made.order.capturing) {
+        throw NotSupported(
+            "the stream is being captured: files cannot be read or written then; do it before the "
+            "capture");
+    }
+    const End file = End::of_file(range.file, range.offset);
+    End end = memory.end;
+    if (end.kind == End::Kind::host) end.pinned = false;  // the CPU moves the bytes
+    made.job = std::make_shared<ChunkedCopy>(engine, reads ? end : file, reads ? file : end, bytes,
+                                             file_shape(engine, bytes, memory, reads));
+    return made;
+}
+
+// With the calling thread.
+void run(Engine& engine, const FileCopy& copy, const CallerStream& stream, std::size_t& moved) {
+    const bool reads = copy.call == FileCall::read;
+    try {
+        run_ordered(engine, copy.job, copy.order, stream);
+        moved = reads ? copy.job->moved_or_expected() : copy.job->moved();
+    } catch (...) {
+        moved = copy.job->moved();
+        throw;
+    }
+    if (!reads) return;
+    try {
+        copy.job->rethrow();  // it has failed since; that is not the end of the file
+    } catch (...) {
+        copy.job->wait();
+        moved = copy.job->moved();
+        throw;
+    }
+}
+
+Started start(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
+              const CallerStream& stream) {
+    engine->start(copy.job, after(copy.order, stream));
+    return {engine, copy.job};
+}
+
+void move(Engine& engine, FileCall call, const FileRange& range, void* data, std::size_t bytes,
+          const CallerStream& stream, std::size_t& moved) {
+    engine.check_process();
+    moved = 0;
+    if (bytes == 0) return;
+    const gpu::CallerState keep;
+    run(engine, prepare(engine, call, range, data, bytes, stream), stream, moved);
+}
+
+std::optional<Started> move_and_wait(const std::shared_ptr<Engine>& engine, FileCall call,
+                                     const FileRange& range, void* data, std::size_t bytes,
+                                     const CallerStream& stream, double seconds,
+                                     std::size_t& moved) {
+    engine->check_process();
+    moved = 0;
+    if (bytes == 0) return std::nullopt;
+    const gpu::CallerState keep;
+    const FileCopy copy = prepare(*engine, call, range, data, bytes, stream);
+    return wait_for_host({.bytes = bytes,
+                          .order = copy.order,
+                          .cpus_use_host = true,
+                          .run = [&] { run(*engine, copy, stream, moved); },
+                          .start = [&] { return start(engine, copy, stream); }},
+                         stream, seconds);
+}
+
+Started move_async(const std::shared_ptr<Engine>& engine, FileCall call, const FileRange& range,
+                   void* data, std::size_t bytes, const CallerStream& stream) {
+    engine->check_process();
+    if (bytes == 0) return Started(0);
+    const gpu::CallerState keep;
+    return start(engine, prepare(*engine, call, range, data, bytes, stream), stream);
+}
+
+}  // namespace
+
+void read(Engine& engine, FileRange from, void* to, std::size_t bytes, const CallerStream& stream,
+          std::size_t& moved) {
+    move(engine, FileCall::read, from, to, bytes, stream, moved);
+}
+
+void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
+           const CallerStream& stream, std::size_t& moved) {
+    move(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream, moved);
+}
+
+std::optional<Started> read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from,
+                                     void* to, std::size_t bytes, const CallerStream& stream,
+                                     double seconds, std::size_t& moved) {
+    return move_and_wait(engine, FileCall::read, from, to, bytes, stream, seconds, moved);
+}
+
+std::optional<Started> write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to,
+                                      const void* from, std::size_t bytes,
+                                      const CallerStream& stream, double seconds,
+                                      std::size_t& moved) {
+    return move_and_wait(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream,
+                         seconds, moved);
+}
+
+Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                   std::size_t bytes, const CallerStream& stream) {
+    return move_async(engine, FileCall::read, from, to, bytes, stream);
+}
+
+Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                    std::size_t bytes, const CallerStream& stream) {
+    return move_async(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream);
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,42 @@
+// Reads of files into memory of any kind, and writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transfer/caller_stream.hpp"
+#include "transfer/started.hpp"
+
+namespace waywiser::transfer {
+
+// The bytes of a file from an offset on. Does not own the descriptor.
+struct FileRange {
+    int file = -1;
+    std::uint64_t offset = 0;
+};
+
+// `moved`: bytes read or written, also if an exception is thrown before all are.
+void read(Engine& engine, FileRange from, void* to, std::size_t bytes, const CallerStream& stream,
+          std::size_t& moved);
+void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
+           const CallerStream& stream, std::size_t& moved);
+
+// The same, but wait for the stream at most `seconds` (negative: without limit). Return the
+// transfer if it has not begun by then: it follows the stream, and `moved` is 0.
+std::optional<Started> read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from,
+                                     void* to, std::size_t bytes, const CallerStream& stream,
+                                     double seconds, std::size_t& moved);
+std::optional<Started> write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to,
+                                      const void* from, std::size_t bytes,
+                                      const CallerStream& stream, double seconds,
+                                      std::size_t& moved);
+
+// Return at once; the transfer starts after the work in the stream.
+Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                   std::size_t bytes, const CallerStream& stream);
+Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                    std::size_t bytes, const CallerStream& stream);
+
+}  // namespace waywiser::transfer
