@@ -1,4 +1,7 @@
 // Where the bytes of one side of a transfer are: runs of equal length.
+//
+// Values without pointers: a caller owns its copies. Functions keep nothing and use no global
+// state, so that threads may call them at once. All lengths and distances are in bytes.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +31,7 @@ struct Arrangement {
     // For a list: where each run starts, in the order in which they are moved.
     std::vector<std::size_t> offsets;
 
+    // Bytes from the start to run `n`, which is less than `count`.
     [[nodiscard]] std::size_t offset(std::size_t n) const;
 };
 

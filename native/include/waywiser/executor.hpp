@@ -3,6 +3,15 @@
 //
 // It works on views and never owns the user's buffers, so a program can call the same object that
 // the survey measures.
+//
+// Ownership: the registry owns executors until the process ends. A caller owns each Execution, and
+// what it passes to prepare(): streams, engine, buffers outlive the Execution. Transfer and Machine
+// are read during a call only.
+// Thread safety: an Executor is constant, and any thread may call it. An Execution is used by one
+// thread at a time.
+// Ordering: calls of one Execution are restore(), wake(), start(), and finish() with host timing;
+// what start() enqueues is ordered in the lanes and in nothing else.
+// Units: bytes; devices, NUMA nodes and CPUs by number.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +56,7 @@ public:
     // Called right before a timed start: wakes threads that sleep between starts, moves no bytes.
     virtual void wake() {}
     // With device timing: enqueues on the lanes and returns. With host timing: may block until
-    // done.
+    // done. Both views and their memory stay valid until the work has ended.
     virtual void start(const View& source, const View& destination) = 0;
     // The most entries that a start puts on one lane: a closed gate holds a limited number.
     [[nodiscard]] virtual std::size_t entries() const { return 1; }

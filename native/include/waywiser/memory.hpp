@@ -1,5 +1,13 @@
 // A kind of memory: how to allocate it at a place, and where its pages really are.
 // Each kind is one file in src/memory/; conformance and planning find it in the registry.
+//
+// Ownership: the registry owns kinds until the process ends. A caller owns each Buffer; its
+// destructor frees the memory. The caller first ends all work that uses it.
+// Memory and Machine are read during a call only.
+// Thread safety: a MemoryKind is constant, and any thread may call it. A Buffer does not
+// synchronise accesses to its bytes; restore() is called while nothing else uses them. Ordering:
+// allocate() and restore() have completed when they return, in no stream. Units: bytes; fractions
+// from 0 to 1.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +34,12 @@ struct Placement {
 class Buffer {
 public:
     virtual ~Buffer() = default;
+    // The first byte, for as long as the buffer exists; a GPU's address for memory on a GPU.
     [[nodiscard]] virtual std::byte* data() const = 0;
     [[nodiscard]] virtual std::size_t bytes() const = 0;
     [[nodiscard]] virtual Placement placement() const = 0;
-    // If the memory is a file: its descriptor, and the offset at which the buffer starts.
+    // If the memory is a file: its descriptor, which the buffer owns, and the offset in bytes at
+    // which the buffer starts.
     [[nodiscard]] virtual int file() const { return -1; }
     [[nodiscard]] virtual std::size_t offset() const { return 0; }
     // Returns the first `bytes` bytes to the state that the memory's variant names (out of the page

@@ -1,5 +1,11 @@
 // An operation costs time but moves no bytes of its own (a launch, an allocation, a fault, one step
 // of a pointer chase). Each file in src/operation/ has one or several related operations.
+//
+// Ownership: the registry owns operations until the process ends. A caller owns each Trial. The
+// tools that it was prepared with, and their streams, outlive it. Thread safety: an Operation is
+// constant, and any thread may call it. A Trial and its tools are used by one thread at a time.
+// Ordering: run() and once() return when the work has completed, on the host and in the streams.
+// Units: seconds; devices by number.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +28,10 @@ class Stream;
 class OperationTools {
 public:
     virtual ~OperationTools() = default;
-    // The n-th stream of a device; valid as long as the session.
+    // The n-th stream of a device, from 0 on; the session owns it.
     virtual gpu::Stream& stream(int device, std::size_t n) = 0;
-    // Calls `enqueue` while a closed gate blocks the streams, opens the gate, and returns when the
-    // work is done.
+    // Calls `enqueue` once in the calling thread, while a closed gate blocks the streams, opens the
+    // gate, and returns when the work is done.
     virtual void behind_gate(const std::vector<gpu::Stream*>& streams,
                              const std::function<void()>& enqueue) = 0;
     // Seconds between two events of the stream behind the gate with nothing between them.

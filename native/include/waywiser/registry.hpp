@@ -2,6 +2,10 @@
 // at namespace scope:
 //     const Registered<Executor, CopyEngine> registered;
 // Static linking keeps the registrations because the modules are object libraries.
+//
+// A registry owns its entries until the process ends: pointers and references to them stay valid.
+// Entries are added while the process or a library loads, by one thread; later any number of
+// threads read at once. The order of the entries is that of their names.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,10 @@
 // A session measures workloads one after another in one process.
+//
+// Ownership: a session owns the buffers, streams, gates and threads that it measures with, and
+// reuses them; its destructor ends and frees them. Requests and options are read during a call
+// only; outcomes are values of the caller. Thread safety: one thread at a time uses a session, and
+// calls back in that thread. Ordering: a call returns when all work that it started has completed.
+// Units: seconds and bytes; devices, NUMA nodes and CPUs by number.
 #pragma once
 
 #include <cstddef>
@@ -128,9 +134,12 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Throws gpu::Error, NotSupported, WrongBytes, BlocksBehindGate, std::bad_alloc.
+    // Calls `progress`, and `evidence` if it is not empty, in the calling thread; what they throw
+    // ends the measurement. Throws gpu::Error, NotSupported, WrongBytes, BlocksBehindGate,
+    // std::bad_alloc.
     Outcome measure(const Request& request, const std::function<void(const Progress&)>& progress,
                     const Evidence& evidence = nullptr);
+    // Throws gpu::Error, NotSupported, std::bad_alloc.
     LocalityOutcome locality(const LocalityRequest& request);
 
 private:

@@ -1,5 +1,8 @@
 // Properties of executors and memory kinds that planning, statistics and reports use, so that no
 // code depends on a name. All are optional.
+//
+// Values without pointers: a caller owns its copies, and threads may read them at once. Sizes are
+// in bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,31 @@
 /* The C interface of libwaywiser_transfer: copies between host memory, GPU memory and files.
  *
- * Every function that returns a waywiser_status leaves a one-line message for the calling thread,
- * which waywiser_last_error() returns until the thread's next call that fails. Functions are thread
- * safe unless they say otherwise. Sizes are in bytes, times in seconds.
+ * What holds for every function, unless its comment says otherwise (docs/ownership.md has
+ * examples):
+ *
+ * Errors. A function that returns a waywiser_status leaves a one-line message for the calling
+ * thread, which waywiser_last_error() returns until the thread's next call that fails. A function
+ * that fails sets its outputs to NULL or 0.
+ *
+ * Ownership. The caller owns contexts, transfers (their handles) and pinned memory that a function
+ * returns, and releases each once. Memory, files and streams that the caller passes stay the
+ * caller's: the library never frees, closes or synchronises them. Both sides of a copy must stay
+ * valid, the source unchanged and the destination unread, until the copy has ended; the comments
+ * say when one side is free earlier. Arrays of pointers, sizes and indices, options and texts are
+ * read during the call only.
+ *
+ * Ordering. A copy starts after the work that is in its stream at the call, and later work in the
+ * stream starts after it, if the call has no handle; else waywiser_transfer_wait() orders a stream
+ * after it. Copies are not ordered with work in other streams, except as CUDA orders the legacy
+ * default stream.
+ *
+ * Thread safety. Threads may call all functions at once, also with the same context or transfer.
+ * A context or a transfer must not be released while another thread uses it. Calls keep the current
+ * GPU of the thread. A child of fork() may use neither contexts nor transfers of its parent, and
+ * releasing them does nothing there.
+ *
+ * Units. Sizes, offsets and strides are in bytes, times in seconds, counts in pieces or blocks.
+ * GPUs are numbers of the GPU runtime, NUMA nodes those of the operating system.
  *
  * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
  * default stream of the calling thread. The C++ header maps NULL to the second of them when the
@@ -10,7 +33,7 @@
  * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host
  * memory alone are ordered in the stream too.
  *
- * A function that fails sets its outputs to NULL or 0. A transfer that is NULL has ended.
+ * A transfer that is NULL has ended.
  */
 #ifndef WAYWISER_TRANSFER_H
 #define WAYWISER_TRANSFER_H
@@ -52,16 +75,20 @@ typedef enum waywiser_status {
     WAYWISER_INTERNAL = 10
 } waywiser_status;
 
-/* The message of the last call of this thread that failed; never NULL. */
+/* The message of the last call of this thread that failed; never NULL. The library owns the text,
+ * which is valid until the thread's next call that fails. */
 WAYWISER_API const char* waywiser_last_error(void);
 /* The errno value of that failure when its status was WAYWISER_IO, else 0. */
 WAYWISER_API int waywiser_last_errno(void);
+/* The version of the library, "1.2.3", a constant text; and WAYWISER_TRANSFER_ABI of the library.
+ */
 WAYWISER_API const char* waywiser_version(void);
 WAYWISER_API uint32_t waywiser_transfer_abi(void);
 
 /* --- contexts ---------------------------------------------------------------------------- */
 
-/* Owns threads and staging memory; all transfers of a context share them. */
+/* Owns threads and staging memory; all transfers of a context share them. Both are created when a
+ * transfer first needs them. */
 typedef struct waywiser_context waywiser_context;
 
 /* Set `size` to sizeof(waywiser_options). A field that is 0 or NULL means its default. */
@@ -69,9 +96,9 @@ typedef struct waywiser_options {
     size_t size;
     size_t threads;      /* maximum of copying threads; 0: what affinity, cgroup and ranks allow */
     size_t pinned_bytes; /* maximum of pinned staging; 0: 16 MiB per thread, capped by limits */
-    const int* relays;   /* GPUs whose links may help copies of other GPUs */
-    size_t relay_count;
-    size_t relay_bytes; /* maximum of staging memory on each relay; 0: 64 MiB */
+    const int* relays;   /* numbers of GPUs whose links may help copies of other GPUs */
+    size_t relay_count;  /* entries of `relays` */
+    size_t relay_bytes;  /* maximum of staging memory on each relay; 0: 64 MiB */
     /* Maximum of bytes queued at once on a GPU's copy engine per direction; 0: no limit. */
     size_t polite_bytes;
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
@@ -87,26 +114,29 @@ typedef struct waywiser_options {
     int quiet; /* 1: writes no warnings to stderr; see waywiser_context_warnings() */
 } waywiser_options;
 
+/* `options` may be NULL. The caller releases *context. */
 WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,
                                                      waywiser_context** context);
 /* Cancels transfers whose threads wait for the stream, waits for those that have started, and stops
  * the threads. Copies made by the GPU runtime (pinned memory, lists, small copies) are already in
  * the stream and continue: synchronise it before their memory is freed. Does nothing in a forked
- * child. Memory of waywiser_pinned_alloc outlives the context. */
+ * child, and for NULL. Handles of its transfers stay valid, and are released on their own. Memory
+ * of waywiser_pinned_alloc outlives the context. */
 WAYWISER_API void waywiser_context_release(waywiser_context* context);
-/* What the context uses now and may use at most. */
+/* What the context uses now and may use at most. Other threads may change it meanwhile. */
 typedef struct waywiser_usage {
-    size_t size; /* set to sizeof(waywiser_usage) */
-    size_t threads, most_threads;
-    size_t pinned_bytes, most_pinned_bytes;
-    size_t transfers; /* queued for its threads or in progress on them */
+    size_t size;                            /* set to sizeof(waywiser_usage) */
+    size_t threads, most_threads;           /* copying threads */
+    size_t pinned_bytes, most_pinned_bytes; /* staging memory on the host */
+    size_t transfers;                       /* queued for its threads or in progress on them */
 } waywiser_usage;
 WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
                                                     waywiser_usage* usage);
 
-/* Writes the warnings of the context so far, one line each. *needed: size of all of them with the
- * final NUL; 1 if there are none. Each is also written to stderr once per process, unless the
- * option `quiet` is set. */
+/* Writes the warnings of the context so far, one line each, to `text`, an array of `capacity`
+ * characters, cut to them with the final NUL; `text` may be NULL if `capacity` is 0. *needed: size
+ * of all of them with the final NUL; 1 if there are none. Each is also written to stderr once per
+ * process, unless the option `quiet` is set. */
 WAYWISER_API waywiser_status waywiser_context_warnings(waywiser_context* context, char* text,
                                                        size_t capacity, size_t* needed);
 
@@ -134,29 +164,34 @@ typedef struct waywiser_description {
     size_t registrations; /* number of registrations that the range touches */
 } waywiser_description;
 
-/* Describes [data, data + bytes): the whole range, not only its start. */
+/* Describes [data, data + bytes): the whole range, not only its start. Reads no byte of it.
+ * description->allocation is not owned. */
 WAYWISER_API waywiser_status waywiser_describe(const void* data, size_t bytes,
                                                waywiser_description* description);
 
-/* Pinned memory at a NUMA node (-1: the node of the calling thread). Independent of any context.
- * If there is no GPU or pinning fails, the memory is pageable: waywiser_describe() shows which. */
+/* Pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread). Independent of any
+ * context. The caller frees *data. If there is no GPU or pinning fails, the memory is pageable:
+ * waywiser_describe() shows which. */
 WAYWISER_API waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data);
-/* Waits for the GPUs that may use the memory, then frees it. */
+/* Waits for the GPUs that may use the memory, then frees it. Does nothing for NULL. Transfers that
+ * use it must have ended, or been submitted. */
 WAYWISER_API void waywiser_pinned_free(void* data);
 
 /* --- transfers --------------------------------------------------------------------------- */
 
-/* A transfer in progress. */
+/* The handle of a transfer in progress. It does not own the memory of the two sides. */
 typedef struct waywiser_transfer waywiser_transfer;
 
-/* Copies with the semantics of cudaMemcpyAsync: ordered in the stream. With pageable memory it
- * returns when the host's part is done. The ranges must not overlap. */
+/* Copies `bytes` with the semantics of cudaMemcpyAsync: ordered in the stream. With pageable memory
+ * it returns when the host's part is done: a destination is filled, a source can be reused. Pinned
+ * and GPU memory are in use until the stream has completed the copy. The ranges must not overlap.
+ */
 WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from,
                                            size_t bytes, void* stream);
 /* Like waywiser_copy(), but returns when the host's side is free: a host destination is filled and
- * a host source can be reused, also if it is pinned. Returns at once if both sides are on GPUs. The
- * GPU's side is free when the stream has completed its work, except that a copy of less than 8 MiB
- * has ended on the GPU too.
+ * a host source can be reused, also if it is pinned. A GPU's side is free when the stream has
+ * completed its work; so it returns at once if both sides are on GPUs. A copy of less than 8 MiB has
+ * always ended on the GPU too.
  *
  * Waits for the stream and for GPUs at most `timeout` seconds (negative: without limit); the time
  * in which the calling thread itself copies is not limited. *transfer is NULL if the host's side is
@@ -166,7 +201,8 @@ WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, 
 WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
                                                     const void* from, size_t bytes, void* stream,
                                                     double timeout, waywiser_transfer** transfer);
-/* Returns at once. The copy starts after the work that is in the stream at the call. */
+/* Returns at once. The copy starts after the work that is in the stream at the call; later work in
+ * the stream may start before it has ended. Both sides are in use until the transfer has ended. */
 WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void* to,
                                                  const void* from, size_t bytes, void* stream,
                                                  waywiser_transfer** transfer);
@@ -176,7 +212,7 @@ WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void
  * it behaves like waywiser_copy(), else like waywiser_copy_async(): it returns at once if all
  * pageable pieces have the same source and destination place (host to one GPU, say); otherwise it
  * first copies the pieces of all but one pair of places. Pieces of managed memory are always
- * copied before it returns. */
+ * copied before it returns. The three arrays have `count` entries each. */
 WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                                  const void* const* from, const size_t* sizes,
                                                  size_t count, void* stream,
@@ -206,13 +242,17 @@ WAYWISER_API waywiser_status waywiser_copy_blocks_and_wait(
     const int64_t* from_index, size_t count, void* stream, double timeout,
     waywiser_transfer** transfer);
 
-/* Reads up to `bytes` of an open file into any memory; fewer only at the end of the file. If
- * `transfer` is NULL, it returns when all bytes are read and their copies are in the stream, and
- * sets *moved. Else it returns at once, and the file must stay open until the transfer ends. */
+/* Reads up to `bytes` from `offset` of an open file, whose own offset is neither used nor moved,
+ * into any memory; fewer only at the end of the file. If `transfer` is NULL, it returns when all
+ * bytes are read and their copies are in the stream, and sets *moved. Else it returns at once, and
+ * the file must stay open until the transfer ends; `moved` is not used then, and may be NULL. Fails
+ * with WAYWISER_IO for a file that cannot be read at an offset. */
 WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offset,
                                            void* to, size_t bytes, void* stream, size_t* moved,
                                            waywiser_transfer** transfer);
-/* Writes `bytes` of any memory to an open file. */
+/* Writes `bytes` of any memory to an open file at `offset`; without a handle it returns when the
+ * file has them, not when a disk has. The file must not be open for appending: the system ignores
+ * offsets then. */
 WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
                                             const void* from, size_t bytes, void* stream,
                                             size_t* moved, waywiser_transfer** transfer);
@@ -236,7 +276,7 @@ WAYWISER_API waywiser_status waywiser_write_and_wait(waywiser_context* context, 
 WAYWISER_API waywiser_status waywiser_mark(waywiser_context* context, void* stream,
                                            waywiser_transfer** transfer);
 
-/* Returns 1 if the transfer has ended, in success or failure. */
+/* Returns 1 if the transfer has ended, in success or failure, else 0. */
 WAYWISER_API int waywiser_transfer_done(waywiser_transfer* transfer);
 /* Waits until the transfer has ended, at most `timeout` seconds (negative: without limit). Returns
  * the transfer's own status. *moved: bytes that have arrived, also after a failure; may be NULL. */
@@ -253,16 +293,20 @@ WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer,
  * (EBADF), and writes nothing, if the descriptor is not open for writing. Releasing the context
  * writes for copies of the GPU runtime that continue: waywiser_transfer_done() returns 0 then. */
 WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
-/* Frees the handle; the transfer continues. */
+/* Frees the handle; the transfer continues, and both sides stay in use until it has ended. Does
+ * nothing for NULL. */
 WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);
 
 /* --- diagnostics ------------------------------------------------------------------------- */
 
-/* Writes one line that describes how a copy would be done, cut to `capacity` with its final NUL. */
+/* Writes one line that describes how a copy would be done to `text`, an array of `capacity`
+ * characters, cut to them with its final NUL. Moves nothing. */
 WAYWISER_API waywiser_status waywiser_explain(waywiser_context* context, const void* to,
                                               const void* from, size_t bytes, char* text,
                                               size_t capacity);
-/* Writes the discovered machine as JSON. *needed: size of the whole text including its NUL. */
+/* Writes the discovered machine as JSON to `text`, an array of `capacity` characters, cut to them
+ * with the final NUL; `text` may be NULL if `capacity` is 0. *needed: size of the whole text
+ * including its NUL. */
 WAYWISER_API waywiser_status waywiser_machine(char* text, size_t capacity, size_t* needed);
 
 #if defined(__cplusplus)

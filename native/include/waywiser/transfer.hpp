@@ -5,6 +5,11 @@
 //     context.copy(device, host, bytes, stream);          // as cudaMemcpyAsync
 //     auto transfer = context.copy_async(host, device, bytes, stream);
 //     transfer.result();                                  // throws waywiser::TransferError
+//
+// What transfer.h says of ownership, ordering, thread safety and units holds here too. Each call
+// has the comment of the C function of the same name there. A failed call throws TransferError.
+// Contexts, handles and pinned buffers own what their C functions returned; everything else stays
+// the caller's. Arguments that are spans or strings are read during the call only.
 #pragma once
 
 #include <cstddef>
@@ -85,7 +90,8 @@ private:
 
 }  // namespace
 
-// A transfer in progress. The destructor does not wait: the transfer continues.
+// A transfer in progress; it owns the handle, not the memory of the two sides. The destructor does
+// not wait: the transfer continues. Threads may call const functions of one handle at once.
 class TransferHandle {
 public:
     TransferHandle() = default;
@@ -102,8 +108,10 @@ public:
 
     // False for a handle without a transfer.
     explicit operator bool() const { return transfer_ != nullptr; }
+    // Whether the transfer has ended, in success or failure.
     [[nodiscard]] bool done() const { return waywiser_transfer_done(transfer_) != 0; }
-    // Waits at most `timeout` seconds (negative: without limit); returns the bytes that arrived.
+    // Waits until the transfer has ended, at most `timeout` seconds (negative: without limit);
+    // returns the bytes that arrived.
     std::size_t result(double timeout = -1) const {
         std::size_t moved = 0;
         const waywiser_status status = waywiser_transfer_result(transfer_, timeout, &moved);
@@ -115,11 +123,12 @@ public:
     void wait(StreamRef stream = {}, double timeout = -1) const {
         detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get(), timeout));
     }
-    // Writes 8 bytes to the descriptor (an eventfd) when the transfer ends. Fails with WAYWISER_IO if
-    // the descriptor is not open for writing.
+    // Writes 8 bytes to the descriptor (an eventfd), which stays the caller's, when the transfer
+    // ends. Fails with WAYWISER_IO if the descriptor is not open for writing.
     void notify(int descriptor) const {
         detail::check_transfer(waywiser_transfer_notify(transfer_, descriptor));
     }
+    // Not released by the caller.
     [[nodiscard]] waywiser_transfer* get() const { return transfer_; }
 
 private:
@@ -140,7 +149,7 @@ struct ContextOptions {
     bool quiet = false;
 };
 
-// An array of `count` equal blocks, `stride` bytes from the start of one to the next.
+// An array of `count` equal blocks, `stride` bytes from the start of one to the next. Not owned.
 template <class Byte>
 struct BlockArray {
     Byte* data = nullptr;
@@ -173,54 +182,79 @@ public:
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
+    // Like cudaMemcpyAsync: ordered in the stream. With pageable memory, returns when the host's
+    // side is free.
     void copy(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
         detail::check_transfer(waywiser_copy(context_, to, from, bytes, stream.get()));
     }
-    // Like copy() with one side on a GPU, but returns when a host destination is filled and a host
-    // source can be reused, even if it is pinned.
-    void copy_and_wait(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
-        waywiser_transfer* none = nullptr;
-        detail::check_transfer(
-            waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), -1, &none));
+    // Like copy(), but returns when a host destination is filled and a host source can be reused,
+    // also if it is pinned. The handle is empty, unless that is not so after `timeout` seconds
+    // (negative: without limit): then it is that of the copy, which goes on.
+    TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
+                                 StreamRef stream = {}, double timeout = -1) {
+        return made([&](waywiser_transfer** left) {
+            return waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), timeout, left);
+        });
     }
+    // Returns at once. The copy starts after the work that is in the stream at the call.
     [[nodiscard]] TransferHandle copy_async(void* to, const void* from, std::size_t bytes,
                                             StreamRef stream = {}) {
-        waywiser_transfer* transfer = nullptr;
-        detail::check_transfer(
-            waywiser_copy_async(context_, to, from, bytes, stream.get(), &transfer));
-        return TransferHandle(transfer);
+        return made([&](waywiser_transfer** transfer) {
+            return waywiser_copy_async(context_, to, from, bytes, stream.get(), transfer);
+        });
     }
 
+    // Copies sizes[i] bytes from from[i] to to[i], in any order.
     void copy_batch(std::span<void* const> to, std::span<const void* const> from,
                     std::span<const std::size_t> sizes, StreamRef stream = {}) {
-        batch(to, from, sizes, stream, nullptr);
+        detail::check_transfer(batch(to, from, sizes, stream, nullptr));
+    }
+    TransferHandle copy_batch_and_wait(std::span<void* const> to, std::span<const void* const> from,
+                                       std::span<const std::size_t> sizes, StreamRef stream = {},
+                                       double timeout = -1) {
+        check_batch(to, from, sizes);
+        return made([&](waywiser_transfer** left) {
+            return waywiser_copy_batch_and_wait(context_, to.data(), from.data(), sizes.data(),
+                                                to.size(), stream.get(), timeout, left);
+        });
     }
     [[nodiscard]] TransferHandle copy_batch_async(std::span<void* const> to,
                                                   std::span<const void* const> from,
                                                   std::span<const std::size_t> sizes,
                                                   StreamRef stream = {}) {
-        waywiser_transfer* transfer = nullptr;
-        batch(to, from, sizes, stream, &transfer);
-        return TransferHandle(transfer);
+        return made(
+            [&](waywiser_transfer** transfer) { return batch(to, from, sizes, stream, transfer); });
     }
 
-    // Copies block from_index[i] to block to_index[i], `block` bytes each.
+    // Copies block from_index[i] to block to_index[i], `block` bytes each, in any order.
     void copy_blocks(BlockArray<void> to, BlockArray<const void> from, std::size_t block,
                      std::span<const std::int64_t> to_index,
                      std::span<const std::int64_t> from_index, StreamRef stream = {}) {
-        blocks(to, from, block, to_index, from_index, stream, nullptr);
+        detail::check_transfer(blocks(to, from, block, to_index, from_index, stream, nullptr));
+    }
+    TransferHandle copy_blocks_and_wait(BlockArray<void> to, BlockArray<const void> from,
+                                        std::size_t block, std::span<const std::int64_t> to_index,
+                                        std::span<const std::int64_t> from_index,
+                                        StreamRef stream = {}, double timeout = -1) {
+        check_blocks(to_index, from_index);
+        return made([&](waywiser_transfer** left) {
+            return waywiser_copy_blocks_and_wait(
+                context_, to.data, to.stride, to.count, from.data, from.stride, from.count, block,
+                to_index.data(), from_index.data(), to_index.size(), stream.get(), timeout, left);
+        });
     }
     [[nodiscard]] TransferHandle copy_blocks_async(BlockArray<void> to, BlockArray<const void> from,
                                                    std::size_t block,
                                                    std::span<const std::int64_t> to_index,
                                                    std::span<const std::int64_t> from_index,
                                                    StreamRef stream = {}) {
-        waywiser_transfer* transfer = nullptr;
-        blocks(to, from, block, to_index, from_index, stream, &transfer);
-        return TransferHandle(transfer);
+        return made([&](waywiser_transfer** transfer) {
+            return blocks(to, from, block, to_index, from_index, stream, transfer);
+        });
     }
 
-    // Returns the bytes that were read: fewer than asked for only at the end of the file.
+    // Returns the bytes that were read from `offset` of an open file: fewer than asked for only at
+    // the end of the file.
     std::size_t read(int file, std::uint64_t offset, void* to, std::size_t bytes,
                      StreamRef stream = {}) {
         std::size_t moved = 0;
@@ -229,13 +263,26 @@ public:
         detail::check_transfer(status, moved);
         return moved;
     }
+    // Like read(), which sets `moved`, but waits for the stream at most `timeout` seconds
+    // (negative: without limit). Returns the transfer if it has not begun by then: it follows the
+    // stream, the file and the memory stay in use, and `moved` is 0.
+    TransferHandle read_and_wait(int file, std::uint64_t offset, void* to, std::size_t bytes,
+                                 std::size_t& moved, StreamRef stream = {}, double timeout = -1) {
+        waywiser_transfer* left = nullptr;
+        const waywiser_status status = waywiser_read_and_wait(context_, file, offset, to, bytes,
+                                                              stream.get(), timeout, &moved, &left);
+        detail::check_transfer(status, moved);
+        return TransferHandle(left);
+    }
+    // The file must stay open until the transfer has ended.
     [[nodiscard]] TransferHandle read_async(int file, std::uint64_t offset, void* to,
                                             std::size_t bytes, StreamRef stream = {}) {
-        waywiser_transfer* transfer = nullptr;
-        detail::check_transfer(
-            waywiser_read(context_, file, offset, to, bytes, stream.get(), nullptr, &transfer));
-        return TransferHandle(transfer);
+        return made([&](waywiser_transfer** transfer) {
+            return waywiser_read(context_, file, offset, to, bytes, stream.get(), nullptr,
+                                 transfer);
+        });
     }
+    // Returns the bytes that were written: all.
     std::size_t write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
                       StreamRef stream = {}) {
         std::size_t moved = 0;
@@ -244,20 +291,30 @@ public:
         detail::check_transfer(status, moved);
         return moved;
     }
+    // As read_and_wait().
+    TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
+                                  std::size_t bytes, std::size_t& moved, StreamRef stream = {},
+                                  double timeout = -1) {
+        waywiser_transfer* left = nullptr;
+        const waywiser_status status = waywiser_write_and_wait(
+            context_, file, offset, from, bytes, stream.get(), timeout, &moved, &left);
+        detail::check_transfer(status, moved);
+        return TransferHandle(left);
+    }
     [[nodiscard]] TransferHandle write_async(int file, std::uint64_t offset, const void* from,
                                              std::size_t bytes, StreamRef stream = {}) {
-        waywiser_transfer* transfer = nullptr;
-        detail::check_transfer(
-            waywiser_write(context_, file, offset, from, bytes, stream.get(), nullptr, &transfer));
-        return TransferHandle(transfer);
+        return made([&](waywiser_transfer** transfer) {
+            return waywiser_write(context_, file, offset, from, bytes, stream.get(), nullptr,
+                                  transfer);
+        });
     }
 
     // A transfer that ends when the work in the stream at the call is done. Empty without a GPU or
     // while the stream is captured.
     [[nodiscard]] TransferHandle mark(StreamRef stream = {}) {
-        waywiser_transfer* transfer = nullptr;
-        detail::check_transfer(waywiser_mark(context_, stream.get(), &transfer));
-        return TransferHandle(transfer);
+        return made([&](waywiser_transfer** transfer) {
+            return waywiser_mark(context_, stream.get(), transfer);
+        });
     }
 
     // One line that describes how a copy would be done.
@@ -268,6 +325,7 @@ public:
         text.resize(text.find('\0'));
         return text;
     }
+    // What the context uses now: bytes, and numbers of threads and transfers.
     [[nodiscard]] waywiser_usage usage() const {
         waywiser_usage usage{};
         usage.size = sizeof usage;
@@ -284,29 +342,44 @@ public:
         text.resize(text.find('\0'));
         return text;
     }
+    // Not released by the caller.
     [[nodiscard]] waywiser_context* get() const { return context_; }
 
 private:
-    void batch(std::span<void* const> to, std::span<const void* const> from,
-               std::span<const std::size_t> sizes, StreamRef stream, waywiser_transfer** transfer) {
-        if (to.size() != from.size() || to.size() != sizes.size()) {
-            throw TransferError(WAYWISER_INVALID,
-                                "copy_batch: destinations, sources and sizes differ in number", 0,
-                                0);
-        }
-        detail::check_transfer(waywiser_copy_batch(context_, to.data(), from.data(), sizes.data(),
-                                                   to.size(), stream.get(), transfer));
+    // The handle that a call of the library returns, if it returns one.
+    template <class Call>
+    static TransferHandle made(const Call& call) {
+        waywiser_transfer* transfer = nullptr;
+        detail::check_transfer(call(&transfer));
+        return TransferHandle(transfer);
     }
-    void blocks(const BlockArray<void>& to, const BlockArray<const void>& from, std::size_t block,
-                std::span<const std::int64_t> to_index, std::span<const std::int64_t> from_index,
-                StreamRef stream, waywiser_transfer** transfer) {
-        if (to_index.size() != from_index.size()) {
-            throw TransferError(WAYWISER_INVALID, "copy_blocks: the two indices differ in length",
-                                0, 0);
-        }
-        detail::check_transfer(waywiser_copy_blocks(
-            context_, to.data, to.stride, to.count, from.data, from.stride, from.count, block,
-            to_index.data(), from_index.data(), to_index.size(), stream.get(), transfer));
+    static void check_batch(std::span<void* const> to, std::span<const void* const> from,
+                            std::span<const std::size_t> sizes) {
+        if (to.size() == from.size() && to.size() == sizes.size()) return;
+        throw TransferError(WAYWISER_INVALID,
+                            "copy_batch: destinations, sources and sizes differ in number", 0, 0);
+    }
+    static void check_blocks(std::span<const std::int64_t> to_index,
+                             std::span<const std::int64_t> from_index) {
+        if (to_index.size() == from_index.size()) return;
+        throw TransferError(WAYWISER_INVALID, "copy_blocks: the two indices differ in length", 0,
+                            0);
+    }
+    waywiser_status batch(std::span<void* const> to, std::span<const void* const> from,
+                          std::span<const std::size_t> sizes, StreamRef stream,
+                          waywiser_transfer** transfer) {
+        check_batch(to, from, sizes);
+        return waywiser_copy_batch(context_, to.data(), from.data(), sizes.data(), to.size(),
+                                   stream.get(), transfer);
+    }
+    waywiser_status blocks(const BlockArray<void>& to, const BlockArray<const void>& from,
+                           std::size_t block, std::span<const std::int64_t> to_index,
+                           std::span<const std::int64_t> from_index, StreamRef stream,
+                           waywiser_transfer** transfer) {
+        check_blocks(to_index, from_index);
+        return waywiser_copy_blocks(context_, to.data, to.stride, to.count, from.data, from.stride,
+                                    from.count, block, to_index.data(), from_index.data(),
+                                    to_index.size(), stream.get(), transfer);
     }
 
     waywiser_context* context_ = nullptr;
@@ -330,7 +403,9 @@ inline std::string machine_json() {
     return text;
 }
 
-// Owns pinned memory. The destructor waits for the GPUs that may use it.
+// Owns pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread); pageable
+// memory without a GPU. Independent of any context. The destructor waits for the GPUs that may use
+// it.
 class PinnedBuffer {
 public:
     explicit PinnedBuffer(std::size_t bytes, int numa = -1) : bytes_(bytes) {

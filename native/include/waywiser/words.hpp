@@ -1,5 +1,9 @@
 // The data model in C++: places, memories, paths, layouts, transfers and operations. docs/design.md
 // defines them; python/waywiser/words has the same types.
+//
+// Values without pointers to others: a caller owns its copies, and threads may read them at once.
+// Pointers that Machine returns are into it, and valid until it changes or ends. Sizes are in
+// bytes; GPUs, NUMA nodes and CPUs are numbers. Functions that parse throw NotSupported.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
 // Reads of files into memory of any kind, and writes.
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -8,7 +7,7 @@
 
 #include "copies.hpp"
 #include "file_operand.hpp"
-#include "stream_follower.hpp"
+#include "parted_transfer.hpp"
 #include "submission.hpp"
 
 namespace nb = nanobind;
@@ -45,8 +44,35 @@ struct FileCall {
     std::size_t bytes = 0;
     bool host = true;
     Streams streams;
-    Held held;
+    HeldOperands kept;
 };
+
+void check_contiguous(const Operand& operand, Direction direction) {
+    if (operand.contiguous) return;
+    raise(Failure::unsupported, {.what = "the array is not contiguous: " + text(operand),
+                                 .where = text(direction),
+                                 .remedy = direction == Direction::read
+                                               ? "read into a contiguous array and copy from there"
+                                               : "make it contiguous first"});
+}
+
+void check_range(std::uint64_t offset, std::uint64_t bytes, const Operand& operand,
+                 Direction direction) {
+    if (bytes > operand.bytes) {
+        raise(Failure::invalid_transfer,
+              {.what = "nbytes is " + std::to_string(bytes) + ", but the array has " +
+                       std::to_string(operand.bytes) + " bytes",
+               .where = text(direction),
+               .remedy = "pass a longer array, or leave nbytes out for all of it"});
+    }
+    constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (offset <= kEnd - bytes) return;
+    raise(Failure::invalid_transfer,
+          {.what = std::to_string(bytes) + " bytes from offset " + std::to_string(offset) +
+                   " go past what a file can have (2^63 - 1)",
+           .where = text(direction),
+           .remedy = "pass a smaller offset"});
+}
 
 FileCall prepare(const Context& context, Direction direction, nb::handle file, nb::handle array,
                  nb::handle offset, nb::handle bytes, nb::handle stream) {
@@ -54,88 +80,61 @@ FileCall prepare(const Context& context, Direction direction, nb::handle file, n
     context->check_process();
     FileCall call{.direction = direction};
     const std::optional<void*> requested = stream_of(stream);
+    const bool reads = direction == Direction::read;
     Operand operand;
-    read_operand(array, direction == Direction::read ? Role::destination : Role::source, requested,
-                 operand, call.held);
-    if (!operand.contiguous) {
-        raise(Failure::unsupported,
-              {.what = "the array is not contiguous: " + text(operand),
-               .where = text(direction),
-               .remedy = direction == Direction::read
-                             ? "read into a contiguous array and copy from there"
-                             : "make it contiguous first"});
-    }
+    read_operand(array, reads ? Role::destination : Role::source, requested, operand,
+                 reads ? call.kept.to : call.kept.from);
+    check_contiguous(operand, direction);
     call.offset = number_of(offset, "offset", direction, 0);
     const std::uint64_t nbytes = number_of(bytes, "nbytes", direction, operand.bytes);
-    if (nbytes > operand.bytes) {
-        raise(Failure::invalid_transfer,
-              {.what = "nbytes is " + std::to_string(nbytes) + ", but the array has " +
-                       std::to_string(operand.bytes) + " bytes",
-               .where = text(direction),
-               .remedy = "pass a longer array, or leave nbytes out for all of it"});
-    }
-    constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (call.offset > kEnd - nbytes) {
-        raise(Failure::invalid_transfer,
-              {.what = std::to_string(nbytes) + " bytes from offset " +
-                       std::to_string(call.offset) + " go past what a file can have (2^63 - 1)",
-               .where = text(direction),
-               .remedy = "pass a smaller offset"});
-    }
+    check_range(call.offset, nbytes, operand, direction);
     context->check_reaches(operand);
     call.data = operand.data;
     call.bytes = static_cast<std::size_t>(nbytes);
     call.host = operand.gpu == kHost;
     call.streams = choose_streams(requested, operand, operand);
     call.file = file_of(file, direction);
-    if (direction == Direction::read) note_write(array, operand);
+    if (reads) note_write(array, operand);
     return call;
 }
 
-waywiser_status submit(waywiser_context* context, const FileCall& call, std::size_t at,
-                       std::size_t bytes, std::size_t* moved, waywiser_transfer** transfer) {
-    if (call.direction == Direction::read) {
-        return waywiser_read(context, call.file.descriptor(), call.offset + at, call.data + at,
-                             bytes, call.streams.carrier, moved, transfer);
-    }
-    return waywiser_write(context, call.file.descriptor(), call.offset + at, call.data + at, bytes,
-                          call.streams.carrier, moved, transfer);
+std::size_t run(ContextState& context, FileCall call) {
+    const bool reads = call.direction == Direction::read;
+    return move_in_parts(
+        context,
+        {.bytes = call.bytes,
+         .to_gpu = !call.host && reads,
+         .streams = call.streams,
+         .kept = std::move(call.kept),
+         .file = &call.file},
+        [&](waywiser_context* c, std::size_t at, std::size_t bytes, PartResult& result) {
+            const int file = call.file.descriptor();
+            void* const stream = call.streams.carrier;
+            return reads ? waywiser_read_and_wait(c, file, call.offset + at, call.data + at, bytes,
+                                                  stream, kWaitSlice, &result.moved, &result.left)
+                         : waywiser_write_and_wait(c, file, call.offset + at, call.data + at, bytes,
+                                                   stream, kWaitSlice, &result.moved, &result.left);
+        });
 }
 
-// The calling thread helps, in parts, between which signals are handled.
-std::size_t run(ContextState& context, FileCall call) {
-    const bool follows = !call.host && call.direction == Direction::read;
-    if (call.bytes > 0) wait_for_stream(context, call.streams.carrier);
-    StreamFollower follower(call.streams, std::move(call.held));
-    std::size_t at = 0;
-    while (at < call.bytes) {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        const std::size_t part = std::min(kPart, call.bytes - at);
-        std::size_t moved = 0;
-        const waywiser_status status = use(context, [&](waywiser_context* c) {
-            const waywiser_status now = submit(c, call, at, part, &moved, nullptr);
-            return now == WAYWISER_OK && follows ? follower.mark(c) : now;
-        });
-        at += moved;
-        if (status == WAYWISER_IO) {
-            raise_status(status, waywiser_last_error(), at, waywiser_last_errno(),
-                         call.file.call());
-        }
-        check_use(status, at);
-        if (moved < part) break;  // the end of the file
-    }
-    return at;
+waywiser_status submit(waywiser_context* context, const FileCall& call,
+                       waywiser_transfer** transfer) {
+    const int file = call.file.descriptor();
+    void* const stream = call.streams.carrier;
+    return call.direction == Direction::read
+               ? waywiser_read(context, file, call.offset, call.data, call.bytes, stream, nullptr,
+                               transfer)
+               : waywiser_write(context, file, call.offset, call.data, call.bytes, stream, nullptr,
+                                transfer);
 }
 
 Handle start(ContextState& context, FileCall call) {
     if (call.streams.gpu == kSomeGpu && call.bytes > 0) call.streams.gpu = gpu_at(call.data);
     waywiser_transfer* transfer = nullptr;
     if (call.bytes > 0) {
-        check_use(use(context, [&](waywiser_context* c) {
-            return submit(c, call, 0, call.bytes, nullptr, &transfer);
-        }));
+        check_use(use(context, [&](waywiser_context* c) { return submit(c, call, &transfer); }));
     }
-    auto pending = std::make_shared<PendingTransfer>(transfer, 0, std::move(call.held),
+    auto pending = std::make_shared<PendingTransfer>(transfer, 0, std::move(call.kept).all(),
                                                      call.streams, std::move(call.file));
     keep(pending);
     return pending;

@@ -67,16 +67,17 @@ std::string seconds_text(double seconds) {
     return text.data();
 }
 
-File descriptor_or_raise(int descriptor) {
+// `what`: what is missing without a descriptor; `where`: the call, for a message.
+File descriptor_or_raise(int descriptor, const char* what, std::string where) {
     const int error = errno;
     if (descriptor < 0) {
         raise(Failure::file,
-              {.what = std::string("no event descriptor: ") + std::strerror(error),
-               .where = "TransferHandle",
+              {.what = std::string(what) + ": " + std::strerror(error),
+               .where = std::move(where),
                .remedy = file_remedy(error)},
               0, error);
     }
-    return File(descriptor);
+    return File(descriptor, std::move(where));
 }
 
 double seconds_until(Clock::time_point end) {
@@ -87,6 +88,10 @@ double seconds_until(Clock::time_point end) {
 
 File::~File() {
     if (descriptor_ >= 0) close(descriptor_);
+}
+
+File File::duplicate() const {
+    return descriptor_or_raise(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0), "no descriptor", call_);
 }
 
 PendingTransfer::PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held,
@@ -200,9 +205,12 @@ void PendingTransfer::order_stream(void* stream) {
 int PendingTransfer::descriptor() {
     check_process();
     const bool is_new = event_.descriptor() < 0;
-    if (is_new) event_ = descriptor_or_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const auto event = [](int made) {
+        return descriptor_or_raise(made, "no event descriptor", "TransferHandle");
+    };
+    if (is_new) event_ = event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     // Before other threads run: they may release the event.
-    File copy = descriptor_or_raise(fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0));
+    File copy = event(fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0));
     if (is_new) notify_event();
     return copy.release();
 }

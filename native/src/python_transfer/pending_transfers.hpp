@@ -32,6 +32,8 @@ public:
     File& operator=(const File&) = delete;
     ~File();
     [[nodiscard]] int descriptor() const { return descriptor_; }
+    // The same file with a descriptor of its own. Needs the GIL, and raises TransferFileError.
+    [[nodiscard]] File duplicate() const;
     // Releases ownership: the caller must close it.
     [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
     [[nodiscard]] const std::string& call() const { return call_; }

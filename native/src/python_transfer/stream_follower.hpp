@@ -18,6 +18,7 @@ public:
     StreamFollower(const StreamFollower&) = delete;
     StreamFollower& operator=(const StreamFollower&) = delete;
 
+    [[nodiscard]] const Held& held() const { return held_; }
     // Marks the end of the work that is in the stream now. Call it after each part, without the
     // GIL.
     waywiser_status mark(waywiser_context* context);

@@ -1,9 +1,9 @@
 #include "submission.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "parted_transfer.hpp"
 #include "stream_follower.hpp"
 
 namespace nb = nanobind;
@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Smaller copies are synchronous for any memory, and detecting its kind would take longer.
+// Fewer bytes take the calling thread less time than the library takes to find out what they are.
 constexpr std::size_t kInline = std::size_t{8} << 20;
 
 waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
@@ -66,64 +66,53 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
     return status;
 }
 
-// Copies a small amount between host and GPU in the calling thread, until they have arrived.
-void run_inline(ContextState& context, Submission& copy) {
-    waywiser_transfer* left = nullptr;
-    check_use(use(context, [&](waywiser_context* c) {
-        return waywiser_copy_and_wait(c, copy.to, copy.from, copy.bytes, copy.streams.carrier,
-                                      kWaitSlice, &left);
-    }));
-    if (left == nullptr) return;
-    wait_or_keep(std::make_shared<PendingTransfer>(left, copy.bytes, std::move(copy.kept).all(),
-                                                   copy.streams));
-}
-
-// Calls part(context, at, bytes) for all of the copy, and handles signals between parts.
-template <class Part>
-void run_in_parts(ContextState& context, const Submission& copy, const Part& part) {
-    const std::size_t most = copy.listed() ? copy.bytes : kPart;
-    for (std::size_t at = 0; at < copy.bytes; at += most) {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        const std::size_t bytes = std::min(most, copy.bytes - at);
-        check_use(use(context, [&](waywiser_context* c) { return part(c, at, bytes); }), at);
-    }
-}
-
-waywiser_status copy_part(waywiser_context* context, const Submission& copy, std::size_t at,
-                          std::size_t bytes) {
-    if (copy.listed()) return blocking(context, copy);
-    return waywiser_copy(context, static_cast<std::byte*>(copy.to) + at,
-                         static_cast<const std::byte*>(copy.from) + at, bytes,
-                         copy.streams.carrier);
-}
-
-// Pageable memory and a GPU: the calling thread helps. The host memory is not in use any more when
-// a part returns; GPU memory is until the stream has reached the end of the part.
-void run_helping(ContextState& context, Submission& copy) {
-    wait_for_stream(context, copy.streams.carrier);
-    StreamFollower follower(copy.streams, std::move(copy.kept.to));
-    run_in_parts(context, copy, [&](waywiser_context* c, std::size_t at, std::size_t bytes) {
-        const waywiser_status status = copy_part(c, copy, at, bytes);
-        return status == WAYWISER_OK && !copy.to_host ? follower.mark(c) : status;
-    });
-}
-
-// Only host memory. Small amounts are copied without the library, which may use a GPU.
-void run_on_host(ContextState& context, Submission& copy) {
-    // The library rejects a stream that is captured.
-    const bool in_stream = copy.names_stream && !wait_for_stream(context, copy.streams.carrier);
-    if (!in_stream) copy.streams.carrier = WAYWISER_NO_STREAM;
-    run_in_parts(context, copy, [&](waywiser_context* c, std::size_t at, std::size_t bytes) {
-        if (in_stream || bytes >= kInline) return copy_part(c, copy, at, bytes);
-        if (!copy.listed()) {
-            std::memcpy(static_cast<std::byte*>(copy.to) + at,
-                        static_cast<const std::byte*>(copy.from) + at, bytes);
-        }
+// Small amounts of host memory are copied without the library, which may use a GPU.
+void run_on_host(ContextState& context, const Submission& copy) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    check_use(use(context, [&](waywiser_context*) {
+        if (!copy.listed()) std::memcpy(copy.to, copy.from, copy.bytes);
         for (std::size_t i = 0; i < copy.list.count(); ++i) {
             std::memcpy(copy.list.to[i], copy.list.from[i], copy.list.sizes[i]);
         }
         return WAYWISER_OK;
-    });
+    }));
+}
+
+waywiser_status copy_and_wait(waywiser_context* context, const Submission& copy, std::size_t at,
+                              std::size_t bytes, waywiser_transfer** left) {
+    void* const stream = copy.streams.carrier;
+    if (!copy.listed()) {
+        return waywiser_copy_and_wait(context, static_cast<std::byte*>(copy.to) + at,
+                                      static_cast<const std::byte*>(copy.from) + at, bytes, stream,
+                                      kWaitSlice, left);
+    }
+    if (copy.list.count() > 0) {
+        return waywiser_copy_batch_and_wait(context, copy.list.to.data(), copy.list.from.data(),
+                                            copy.list.sizes.data(), copy.list.count(), stream,
+                                            kWaitSlice, left);
+    }
+    const BlockList& some = copy.blocks;
+    return waywiser_copy_blocks_and_wait(
+        context, some.to, static_cast<std::size_t>(some.to_stride), some.to_blocks, some.from,
+        static_cast<std::size_t>(some.from_stride), some.from_blocks, some.block,
+        some.to_index.data(), some.from_index.data(), some.count(), stream, kWaitSlice, left);
+}
+
+// With the host on one side, or on both.
+void run_with_host(ContextState& context, Submission& copy) {
+    move_in_parts(context,
+                  {.bytes = copy.bytes,
+                   .most = copy.listed() ? copy.bytes : kPart,
+                   .ended_below = copy.listed() ? 0 : kEndedBelow,
+                   .to_gpu = !copy.to_host,
+                   .streams = copy.streams,
+                   .kept = std::move(copy.kept)},
+                  [&](waywiser_context* c, std::size_t at, std::size_t bytes, PartResult& result) {
+                      const waywiser_status status =
+                          copy_and_wait(c, copy, at, bytes, &result.left);
+                      if (status == WAYWISER_OK) result.moved = bytes;
+                      return status;
+                  });
 }
 
 // Between GPUs: the streams continue after it, and the arrays are kept until then.
@@ -141,70 +130,6 @@ void run_between_gpus(ContextState& context, Submission& copy) {
     }));
 }
 
-// Between a GPU and host memory that it can access: no CPU copies.
-void run_submitting(ContextState& context, Submission& copy) {
-    waywiser_transfer* transfer = nullptr;
-    const waywiser_status status = use(context, [&](waywiser_context* c) {
-        bool captured = false;
-        waywiser_status now = order_before(c, copy.streams, captured);
-        if (now == WAYWISER_OK && captured) return blocking(c, copy);
-        if (now == WAYWISER_OK) now = asynchronous(c, copy, &transfer);
-        if (now == WAYWISER_UNSUPPORTED && is_captured(c, copy.streams.carrier)) {
-            return blocking(c, copy);  // recorded, or rejected with the reason
-        }
-        return now;
-    });
-    if (transfer != nullptr) {
-        const auto pending = std::make_shared<PendingTransfer>(
-            transfer, copy.bytes, std::move(copy.kept).all(), copy.streams);
-        if (status == WAYWISER_OK) {
-            wait_or_keep(pending);
-        } else {
-            keep(pending);
-        }
-    }
-    check_use(status);
-}
-
-waywiser_status is_pageable_at(const void* memory, bool& pageable) {
-    waywiser_description found{};
-    found.size = sizeof found;
-    const waywiser_status status = waywiser_describe(memory, 1, &found);
-    pageable = found.kind == WAYWISER_PAGEABLE;
-    return status;
-}
-
-// Queries only both ends of a range: all of it would take hundreds of runtime calls.
-waywiser_status is_pageable(const void* memory, std::size_t bytes, bool& pageable) {
-    const waywiser_status status = is_pageable_at(memory, pageable);
-    if (status != WAYWISER_OK || !pageable) return status;
-    return is_pageable_at(static_cast<const std::byte*>(memory) + bytes - 1, pageable);
-}
-
-// Whether the host's side of the copy is pageable. If it is not, or there are too many arrays to
-// query, a GPU may still use it after a call of the library returns.
-bool is_pageable(const Submission& copy) {
-    constexpr std::size_t kMostLooks = 64;
-    const std::size_t count = copy.pieces();
-    if (copy.operands > 1 && count > kMostLooks) return false;
-    bool pageable = true;
-    waywiser_status status = WAYWISER_OK;
-    {
-        const GilRelease unlocked;
-        if (!copy.listed()) {
-            status = is_pageable(copy.to_host ? copy.to : copy.from, copy.bytes, pageable);
-        }
-        // Pieces of one array are in one allocation: the first and the last are enough.
-        const std::size_t step = copy.operands > 1 || count < 2 ? 1 : count - 1;
-        for (std::size_t i = 0; i < count && pageable && status == WAYWISER_OK; i += step) {
-            const PieceView piece = copy.piece(i);
-            status = is_pageable(copy.to_host ? piece.to : piece.from, piece.bytes, pageable);
-        }
-    }
-    check(status);
-    return pageable;
-}
-
 }  // namespace
 
 void raise_other_captured() {
@@ -215,10 +140,10 @@ void raise_other_captured() {
 
 void run(ContextState& context, Submission& copy) {
     if (copy.bytes == 0) return;
-    if (copy.to_host && copy.from_host) return run_on_host(context, copy);
+    const bool on_host = copy.to_host && copy.from_host;
+    if (on_host && !copy.names_stream && copy.bytes < kInline) return run_on_host(context, copy);
     if (!copy.to_host && !copy.from_host) return run_between_gpus(context, copy);
-    if (copy.bytes < kInline && !copy.listed()) return run_inline(context, copy);
-    return is_pageable(copy) ? run_helping(context, copy) : run_submitting(context, copy);
+    run_with_host(context, copy);
 }
 
 std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& copy) {
@@ -239,32 +164,6 @@ std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& copy) 
                                                      std::move(copy.kept).all(), copy.streams);
     keep(pending);
     return pending;
-}
-
-bool wait_for_stream(ContextState& context, void* stream) {
-    waywiser_transfer* mark = nullptr;
-    bool marked = false;
-    const waywiser_status status = use(context, [&](waywiser_context* c) {
-        waywiser_status now = waywiser_mark(c, stream, &mark);
-        marked = mark != nullptr;
-        if (now != WAYWISER_OK || mark == nullptr) return now;
-        now = waywiser_transfer_result(mark, kWaitSlice, nullptr);
-        if (now == WAYWISER_TIMEOUT) return WAYWISER_OK;
-        waywiser_transfer_release(std::exchange(mark, nullptr));
-        return now;
-    });
-    if (mark != nullptr) PendingTransfer(mark, 0, {}, {}).wait(std::nullopt);
-    check_use(status);
-    return marked;
-}
-
-std::size_t wait_or_keep(const std::shared_ptr<PendingTransfer>& pending) {
-    try {
-        return pending->wait(std::nullopt);
-    } catch (...) {
-        keep(pending);  // it continues on its own, unless it has ended
-        throw;
-    }
 }
 
 }  // namespace waywiser::python

@@ -15,8 +15,6 @@ namespace waywiser::python {
 
 // Maximum uninterrupted wait for the library: signals are handled between two waits.
 constexpr double kWaitSlice = 0.1;
-// Maximum bytes per call of the library that copies with the caller's thread.
-constexpr std::size_t kPart = std::size_t{1} << 30;
 
 // Results that are not a status of the library: the context was closed; the stream of the
 // destination is being captured, but not the one that carries the copy.
@@ -69,11 +67,5 @@ struct Submission {
 void run(ContextState& context, Submission& submission);
 // Starts the copy and returns at once.
 std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& submission);
-
-// Waits until the stream has completed its work, handling signals. False if there was nothing to
-// wait for: on a machine without a GPU, and while the stream is captured.
-bool wait_for_stream(ContextState& context, void* stream);
-// Like PendingTransfer::wait(); if that raises, the transfer is kept.
-std::size_t wait_or_keep(const std::shared_ptr<PendingTransfer>& pending);
 
 }  // namespace waywiser::python

@@ -38,20 +38,13 @@ Started marked(const Ordering& order, std::size_t bytes) {
 
 // Waits for the work in the stream; returns what is left of it if the time is too short.
 std::optional<Started> wait_for_stream(const Ordering& order, std::size_t bytes, double seconds) {
-    try {
-        Started end = marked(order, bytes);
-        if (end.wait(seconds)) return std::nullopt;
-        return end;
-    } catch (const gpu::Error&) {
-        drain(order);
-        throw;
-    }
+    Started end = marked(order, bytes);
+    if (end.wait(seconds)) return std::nullopt;
+    return end;
 }
 
-}  // namespace
-
-std::optional<Started> wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream,
-                                     double seconds) {
+std::optional<Started> move(const CheckedTransfer& transfer, const CallerStream& stream,
+                            double seconds) {
     const Deadline deadline(seconds);
     const bool waits = !transfer.order.capturing;
     if (waits && transfer.gpus_use_host && !transfer.cpus_use_host) {
@@ -65,6 +58,18 @@ std::optional<Started> wait_for_host(const CheckedTransfer& transfer, const Call
     transfer.run();
     if (!waits || !transfer.gpus_use_host || !transfer.order.stream) return std::nullopt;
     return wait_for_stream(transfer.order, transfer.bytes, deadline.left());
+}
+
+}  // namespace
+
+std::optional<Started> wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream,
+                                     double seconds) {
+    try {
+        return move(transfer, stream, seconds);
+    } catch (const gpu::Error&) {
+        drain(transfer.order);  // a part of it may be in the stream
+        throw;
+    }
 }
 
 std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes) {

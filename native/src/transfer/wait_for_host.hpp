@@ -23,11 +23,11 @@ struct CheckedTransfer {
     std::function<Started()> start;  // returns at once
 };
 
-// Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if
-// it has none. Waits for the stream and for GPUs at most `seconds` in all (negative: without
-// limit); what the calling thread itself moves is not counted. Returns the rest of the transfer if
-// the time was too short: it goes on. Does not wait while the stream is captured. Throws what the
-// transfer failed with.
+// Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if it
+// has none. Waits for the stream and for GPUs at most `seconds` in all (negative: without limit);
+// what the calling thread itself moves is not counted. Returns the rest of the transfer if the time
+// was too short: it goes on. Does not wait while the stream is captured. Throws what the transfer
+// failed with; then nothing uses either side any more.
 std::optional<Started> wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream,
                                      double seconds);
 

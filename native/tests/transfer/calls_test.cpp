@@ -410,6 +410,19 @@ TEST_F(Calls, ReturnNothingAfterAFailure) {
         fails([&](auto** t) {
             return waywiser_copy_and_wait(one, nullptr, from, 1, nullptr, -1, t);
         });
+        fails([&](auto** t) {
+            return waywiser_copy_batch_and_wait(one, nullptr, &from, &size, 1, nullptr, -1, t);
+        });
+        fails([&](auto** t) {
+            return waywiser_copy_blocks_and_wait(one, to, 1, 1, from, 1, 1, 1, &index, &index, 1,
+                                                 nullptr, -1, t);
+        });
+        fails([&](auto** t) {
+            return waywiser_read_and_wait(one, 0, 0, nullptr, 1, nullptr, -1, nullptr, t);
+        });
+        fails([&](auto** t) {
+            return waywiser_write_and_wait(one, 0, 0, nullptr, 1, nullptr, -1, nullptr, t);
+        });
         moved = 5;
         EXPECT_NE(waywiser_read(one, -1, 0, &here, 1, nullptr, &moved, nullptr), WAYWISER_OK);
         EXPECT_EQ(moved, 0U);

@@ -18,6 +18,8 @@
 #include "policy_text.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/copy_method.hpp"
+#include "transfer/explain.hpp"
+#include "transfer/file_copy.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/list_copy.hpp"
 #include "transfer/list_method.hpp"
@@ -424,10 +426,10 @@ TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
             const File file;
             const std::uint64_t offset = random() % 10000;
             std::size_t moved = 0;
-            write(*engine, file.number(), offset, from, bytes, caller, moved);
+            write(*engine, {file.number(), offset}, from, bytes, caller, moved);
             ASSERT_EQ(moved, bytes);
             std::memset(to, 0, bytes);
-            read(*engine, file.number(), offset, to, bytes, caller, moved);
+            read(*engine, {file.number(), offset}, to, bytes, caller, moved);
             stream.synchronize();
             ASSERT_EQ(moved, bytes);
             ASSERT_EQ(std::memcmp(to, expected.data(), bytes), 0) << "through a file";
