@@ -19,7 +19,7 @@ import waywiser
 from api import opened
 from waywiser.cli import run
 from waywiser.cli.export import write_csv
-from waywiser.cli.show import run_show
+from waywiser.cli.show import show
 from waywiser.curves.headline import GROUPS
 from waywiser.notebook.curve_figure import NothingToPlot
 from waywiser.notebook.data_table import DataTable
@@ -278,7 +278,7 @@ def test_it_shows_its_machine_and_its_headline_paths(view: ProfileView) -> None:
 
 
 def test_it_counts_curves_as_show_does(view: ProfileView, capsys: Output) -> None:
-    run_show(view.path, False)
+    show(view.path)
     shown = capsys.readouterr().out
     (counted,) = re.findall(r"\n(\d+ series of \d+ curves?, \d+ converged)", shown)
     assert counted in repr(view) and counted in view._repr_html_()

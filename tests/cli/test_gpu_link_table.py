@@ -14,12 +14,13 @@ from tests.analysis.questions.machines import LARGE, altered, host_links, machin
 from waywiser.analysis.questions.gpu_links import TITLE, gpu_link_table, gpu_links, link_verdict
 from waywiser.analysis.questions.identical import answer as identical
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.cli.show import print_profile
 from waywiser.curves.overview import overview
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine, PcieLink
 from waywiser.profile import Profile
 from waywiser.profile.whole import write_profile
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.profile import profile_parts
 
 
 def written(
@@ -42,7 +43,7 @@ def text(file: Path, width: int = 140, only: Sequence[str] = ()) -> str:
         file=stream, width=width, highlight=False, force_terminal=True, color_system=None
     )
     with Profile.open(file) as profile:
-        print_profile(profile, overview(profile, only), console, only=only)
+        print_parts(console, profile_parts(profile, overview(profile, only), only=only))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 

@@ -13,12 +13,14 @@ from rich.console import Console
 
 import profiles
 from report import machines
-from waywiser.cli.show import print_profile, run_show
+from waywiser.cli.show import show, show_profile
 from waywiser.curves.overview import overview
 from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.profile.quality_flags import REMEDIES
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.profile import profile_parts
 from waywiser.words.records import Failure, Samples, Unsupported
 
 
@@ -30,19 +32,19 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shown(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Every size."""
-    assert run_show(str(profile), False, everything=True) == 0
+    assert show(str(profile), everything=True) == 0
     return capsys.readouterr().out
 
 
 @pytest.fixture
 def brief(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """One line per curve."""
-    assert run_show(str(profile), False) == 0
+    assert show(str(profile)) == 0
     return capsys.readouterr().out
 
 
 def as_json(file: Path, capsys: pytest.CaptureFixture[str], *only: str) -> Any:
-    assert run_show(str(file), True, only) == 0
+    assert show(str(file), only, json=True) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -50,7 +52,7 @@ def at_width(file: Path, width: int, *, everything: bool = True, **options: Any)
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, **options)
     with Profile.open(file) as opened:
-        print_profile(opened, overview(opened), console, everything=everything)
+        print_parts(console, profile_parts(opened, overview(opened), everything=everything))
     return stream.getvalue()
 
 
@@ -117,7 +119,7 @@ def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
         for everything in (False, True):
             stream = io.StringIO()
             console = Console(file=stream, width=200, highlight=False)
-            print_profile(opened, found, console, everything=everything)
+            print_parts(console, profile_parts(opened, found, everything=everything))
             texts.append(stream.getvalue())
     assert [line for line in texts[0].splitlines() if line.startswith("not measured")] == [
         "not measured: 3 paths, 2 pairs of memories and 1 operation, for 4 reasons; "
@@ -183,7 +185,7 @@ def test_the_last_lines_name_the_next_commands(shown: str, brief: str, profile: 
 def test_the_headline_paths_come_last_after_a_survey(
     brief: str, profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_show(str(profile), False, headline_last=True)
+    show_profile(str(profile), headline_last=True)
     last = capsys.readouterr().out
     assert sorted(filter(None, last.splitlines())) == sorted(filter(None, brief.splitlines()))
     assert last.index("headline paths") > last.index("not converged, 1 series")
@@ -193,7 +195,7 @@ def test_the_headline_paths_come_last_after_a_survey(
 def test_a_selection_stays_in_the_command_for_every_size(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_show(str(profile), False, ["h2d pinned"])
+    show(str(profile), only=["h2d pinned"])
     out = capsys.readouterr().out
     assert f"\nevery size: waywiser show {profile} --only 'h2d pinned' --all\n" in out
     assert profiles.H2D in out and profiles.D2H not in out and "headline paths" not in out
@@ -218,11 +220,12 @@ def test_each_kind_of_flag_is_one_line_with_its_remedy(brief: str) -> None:
 
 def test_the_headline_paths_come_first(brief: str) -> None:
     table = brief.split("\nheadline paths ")[1].split("\n\n")[0].splitlines()[1:]
-    assert [line[:14].strip() for line in table] == [
+    assert [line.split("  ")[0].partition(",")[0] for line in table] == [
         *("H2D", "D2H", "bidirectional", "P2P", "pageable H2D")
     ]
     first = cells(table[0], "H2D")
-    assert [first[n] for n in (0, 1, 3, 5)] == ["H2D", "55.01", "87%", "4.998 µs"]
+    name = "H2D, numa:0 -> gpu:0"
+    assert [first[n] for n in (0, 1, 3, 5)] == [name, "55.01", "87%", "4.998 µs"]
     assert first[-1] == "cudaMemcpyAsync, pinned host memory"
 
 
@@ -231,7 +234,7 @@ def test_matrices_have_a_row_for_each_source(brief: str) -> None:
         [line.split() for line in part.split("\n\n")[0].splitlines()[1:]]
         for part in brief.split(" from row to column: ")[1:]
     )
-    assert rate == [["numa:0", "gpu:0", "gpu:1"], ["numa:0", "-", "55.0", "-"],
+    assert rate == [["from,", "to", "numa:0", "gpu:0", "gpu:1"], ["numa:0", "-", "55.0", "-"],
                     ["gpu:0", "54.0", "-", "389"]]  # fmt: skip
     assert time[1:] == [["numa:0", "-", "5.00", "-"], ["gpu:0", "5.00", "-", "5.01"]]
 
@@ -241,9 +244,9 @@ def test_a_matrix_of_many_gpus_is_printed_in_parts_in_a_narrow_terminal(tmp_path
     for width, parts in ((80, 1), (45, 2)):
         text = at_width(path, width, everything=False)
         matrix = text.split("bandwidth in GB/s from row to column")[1].split("\n\n")[0]
-        heads = [line.split() for line in matrix.splitlines() if line.startswith("  ")]
+        heads = [line.split() for line in matrix.splitlines() if line.startswith("from, to")]
         assert len(heads) == parts
-        assert [name for line in heads for name in line] == [
+        assert [name for line in heads for name in line[2:]] == [
             "numa:0",
             *(f"gpu:{n}" for n in range(8)),
         ]
@@ -270,7 +273,7 @@ def test_a_few_bytes_have_no_bandwidth_in_any_table(tmp_path: Path) -> None:
 def test_no_matrix_without_a_copy_between_gpus(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_show(str(profile), False, ["h2d", "d2h"])
+    show(str(profile), only=["h2d", "d2h"])
     assert "from row to column" not in capsys.readouterr().out
 
 
@@ -351,13 +354,13 @@ def test_only_keeps_what_is_asked_for(profile: Path, capsys: pytest.CaptureFixtu
 
 def test_only_that_matches_nothing_is_an_error(profile: Path) -> None:
     with pytest.raises(NothingMatches, match="nearest") as caught:
-        run_show(str(profile), False, ["gpu:7"])
+        show(str(profile), only=["gpu:7"])
     assert caught.value.exit_code == 2
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MissingProfile):
-        run_show(str(tmp_path / "none.wwp"), False)
+        show(str(tmp_path / "none.wwp"))
 
 
 def write(path: Path, *visits: Any, unsupported_paths: Any = ()) -> Path:
@@ -373,7 +376,7 @@ def test_a_profile_of_unsupported_alone_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "a.wwp", unsupported_paths=profiles.UNSUPPORTED_PATHS)
-    assert run_show(str(path), False) == 0
+    assert show(str(path)) == 0
     out = capsys.readouterr().out
     assert "\n0 series of 0 curves, 0 converged, 3 paths not supported; 0 ns of measuring\n" in out
     assert "every size" not in out and "next:" not in out
@@ -386,7 +389,7 @@ def test_what_is_not_supported_is_counted_by_what_it_is(
     names = ("pinned@numa:0 -> device@gpu:0 by sm", "pinned -> device by sm", "malloc@gpu:0")
     unsupported = [Unsupported(name, "no such thing here") for name in names]
     path = write(tmp_path / "a.wwp", unsupported_paths=unsupported)
-    assert run_show(str(path), False) == 0
+    assert show(str(path)) == 0
     out = capsys.readouterr().out
     each = "1 path, 1 pair of memories and 1 operation"
     assert f"0 converged, {each} not supported;" in out
@@ -398,7 +401,7 @@ def test_the_sizes_of_an_unsupported_path_stay_as_they_are(
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
     file = write(tmp_path / "a.wwp", unsupported_paths=[Unsupported(path, "too large")])
-    run_show(str(file), False, everything=True)
+    show(str(file), everything=True)
     assert f"  {path}\n" in capsys.readouterr().out
 
 
@@ -411,7 +414,7 @@ def test_a_survey_that_was_stopped_is_reported_as_such(
     with WritableProfile.create(path, profiles.machine(), {}, plan_json=plan) as new:
         for block in range(2):
             new.commit_visit(profiles.visit(what, block, profiles.samples(random.Random(1), 1e-3)))
-            run_show(str(path), False)
+            show(str(path))
             shown = capsys.readouterr().out
             result = "not complete: 1 of 2 visits are stored; go on with: waywiser survey --resume"
             assert (f"{result} -o {path}" in shown) == (block == 0)
@@ -429,7 +432,7 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
-    run_show(str(path), False, everything=True)
+    show(str(path), everything=True)
     out = capsys.readouterr().out
     assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
     assert "1 skipped with a reason" in out and "failed" not in out
@@ -442,7 +445,7 @@ def test_a_series_of_void_samples_is_among_the_failures(
     void = Samples(span=(1e-3,) * 8, flags=(1,) * 8)
     what = profiles.workload(profiles.H2D, 8)
     path = write(tmp_path / "a.wwp", profiles.visit(what, 0, void))
-    run_show(str(path), False)
+    show(str(path))
     out = capsys.readouterr().out
     assert "failed: void: the watchdog opened the gate at every sample\n" in out
     assert "1 failed" in out
@@ -455,7 +458,7 @@ def test_many_concurrent_transfers_are_listed_and_blocks_of_unequal_length_repor
     what = profiles.workload(f"{profiles.H2D}; {profiles.D2H}; {profiles.PEER}", 2**20)
     taken = [profiles.samples(rng, 1e-3, count, transfers=3) for count in (18, 22)]
     visits = [profiles.visit(what, block, each) for block, each in enumerate(taken)]
-    run_show(str(write(tmp_path / "a.wwp", *visits)), False, everything=True)
+    show(str(write(tmp_path / "a.wwp", *visits)), everything=True)
     out = capsys.readouterr().out
     assert f"\n3 concurrent transfers:\n  {profiles.H2D}\n  {profiles.D2H}\n" in out
     assert "18-22×2" in out

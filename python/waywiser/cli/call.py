@@ -17,7 +17,7 @@ from waywiser.words import WaywiserError
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _VERBS = (
-    *("measuring", "list", "topology", "reading"),
+    *("measuring", "list", "topology", "show", "reading"),
     *("doctor", "compare", "check", "fleet"),
     *("policy", "advise"),
     *("model", "predict", "completion"),

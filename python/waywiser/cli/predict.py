@@ -51,7 +51,7 @@ def predict(
     from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.prediction import measured_parts, prediction_parts
 
-    asked = parse_workload(_required("; ".join(workload or ())))
+    selected = parse_workload(_required("; ".join(workload or ())))
     assumed = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
     if compare and str(assumed):
         raise WaywiserError(
@@ -61,11 +61,11 @@ def predict(
     with Profile.open(file) as profile:
         obtained = obtained_model(profile)
         try:
-            found = Predictor(obtained.model, assumed).predict(asked, messages)
+            found = Predictor(obtained.model, assumed).predict(selected, messages)
         except ModelError as error:
             raise ModelError(error.what, where=file, remedy=error.remedy) from error
         if compare:
-            measured = measured_times(SeriesFrame.read(profile), asked, messages)
+            measured = measured_times(SeriesFrame.read(profile), selected, messages)
             found = msgspec.structs.replace(found, measured=measured)
         origin, created = _origin(profile), profile.created
     if str(assumed):

@@ -9,22 +9,6 @@ from waywiser.cli.app import Changes, GpuCount, Json, Only, ProfileFile, Seed
 from waywiser.cli.verb import verb
 
 
-@verb("Show the curves and the headline paths of a profile.")
-def show(file: ProfileFile, only: Only = None, everything: bool = False, json: Json = False) -> int:
-    """Show what a profile says: a line for each curve, what is missing and why, headline paths.
-
-    --all: Also show every size, every setting and every path.
-
-    waywiser show node.wwp
-        show headline paths and a line for each curve
-    waywiser show node.wwp --only 'p2p memcpy' --all
-        show every size of P2P by the cudaMemcpy family
-    """
-    from waywiser.cli.show import run_show
-
-    return run_show(file, json, only or (), everything)
-
-
 @verb("Make one profile from results of other tools.", name="import")
 def import_(
     files: list[str],

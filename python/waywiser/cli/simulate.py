@@ -62,9 +62,9 @@ def run_simulate(options: SimulateOptions) -> None:
     say(_before(survey) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start_simulation(survey, output, watching, command=("waywiser", *sys.argv[1:]))
-    from waywiser.cli.show import run_show
+    from waywiser.cli.show import show_profile
 
-    run_show(str(output), options.json, headline_last=True)
+    show_profile(str(output), json=options.json, headline_last=True)
     say(f"profile: {output}\n")
 
 

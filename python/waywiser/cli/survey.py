@@ -231,7 +231,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _show(file: Path, *, json: bool) -> None:
-    from waywiser.cli.show import run_show
+    from waywiser.cli.show import show_profile
 
-    run_show(str(file), json, headline_last=True)
+    show_profile(str(file), json=json, headline_last=True)
     _print_progress(f"profile: {file}")

@@ -14,8 +14,8 @@ A table has the names of its columns, then a line for each row. If there is no r
 5. of a matrix, the columns that have no room follow in a further table.
 
 Tables that are laid out together (`Sheets`) have columns of the same widths. Notes are a column of
-their own (`SheetColumn.notes`), or follow the text. What a page shows when somebody opens it
-(`Fold`) is shown; figures are not.
+their own (`SheetColumn.notes`), or follow the text; those of a matrix are left out. What a page
+shows when somebody opens it (`Fold`) is shown; figures are not.
 
 This is plain text: a profile has thousands of rows, and a table of rich takes a millisecond for
 each.
@@ -110,7 +110,7 @@ def _print_block(console: Console, block: Block) -> None:
         case Sheet():
             _print_tables(console, [block])
         case Sheets():
-            _print_tables(console, block.sheets)
+            _print_tables(console, block.sheets, are_joint=True)
         case Code():
             for line in block.text.splitlines():
                 console.print(Text(" " * block.indent + as_called(line)), soft_wrap=True)
@@ -199,14 +199,14 @@ class _Grid(NamedTuple):
     """Those of the first cells."""
 
 
-def _print_tables(console: Console, sheets: Sequence[Sheet]) -> None:
+def _print_tables(console: Console, sheets: Sequence[Sheet], *, are_joint: bool = False) -> None:
     grids = [_grid(sheet) for sheet in sheets]
-    widths = _fitted(grids, console.width)
+    widths = _fitted(grids, console.width, are_joint)
     for number, (sheet, grid) in enumerate(zip(sheets, grids, strict=True)):
         if number:
             console.print()
         shown = list(widths)
-        if len(sheets) > 1:
+        if are_joint:
             shown = [n for n in widths if not n or any(row[n] for row in grid.rows)]
         for part in _parts(shown, widths, console.width) if sheet.is_matrix else [shown]:
             _print_grid(console, grid, {n: widths[n] for n in part})
@@ -223,25 +223,28 @@ def _grid(sheet: Sheet) -> _Grid:
         [
             text
             for column, cell in zip(sheet.columns, row.cells, strict=True)
-            for text in _texts(column, cell)
+            for text in _texts(column, cell, sheet.is_matrix)
         ]
         for row in sheet.rows
     ]
     return _Grid(columns, rows, [STYLES[row.cells[0].tone] for row in sheet.rows])
 
 
-def _texts(column: SheetColumn, cell: SheetCell) -> tuple[str, ...]:
+def _texts(column: SheetColumn, cell: SheetCell, is_matrix: bool) -> tuple[str, ...]:
     text = f"{MARKS[cell.mark][0]} {cell.text}".strip() if cell.mark in SIGNED else cell.text
     if column.notes:
         return text, cell.note
+    if is_matrix:
+        return (text,)
     return (f"{text} {cell.note}".strip() if cell.note else text,)
 
 
-def _fitted(grids: Sequence[_Grid], room: int) -> dict[int, int]:
+def _fitted(grids: Sequence[_Grid], room: int, are_joint: bool) -> dict[int, int]:
     """The widths of the columns that there is room for, by position."""
     columns = grids[0].columns
-    widths = {n: _needed(grids, n) for n in range(len(columns))}
-    least = {n: min(widths[n], column.most or widths[n]) for n, column in enumerate(columns)}
+    shown = (n for n in range(len(columns)) if _is_shown(grids, n, are_joint))
+    widths = {n: _needed(grids, n) for n in shown}
+    least = {n: min(width, columns[n].most or width) for n, width in widths.items()}
     while (spared := [n for n in widths if columns[n].spared]) and _total(
         [least[n] for n in widths]
     ) > room:
@@ -253,6 +256,12 @@ def _fitted(grids: Sequence[_Grid], room: int) -> dict[int, int]:
             widths[n] = brief
     _fold(columns, widths, room)
     return widths
+
+
+def _is_shown(grids: Sequence[_Grid], n: int, are_joint: bool) -> bool:
+    """Whether any cell of a column has a text, or the column of a table alone has a name."""
+    has_name = not are_joint and bool(_name(grids[0].columns[n]))
+    return not n or has_name or any(row[n] for grid in grids for row in grid.rows)
 
 
 def _needed(grids: Sequence[_Grid], n: int) -> int:

@@ -12,7 +12,6 @@ from rich.console import Console
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.node import read_node
-from waywiser.cli.show import print_profile
 from waywiser.curves.overview import overview
 from waywiser.curves.point import outliers_text
 from waywiser.notebook.comparison_view import compare_profiles
@@ -24,6 +23,7 @@ from waywiser.report.entry import read
 from waywiser.report.parts import Sheet
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.comparison import comparison_parts
+from waywiser.report.views.profile import profile_parts
 from waywiser.words.number_format import format_rate
 
 CHECKS = RESULTS / "2026-11-22-check-two-gpus"
@@ -82,7 +82,7 @@ def test_no_view_uses_a_process_that_is_an_outlier(tmp_path: Path) -> None:
     )
     shown = io.StringIO()
     with Profile.open(busy) as profile:
-        print_profile(profile, overview(profile), Console(file=shown, width=200))
+        print_parts(Console(file=shown, width=200), profile_parts(profile, overview(profile)))
     assert "p  1 of 8 processes is an outlier and not used, in 1 of 3 series: " in shown.getvalue()
     assert "55.1  ±1.0 %" in shown.getvalue()
 

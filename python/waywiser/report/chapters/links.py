@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.questions.hidden import sentences
-from waywiser.curves.curve import SMALL_BYTES
 from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Gpu, Machine, NumaNode
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
-from waywiser.report.figures.matrix import Entered, matrix_picture
+from waywiser.report.figures.matrix import matrix_picture
 from waywiser.report.figures.topology import (
     Direct,
     GpuBox,
@@ -34,9 +33,10 @@ from waywiser.report.parts import (
 )
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.views.machine import generation_text
+from waywiser.report.views.pairs import entered_rates, entered_times
 from waywiser.report.writing import spread
 from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_in_matrix, format_rate
+from waywiser.words.number_format import count, format_rate
 
 _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 
@@ -294,22 +294,13 @@ def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     names = [str(place) for place in places(entry)]
     machine = entry.subject.machine
-    rates, times = {}, {}
-    by_cpus: dict[str, None] = {}
-    for key, found in measured.items():
-        link = entry.links.anchor(found.curve.text)
-        least = found.least.estimate
-        of_links = not machine.gpus or "gpu" in "".join(key)
-        if found.most is not None and found.most.estimate is not None:
-            note = spread(found.most.estimate.relative)
-            text = format_in_matrix(found.rate / 1e9)
-            rates[key] = Entered(found.rate, text, note, link, of_links)
-            if "gpu" not in "".join(key):
-                by_cpus[call_text(found.curve.workload.transfers, machine.traits)] = None
-        if least is not None and found.least.bytes <= SMALL_BYTES:
-            text = format_in_matrix(least.median * 1e6)
-            note = spread(least.relative)
-            times[key] = Entered(least.median, text, note, link, of_links)
+    rates = entered_rates(machine, measured, entry.links.anchor)
+    times = entered_times(machine, measured, entry.links.anchor)
+    by_cpus = dict.fromkeys(
+        call_text(measured[key].curve.workload.transfers, machine.traits)
+        for key in rates
+        if "gpu" not in "".join(key)
+    )
     if rates:
         title = f"Bandwidth{_at(measured)}"
         note = f"Within host memory: {'; '.join(by_cpus)}." if by_cpus else ""

@@ -8,8 +8,8 @@ from functools import partial
 
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.theme import HEAT, HEAT_INK, INK, PANEL, PAPER, SOFT
-from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
-from waywiser.words import Value
+from waywiser.report.parts import Picture
+from waywiser.report.views.pairs import Entered, pair_sheet
 
 CELL_WIDTH = 52.0
 CELL_HEIGHT = 34.0
@@ -22,17 +22,6 @@ MOST_IN_COLUMN = 7
 
 LEAST_RANGE = 2.0
 """The last step is at least so many times the first, or small differences would look large."""
-
-
-class Entered(Value, frozen=True):
-    """One cell."""
-
-    value: float
-    text: str
-    note: str = ""
-    link: str = ""
-    is_compared: bool = True
-    """Whether its colour compares it with the other cells."""
 
 
 def matrix_picture(
@@ -57,7 +46,7 @@ def matrix_picture(
             f"{low[1].text} from {low[0][0]} to {low[0][1]}."
         ),
         draw=partial(_draw, tuple(places), known),
-        data=_data(title, unit, places, known, note),
+        data=pair_sheet(f"{title}, {unit}", places, known, note),
         wide=len(places) > MOST_IN_COLUMN,
     )
 
@@ -98,24 +87,3 @@ def _steps(entered: Mapping[tuple[str, str], Entered]) -> Callable[[float], int]
         return min(len(HEAT) - 1, max(0, int(share * len(HEAT))))
 
     return step
-
-
-def _data(
-    title: str,
-    unit: str,
-    places: Sequence[str],
-    entered: Mapping[tuple[str, str], Entered],
-    note: str,
-) -> Sheet:
-    rows = (
-        (
-            source,
-            *(
-                SheetCell(cell.text, note=cell.note, link=cell.link) if cell else SheetCell()
-                for cell in (entered.get((source, destination)) for destination in places)
-            ),
-        )
-        for source in places
-    )
-    columns = ("from, to", *numbers(*places))
-    return Sheet.of(f"{title}, {unit}", columns, rows, note)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.console import Console
-
 from waywiser.analysis.questions.gpu_links import (
     DIRECTIONS,
     TITLE,
@@ -16,53 +14,49 @@ from waywiser.analysis.questions.gpu_links import (
     of_link,
 )
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.cli.lines import say
-from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.curves.curve import SMALL_BYTES, Curve, curves_of
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.headlines import rated_points
 from waywiser.curves.overview import Overview
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
+from waywiser.report.parts import Section, Sheet, SheetColumn
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_in_matrix
 
 COLUMNS = (
-    TITLE,
-    *(name for each in DIRECTIONS for name in (f"{each} GB/s", f"{each} share")),
-    "latency",
-    "verdict",
+    SheetColumn(TITLE),
+    *(
+        column
+        for n, each in enumerate(DIRECTIONS)
+        for column in (
+            SheetColumn(f"{each} GB/s", number=True),
+            SheetColumn(f"{each} share", number=True, spared=n + 2),
+        )
+    ),
+    SheetColumn("latency", number=True, spared=1),
+    SheetColumn("verdict", folds=True, most=24),
 )
-
-SPARED = ("latency", *(f"{each} share" for each in DIRECTIONS))
-"""Columns that a narrow terminal goes without, in this order."""
 
 Paths = Mapping[Group, Curve]
 """The curves of one GPU from and to the host, by direction."""
 
 
-def print_gpu_links(
-    console: Console, profile: Profile, found: Overview, shown: Sequence[Curve]
-) -> None:
-    """Prints for each GPU both bandwidths, their share of the median of the equivalent GPUs, or of
-    the bound if it has none, the H2D latency, and whether the link is slower. Prints nothing if
-    fewer than two GPUs have such a path. ``found`` is the whole profile, ``shown`` its curves."""
+def gpu_link_sections(
+    profile: Profile, found: Overview, shown: Sequence[Curve]
+) -> Iterator[Section]:
+    """Both bandwidths of each GPU, their share of the median of the equivalent GPUs, or of the
+    bound if it has none, the H2D latency, and whether the link is slower. None if fewer than two
+    GPUs have such a path. ``found`` is the whole profile, ``shown`` its curves."""
     paths = _paths(profile, shown)
     if len(paths) < 2:
         return
     subject = Subject(found.hostname, profile.machine, curves_of(found.series), found)
     links = gpu_links(profile.machine, (each for group in peer_groups(subject) for each in group))
-    rows = [tuple(_row(gpu, own, links.get(gpu, {}))) for gpu, own in sorted(paths.items())]
-    fit = fitting(COLUMNS, rows, console.width, spared=SPARED, bounds={"verdict": (0, 24)})
-    kept = [n for n in fit if any(row[n] for row in rows)]
-    columns = [
-        TextColumn(name, left=name in (TITLE, "verdict"), folds=name == "verdict")
-        for name in (COLUMNS[n] for n in kept)
-    ]
-    print_table(console, columns, [[row[n] for n in kept] for row in rows])
-    say(console, _legend(paths, links))
-    console.print()
+    rows = (_row(gpu, own, links.get(gpu, {})) for gpu, own in sorted(paths.items()))
+    sheet = Sheet.of(TITLE, COLUMNS, rows, _legend(paths, links)).without_empty_columns()
+    yield Section("", "", (sheet,))
 
 
 def _paths(profile: Profile, shown: Sequence[Curve]) -> dict[int, dict[Group, Curve]]:

@@ -5,20 +5,19 @@ Many settings of one path, and many paths that should be equal, are one line wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
-from rich.console import Console
 
-from waywiser.cli.curve_table import Marks, marks_of
-from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
 from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.name import name_of
 from waywiser.curves.point import Point
 from waywiser.machine.system_files import format_list
+from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
+from waywiser.report.views.curve_sizes import Marks, letters
 from waywiser.words import Memory, Operation, Path, Transfer, Workload
 from waywiser.words.number_format import (
     RATE_BYTES,
@@ -46,19 +45,26 @@ class Limits(NamedTuple):
     """Places of one operation."""
 
 
-COLUMNS = ("GB/s", "±", "bound", "at", "latency", "sizes", "")
-
-OPERATION_COLUMNS = ("", "±", "", "", "time", "", "")
-"""The same for operations, which have no bandwidth and no size."""
-
-SPARED = ("at", "sizes", "±")
-"""Columns that a narrow terminal goes without, in this order."""
-
 ANY_FLAG = "!"
 """Stands for letters of flags that have no room."""
 
 PATH = 52
 """Characters that a path is left before another column goes; longer ones fold."""
+
+COLUMNS = (
+    SheetColumn("GB/s", number=True),
+    SheetColumn("±", number=True, spared=3),
+    SheetColumn("bound", number=True),
+    SheetColumn("at", number=True, spared=1),
+    SheetColumn("latency", number=True),
+    SheetColumn("sizes", number=True, spared=2),
+    SheetColumn("", brief=ANY_FLAG),
+)
+
+OPERATION_COLUMNS = tuple(
+    SheetColumn(name, number=bool(name)) for name in ("", "±", "", "", "time", "", "")
+)
+"""The same for operations, which have no bandwidth and no size."""
 
 Row = tuple[str, ...]
 
@@ -75,63 +81,26 @@ class PathCurves(NamedTuple):
     """The other curves, among them layouts and states of the caches."""
 
 
-def print_curve_lines(
-    console: Console, curves: Sequence[Curve], marks: Marks, first: Sequence[str] = ()
-) -> None:
-    """Prints a table for each family of curves. ``first`` are the curves that precede the others of
-    their family."""
+def curve_line_sections(
+    curves: Sequence[Curve], marks: Marks, first: Sequence[str] = ()
+) -> Iterator[Section]:
+    """A table for each family of curves. ``first`` are the curves that precede the others of their
+    family."""
     most = Limits(*[SHORT] * 4) if len(curves) <= SHORT else Limits()
-    tables: list[tuple[str, list[Row]]] = []
-    operations: list[tuple[str, list[Row]]] = []
+    tables: list[Sheet] = []
+    operations: list[Sheet] = []
     for family, found in groupby(curves, key=lambda curve: curve.family):
         members = list(found)
+        path = SheetColumn(family, folds=True, most=PATH)
         if members[0].workload.operation is not None:
-            operations.append((family, list(_operation_rows(members, marks, most))))
+            rows = _operation_rows(members, marks, most)
+            operations.append(Sheet.of(family, (path, *OPERATION_COLUMNS), rows))
         else:
-            tables.append((family, list(_path_rows(members, marks, most, first))))
-    _print_tables(console, tables, COLUMNS)
-    _print_tables(console, operations, OPERATION_COLUMNS)
-
-
-def _print_tables(
-    console: Console, tables: Sequence[tuple[str, list[Row]]], columns: Sequence[str]
-) -> None:
-    """Prints tables whose columns have the same widths; columns that are empty are left out."""
-    if not tables:
-        return
-    cells = [row for _, rows in tables for row in rows]
-    names = (max((family for family, _ in tables), key=len), *columns)
-    filled = [n for n in range(len(names)) if not n or any(row[n] for row in cells)]
-    fit = fitting(
-        [names[n] for n in filled],
-        [[row[n] for n in filled] for row in cells],
-        console.width,
-        spared=SPARED,
-        bounds={names[0]: (0, PATH)},
-    )
-    kept = [filled[n] for n in fit]
-    widths = {n: max(len(names[n]), *(len(row[n]) for row in cells)) for n in kept}
-    flags = len(columns)
-    room = console.width - sum(widths[n] + GAP for n in kept if n)
-    if room < min(PATH, widths[0]) and widths.get(flags, 0) > 1:
-        room += widths[flags] - 1
-        widths[flags] = 1
-        tables = [(family, [_with_one_mark(row) for row in rows]) for family, rows in tables]
-    widths[0] = min(widths[0], room)
-    for family, rows in tables:
-        own = [n for n in kept if not n or any(row[n] for row in rows)]
-        shown = [
-            TextColumn(names[n] if n else family, left=n in (0, flags), least=widths[n],
-                       folds=not n)
-            for n in own
-        ]  # fmt: skip
-        print_table(console, shown, [[row[n] for n in own] for row in rows])
-        console.print()
-
-
-def _with_one_mark(row: Row) -> Row:
-    """The row with a mark in place of the letters of its flags."""
-    return (*row[:-1], ANY_FLAG if row[-1] else "")
+            rows = _path_rows(members, marks, most, first)
+            tables.append(Sheet.of(family, (path, *COLUMNS), rows))
+    for sheets in (tables, operations):
+        if sheets:
+            yield Section("", "", (Sheets(tuple(sheets)),))
 
 
 def _path_rows(
@@ -284,7 +253,7 @@ def _row(name: str, curve: Curve, marks: Marks) -> Row:
         size_of(large.text) if large else "",
         range_of([small], _time, format_time) if small else "",
         str(len(curve.measured)) if curve.measured[0].bytes else "",
-        _letters(filter(None, (large, small)), marks),
+        letters(filter(None, (large, small)), marks),
     )
 
 
@@ -324,8 +293,3 @@ def _rate(line: Point) -> float | None:
 
 def _time(line: Point) -> float | None:
     return line.estimate.median if line.estimate else None
-
-
-def _letters(lines: Iterable[Point], marks: Marks) -> str:
-    found = {letter for line in lines if line.estimate for letter in marks_of(line.estimate, marks)}
-    return "".join(sorted(found))

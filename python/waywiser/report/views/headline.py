@@ -1,0 +1,110 @@
+"""The headline table: bandwidth and latency of each group of headline paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from waywiser.curves.curve import Curve
+from waywiser.curves.figure_range import range_of
+from waywiser.curves.headlines import HeadlineRow, headline_rows
+from waywiser.curves.point import Point
+from waywiser.machine.machine import Machine
+from waywiser.report.parts import Sheet, SheetCell, SheetColumn
+from waywiser.report.writing import spread
+from waywiser.stats.order import relative
+from waywiser.words import format_bytes
+from waywiser.words.number_format import format_rate, format_time
+from waywiser.words.sizes_in_text import size_of
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+COMPLETION = "call to completion"
+
+COLUMNS = (
+    SheetColumn("path", short="headline paths"),
+    SheetColumn("GB/s", number=True, notes="±", notes_spared=6),
+    SheetColumn("of the bound", number=True, short="bound"),
+    SheetColumn("size", number=True, short="at", spared=5),
+    SheetColumn("latency", number=True, notes="±", notes_spared=1),
+    SheetColumn(COMPLETION, number=True, spared=2),
+    SheetColumn("achieved by", spared=4, folds=True, most=60),
+    SheetColumn("all such paths, GB/s", spared=3),
+)
+
+
+def headline_sheet(
+    machine: Machine, curves: Sequence[Curve], link: Callable[[str], str] = lambda curve: ""
+) -> Sheet:
+    """A row for each group that was measured, with those columns that have a value; ``link`` gives
+    the anchor of a curve."""
+    rows = headline_rows(machine, curves, library=True)
+    smallest = {row.small.bytes for row in rows if row.small is not None}
+    small = format_bytes(min(smallest)) if len(smallest) == 1 else "the size in small print"
+    cells = (
+        (
+            SheetCell(_named(row), link=link(row.first.text)),
+            bandwidth_cell(row.large),
+            _share(row.large),
+            row.at,
+            *_latency(row.small, sized=len(smallest) > 1),
+            row.call,
+            _range(row),
+        )
+        for row in rows
+    )
+    sheet = Sheet.of("One row for each kind of path", COLUMNS, cells).without_empty_columns()
+    caption = []
+    if "GB/s" in sheet.names:
+        caption.append("GB/s: all bytes that move, ± half of the 95 % interval.")
+    if smallest:
+        caption.append(f"Latency: time of one copy of {small} if copies are queued.")
+    if COMPLETION in sheet.names:
+        caption.append(
+            "Call to completion: the time until a program has the result of a single copy."
+        )
+    return msgspec.structs.replace(sheet, caption=" ".join(caption))
+
+
+def _named(row: HeadlineRow) -> str:
+    """``H2D, numa:0 -> gpu:0``; sets of transfers by their group alone."""
+    if row.first.transfer is None:
+        return row.group
+    source, destination = row.first.transfer.path.places
+    ends = f"within {source}" if source == destination else f"{source} -> {destination}"
+    return f"{row.group}, {ends}"
+
+
+def _range(row: HeadlineRow) -> SheetCell:
+    """``4: 55.3–55.33, at 64 MiB``: the number of paths, the slowest and the fastest."""
+    if not row.paths:
+        return SheetCell()
+    ends = range_of(row.paths, lambda point: point.rate, format_rate)
+    return SheetCell(f"{len(row.paths)}:{NO_BREAK}{ends}", note=f"at {row.paths_at}")
+
+
+def bandwidth_cell(line: Point | None) -> SheetCell:
+    """GB/s, with ± as its note."""
+    found = line.estimate if line is not None else None
+    if found is None or found.rate is None:
+        return SheetCell()
+    sure = relative(found.rate.value, found.rate.interval, of_rate=True)
+    return SheetCell(format_rate(found.rate.value, sure), note=spread(sure))
+
+
+def _share(line: Point | None) -> SheetCell:
+    share = line.of_bound if line is not None else None
+    return SheetCell(f"{share:.0%}" if share else "")
+
+
+def _latency(line: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
+    """The time of a small copy, if ``sized`` with its size, and the time that a program sees."""
+    if line is None or line.estimate is None:
+        return SheetCell(), SheetCell()
+    found = line.estimate
+    time = format_time(found.median, found.relative)
+    size = size_of(line.text) if sized else ""
+    note = ", ".join(filter(None, (spread(found.relative), size)))
+    seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
+    return SheetCell(time, note=note), SheetCell(seen)

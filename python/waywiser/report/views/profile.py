@@ -1,0 +1,282 @@
+"""A profile: the headline paths, the links of GPUs, the matrices, the curves, and what limits the
+numbers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from string import ascii_lowercase
+
+import msgspec
+
+from waywiser.analysis.questions.hidden import sentences
+from waywiser.curves.curve import Curve, by_family, curves_of
+from waywiser.curves.headlines import ORDER, headline_groups
+from waywiser.curves.imported import imported_from
+from waywiser.curves.overview import Overview, Summary
+from waywiser.curves.point import Point, outliers_text
+from waywiser.curves.reasons import ReasonGroup
+from waywiser.machine.machine import Machine
+from waywiser.machine.machine_line import machine_line
+from waywiser.measure.plan.schedule import is_for_time
+from waywiser.profile import Profile
+from waywiser.profile.planned import planned, resume_command
+from waywiser.profile.quality_flags import OUTLIER_PROCESS, REMEDIES
+from waywiser.report.parts import Block, Section, Words
+from waywiser.report.views.curve_lines import ANY_FLAG, curve_line_sections
+from waywiser.report.views.curve_sizes import (
+    MOST_COLUMNS,
+    Marks,
+    class_section,
+    curve_section,
+    layouts_section,
+    operations_section,
+    other_settings_section,
+    pairs_section,
+)
+from waywiser.report.views.gpu_links import gpu_link_sections
+from waywiser.report.views.headline import headline_sheet
+from waywiser.report.views.pairs import pair_sections
+from waywiser.report.views.unsupported import all_unsupported_words, unsupported_words
+from waywiser.words.members import counted, member_lines
+from waywiser.words.number_format import count, format_time
+from waywiser.words.sizes_in_text import with_sizes
+
+SHOWN_MEMBERS = 3
+"""Series of a warning that the terminal names; ``--json`` names all."""
+
+FEW = 6
+"""Curves up to which the headline paths are not shown in a table of their own."""
+
+DETAILED = 12
+"""So few curves are shown each with a table of its own, if all sizes are."""
+
+
+def profile_parts(
+    profile: Profile,
+    found: Overview,
+    *,
+    only: Sequence[str] = (),
+    everything: bool = False,
+    headline_last: bool = False,
+) -> Iterator[Block | Section]:
+    """``only`` are the patterns that chose what was ``found``. ``everything`` shows every size of
+    every curve, and all that was not measured, by name. ``headline_last`` puts the headline paths
+    after all else, where a terminal shows them at the end of a survey."""
+    machine = profile.machine
+    marks = dict(zip(REMEDIES, ascii_lowercase, strict=False))
+    shown = by_family(curves_of(found.series))
+    headline = msgspec.structs.replace(headline_sheet(machine, shown), caption="")
+    headlines = [Section("", "", (headline,))] if headline.rows else []
+    yield Section("", "", (*_header(profile, found),))
+    if len(shown) > FEW and not headline_last:
+        yield from headlines
+    if not only:
+        yield from gpu_link_sections(profile, found, shown)
+    yield from pair_sections(machine, shown)
+    if everything:
+        yield from _curves(shown, marks)
+        reasons = _reasons(found, marks)
+    else:
+        groups = headline_groups(machine, (curve.workload for curve in shown))
+        first = sorted(groups, key=lambda curve: ORDER.index(groups[curve]))
+        yield from curve_line_sections(shown, marks, first)
+        reasons = _brief_reasons(machine, found, marks)
+    if headline_last:
+        yield Section("", "", (*reasons, *_about(found, everything)))
+        yield from headlines
+        yield from _next(found, shown, only, everything)
+    else:
+        after = _next(found, shown, only, everything)
+        yield Section("", "", (*reasons, *_about(found, everything), *after))
+
+
+def _about(found: Overview, everything: bool) -> Iterator[Words]:
+    """The health of the machine, and what the numbers are."""
+    if found.health is not None:
+        yield Words(str(found.health), tone="warning" if found.health.is_problem else "plain")
+    if found.sides is not None:
+        yield from map(Words, sentences(found.sides))
+    if any(point.estimate for point in found.series):
+        yield Words(_legend(found.series, everything))
+
+
+def _next(
+    found: Overview, shown: Sequence[Curve], only: Sequence[str], everything: bool
+) -> Iterator[Words]:
+    if not shown:
+        return
+    file = shlex.quote(found.profile)
+    if not everything:
+        chosen = "".join(f" --only {shlex.quote(pattern)}" for pattern in only)
+        yield Words(f"every size: waywiser show {file}{chosen} --all")
+    yield Words(f"next: waywiser report {file}")
+
+
+def _header(profile: Profile, found: Overview) -> Iterator[Words]:
+    """The machine, the date, the preset; the status of the numbers; whether all was measured."""
+    machine = machine_line(profile.machine, reason=False)
+    request = planned(profile.plan_json).request
+    tools = imported_from(profile.environment)
+    day = f"{found.created[:16].replace('T', ' ')} UTC" if found.created else ""
+    parts = [machine, "" if tools else day]
+    parts.append(f"preset {request.preset}" if request and request.preset else "")
+    parts.append(f"imported from {', '.join(tools)} at {day}" if tools else "")
+    yield Words("; ".join(filter(None, parts)), "lead")
+    unsupported = [member for group in found.unsupported_paths for member in group.members]
+    yield Words(_sentence(found.summary, counted(unsupported), imported=bool(tools)))
+    if found.planned_visits and found.visits < found.planned_visits:
+        text = (
+            f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
+            f"go on with: {resume_command(found.profile)}"
+        )
+        yield Words(text, "lead", "warning")
+
+
+def _brief_reasons(machine: Machine, found: Overview, marks: Marks) -> Iterator[Words]:
+    """One line for each reason, with the number of what it concerns."""
+    yield from unsupported_words(_unsupported(found), machine, "--all")
+    for group in found.failures:
+        yield from _group("failed", group)
+    for group in found.skipped:
+        if is_for_time(group.reason):
+            text = f"skipped: {group.reason} ({counted(group.members)})"
+            yield Words(text, tone="warning")
+    for group in found.warnings:
+        what = f"{group.reason}, {count(len(group.members), 'series')}"
+        if group.reason == OUTLIER_PROCESS:
+            what = outliers_text(found.series)
+        yield Words(f"{marks[group.reason]}  {what}: {group.remedy}", tone="warning")
+    yield from _notes(found)
+
+
+def _reasons(found: Overview, marks: Marks) -> Iterator[Words]:
+    """The same, with all that was not measured by name."""
+    yield from all_unsupported_words(_unsupported(found))
+    for group in found.failures:
+        yield from _group("failed", group)
+    for group in found.skipped:
+        if is_for_time(group.reason):
+            yield from _group("skipped", group)
+    for group in found.warnings:
+        yield from _warning(marks[group.reason], group)
+    yield from _notes(found)
+    for group in found.unbounded:
+        yield Words(f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
+    for group in found.link_use_unknown:
+        yield Words(f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
+
+
+def _notes(found: Overview) -> Iterator[Words]:
+    for group in found.notes:
+        yield Words(f"note: {group.reason} ({count(len(group.members), 'visit')})")
+
+
+def _unsupported(found: Overview) -> list[tuple[str, tuple[str, ...]]]:
+    """The reasons why something cannot be measured here, as the plan or the measurement found."""
+    return [
+        (group.reason, group.members) for group in (*found.unsupported_paths, *found.unsupported)
+    ]
+
+
+def _group(title: str, group: ReasonGroup) -> Iterator[Words]:
+    many = f" ({counted(group.members)})" if len(group.members) > 1 else ""
+    yield Words(f"{title}: {group.reason}{many}", tone="warning")
+    for member in member_lines(group.members):
+        yield Words(with_sizes(member), indent=2)
+
+
+def _warning(mark: str, group: ReasonGroup) -> Iterator[Words]:
+    what = f"{group.reason}, {count(len(group.members), 'series')}"
+    yield Words(f"{mark}  {what}", tone="warning")
+    for member in group.members[:SHOWN_MEMBERS]:
+        yield Words(with_sizes(member), indent=5)
+    if (more := len(group.members) - SHOWN_MEMBERS) > 0:
+        yield Words(f"and {more} more: see --json", indent=5)
+    yield Words(f"remedy: {group.remedy}", indent=5)
+
+
+def _curves(shown: Sequence[Curve], marks: Marks) -> Iterator[Section]:
+    """All sizes: of few curves each with a table of its own; of many by family, with tables of
+    their own for the default settings and one row for each of the others."""
+    operations = [curve for curve in shown if curve.workload.operation is not None]
+    moving = [curve for curve in shown if curve.workload.operation is None]
+    if len(moving) <= DETAILED:
+        yield from (curve_section(curve, marks) for curve in moving)
+    else:
+        for family, group in groupby(moving, key=lambda curve: curve.family):
+            yield Section("", family, (), (*_family(list(group), marks),))
+    if operations:
+        yield operations_section(operations, marks)
+
+
+def _family(family: Sequence[Curve], marks: Marks) -> Iterator[Section]:
+    equal: dict[str, list[Curve]] = {}
+    paths: dict[str, list[Curve]] = {}
+    layouts: dict[str, list[Curve]] = {}
+    pairs: list[Curve] = []
+    for curve in family:
+        if curve.like and len(curve.measured) <= MOST_COLUMNS:
+            equal.setdefault(curve.like, []).append(curve)
+        elif curve.transfer is None:
+            pairs.append(curve)
+        elif curve.transfer.layout is not None:
+            ends = str(curve.base).partition(" by ")[0]
+            layouts.setdefault(ends, []).append(curve)
+        else:
+            paths.setdefault(str(curve.base), []).append(curve)
+    for path, group in paths.items():
+        yield from _path(group, marks)
+        if path in equal:
+            yield class_section(path, equal.pop(path), marks)
+    for ends, group in layouts.items():
+        yield layouts_section(ends, group, family, marks)
+    if pairs:
+        yield pairs_section(pairs, marks)
+    for first, group in equal.items():
+        yield class_section(first, group, marks)
+
+
+def _path(group: Sequence[Curve], marks: Marks) -> Iterator[Section]:
+    """The default settings first; the others as rows below."""
+    yield from (curve_section(curve, marks) for curve in group if curve.is_default)
+    if others := [curve for curve in group if not curve.is_default]:
+        title = str(others[0].base) if len(others) == len(group) else ""
+        yield other_settings_section(others, marks, title)
+
+
+def _legend(lines: Sequence[Point], everything: bool) -> str:
+    kinds = sorted({line.estimate.kind for line in lines if line.estimate}, reverse=True)
+    kind = " or ".join(kinds)
+    if everything:
+        return (
+            f"±: half of the 95 % interval of the median time, {kind}, and of GB/s; app sees: "
+            "median time from call to completion, empty if that was of shorter executions; "
+            "samples: of a block × blocks"
+        )
+    return (
+        "GB/s: at the largest size; latency: at the smallest size; ±: half of the 95 % interval of "
+        f"GB/s, or of the latency or time if GB/s is empty, {kind}; letters, or {ANY_FLAG} in a "
+        "narrow terminal: quality flags of these two sizes"
+    )
+
+
+def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
+    """How much was measured, and how many paths, operations and pairs of memories are
+    ``unsupported``. Results of other tools do not say whether they converged."""
+    measured = summary.converged + summary.not_converged
+    share = f" ({summary.converged / measured:.0%} of the measured)" if measured else ""
+    parts = [f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}"]
+    if not imported:
+        parts.append(f"{summary.converged} converged{share}")
+    others = {
+        "did not converge": 0 if imported else summary.not_converged,
+        "not supported when measured": summary.unsupported,
+        "failed": summary.failed,
+        "skipped with a reason": summary.skipped,
+    }
+    parts += [f"{count} {what}" for what, count in others.items() if count]
+    parts += [f"{unsupported} not supported"] if unsupported else []
+    took = f"; {format_time(summary.seconds, 0.005)} of measuring" if not imported else ""
+    return ", ".join(parts) + took
