@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from waywiser.cli import run
-from waywiser.cli.lines import say
+from waywiser.report.parts import Words
 from waywiser.report.program_name import as_called, program_name
+from waywiser.report.terminal import print_parts
 
 MODULE = "/usr/lib/python3/waywiser/__main__.py"
 
@@ -55,5 +56,5 @@ def test_an_error_and_a_command_to_run_next_name_it_too(
     monkeypatch.setattr(sys, "argv", [called, "show"])
     assert run(["show", str(Path("/no/such.wwp"))]) == 2
     assert f"({name} survey -o FILE makes one)" in capsys.readouterr().err
-    say(Console(width=200), "to decide it: waywiser survey -o again.wwp")
+    print_parts(Console(width=200), [Words("to decide it: waywiser survey -o again.wwp")])
     assert capsys.readouterr().out == f"to decide it: {name} survey -o again.wwp\n"
