@@ -190,8 +190,8 @@ WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, 
                                            size_t bytes, void* stream);
 /* Like waywiser_copy(), but returns when the host's side is free: a host destination is filled and
  * a host source can be reused, also if it is pinned. A GPU's side is free when the stream has
- * completed its work; so it returns at once if both sides are on GPUs. A copy of less than 8 MiB has
- * always ended on the GPU too.
+ * completed its work, unless waywiser_last_ended() returns 1; so it returns at once if both sides
+ * are on GPUs.
  *
  * Waits for the stream and for GPUs at most `timeout` seconds (negative: without limit); the time
  * in which the calling thread itself copies is not limited. *transfer is NULL if the host's side is
@@ -201,6 +201,10 @@ WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, 
 WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
                                                     const void* from, size_t bytes, void* stream,
                                                     double timeout, waywiser_transfer** transfer);
+/* Returns 1 if the calling thread's last call of a function whose name ends in _and_wait has
+ * returned after the whole transfer had ended, so that a GPU's side is free too; else 0. A copy of
+ * less than 8 MiB has always ended. */
+WAYWISER_API int waywiser_last_ended(void);
 /* Returns at once. The copy starts after the work that is in the stream at the call; later work in
  * the stream may start before it has ended. Both sides are in use until the transfer has ended. */
 WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void* to,

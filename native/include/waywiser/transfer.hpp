@@ -190,6 +190,7 @@ public:
     // Like copy(), but returns when a host destination is filled and a host source can be reused,
     // also if it is pinned. The handle is empty, unless that is not so after `timeout` seconds
     // (negative: without limit): then it is that of the copy, which goes on.
+    // waywiser_last_ended() returns whether a GPU's side is free too.
     TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
                                  StreamRef stream = {}, double timeout = -1) {
         return made([&](waywiser_transfer** left) {

@@ -16,14 +16,11 @@ namespace waywiser::python {
 
 // Maximum bytes of a part, in which the calling thread cannot be interrupted.
 constexpr std::size_t kPart = std::size_t{1} << 30;
-// The library returns from single copies of fewer bytes when they have ended on the GPU too.
-constexpr std::size_t kEndedBelow = std::size_t{8} << 20;
 
 struct PartedTransfer {
     std::size_t bytes = 0;
-    std::size_t most = kPart;     // bytes of a part
-    std::size_t ended_below = 0;  // fewer bytes are not in use any more when the library returns
-    bool to_gpu = false;          // the destination, which is in use until the stream has ended
+    std::size_t most = kPart;  // bytes of a part
+    bool to_gpu = false;       // the destination, which is in use until the stream has ended
     Streams streams;
     HeldOperands kept;
     const File* file = nullptr;  // one side, if that is a file
@@ -53,8 +50,9 @@ std::size_t move_in_parts(ContextState& context, PartedTransfer whole, const Mov
         PartResult result;
         const waywiser_status status = use(context, [&](waywiser_context* c) {
             const waywiser_status now = move(c, at, bytes, result);
-            const bool in_use = whole.to_gpu && bytes >= whole.ended_below;
-            return now == WAYWISER_OK && in_use && result.left == nullptr ? follower.mark(c) : now;
+            const bool in_use =
+                whole.to_gpu && result.left == nullptr && waywiser_last_ended() == 0;
+            return now == WAYWISER_OK && in_use ? follower.mark(c) : now;
         });
         if (result.left != nullptr) {
             result.moved = wait_for_left(result.left, bytes, whole, follower.held());

@@ -103,7 +103,6 @@ void run_with_host(ContextState& context, Submission& copy) {
     move_in_parts(context,
                   {.bytes = copy.bytes,
                    .most = copy.listed() ? copy.bytes : kPart,
-                   .ended_below = copy.listed() ? 0 : kEndedBelow,
                    .to_gpu = !copy.to_host,
                    .streams = copy.streams,
                    .kept = std::move(copy.kept)},

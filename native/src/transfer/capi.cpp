@@ -53,6 +53,12 @@ LastError& last_error() {
     return error;
 }
 
+// See waywiser_last_ended().
+bool& last_ended() {
+    thread_local bool ended = false;
+    return ended;
+}
+
 waywiser_status failed(waywiser_status status, const std::string& message, int error = 0) {
     try {
         last_error().message = message;
@@ -250,8 +256,11 @@ waywiser_status move_and_wait(waywiser_context* context, double timeout, waywise
         *handle = nullptr;
         need_context(context);
         need(!std::isnan(timeout), kNotANumber);
-        std::optional<transfer::Started> left = move();
-        if (left) *handle = new waywiser_transfer{context->engine, std::move(*left)};
+        last_ended() = false;
+        transfer::Waited waited = move();
+        last_ended() = waited.ended;
+        if (!waited.rest) return;
+        *handle = new waywiser_transfer{context->engine, std::move(*waited.rest)};
     });
 }
 
@@ -441,6 +450,8 @@ waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, cons
                                        timeout);
     });
 }
+
+int waywiser_last_ended(void) { return last_ended() ? 1 : 0; }
 
 waywiser_status waywiser_copy_async(waywiser_context* context, void* to, const void* from,
                                     size_t bytes, void* stream, waywiser_transfer** handle) {

@@ -1,13 +1,13 @@
 #include "transfer/copy.hpp"
 
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/side.hpp"
-#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -147,32 +147,24 @@ bool copied_small(Engine& engine, void* to, const void* from, std::size_t bytes,
 }
 
 // Finding out what the memory is would take longer than to wait for the whole copy.
-std::optional<Started> copy_small_and_wait(Engine& engine, void* to, const void* from,
-                                           std::size_t bytes, const CallerStream& stream,
-                                           double seconds) {
+Waited copy_small_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
+                           const CallerStream& stream, double seconds) {
     const bool is_fast = copied_small(engine, to, from, bytes, stream);
     const gpu::CallerState keep;
     const CallerStream used = is_fast ? stream : stream_of_copy(stream, to, from, bytes);
     try {
         const auto end = std::chrono::steady_clock::now() + kLookingAtStream;
         while (is_fast && std::chrono::steady_clock::now() < end) {
-            if (gpu::is_idle(stream.handle)) return std::nullopt;
+            if (gpu::is_idle(stream.handle)) return {};
             std::this_thread::yield();
         }
         auto marked = mark(engine, used, bytes);
-        if (!marked || marked->wait(seconds)) return std::nullopt;
-        return marked;
+        return marked ? wait_for_end(std::move(*marked), seconds) : Waited{};
     } catch (const gpu::Error&) {
         drain(engine, used);
         throw;
     }
 }
-
-// Who accesses the host's side of a copy.
-struct HostUse {
-    bool cpus = false;
-    bool gpus = false;
-};
 
 HostUse host_use(const Prepared& ready) {
     if (ready.to.managed || ready.from.managed) return {.gpus = true};
@@ -193,25 +185,25 @@ void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
     if (bytes != 0) copied_small(engine, to, from, bytes, stream);
 }
 
-std::optional<Started> copy_and_wait(const std::shared_ptr<Engine>& engine, void* to,
-                                     const void* from, std::size_t bytes,
-                                     const CallerStream& stream, double seconds) {
+Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                     std::size_t bytes, const CallerStream& stream, double seconds) {
     engine->check_process();
-    if (bytes == 0) return std::nullopt;
+    if (bytes == 0) return {};
     if (bytes < kPlainBelow) {
         return copy_small_and_wait(*engine, to, from, bytes, stream, seconds);
     }
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
     const HostUse host = host_use(ready);
+    const bool to_gpu = ready.to.end.gpu >= 0;
     // When the stream has been waited for, CPUs need none.
-    const bool on_host = ready.to.end.gpu < 0 && ready.from.end.gpu < 0 && host.cpus;
+    const bool on_host = !to_gpu && ready.from.end.gpu < 0 && host.cpus;
     const Ordering no_stream;
     const Ordering& order = on_host && !ready.order.capturing ? no_stream : ready.order;
     return wait_for_host({.bytes = bytes,
                           .order = ready.order,
-                          .cpus_use_host = host.cpus,
-                          .gpus_use_host = host.gpus,
+                          .host = host,
+                          .to_gpu = to_gpu,
                           .run = [&] { run(*engine, ready, bytes, order, stream); },
                           .start = [&] { return start(engine, ready, bytes, stream); }},
                          stream, seconds);

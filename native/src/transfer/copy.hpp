@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 
 #include "transfer/caller_stream.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/started.hpp"
+#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 
@@ -17,9 +17,8 @@ void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream);
 // The same, but returns when a host destination is filled and a host source can be reused, also if
 // it is pinned; see wait_for_host(). A small copy (kPlainBelow) has then ended on the GPU too.
-std::optional<Started> copy_and_wait(const std::shared_ptr<Engine>& engine, void* to,
-                                     const void* from, std::size_t bytes,
-                                     const CallerStream& stream, double seconds);
+Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                     std::size_t bytes, const CallerStream& stream, double seconds);
 // Returns at once; the copy starts after the work in the stream.
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
                    std::size_t bytes, const CallerStream& stream);

@@ -7,7 +7,6 @@
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/side.hpp"
-#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -18,6 +17,7 @@ struct FileCopy {
     FileCall call = FileCall::read;
     std::shared_ptr<Job> job;
     Ordering order;
+    bool to_gpu = false;  // GPU memory is the destination
 };
 
 void check_end(const char* call, std::uint64_t offset, std::size_t bytes) {
@@ -35,13 +35,16 @@ Side file_memory(Engine& engine, void* data, std::size_t bytes) {
     return side;
 }
 
-FileCopy prepare(Engine& engine, FileCall call, const FileRange& range, void* data,
-                 std::size_t bytes, const CallerStream& stream) {
+FileCopy prepare_file(Engine& engine, FileCall call, const FileRange& range, void* data,
+                      std::size_t bytes, const CallerStream& stream) {
     const bool reads = call == FileCall::read;
     check_end(reads ? "read" : "write", range.offset, bytes);
     check_range(data, bytes, reads ? "read" : "write", reads ? "to" : "from");
     const Side memory = file_memory(engine, data, bytes);
-    FileCopy made{.call = call, .job = nullptr, .order = ordering(engine, stream, memory.end.gpu)};
+    FileCopy made{.call = call,
+                  .job = nullptr,
+                  .order = ordering(engine, stream, memory.end.gpu),
+                  .to_gpu = reads && memory.end.gpu >= 0};
     if (made.order.capturing) {
         throw NotSupported(
             "the stream is being captured: files cannot be read or written then; do it before the "
@@ -56,7 +59,8 @@ FileCopy prepare(Engine& engine, FileCall call, const FileRange& range, void* da
 }
 
 // With the calling thread.
-void run(Engine& engine, const FileCopy& copy, const CallerStream& stream, std::size_t& moved) {
+void run_file(Engine& engine, const FileCopy& copy, const CallerStream& stream,
+              std::size_t& moved) {
     const bool reads = copy.call == FileCall::read;
     try {
         run_ordered(engine, copy.job, copy.order, stream);
@@ -75,80 +79,80 @@ void run(Engine& engine, const FileCopy& copy, const CallerStream& stream, std::
     }
 }
 
-Started start(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
-              const CallerStream& stream) {
+Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
+                   const CallerStream& stream) {
     engine->start(copy.job, after(copy.order, stream));
     return {engine, copy.job};
 }
 
-void move(Engine& engine, FileCall call, const FileRange& range, void* data, std::size_t bytes,
-          const CallerStream& stream, std::size_t& moved) {
+void move_file(Engine& engine, FileCall call, const FileRange& range, void* data, std::size_t bytes,
+               const CallerStream& stream, std::size_t& moved) {
     engine.check_process();
     moved = 0;
     if (bytes == 0) return;
     const gpu::CallerState keep;
-    run(engine, prepare(engine, call, range, data, bytes, stream), stream, moved);
+    run_file(engine, prepare_file(engine, call, range, data, bytes, stream), stream, moved);
 }
 
-std::optional<Started> move_and_wait(const std::shared_ptr<Engine>& engine, FileCall call,
-                                     const FileRange& range, void* data, std::size_t bytes,
-                                     const CallerStream& stream, double seconds,
-                                     std::size_t& moved) {
+Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, FileCall call,
+                          const FileRange& range, void* data, std::size_t bytes,
+                          const CallerStream& stream, double seconds, std::size_t& moved) {
     engine->check_process();
     moved = 0;
-    if (bytes == 0) return std::nullopt;
+    if (bytes == 0) return {};
     const gpu::CallerState keep;
-    const FileCopy copy = prepare(*engine, call, range, data, bytes, stream);
+    const FileCopy copy = prepare_file(*engine, call, range, data, bytes, stream);
     return wait_for_host({.bytes = bytes,
                           .order = copy.order,
-                          .cpus_use_host = true,
-                          .run = [&] { run(*engine, copy, stream, moved); },
-                          .start = [&] { return start(engine, copy, stream); }},
+                          .host = {.cpus = true},
+                          .to_gpu = copy.to_gpu,
+                          .run = [&] { run_file(*engine, copy, stream, moved); },
+                          .start = [&] { return start_file(engine, copy, stream); }},
                          stream, seconds);
 }
 
-Started move_async(const std::shared_ptr<Engine>& engine, FileCall call, const FileRange& range,
-                   void* data, std::size_t bytes, const CallerStream& stream) {
+Started move_file_async(const std::shared_ptr<Engine>& engine, FileCall call,
+                        const FileRange& range, void* data, std::size_t bytes,
+                        const CallerStream& stream) {
     engine->check_process();
     if (bytes == 0) return Started(0);
     const gpu::CallerState keep;
-    return start(engine, prepare(*engine, call, range, data, bytes, stream), stream);
+    return start_file(engine, prepare_file(*engine, call, range, data, bytes, stream), stream);
 }
 
 }  // namespace
 
 void read(Engine& engine, FileRange from, void* to, std::size_t bytes, const CallerStream& stream,
           std::size_t& moved) {
-    move(engine, FileCall::read, from, to, bytes, stream, moved);
+    move_file(engine, FileCall::read, from, to, bytes, stream, moved);
 }
 
 void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
            const CallerStream& stream, std::size_t& moved) {
-    move(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream, moved);
+    move_file(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream, moved);
 }
 
-std::optional<Started> read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from,
-                                     void* to, std::size_t bytes, const CallerStream& stream,
-                                     double seconds, std::size_t& moved) {
-    return move_and_wait(engine, FileCall::read, from, to, bytes, stream, seconds, moved);
+Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                     std::size_t bytes, const CallerStream& stream, double seconds,
+                     std::size_t& moved) {
+    return move_file_and_wait(engine, FileCall::read, from, to, bytes, stream, seconds, moved);
 }
 
-std::optional<Started> write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to,
-                                      const void* from, std::size_t bytes,
-                                      const CallerStream& stream, double seconds,
-                                      std::size_t& moved) {
-    return move_and_wait(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream,
-                         seconds, moved);
+Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                      std::size_t bytes, const CallerStream& stream, double seconds,
+                      std::size_t& moved) {
+    return move_file_and_wait(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream,
+                              seconds, moved);
 }
 
 Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
                    std::size_t bytes, const CallerStream& stream) {
-    return move_async(engine, FileCall::read, from, to, bytes, stream);
+    return move_file_async(engine, FileCall::read, from, to, bytes, stream);
 }
 
 Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
                     std::size_t bytes, const CallerStream& stream) {
-    return move_async(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream);
+    return move_file_async(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream);
 }
 
 }  // namespace waywiser::transfer

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "transfer/caller_stream.hpp"
 #include "transfer/started.hpp"
+#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 
@@ -25,13 +25,12 @@ void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
 
 // The same, but wait for the stream at most `seconds` (negative: without limit). Return the
 // transfer if it has not begun by then: it follows the stream, and `moved` is 0.
-std::optional<Started> read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from,
-                                     void* to, std::size_t bytes, const CallerStream& stream,
-                                     double seconds, std::size_t& moved);
-std::optional<Started> write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to,
-                                      const void* from, std::size_t bytes,
-                                      const CallerStream& stream, double seconds,
-                                      std::size_t& moved);
+Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                     std::size_t bytes, const CallerStream& stream, double seconds,
+                     std::size_t& moved);
+Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                      std::size_t bytes, const CallerStream& stream, double seconds,
+                      std::size_t& moved);
 
 // Return at once; the transfer starts after the work in the stream.
 Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,

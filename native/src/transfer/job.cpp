@@ -17,7 +17,7 @@ constexpr double kForever = 1e9;
 void write_notifications(const std::vector<int>& descriptors) {
     for (const int descriptor : descriptors) {
         const std::uint64_t one = 1;
-        while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
+        while (::write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
         }
     }
 }

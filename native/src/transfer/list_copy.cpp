@@ -11,7 +11,6 @@
 #include "transfer/direct_list.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/staged_list.hpp"
-#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -219,12 +218,7 @@ Started start(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& gr
     }
 }
 
-// Who accesses host memory, of some groups CPUs and of others GPUs.
-struct HostUse {
-    bool cpus = false;
-    bool gpus = false;
-};
-
+// Of some groups CPUs and of others GPUs.
 HostUse host_use(Engine& engine, const std::vector<PieceGroup>& groups) {
     HostUse all;
     for (const PieceGroup& group : groups) {
@@ -247,10 +241,10 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     move_groups(engine, groups, stream_of(groups, stream), false);
 }
 
-std::optional<Started> copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
-                                          const CallerStream& stream, double seconds) {
+Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
+                          const CallerStream& stream, double seconds) {
     engine->check_process();
-    if (list.count() == 0) return std::nullopt;
+    if (list.count() == 0) return {};
     const gpu::CallerState keep;
     const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));
@@ -258,13 +252,15 @@ std::optional<Started> copy_list_and_wait(const std::shared_ptr<Engine>& engine,
     const CallerStream used = stream_of(groups, stream);
     const Ordering order = ordering(*engine, used, gpu);
     const HostUse host = host_use(*engine, groups);
+    const bool to_gpu =
+        std::ranges::any_of(groups, [](const PieceGroup& one) { return one.to.end.gpu >= 0; });
     // When the stream has been waited for, CPUs need none.
     const bool on_host = gpu < 0 && !order.capturing;
     const CallerStream running = on_host ? CallerStream{.none = true} : used;
     return wait_for_host({.bytes = bytes,
                           .order = order,
-                          .cpus_use_host = host.cpus,
-                          .gpus_use_host = host.gpus && !on_host,
+                          .host = {.cpus = host.cpus, .gpus = host.gpus && !on_host},
+                          .to_gpu = to_gpu,
                           .run = [&] { move_groups(*engine, groups, running, false); },
                           .start = [&] { return start(engine, groups, bytes, used); }},
                          used, seconds);

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "transfer/caller_stream.hpp"
 #include "transfer/piece_list.hpp"
 #include "transfer/started.hpp"
+#include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
 
@@ -16,8 +16,8 @@ namespace waywiser::transfer {
 // uses one multiprocessor (list_method.hpp). Others go through staging memory. If several groups
 // need staging, copy_list_async() returns when all but one of them have arrived.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
-std::optional<Started> copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
-                                          const CallerStream& stream, double seconds);
+Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
+                          const CallerStream& stream, double seconds);
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream);
 

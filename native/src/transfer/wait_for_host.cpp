@@ -36,36 +36,32 @@ Started marked(const Ordering& order, std::size_t bytes) {
     return {bytes, std::move(event)};
 }
 
-// Waits for the work in the stream; returns what is left of it if the time is too short.
-std::optional<Started> wait_for_stream(const Ordering& order, std::size_t bytes, double seconds) {
-    Started end = marked(order, bytes);
-    if (end.wait(seconds)) return std::nullopt;
-    return end;
-}
-
-std::optional<Started> move(const CheckedTransfer& transfer, const CallerStream& stream,
-                            double seconds) {
+Waited move_and_wait(const CheckedTransfer& transfer, const CallerStream& stream, double seconds) {
     const Deadline deadline(seconds);
     const bool waits = !transfer.order.capturing;
-    if (waits && transfer.gpus_use_host && !transfer.cpus_use_host) {
-        Started started = transfer.start();
-        if (started.wait(seconds)) return std::nullopt;
-        return started;
+    if (waits && transfer.host.gpus && !transfer.host.cpus) {
+        return wait_for_end(transfer.start(), seconds);
     }
-    if (waits && transfer.cpus_use_host && !reaches(transfer.order, stream, seconds)) {
-        return transfer.start();
+    if (waits && transfer.host.cpus && !reaches(transfer.order, stream, seconds)) {
+        return {.rest = transfer.start(), .ended = false};
     }
     transfer.run();
-    if (!waits || !transfer.gpus_use_host || !transfer.order.stream) return std::nullopt;
-    return wait_for_stream(transfer.order, transfer.bytes, deadline.left());
+    if (waits && transfer.host.gpus && transfer.order.stream) {
+        return wait_for_end(marked(transfer.order, transfer.bytes), deadline.left());
+    }
+    return {.rest = std::nullopt, .ended = !transfer.to_gpu && waits};
 }
 
 }  // namespace
 
-std::optional<Started> wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream,
-                                     double seconds) {
+Waited wait_for_end(Started started, double seconds) {
+    if (started.wait(seconds)) return {};
+    return {.rest = std::move(started), .ended = false};
+}
+
+Waited wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream, double seconds) {
     try {
-        return move(transfer, stream, seconds);
+        return move_and_wait(transfer, stream, seconds);
     } catch (const gpu::Error&) {
         drain(transfer.order);  // a part of it may be in the stream
         throw;

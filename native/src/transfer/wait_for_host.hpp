@@ -12,24 +12,35 @@
 
 namespace waywiser::transfer {
 
+// Who accesses the host's side of a transfer.
+struct HostUse {
+    bool cpus = false;  // it is free when run() returns
+    bool gpus = false;  // it may be in use after run() and start() have returned
+};
+
 // A transfer that was checked. One of its two functions is called, once.
 struct CheckedTransfer {
     std::size_t bytes = 0;
     const Ordering& order;
-    bool cpus_use_host =
-        false;  // CPUs read or write the host's side; it is free when run() returns
-    bool gpus_use_host = false;      // GPUs do, after run() and start() return
+    HostUse host;
+    bool to_gpu = false;             // a GPU's memory is a destination
     std::function<void()> run;       // makes it with the calling thread, or records it
     std::function<Started()> start;  // returns at once
 };
 
-// Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if it
-// has none. Waits for the stream and for GPUs at most `seconds` in all (negative: without limit);
-// what the calling thread itself moves is not counted. Returns the rest of the transfer if the time
-// was too short: it goes on. Does not wait while the stream is captured. Throws what the transfer
-// failed with; then nothing uses either side any more.
-std::optional<Started> wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream,
-                                     double seconds);
+// What is left of a transfer when a call returns that has waited for the host's side.
+struct Waited {
+    std::optional<Started> rest;  // the transfer, if the time was too short: it goes on
+    bool ended = true;            // without a rest: nothing uses the GPU's side any more either
+};
+
+// Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if
+// it has none. Waits for the stream and for GPUs at most `seconds` in all (negative: without
+// limit); what the calling thread itself moves is not counted. Does not wait while the stream is
+// captured. Throws what the transfer failed with; then nothing uses either side any more.
+Waited wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream, double seconds);
+// Waits for a started transfer.
+Waited wait_for_end(Started started, double seconds);
 
 // A transfer of no bytes that ends when the stream reaches it; nullopt without a GPU or while the
 // stream is captured. `bytes`: those that have arrived then.

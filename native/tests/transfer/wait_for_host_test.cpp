@@ -204,6 +204,35 @@ TEST_F(WaitForHost, OrdersHostMemoryInTheStreamUnlessThereIsNone) {
     }
 }
 
+TEST_F(WaitForHost, StatesWhetherTheGpuHasEnded) {
+    fake::configure("h2d=1");
+    const gpu::DeviceBuffer other(1, kBytes);
+    for (const Form& form : forms()) {
+        const auto ended = [&](std::byte* to, const std::byte* from) {
+            form.copy(context, to, from, kBytes, stream.handle(), -1);
+            return waywiser_last_ended();
+        };
+        EXPECT_EQ(ended(device.data(), pinned.data()), 1) << form.name;
+        EXPECT_TRUE(stream.done());
+        EXPECT_EQ(ended(device.data(), pageable.data()), 0) << form.name;
+        EXPECT_EQ(ended(pinned.data(), device.data()), 1) << form.name;
+        EXPECT_EQ(ended(pageable.data(), device.data()), 1) << form.name;
+        EXPECT_EQ(ended(other.data(), device.data()), 0) << form.name;
+        stream.synchronize();
+        gate.close(stream);
+        const TransferHandle left =
+            form.copy(context, device.data(), pinned.data(), kBytes, stream.handle(), kShort);
+        EXPECT_EQ(waywiser_last_ended(), 0) << form.name;
+        gate.open();
+        left.result();
+    }
+    context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle());
+    EXPECT_EQ(waywiser_last_ended(), 1);
+    EXPECT_EQ(status_of([&] { context.copy_and_wait(nullptr, pageable.data(), kBytes); }),
+              WAYWISER_INVALID);
+    EXPECT_EQ(waywiser_last_ended(), 0);
+}
+
 // CPUs move the pieces of the one host memory, a GPU those of the other.
 TEST_F(WaitForHost, FreesAllPiecesOfAListOfSeveralKinds) {
     fake::configure("h2d=1;d2h=1");
@@ -290,6 +319,7 @@ TEST_F(WaitForHost, ReadsAndWritesFiles) {
         test::fill_bytes(memory, 0, kBytes);
         EXPECT_FALSE(context.read_and_wait(file, 3, memory, kBytes, moved, stream.handle(), -1));
         EXPECT_EQ(moved, kBytes);
+        EXPECT_EQ(waywiser_last_ended(), memory == device.data() ? 0 : 1);
         stream.synchronize();
         EXPECT_EQ(memory[0], std::byte{5});
         EXPECT_EQ(memory[kBytes - 1], std::byte{5});
