@@ -212,8 +212,10 @@ TEST_F(WaitForHost, StatesWhetherTheGpuHasEnded) {
             form.copy(context, to, from, kBytes, stream.handle(), -1);
             return waywiser_last_ended();
         };
+        test::fill_bytes(pinned.data(), 6, kBytes);
+        test::fill_bytes(device.data(), 0, kBytes);
         EXPECT_EQ(ended(device.data(), pinned.data()), 1) << form.name;
-        EXPECT_TRUE(stream.done());
+        EXPECT_TRUE(test::same_bytes(device.data(), pinned.data(), kBytes)) << form.name;
         EXPECT_EQ(ended(device.data(), pageable.data()), 0) << form.name;
         EXPECT_EQ(ended(pinned.data(), device.data()), 1) << form.name;
         EXPECT_EQ(ended(pageable.data(), device.data()), 1) << form.name;
