@@ -26,8 +26,6 @@ OTHER_WORDS = {
     "device": {
         "measure/plan/curves.py": "who times",
         "measure/probe/share.py": "who times",
-        "cli/deciding.py": "an example in the help",
-        "cli/examples.py": "an example",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
         "machine/filesystem.py": "a field of mountinfo",
@@ -42,13 +40,10 @@ OTHER_WORDS = {
         "machine/system.py": "a field of cpuinfo",
     },
     "copy-engine": {"words/transfer.py": "an example in a message"},
-    "pageable": {"cli/deciding.py": "an example in the help"},
     "pinned": {
-        "cli/examples.py": "an example",
         "words/memory.py": "an example in a message",
         "words/transfer.py": "an example in a message",
     },
-    "sm": {"cli/examples.py": "an example"},
 }
 """Modules in which the word means something else."""
 

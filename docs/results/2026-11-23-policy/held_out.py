@@ -13,6 +13,7 @@ size that was held out, its choice is compared with the fastest method that was 
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import lzma
 import sys
@@ -160,7 +161,7 @@ def _without(subject: Subject, held_out: dict[tuple[str, bool], list[int]]) -> S
         sizes = set(held_out.get((str(kind), piece > 0), ()))
         points = tuple(p for p in curve.measured if (piece or p.bytes) not in sizes)
         if points:
-            curves.append(msgspec.structs.replace(curve, points=points))
+            curves.append(dataclasses.replace(curve, points=points))
     return msgspec.structs.replace(subject, curves=tuple(curves))
 
 

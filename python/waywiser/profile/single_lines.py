@@ -27,6 +27,9 @@ def single_line_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[
 def _single_lines(
     row: tuple[Any, ...], columns: tuple[tuple[int, Callable[[str], str]], ...]
 ) -> tuple[Any, ...]:
+    whole = "".join([row[n] for n, _ in columns if isinstance(row[n], str)])
+    if whole.isascii() and whole.isprintable() and "\\" not in whole:
+        return row  # as nearly all are
     changed: dict[int, str] = {}
     for position, fit in columns:
         value = row[position]

@@ -201,7 +201,7 @@ def test_the_json_is_of_its_schema_and_has_what_was_measured() -> None:
     made_of = msgspec.json.decode(text, type=KvOffload)
     assert (made_of.format, made_of.version) == ("waywiser-kv-offload", 1)
     assert {each.direction for each in made_of.directions} == {"H2D", "D2H"}
-    lines = {line.workload: line for line in subject(FOUR).overview.series}
+    lines = {point.text: point for point in subject(FOUR).overview.series}
     for direction in made_of.directions:
         assert direction.crossovers and direction.points
         for point in direction.points:

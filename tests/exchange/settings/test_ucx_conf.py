@@ -60,7 +60,7 @@ def test_every_value_is_of_the_grammar_and_near_its_measurement(packed: Path) ->
     text = ucx_conf(subject(packed))
     found = ucx_grammar.lines(text)
     copies = ucx_grammar.keyed(found["UCX_CUDA_COPY_BW"], ucx_grammar.COPY_KEYS)
-    lines = {line.workload: line for line in subject(packed).overview.series}
+    lines = {point.text: point for point in subject(packed).overview.series}
     for key, series in re.findall(r"^# (\w+): measured .*?\): (.*)$", text, re.MULTILINE):
         found_line = lines[series].estimate
         assert found_line is not None and found_line.rate is not None
