@@ -1,4 +1,4 @@
-// Tells those who wait for a job how far it is. Called without any lock.
+// Reports to those who wait for a job how far it is. Called without any lock.
 #pragma once
 
 #include <memory>

@@ -50,11 +50,11 @@ void CopyThreads::run(std::size_t index) const {
     work_(own);
 }
 
-void CopyThreads::spawn(std::size_t wanted) {
-    wanted = std::min(wanted, most_);
-    if (size_ >= wanted) return;
+void CopyThreads::spawn(std::size_t count) {
+    count = std::min(count, most_);
+    if (size_ >= count) return;
     const std::lock_guard lock(mutex_);
-    while (threads_.size() < wanted && !joined_) {
+    while (threads_.size() < count && !joined_) {
         try {
             const SignalsBlocked blocked;
             const std::size_t index = threads_.size();

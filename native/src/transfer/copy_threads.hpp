@@ -22,9 +22,9 @@ public:
     CopyThreads(const CopyThreads&) = delete;
     CopyThreads& operator=(const CopyThreads&) = delete;
 
-    // Creates threads until there are `wanted`, or as many as possible. Throws the system's error
+    // Creates threads until there are `count`, or as many as possible. Throws the system's error
     // if there is not even one. Does nothing after join().
-    void spawn(std::size_t wanted);
+    void spawn(std::size_t count);
     // Waits until all have returned from `work`.
     void join();
     // Takes no lock; 0 after join() has begun.

@@ -28,7 +28,7 @@ from waywiser.analysis.comparison.path_change import (
 )
 from waywiser.analysis.comparison.path_decisions import path_changes
 from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
-from waywiser.analysis.comparison.sides import Sides
+from waywiser.analysis.comparison.sides import ComparisonSides
 from waywiser.curves.headline import headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.machine.machine import Machine
@@ -59,7 +59,7 @@ def compare(
     """
     if not base or not new:
         raise ValueError("a comparison needs a node on each side")
-    sides = Sides(base, new, repeats)
+    sides = ComparisonSides(base, new, repeats)
     before, after = _by_identity(sides.base), _by_identity(sides.new)
     if only:
         machines = [node.machine for node in (sides.reference, *sides.new)]
@@ -94,7 +94,10 @@ def compare(
 
 
 def _notes(
-    sides: Sides, parts: Sequence[Part], paths: Sequence[PathChange], refuted: Sequence[PathChange]
+    sides: ComparisonSides,
+    parts: Sequence[Part],
+    paths: Sequence[PathChange],
+    refuted: Sequence[PathChange],
 ) -> Iterator[str]:
     """What else differs, or what the decisions lack, one line each. ``refuted`` are the paths that
     are not slower when measured again."""

@@ -9,7 +9,7 @@ import msgspec
 from waywiser.analysis.comparison.node import Node, devices_on, gpus_of
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
 from waywiser.analysis.comparison.path_parts import Summaries
-from waywiser.analysis.comparison.sides import Sides
+from waywiser.analysis.comparison.sides import ComparisonSides
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.profile.series_summary import SeriesSummary
@@ -21,7 +21,7 @@ NOT_MEASURED = ("skipped", "interrupted")
 
 
 def one_sided(
-    sides: Sides, before: Summaries, after: Summaries, headlines: Mapping[str, Group]
+    sides: ComparisonSides, before: Summaries, after: Summaries, headlines: Mapping[str, Group]
 ) -> Iterator[PathChange]:
     """Yields the paths that the baseline has measured and the new files have not, and the
     reverse."""
@@ -48,7 +48,7 @@ def _verdict_of_new(failure: Failure | None) -> tuple[PathVerdict, str]:
 
 
 def _verdict_of_lost(
-    sides: Sides, workload: Workload, failure: Failure | None, headline: Group | None
+    sides: ComparisonSides, workload: Workload, failure: Failure | None, headline: Group | None
 ) -> tuple[PathVerdict, str]:
     """Why the new files lack a path of the baseline.
 

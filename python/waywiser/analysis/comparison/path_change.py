@@ -69,7 +69,7 @@ class PartChange(Value, frozen=True):
     processes: tuple[int, int]
     surveys: tuple[int, int]
     noise: tuple[SideNoise, SideNoise]
-    """Of before and of now, each alone."""
+    """The noise of before and of now, each alone."""
     decision: Decision
     """That of the size whose change is the median over sizes."""
     ratio_with_outliers: float

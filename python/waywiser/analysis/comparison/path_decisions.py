@@ -74,8 +74,8 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
 
 
 def _noises_alone(parts: Sequence[Part], side: int) -> Iterator[tuple[float | None, float | None]]:
-    """Of each part, as before (0) or now (1) alone show it, the deviation between processes, and
-    the smallest relative loss that would be found if both sides were like that one."""
+    """Yields for each part, as before (0) or now (1) alone show it, the deviation between processes
+    and the smallest relative loss that would be found if both sides were like that one."""
     alone = [part.on_side(side) for part in parts]
     for part, noise in zip(parts, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
         process, own = noise.process, part.typical.sides[side]

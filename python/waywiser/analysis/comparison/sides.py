@@ -18,7 +18,7 @@ from waywiser.curves.answer import Device
 from waywiser.machine.machine import Gpu
 
 
-class Sides:
+class ComparisonSides:
     """Surveys without copies; all GPUs have the numbers of `reference`."""
 
     def __init__(

@@ -93,7 +93,7 @@ class Member:
             if self.output in ready and not self.drain_log():
                 pipes.unregister(self.output)
             if self.answers in ready:
-                self._refuse_answers()
+                self._raise_for_answers()
             elif self._orders in ready:
                 line = line[self._write(line) :]
 
@@ -102,10 +102,10 @@ class Member:
         try:
             return os.write(self._orders, line)
         except BrokenPipeError:
-            self._refuse_answers()  # the last that it said, if it said anything
+            self._raise_for_answers()  # the last that it said, if it said anything
             raise MemberLost(self.obituary()) from None
 
-    def _refuse_answers(self) -> None:
+    def _raise_for_answers(self) -> None:
         """Raises `MemberLost` for what has arrived."""
         for message in self.receive():
             raise MemberLost(self.unexpected(message))
