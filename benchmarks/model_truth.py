@@ -25,7 +25,8 @@ import numpy as np
 
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.machine.machine import Machine
-from waywiser.model.curve import CurveModel, CurveTimes, best_lines, fit_curves, times_of
+from waywiser.model.curve import CurveModel, CurveTimes, fit_curves, times_of
+from waywiser.model.curve_form import best_lines
 from waywiser.model.held_out import divided, thinned
 from waywiser.model.messages import (
     Locality,
@@ -50,7 +51,7 @@ from waywiser.model.strategies import (
 )
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.postal import ProtocolRange
+from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.scatter import LEAST_SIZES, medians
 from waywiser.words import Workload, format_bytes
 

@@ -1,17 +1,8 @@
 """One path over sizes: what a transfer takes at sizes that nobody measured.
 
-The form is chosen by cross-validation (Stone, *Cross-Validatory Choice and Assessment of
-Statistical Predictions*, J. R. Stat. Soc. B 36, 1974): each size but the ends is predicted by the
-others,
-
-- by one line, the postal model of Bar-Noy & Kipnis (SPAA 1992), which is Hockney's
-  (`waywiser.stats.postal`);
-- by two or three lines with found switches, since libraries change their protocol at some size;
-- by lines between measured neighbours (`waywiser.model.neighbours`);
-
-and the form with the least mean deviation is used. A curve of few sizes whose class has one that
-was measured at more sizes borrows the shape of that one: the ratio of the two is interpolated, and
-not the time.
+The form is chosen by cross-validation (`waywiser.model.curve_form`). A curve of few sizes whose
+class has one that was measured at more sizes borrows the shape of that one: the ratio of the two is
+interpolated, and not the time.
 
 Latency and inverse rate are given only if the measurements determine them. A fit alone is no
 reason: of a curve whose time falls with its size, or that no line describes, they are *not
@@ -24,27 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.curves.classes import representatives
 from waywiser.machine.machine import Machine
-from waywiser.model.neighbours import between, held_out
+from waywiser.model.curve_form import CurveForm, Form, forms_of
+from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
 from waywiser.profile.series_frame import SeriesFrame
+from waywiser.stats.line_ranges import ProtocolRange, describes
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval
-from waywiser.stats.postal import (
-    DRAWS,
-    MOST_LINES,
-    SIZES_OF_LINE,
-    Postal,
-    ProtocolRange,
-    best_ranges,
-    describes,
-    fit_all,
-    protocol_ranges,
-    robust_lines,
-)
+from waywiser.stats.postal import DRAWS, Postal, fit_all
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
 
@@ -53,14 +35,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Form = Literal["line", "switched lines", "neighbours"]
-
-NEARER = 0.6
-"""Share of the deviation of neighbours that counts: while a size is held out they are twice as far
-apart as when all are there, and lines are not. Of 0.6, 0.75 and 0.85 it predicts the recorded
-profiles best."""
-MOST_DEVIATION = 0.2
-"""A larger deviation counts as this one, so that a single disturbed size does not choose."""
 MOST_BEYOND = 4
 """Sizes beyond the measured ones that are predicted, as a factor: a rate that has not settled, or
 memory that ends, shows at no smaller size."""
@@ -238,7 +212,9 @@ def times_of(frame: SeriesFrame, machine: Machine) -> list[CurveTimes]:
 def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveModel]:
     """The models in the order given; intervals of parameters are from so many draws."""
     fits = fit_all([curve.blocks for curve in curves], draws)
-    own = [_fitted(curve, fit) for curve, fit in zip(curves, fits, strict=True)]
+    times = [medians(curve.blocks.table) for curve in curves]
+    forms = forms_of([curve.blocks.bytes for curve in curves], times)
+    own = list(map(_fitted, curves, times, fits, forms))
     longest: dict[Any, CurveModel] = {}
     for curve, model in zip(curves, own, strict=True):
         known, alike = longest.get(curve.blocks.alike), curve.blocks.alike
@@ -255,103 +231,24 @@ def models_of(frame: SeriesFrame, machine: Machine) -> dict[str, CurveModel]:
     return {model.text: model for model in fit_curves(times_of(frame, machine))}
 
 
-def _fitted(curve: CurveTimes, postal: Postal | None) -> CurveModel:
-    import numpy as np
-
-    sizes = np.asarray(curve.blocks.bytes, float)
-    times = medians(curve.blocks.table)
-    form, deviations, switches = _form(sizes, times)
+def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveForm) -> CurveModel:
     is_line = postal is not None and describes(postal.deviations)
-    lines: tuple[ProtocolRange, ...] = ()
-    if postal is not None and not is_line:
-        lines = protocol_ranges(curve.blocks.bytes, times.tolist())
+    lines = () if postal is None or is_line else form.describing
     latency, inverse_rate = _parameters(postal, is_line, lines)
     return CurveModel(
         text=curve.text,
         kind=curve.kind,
         sizes=tuple(curve.blocks.bytes),
         times=tuple(times.tolist()),
-        form=form,
-        deviations=tuple(None if each != each else each for each in deviations.tolist()),
+        form=form.form,
+        deviations=tuple(None if each != each else each for each in form.deviations.tolist()),
         postal=postal,
         lines=lines,
         is_line=is_line,
         latency=latency,
         inverse_rate=inverse_rate,
-        switches=switches,
+        switches=form.switches,
     )
-
-
-def _form(sizes: Array, times: Array) -> tuple[Form, Array, tuple[ProtocolRange, ...]]:
-    """(the form that predicts sizes best that were held out, their deviations, its lines)."""
-    import numpy as np
-
-    if len(sizes) < 3 or not (np.diff(sizes) > 0).all():
-        return "neighbours", np.full(len(sizes), np.nan), ()
-    by_neighbours = np.log(held_out(sizes, times) / times)
-    best: tuple[float, Form, Array, int] = (
-        NEARER * _mean(by_neighbours), "neighbours", by_neighbours, 0,
-    )  # fmt: skip
-    if len(sizes) >= LEAST_SIZES:
-        line = np.log(_held_out_by_line(sizes, times) / times)
-        best = min(best, (_mean(line), "line", line, 1), key=lambda each: each[0])
-        for count in range(2, min(MOST_LINES, (len(sizes) - 1) // SIZES_OF_LINE) + 1):
-            switched = np.log(_held_out_by_lines(sizes, times, count) / times)
-            if np.isnan(switched[1:-1]).any():
-                continue
-            found: tuple[float, Form, Array, int] = (
-                _mean(switched), "switched lines", switched, count,
-            )  # fmt: skip
-            best = min(best, found, key=lambda each: each[0])
-    _, form, deviations, count = best
-    lines = best_ranges(sizes.astype(int).tolist(), times.tolist(), count) if count > 1 else ()
-    if count > 1 and not lines:
-        return "neighbours", by_neighbours, ()
-    return form, deviations, lines
-
-
-def best_lines(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
-    """One to three lines, as many as predict sizes best that are held out."""
-    import numpy as np
-
-    n, t = np.asarray(sizes, float), np.asarray(seconds, float)
-    errors = {
-        count: _mean(np.log(_held_out_by_lines(n, t, count) / t))
-        for count in range(1, max(1, min(MOST_LINES, (len(n) - 1) // SIZES_OF_LINE)) + 1)
-    }
-    return best_ranges(sizes, seconds, min(errors, key=lambda count: errors[count]))
-
-
-def _mean(deviations: Array) -> float:
-    import numpy as np
-
-    return float(np.nanmean(np.minimum(np.abs(deviations), MOST_DEVIATION)))
-
-
-def _held_out_by_line(sizes: Array, times: Array) -> Array:
-    import numpy as np
-
-    count = len(sizes)
-    weights = 1 - np.eye(count)
-    lines, _ = robust_lines(np.tile(sizes, (count, 1)), np.tile(times, (count, 1)), weights)
-    found: Array = lines[:, 0] + lines[:, 1] * sizes
-    found = np.maximum(found, 1e-3 * times)
-    found[[0, -1]] = np.nan
-    return found
-
-
-def _held_out_by_lines(sizes: Array, times: Array, count: int) -> Array:
-    import numpy as np
-
-    found = np.full(len(sizes), np.nan)
-    for n in range(1, len(sizes) - 1):
-        others = np.arange(len(sizes)) != n
-        lines = best_ranges(sizes[others].astype(int).tolist(), times[others].tolist(), count)
-        at = sizes[n : n + 1]
-        chord = between(sizes[others], times[others], at).seconds
-        if lines:
-            found[n] = max(_on_lines(lines, at, chord)[0], 1e-3 * times[n])
-    return found
 
 
 def _on_lines(lines: Sequence[ProtocolRange], at: Array, chord: Array) -> Array:

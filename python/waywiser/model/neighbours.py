@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from waywiser.stats.scatter import medians
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -28,6 +30,7 @@ FLAT = 1.1
 """Ratio of the longest to the shortest time up to which sizes take the same time."""
 FLAT_SIZES = 3
 """Sizes on either side that show it."""
+_FLAT_NEIGHBOURS = tuple(by for by in range(-FLAT_SIZES, FLAT_SIZES + 1) if by)
 LEAST_JUMP = 1.25
 """Ratio of the two lines from which on the curve jumps: below, the noise of slopes makes it."""
 
@@ -75,12 +78,39 @@ def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
 
 
 def held_out(sizes: Array, times: Array) -> Array:
-    """The time of each size by the others alone; not-a-number for the first and the last, which
-    have neighbours on one side."""
+    """The time of each size by the others alone, as `between` has it; not-a-number for the first
+    and the last, which have neighbours on one side. Along the last axis: other axes are curves."""
     import numpy as np
 
-    found = np.full(len(sizes), np.nan)
-    for n in range(1, len(sizes) - 1):
-        others = np.arange(len(sizes)) != n
-        found[n] = between(sizes[others], times[others], sizes[n : n + 1]).seconds[0]
+    found = np.full(sizes.shape, np.nan)
+    if sizes.shape[-1] < 3:
+        return found
+    at, n0, n1 = sizes[..., 1:-1], sizes[..., :-2], sizes[..., 2:]
+    t0, t1 = times[..., :-2], times[..., 2:]
+    slopes = np.diff(times) / np.diff(sizes)
+    chord = t0 + (t1 - t0) / (n1 - n0) * (at - n0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.clip(t0 + _shifted(slopes[..., :-1], 1) * (at - n0), t0, t0 * at / n0)
+        right = t1 - _shifted(slopes[..., 1:], -1) * (n1 - at)
+        right = np.clip(right, t1 * at / n1, t1)
+        weight = (n1 - at) / (n1 - n0)
+        jumps = (left < chord) & (chord < right) & (right > LEAST_JUMP * left)
+        jumping = np.exp(weight * np.log(left) + (1 - weight) * np.log(right))
+    seconds = np.where(jumps, jumping, chord)
+    near = np.stack([_shifted(times, by)[..., 1:-1] for by in _FLAT_NEIGHBOURS], axis=-1)
+    flat = np.fmax.reduce(near, axis=-1) <= FLAT * np.fmin.reduce(near, axis=-1)
+    found[..., 1:-1] = np.where(flat, medians(near), seconds)
+    return found
+
+
+def _shifted(values: Array, by: int) -> Array:
+    """The values in the places of those that are so many before (or, below 0, after) them;
+    not-a-number where there is none."""
+    import numpy as np
+
+    found: Array = np.full(values.shape, np.nan)
+    if by > 0:
+        found[..., by:] = values[..., :-by]
+    else:
+        found[..., :by] = values[..., -by:]
     return found

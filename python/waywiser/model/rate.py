@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from waywiser.model.curve import FittedParameter
 from waywiser.model.messages import MessageTimes
 from waywiser.model.neighbours import between
+from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
-from waywiser.stats.postal import ProtocolRange, robust_lines
+from waywiser.stats.postal import robust_lines
 from waywiser.words import Value
 
 if TYPE_CHECKING:

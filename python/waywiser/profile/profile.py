@@ -238,15 +238,16 @@ class Profile(Closeable):
         """Raises as `workloads_of`."""
         place = f"series {_shown(row.identity)}"
         workload = self._decode(row.workload, Workload, place)
-        if workload.identity != row.identity:
+        expected = series_row(workload)
+        if expected.identity != row.identity:
             raise ProfileError(
-                f"{workload} is {row.identity} in it and {workload.identity} here",
+                f"{workload} is {row.identity} in it and {expected.identity} here",
                 where=str(self.path),
                 remedy="read it with the version of Waywiser that made it, or survey again",
             )
-        for name, stored, derived in zip(row._fields, row, series_row(workload), strict=True):
-            if stored != derived:
-                raise damaged(self.path, f"{place}: its {name} is not that of its workload")
+        if row != expected:
+            name = next(n for n in row._fields if getattr(row, n) != getattr(expected, n))
+            raise damaged(self.path, f"{place}: its {name} is not that of its workload")
         return workload
 
     def visit_of(self, row: VisitRow, workload: Workload) -> Visit:

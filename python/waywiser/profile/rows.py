@@ -18,6 +18,7 @@ from waywiser.profile.columns import MOST_NUMBERS, BadColumn, Kind, packed, unpa
 from waywiser.profile.errors import ProfileError
 from waywiser.words import Stop, TimingMode, Workload, canonical_json
 from waywiser.words.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
+from waywiser.words.workload import identity_of
 
 FORMER_KINDS = {"refused": "not-supported"}
 """Kinds of failures in older profiles, with their present names."""
@@ -92,14 +93,15 @@ def _json(value: object) -> str:
 
 
 def series_row(workload: Workload) -> SeriesRow:
+    canonical = canonical_json(workload)
     return SeriesRow(
-        workload.identity,
+        identity_of(canonical),
         str(workload),
         workload.curve,
         workload.bytes,
         workload.quantity.unit,
         workload.cache,
-        canonical_json(workload).decode(),
+        canonical.decode(),
     )
 
 

@@ -11,12 +11,6 @@ Intervals are percentiles of a bootstrap (Efron & Tibshirani, *An Introduction t
 `INTERVAL_SAMPLES` blocks, which say little of their own scatter, sizes are drawn as well.
 
 All curves of a profile are fitted at once: rows are curves (or draws of one), columns are sizes.
-
-A curve that is no single latency and rate may be two or three of them, each over a range of sizes:
-libraries switch protocols at some size. The ranges that minimise the absolute deviations of
-logarithms, so that a size beside a switch does not bend the line, are found by dynamic programming
-(Bellman & Roth, *Curve Fitting by Segmented Straight Lines*, J. Am. Stat. Assoc. 64, 1969); the
-fewest that describe the curve are reported, and none if three do not.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval, median
+from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
 
@@ -43,15 +37,6 @@ HUBER = 1.345
 """Deviations from which on a point weighs less: 95 % efficient where deviations are normal."""
 LEAST_SCALE = 0.005
 """Relative deviations are not taken for finer than that, or the best points would rule alone."""
-MOST_LINES = 3
-SIZES_OF_LINE = 4
-"""Least sizes of one of several lines: two parameters, and as many sizes again that contradict."""
-DESCRIBES_TYPICAL = 0.05
-"""Median deviation up to which a model describes a curve: what its intervals are at worst."""
-DESCRIBES_WORST = 0.15
-"""The same of the size that deviates most."""
-_BELOW_ANY = 1e-3
-"""The fraction of a measured time that a fitted one counts as that is 0 or less."""
 _ROUNDS, _ROUNDS_OF_DRAWS = 12, 4
 _ROWS = 2048
 """Draws that are fitted together: their arrays stay in a core's cache."""
@@ -229,109 +214,3 @@ def _interval(values: Array, estimate: float) -> Interval:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
     return Interval(min(float(low), estimate), max(float(high), estimate))
-
-
-# Several lines, each over a range of sizes.
-
-
-class ProtocolRange(Value, frozen=True):
-    """One line: from size ``low`` to size ``high``, both included."""
-
-    low: int
-    high: int
-    latency: float
-    """Seconds; below 0 if larger sizes take disproportionately long."""
-    inverse_rate: float
-    """Seconds per byte."""
-
-
-def describes(deviations: Sequence[float]) -> bool:
-    """Whether a model that deviates so, relatively, describes a curve."""
-    sizes = [abs(each) for each in deviations]
-    return median(sizes) <= DESCRIBES_TYPICAL and max(sizes) <= DESCRIBES_WORST
-
-
-def protocol_ranges(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
-    """The fewest lines, of two and more, that describe a curve; none if `MOST_LINES` do not.
-
-    ``sizes`` ascend, ``seconds`` are above 0.
-    """
-    import numpy as np
-
-    n, t = np.asarray(sizes, float), np.asarray(seconds, float)
-    for count in range(2, min(MOST_LINES, len(n) // SIZES_OF_LINE) + 1):
-        found = best_ranges(sizes, seconds, count)
-        fitted = np.empty_like(t)
-        for line in found:
-            at = (n >= line.low) & (n <= line.high)
-            fitted[at] = line.latency + line.inverse_rate * n[at]
-        if describes((t / np.maximum(fitted, 1e-3 * t) - 1).tolist()):
-            return found
-    return ()
-
-
-def best_ranges(
-    sizes: Sequence[int], seconds: Sequence[float], count: int
-) -> tuple[ProtocolRange, ...]:
-    """The ``count`` lines with the least absolute deviations of logarithms together, each over
-    `SIZES_OF_LINE` sizes or more; none if there are no such lines."""
-    import numpy as np
-
-    n, t = np.asarray(sizes, float), np.asarray(seconds, float)
-    if len(n) < count * SIZES_OF_LINE:
-        return ()
-    cost, lines = _best_lines(n, t)
-    found = []
-    for first, last in _ranges(cost, count):
-        if not np.isfinite(cost[first, last]):
-            return ()
-        latency, rate = lines[first, last].tolist()
-        found.append(ProtocolRange(sizes[first], sizes[last], latency, rate))
-    return tuple(found)
-
-
-def _best_lines(n: Array, t: Array) -> tuple[Array, Array]:
-    """(cost, lines), [first, last]: the least sum of absolute deviations of logarithms over these
-    sizes, infinite if they are too few, and (latency, inverse rate) of the line that has it. Such
-    a line passes through two of the points, so that these lines are all that can."""
-    import numpy as np
-
-    left, right = np.triu_indices(len(n), 1)
-    rates = (t[right] - t[left]) / (n[right] - n[left])
-    latencies = t[left] - rates * n[left]
-    fitted = latencies[:, None] + rates[:, None] * n
-    off = np.abs(np.log(np.maximum(fitted, _BELOW_ANY * t) / t))
-    sums = np.concatenate([np.zeros((len(rates), 1)), np.cumsum(off, axis=1)], axis=1)
-    cost = np.full((len(n), len(n)), np.inf)
-    lines = np.full((len(n), len(n), 2), np.nan)
-    positions = np.arange(len(n))
-    for first in range(len(n) - SIZES_OF_LINE + 1):
-        lasts = positions[first + SIZES_OF_LINE - 1 :]
-        own = left >= first
-        within = right[own, None] <= lasts
-        costs = np.where(within, sums[own][:, lasts + 1] - sums[own, first, None], np.inf)
-        best = costs.argmin(axis=0)
-        cost[first, lasts] = costs.min(axis=0)
-        lines[first, lasts, 0] = latencies[own][best]
-        lines[first, lasts, 1] = rates[own][best]
-    return cost, lines
-
-
-def _ranges(cost: Array, count: int) -> list[tuple[int, int]]:
-    """The first and last position of each of ``count`` lines that cost least together."""
-    import numpy as np
-
-    size = len(cost)
-    best = cost[0]  # of one line up to each position
-    starts = []
-    for _ in range(count - 1):
-        total = np.full((size, size), np.inf)  # [first of the last line, last]
-        total[1:] = best[:-1, None] + cost[1:]
-        starts.append(total.argmin(axis=0))
-        best = total.min(axis=0)
-    found, last = [], size - 1
-    for start in reversed(starts):
-        first = int(start[last])
-        found.append((first, last))
-        last = first - 1
-    return [(0, last), *reversed(found)]

@@ -125,7 +125,7 @@ class Workload(Value, frozen=True, omit_defaults=True):
     @property
     def identity(self) -> str:
         """24 hexadecimal digits: the head of SHA-256 over the canonical JSON."""
-        return hashlib.sha256(canonical_json(self)).hexdigest()[:24]
+        return identity_of(canonical_json(self))
 
     @property
     def curve(self) -> str:
@@ -143,6 +143,11 @@ class Workload(Value, frozen=True, omit_defaults=True):
             cache = state if found else cache
         transfers = tuple(Transfer.parse(piece) for piece in text.split(";"))
         return cls(transfers, cache=cache, shared=shared)
+
+
+def identity_of(canonical: bytes) -> str:
+    """The identity of a workload from its `canonical_json`."""
+    return hashlib.sha256(canonical).hexdigest()[:24]
 
 
 def _without_suffix(text: str, suffix: str) -> tuple[str, bool]:

@@ -1,7 +1,7 @@
 """How good each path is: latency, bandwidth and half-peak size, beside the bound and the best
 method.
 
-The fits are those of `waywiser.stats.postal`, of one line or of several. Percent of the best
+The fits are those of `waywiser.model.curve`, of one line or of several. Percent of the best
 achieved at a size, between the same two places, is the unit of *Auto-tuning of Data Communication
 on Heterogeneous Systems* (figures 2 to 4).
 """

@@ -10,8 +10,9 @@ from waywiser.machine.traits import DECLARED
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import path_kind
+from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.postal import Postal, ProtocolRange
+from waywiser.stats.postal import Postal
 from waywiser.words import Value
 
 SUSTAINED_SPAN = 8
