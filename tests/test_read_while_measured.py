@@ -15,10 +15,10 @@ import pytest
 
 import profiles
 from waywiser.analysis.comparison.node import read_node
-from waywiser.cli.export import write_csv, write_json
-from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.curves.overview import overview
 from waywiser.curves.subject import Subject
+from waywiser.exchange.exports.google_benchmark import write_benchmark
+from waywiser.exchange.exports.samples import write_csv, write_json
 from waywiser.profile import Profile, WritableProfile, opening
 from waywiser.profile import profile as profiles_of
 from waywiser.profile.series_frame import SeriesFrame

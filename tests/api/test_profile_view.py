@@ -18,9 +18,9 @@ import profiles
 import waywiser
 from api import opened
 from waywiser.cli import run
-from waywiser.cli.export import write_csv
 from waywiser.cli.show import show
 from waywiser.curves.headline import GROUPS
+from waywiser.exchange.exports.samples import write_csv
 from waywiser.notebook.curve_figure import NothingToPlot
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.optional_package import MissingPackage

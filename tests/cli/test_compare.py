@@ -38,8 +38,8 @@ from waywiser.cli.compare import (
 from waywiser.cli.compare import (
     compare as verb,
 )
-from waywiser.cli.junit import junit_xml
 from waywiser.cli.percent import parse_fraction
+from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.profile.whole import write_profile

@@ -182,5 +182,5 @@ def test_an_interrupted_command_ends_with_130(monkeypatch: pytest.MonkeyPatch) -
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("waywiser.cli.show.overview", interrupted)
+    monkeypatch.setattr("waywiser.curves.overview.overview", interrupted)
     assert cli.run(["show", "node.wwp"]) == cli.INTERRUPTED

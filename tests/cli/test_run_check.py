@@ -13,7 +13,7 @@ from analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.cli import run
-from waywiser.cli.prometheus import escaped, exposition
+from waywiser.exchange.exports.prometheus import escaped, exposition
 from waywiser.words.records import GpuHealth, Health
 
 Output = pytest.CaptureFixture[str]

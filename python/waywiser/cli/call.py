@@ -17,7 +17,8 @@ from waywiser.words import WaywiserError
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _VERBS = (
-    *("measuring", "list", "topology", "show", "reading"),
+    *("measuring", "list", "topology", "show"),
+    *("import_", "simulate", "export", "report"),
     *("doctor", "compare", "check", "fleet"),
     *("policy", "advise"),
     *("model", "predict", "completion"),

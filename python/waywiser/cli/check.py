@@ -45,8 +45,8 @@ def check(
     from waywiser.analysis.comparison.checkup import check_up
     from waywiser.analysis.comparison.node import read_node
     from waywiser.cli.printing import print_result
-    from waywiser.cli.prometheus import METRICS_FILE, exposition
     from waywiser.cli.remeasure import measure_again
+    from waywiser.exchange.exports.prometheus import METRICS_FILE, exposition
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,

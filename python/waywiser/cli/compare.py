@@ -69,8 +69,8 @@ def compare(
     """
     from waywiser.analysis.comparison.comparison import compare as compared
     from waywiser.analysis.comparison.node import read_node
-    from waywiser.cli.junit import JUNIT_FILE, junit_xml
     from waywiser.cli.printing import print_result
+    from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.streams import put_line
+from waywiser.cli.app import Json
+from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
     from waywiser.exchange.imports.profiles import Imported
+    from waywiser.report.parts import Block
 
 SCHEMA = 1
 """The schema of the JSON form."""
@@ -18,21 +21,31 @@ MOST_NAMED = 8
 """Things with the same reason that are each given a line."""
 
 
-def run_import(
-    files: Sequence[str],
-    output: str | None,
-    *,
+@verb("Make one profile from results of other tools.", name="import")
+def import_(
+    files: list[str],
+    output: str | None = None,
     format: str | None = None,
     machine: str | None = None,
     topology: str | None = None,
-    json: bool = False,
+    json: Json = False,
 ) -> int:
-    """Writes the profile ``output`` (by default named after ``machine`` where that is given) and
-    says what is in it.
+    """Make one profile from results of nvbandwidth, Comm|Scope, OSU, nccl-tests or BenchPress.
 
-    Returns 0. Raises `ImportFailed` for anything that is wrong with a file, and the `ProfileError`
-    of an output that exists or cannot be written; then there is no profile.
+    FILE...: Results of another tool, or a folder of them.
+    -o, --output FILE: Write the profile to FILE; by default NAME-TIME.wwp with the name of
+        --machine, else imported-TIME.wwp.
+    --format FORMAT: nvbandwidth, google-benchmark, google-benchmark-csv, osu, nccl or benchpress;
+        by default what the content shows.
+    --machine NAME: Name of the machine; by default that in the files.
+    --topology FILE: A capture or hwloc XML of the machine that was measured: links and peaks.
+
+    waywiser import nvbandwidth.json -o node.wwp
+        make a profile of a result
+    waywiser import nvbandwidth.json --topology capture.json -o node.wwp
+        the same with the links of the machine that was measured
     """
+    from waywiser.cli.printing import print_result
     from waywiser.exchange.imports.profiles import import_files
     from waywiser.exchange.imports.reading import clipped
     from waywiser.profile import default_name
@@ -48,17 +61,12 @@ def run_import(
         topology=None if topology is None else Path(topology),
         command=("waywiser", "import", *map(clipped, files)),
     )
-    if json:
-        _write_json(found, target)
-    else:
-        _print(found, target)
+    print_result(_document(found, target), _parts(found, target), json=json)
     return 0
 
 
-def _write_json(found: Imported, target: Path) -> None:
-    from waywiser.cli.streams import print_json
-
-    document = {
+def _document(found: Imported, target: Path) -> dict[str, object]:
+    return {
         "schema": SCHEMA,
         "profile": str(target),
         "machine": found.machine.hostname,
@@ -78,33 +86,30 @@ def _write_json(found: Imported, target: Path) -> None:
         "failed": found.failed,
         "unsupported_paths": found.unsupported_paths,
     }
-    print_json(document)
 
 
-def _print(found: Imported, target: Path) -> None:
+def _parts(found: Imported, target: Path) -> Iterator[Block]:
     from waywiser.exchange.imports.machine import UNNAMED
+    from waywiser.report.parts import Words
+    from waywiser.report.views.unsupported import reasons_of
     from waywiser.words.number_format import count
 
-    groups: dict[str, list[str]] = {}
-    for unsupported in found.unsupported_paths:
-        groups.setdefault(unsupported.reason, []).append(unsupported.path)
-    tools: dict[str, int] = {}
-    for each in found.files:
-        if each.found is not None:
-            tool = f"{each.found.tool} {each.found.version}".rstrip()
-            tools[tool] = tools.get(tool, 0) + 1
+    known = (each.found for each in found.files if each.found is not None)
+    tools = Counter(f"{each.tool} {each.version}".rstrip() for each in known)
     for tool, files in tools.items():
-        put_line(f"{count(files, 'file')} of {tool}")
+        yield Words(f"{count(files, 'file')} of {tool}")
+    groups = reasons_of(found.unsupported_paths)
     for reason, members in sorted(groups.items(), key=lambda item: -len(item[1])):
-        put_line(f"not imported: {reason} ({len(members)})")
+        yield Words(f"not imported: {reason} ({len(members)})")
         for member in members[:MOST_NAMED]:
-            put_line(f"  {member}")
+            yield Words(member, indent=2)
         if len(members) > MOST_NAMED:
-            put_line(f"  and {len(members) - MOST_NAMED} more: see --json")
+            yield Words(f"and {len(members) - MOST_NAMED} more: see --json", indent=2)
     if found.failed:
-        put_line(f"{count(found.failed, 'series')} failed there: the reasons are in the profile")
+        failed = count(found.failed, "series")
+        yield Words(f"{failed} failed there: the reasons are in the profile")
     host = found.machine.hostname
     blocks = f" in {count(found.visits, 'block')}" if found.visits != found.series else ""
-    put_line(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
+    yield Words(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
     if host == UNNAMED:
-        put_line("the files do not name the machine: --machine NAME would")
+        yield Words("the files do not name the machine: --machine NAME would")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from waywiser.cli.pages import require_page, write_page
 from waywiser.cli.streams import put_line, say
-from waywiser.profile.name import SUFFIX
-from waywiser.report.parts import Document, Picture
+from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
+
+if TYPE_CHECKING:
+    from waywiser.report.parts import Document, Picture
 
 SINGLE = ("svg", "pdf", "png")
 """Formats of one figure."""
@@ -24,52 +26,51 @@ class ReportError(WaywiserError):
     """A report that cannot be made as asked."""
 
 
-def run_report(
-    files: Sequence[str], output: str, format: str, figure: str, *, whole: bool = False
+@verb("Make a page of profiles: status, findings, figures.")
+def report(
+    files: list[str], output: str = "", format: str = "", figure: str = "", whole: bool = False
 ) -> int:
-    """Writes the report to ``output`` (``-``: standard output; empty: ``report.html`` for a page,
-    standard output for anything else). Without ``format`` the name of the file says it. Markdown
-    is a summary unless ``whole``. Returns 0.
+    """Make a page of profiles: status, findings, figures, everything that was measured.
 
-    Raises `ReportError` for a wish that cannot be met, `ExistingFile` for a file that no report
-    wrote, and the `ProfileError` of a bad profile.
+    FILE...: Profiles (.wwp), side by side.
+    -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
+        former report is replaced.
+    --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
+        pdf or png of one figure; without it, what the name of FILE says, else html.
+    --figure NAME: Of svg, pdf and png; list names all of them.
+    --all: With md: the whole report, not the summary.
+
+    waywiser report node.wwp -o report.html
+        make a page of one machine
+    waywiser report before.wwp now.wwp -o both.html
+        show two profiles together
     """
-    suffix = PurePath(output).suffix.removeprefix(".").lower()
-    named = suffix if suffix in FORMATS else ""
-    unknown = suffix and not named and (not format or f".{suffix}" == SUFFIX)
-    format = format or named or "html"
-    _require_sense(format, figure, whole)
-    if unknown:
-        raise ReportError(
-            f"{output}: no report has the extension .{suffix}",
-            remedy="name it .html, .md, .svg, .pdf or .png",
-        )
-    if named and named != format:
-        raise ReportError(
-            f"{output} would be {format}, and its name says {named}",
-            remedy=f"write --format {named}, or name it .{format}",
-        )
-    return _make(files, output, format, figure, whole)
-
-
-def _make(files: Sequence[str], output: str, format: str, figure: str, whole: bool) -> int:
+    from waywiser.cli.pages import require_page, write_page
     from waywiser.report.document import document
-    from waywiser.report.entry import read, without_copies
+    from waywiser.report.entry import read
 
+    format = _require_sense(output, format, figure, whole)
     if len(files) > 1:
-        files, copies = without_copies(files)
-        for copy, original in copies:
-            what = "is named twice" if copy == original else f"is a copy of {original}"
-            say(f"waywiser: {copy} {what}, and is shown once\n")
+        files = _without_copies(files)
     output = output or ("report.html" if format == "html" else "-")
     if figure != LIST:
         require_page(output)
     made = document(read(files))
     if figure == LIST:
         return _list(made)
-    content = _content(made, format, figure, whole)
-    write_page(output, content)
+    write_page(output, _content(made, format, figure, whole))
     return 0
+
+
+def _without_copies(files: Sequence[str]) -> list[str]:
+    """The profiles but for those that are the same survey again, which are named."""
+    from waywiser.report.entry import without_copies
+
+    kept, copies = without_copies(files)
+    for copy, original in copies:
+        what = "is named twice" if copy == original else f"is a copy of {original}"
+        say(f"waywiser: {copy} {what}, and is shown once\n")
+    return kept
 
 
 def _list(made: Document) -> int:
@@ -83,7 +84,15 @@ def _list(made: Document) -> int:
     return 0
 
 
-def _require_sense(format: str, figure: str, whole: bool) -> None:
+def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:
+    """Returns the format: that which is named, or that of the name of ``output``. Raises
+    `ReportError` for options that exclude each other."""
+    from waywiser.profile.name import SUFFIX
+
+    suffix = PurePath(output).suffix.removeprefix(".").lower()
+    named = suffix if suffix in FORMATS else ""
+    unknown = suffix and not named and (not format or f".{suffix}" == SUFFIX)
+    format = format or named or "html"
     if format not in FORMATS:
         raise ReportError(
             f"{format!r} is no format", remedy="write --format html, md, svg, pdf or png"
@@ -103,6 +112,17 @@ def _require_sense(format: str, figure: str, whole: bool) -> None:
         raise ReportError(
             f"a single figure is no {format}", remedy="write --format svg, pdf or png with it"
         )
+    if unknown:
+        raise ReportError(
+            f"{output}: no report has the extension .{suffix}",
+            remedy="name it .html, .md, .svg, .pdf or .png",
+        )
+    if named and named != format:
+        raise ReportError(
+            f"{output} would be {format}, and its name says {named}",
+            remedy=f"write --format {named}, or name it .{format}",
+        )
+    return format
 
 
 def _content(made: Document, format: str, figure: str, whole: bool) -> bytes:

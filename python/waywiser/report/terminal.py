@@ -197,6 +197,8 @@ class _Grid(NamedTuple):
     rows: Sequence[Sequence[str]]
     styles: Sequence[str]
     """Those of the first cells."""
+    notes: frozenset[int]
+    """The columns of notes."""
 
 
 def _print_tables(console: Console, sheets: Sequence[Sheet], *, are_joint: bool = False) -> None:
@@ -215,9 +217,11 @@ def _print_tables(console: Console, sheets: Sequence[Sheet], *, are_joint: bool 
 
 def _grid(sheet: Sheet) -> _Grid:
     columns: list[SheetColumn] = []
+    notes = set()
     for column in sheet.columns:
         columns.append(column)
         if column.notes:
+            notes.add(len(columns))
             columns.append(SheetColumn(column.notes, number=True, spared=column.notes_spared))
     rows = [
         [
@@ -227,7 +231,8 @@ def _grid(sheet: Sheet) -> _Grid:
         ]
         for row in sheet.rows
     ]
-    return _Grid(columns, rows, [STYLES[row.cells[0].tone] for row in sheet.rows])
+    styles = [STYLES[row.cells[0].tone] for row in sheet.rows]
+    return _Grid(columns, rows, styles, frozenset(notes))
 
 
 def _texts(column: SheetColumn, cell: SheetCell, is_matrix: bool) -> tuple[str, ...]:
@@ -259,8 +264,9 @@ def _fitted(grids: Sequence[_Grid], room: int, are_joint: bool) -> dict[int, int
 
 
 def _is_shown(grids: Sequence[_Grid], n: int, are_joint: bool) -> bool:
-    """Whether any cell of a column has a text, or the column of a table alone has a name."""
-    has_name = not are_joint and bool(_name(grids[0].columns[n]))
+    """Whether any cell of a column has a text, or it is shown for its name: not of notes, and not
+    of joint tables."""
+    has_name = bool(_name(grids[0].columns[n])) and n not in grids[0].notes and not are_joint
     return not n or has_name or any(row[n] for grid in grids for row in grid.rows)
 
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-import msgspec
-
 from waywiser import __version__
+from waywiser.exchange.exports.json_lines import json_text, write_lines
 from waywiser.exchange.imports.commscope_names import counters_of, name_of
 from waywiser.profile import Profile
 from waywiser.profile.block import counted
@@ -28,13 +27,13 @@ NANO = 1e9
 
 def write_benchmark(profile: Profile, stream: TextIO) -> None:
     """One series in memory at a time, a row on a line of its own each."""
-    stream.write(f'{{"context": {_json(_context(profile))},\n"benchmarks": [')
-    first = True
-    for family, series in enumerate(profile.iter_series()):
-        for row in _rows(series):
-            stream.write("\n" if first else ",\n")
-            stream.write(_json({**row, "family_index": family}))
-            first = False
+    rows = (
+        json_text({**row, "family_index": family})
+        for family, series in enumerate(profile.iter_series())
+        for row in _rows(series)
+    )
+    stream.write(f'{{"context": {json_text(_context(profile))},\n"benchmarks": [')
+    write_lines(stream, rows)
     stream.write("\n]}\n")
 
 
@@ -116,7 +115,3 @@ def _time(workload: Workload, seconds: float) -> dict[str, Any]:
     if workload.bytes and seconds > 0:
         known["bytes_per_second"] = workload.bytes / seconds
     return known
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import profiles
-from waywiser.cli import export_parquet, run
+from waywiser.cli import run
 from waywiser.curves.overview import overview
 from waywiser.curves.series_rows import SERIES_TYPES
+from waywiser.exchange.exports import parquet as export_parquet
 from waywiser.profile import Profile
 from waywiser.profile.sample_rows import COLUMNS, rows_of
 

@@ -16,10 +16,11 @@ import pytest
 
 import profiles
 import sides
-from waywiser.cli.export import ExportError, run_export, write_csv, write_json
+from waywiser.cli.export import ExportError, export
 from waywiser.cli.one_screen import OneScreen, TooLongForScreen
 from waywiser.curves.overview import overview
 from waywiser.curves.series_rows import SERIES_TYPES
+from waywiser.exchange.exports.samples import write_csv, write_json
 from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile
 from waywiser.profile.sample_rows import COLUMNS
 
@@ -31,7 +32,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(file: Path, format: str, folder: Path) -> str:
     target = folder / f"out.{format}"
-    assert run_export(str(file), format, str(target)) == 0
+    assert export(str(file), False, format, str(target)) == 0
     with target.open(encoding="utf-8", newline="") as stream:
         return stream.read()
 
@@ -124,7 +125,8 @@ def test_json_has_every_sample_and_every_failure(profile: Path, tmp_path: Path) 
 def test_standard_output_gets_the_same_bytes(profile: Path, tmp_path: Path) -> None:
     for format in ("csv", "json"):
         code = (
-            f"from waywiser.cli.export import run_export as r; r({str(profile)!r}, {format!r}, '-')"
+            "from waywiser.cli.export import export; "
+            f"export({str(profile)!r}, False, {format!r}, '-')"
         )
         found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         ended = subprocess.run(
@@ -137,19 +139,19 @@ def test_standard_output_gets_the_same_bytes(profile: Path, tmp_path: Path) -> N
 def test_captured_standard_output_serves_too(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_export(str(profile), "json", "-") == 0
+    assert export(str(profile), False, "json", "-") == 0
     assert json.loads(capsys.readouterr().out)["schema"] == 2
 
 
 def test_a_device_is_written_to(profile: Path) -> None:
-    assert run_export(str(profile), "csv", "/dev/null") == 0
+    assert export(str(profile), False, "csv", "/dev/null") == 0
 
 
 def test_an_existing_file_is_not_overwritten(profile: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     target.write_text("precious")
     with pytest.raises(ExistingFile):
-        run_export(str(profile), "csv", str(target))
+        export(str(profile), False, "csv", str(target))
     assert target.read_text() == "precious"
 
 
@@ -161,22 +163,22 @@ def test_an_export_that_fails_leaves_no_file(
 
     monkeypatch.setattr(Profile, "iter_series", fail)
     with pytest.raises(KeyboardInterrupt):
-        run_export(str(profile), "csv", str(tmp_path / "out.csv"))
+        export(str(profile), False, "csv", str(tmp_path / "out.csv"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_bad_input_is_said_before_anything_is_written(profile: Path, tmp_path: Path) -> None:
     target = tmp_path / "out"
     with pytest.raises(ExportError, match="no format"):
-        run_export(str(profile), "xml", str(target))
+        export(str(profile), False, "xml", str(target))
     with pytest.raises(MissingProfile):
-        run_export(str(tmp_path / "none.wwp"), "csv", str(target))
+        export(str(tmp_path / "none.wwp"), False, "csv", str(target))
     assert not target.exists()
 
 
 def summary(file: Path, format: str, folder: Path) -> str:
     target = folder / f"summary.{format}"
-    assert run_export(str(file), "", str(target), summary=True) == 0
+    assert export(str(file), True, "", str(target)) == 0
     with target.open(encoding="utf-8", newline="") as stream:
         return stream.read()
 
@@ -218,25 +220,25 @@ def cell(value: object) -> str:
 
 def test_a_summary_has_no_form_of_a_benchmark(profile: Path) -> None:
     with pytest.raises(ExportError, match="no form of google-benchmark"):
-        run_export(str(profile), "google-benchmark", "-", summary=True)
+        export(str(profile), True, "google-benchmark", "-")
 
 
 @pytest.mark.parametrize(("name", "first"), [("a.csv", "identity,"), ("a.json", "{"), ("a", "{")])
 def test_the_name_of_the_file_says_the_format(
     profile: Path, tmp_path: Path, name: str, first: str
 ) -> None:
-    run_export(str(profile), "", str(tmp_path / name))
+    export(str(profile), False, "", str(tmp_path / name))
     assert (tmp_path / name).read_text().startswith(first)
 
 
 def test_the_name_of_a_file_that_is_no_format_is_an_error(profile: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"no format has the extension \.txt"):
-        run_export(str(profile), "", str(tmp_path / "a.txt"))
+        export(str(profile), False, "", str(tmp_path / "a.txt"))
     for format in ("", "json"):
         with pytest.raises(ExportError, match="an export is no profile"):
-            run_export(str(profile), format, str(tmp_path / "a.wwp"))
+            export(str(profile), False, format, str(tmp_path / "a.wwp"))
     assert not list(tmp_path.glob("a.*"))
-    run_export(str(profile), "json", str(tmp_path / "a.txt"))
+    export(str(profile), False, "json", str(tmp_path / "a.txt"))
     assert (tmp_path / "a.txt").read_text().startswith("{")
 
 
@@ -258,15 +260,15 @@ def test_a_terminal_gets_no_more_than_a_screen_unless_it_is_named(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     with pytest.raises(TooLongForScreen, match="more than the 12 lines of the terminal") as caught:
-        run_export(str(profile), format, "", is_summary)
+        export(str(profile), is_summary, format, "")
     assert "-o FILE" in caught.value.remedy and "-o -" in caught.value.remedy
     assert terminal.getvalue() == ""
-    run_export(str(profile), format, "-", is_summary)
+    export(str(profile), is_summary, format, "-")
     named = terminal.getvalue()
     monkeypatch.setenv("LINES", "1000000")
     terminal.truncate(0)
     terminal.seek(0)
-    run_export(str(profile), format, "", is_summary)
+    export(str(profile), is_summary, format, "")
     assert terminal.getvalue() == named != ""
 
 
@@ -282,7 +284,7 @@ def test_lines_that_the_terminal_folds_count_for_several(monkeypatch: pytest.Mon
 
 
 def test_every_column_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "export.md").read_text()
     first, second = page.split("## ")[1:3]
     for part, columns in ((first, SERIES_TYPES), (second, COLUMNS)):
         assert [line.split("`")[1] for line in part.splitlines() if line.startswith("| `")] == [

@@ -13,7 +13,7 @@ from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.words.records import SUMMARY
 
-DATA = Path(__file__).parents[1] / "exchange" / "imports" / "data"
+DATA = Path(__file__).parents[1] / "imports" / "data"
 
 
 def exported(file: Path, folder: Path) -> Path:

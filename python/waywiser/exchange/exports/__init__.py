@@ -1,0 +1,1 @@
+"""Profiles, comparisons and checks in the formats of other programs."""
