@@ -157,8 +157,9 @@ def test_what_is_for_real_machines_rejects_it(
     ("words", "reason"),
     [
         (["--gpus", "0"], "give 1 to 32"),
-        (["--gpus", "-1"], "-1 GPUs"),
-        (["--gpus", "1000000"], "give 1 to 32"),
+        (["--gpus", "-1"], "--gpus '-1' is not a whole number from 0 to 1024"),
+        (["--gpus", "33"], "give 1 to 32"),
+        (["--gpus", "1000000"], "from 0 to 1024"),
         (["--set", "PCIe to gpu:*=0GB/s"], "out of range"),
         (["--set", "nonsense"], "not a change"),
         (["--set", "no such link=5GB/s"], "no resource"),

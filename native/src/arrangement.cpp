@@ -1,26 +1,19 @@
 #include "waywiser/arrangement.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <numeric>
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kMostBytes =
-    std::size_t{1} << 40;  // limit of one setting or transfer, so that products do not overflow
 constexpr std::size_t kSlotsPerPiece = 2;  // a list is in a pool of which half is used
 
 // The value of a numeric setting, or its default; 0 if it is not a number.
 std::size_t number(const Layout& layout, const std::string& name, std::size_t fallback) {
     const auto it = layout.settings.find(name);
     if (it == layout.settings.end()) return fallback;
-    std::size_t value = 0;
-    const std::string& text = it->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    return whole && value <= kMostBytes ? value : 0;
+    return whole_number(it->second).value_or(0);
 }
 
 std::string scattered(const Layout& layout) {

@@ -15,17 +15,66 @@ std::string bracketed(const Settings& settings) {
     return text + "]";
 }
 
+constexpr std::size_t kMostDigits = 20;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+
+// A visible ASCII character that does not end a setting.
+bool is_in_setting(char c) { return c > ' ' && c <= '~' && c != ',' && c != '[' && c != ']'; }
+
 int parse_index(const std::string& digits, const std::string& whole) {
-    int index = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stopped, error] = std::from_chars(digits.data(), end, index);
-    if (error != std::errc() || stopped != end || index < 0) {
+    const auto index = whole_number(digits, kMostIndex);
+    if (!index) {
         throw NotSupported("'" + whole + "' is not a place: write numa:N, gpu:N or file:PATH");
     }
-    return index;
+    return static_cast<int>(*index);
 }
 
 }  // namespace
+
+std::optional<std::size_t> whole_number(const std::string& text, std::size_t most) {
+    if (text.empty() || text.size() > kMostDigits || !std::ranges::all_of(text, is_digit)) {
+        return std::nullopt;
+    }
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || number > most) return std::nullopt;
+    return number;
+}
+
+void require_name(const std::string& name) {
+    const auto fits = [](char c) { return is_lower(c) || is_digit(c) || c == '-'; };
+    if (name.empty() || !is_lower(name.front()) || !std::ranges::all_of(name, fits)) {
+        throw NotSupported("'" + name + "' is not a name: write small letters, digits and '-'");
+    }
+}
+
+void require_settings(const Settings& settings) {
+    for (const auto& [key, value] : settings) {
+        const bool sound = !key.empty() && !value.empty() && key.find('=') == std::string::npos &&
+                           std::ranges::all_of(key, is_in_setting) &&
+                           std::ranges::all_of(value, is_in_setting);
+        if (!sound) {
+            throw NotSupported("'" + key + "=" + value + "' is not a setting: write KEY=VALUE");
+        }
+    }
+}
+
+void require_layout_settings(const Settings& settings) {
+    require_settings(settings);
+    for (const auto& [key, value] : settings) {
+        if (is_digit(value.front()) && !whole_number(value)) {
+            throw NotSupported("'" + key + "=" + value + "' is not a number of bytes");
+        }
+    }
+}
+
+void require_bytes(std::size_t bytes) {
+    if (bytes > kMostBytes) {
+        throw NotSupported(std::to_string(bytes) + " bytes are more than any machine has");
+    }
+}
 
 std::string Place::text() const {
     switch (kind) {

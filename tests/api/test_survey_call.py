@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import os
@@ -17,7 +18,6 @@ import pytest
 import waywiser
 from own_lock import SECONDS
 from scripted_host import scripted_host
-from waywiser.cli import measuring
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.survey_run import SurveyError
 from waywiser.notebook.survey_call import SurveyProgress, options_of
@@ -34,9 +34,14 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_the_options_are_those_of_the_command_line() -> None:
-    command = set(inspect.signature(measuring.survey).parameters) - {"dry_run", "json"}
-    assert set(inspect.signature(waywiser.survey).parameters) == command | {"progress"}
+def test_the_arguments_are_the_options_of_the_table() -> None:
+    """Their defaults too, where the default is a value and not "not given"."""
+    arguments = dict(inspect.signature(waywiser.survey).parameters)
+    del arguments["progress"]
+    table = {each.name: each.default for each in dataclasses.fields(SurveyOptions)}
+    assert arguments.keys() == table.keys()
+    for name, argument in arguments.items():
+        assert argument.default is (table[name] if isinstance(table[name], bool) else None)
 
 
 def test_values_become_what_the_command_line_takes() -> None:
@@ -47,8 +52,8 @@ def test_values_become_what_the_command_line_takes() -> None:
     }  # fmt: skip
     assert options_of(given) == SurveyOptions(
         output="a.wwp", only=("h2d", "d2h"), sizes="4096,1MiB", deadline=9, gpus="0,2",
-        expect_gpus=1, memory=str(2**30), share=True, seed=0, files=("data",), scratch="here",
-        workloads=(H2D,),
+        expect_gpus=1, memory=str(2**30), share=True, seed=0, file=("data",), scratch="here",
+        workload=(H2D,),
     )  # fmt: skip
     assert options_of({"sizes": 2 ** numpy.arange(3, 5), "seed": numpy.int32(7)}) == SurveyOptions(
         sizes="8,16", seed=7
@@ -78,7 +83,15 @@ def test_values_become_what_the_command_line_takes() -> None:
         ({"progress": 5}, "progress=5 is no function"),
         ({"sizes": "1MB"}, "1MiB"),
         ({"deadline": "9"}, "deadline='9' is no number of seconds"),
-        ({"deadline": 0}, "not a number of seconds from 1"),
+        ({"deadline": 0}, "deadline=0 is not a number of seconds from 1 to 604800"),
+        ({"deadline": 1e308}, "is not a number of seconds from 1 to 604800"),
+        ({"deadline": float("nan")}, "deadline='nan' is not a number of seconds from 1"),
+        ({"seed": -1}, "seed='-1' is not a whole number from 0"),
+        ({"expect_gpus": 10**5}, "expect_gpus=100000 is not a whole number from 0 to 1024"),
+        ({"expect_gpus": 10**5000}, "expect_gpus is too large a number"),
+        ({"sizes": 10**5000}, "sizes is too large a number"),
+        ({"deadline": 10**5000}, "deadline='inf' is not a number of seconds from 1"),
+        ({"memory": 2**60}, "is more than any machine has"),
         ({"seed": 1.5}, "seed=1.5 is no whole number"),
         ({"preset": "fast"}, "fast"),
         ({"gpus": 7}, "gpus=7: this machine has no gpu:7"),

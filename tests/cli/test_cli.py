@@ -101,7 +101,7 @@ def test_no_arguments_help(capsys: Output) -> None:
     [
         (["measure"], "no such command 'measure'"),
         (["survey", "--quick"], "no such option: --quick"),
-        (["survey", "--seed", "x"], "invalid value for '--seed'"),
+        (["survey", "--seed", "x"], "--seed 'x' is not a whole number from 0 to 9007199254740991"),
         (["show"], "missing argument 'FILE' (see 'waywiser show --help')"),
         (["survey", "--preset", "fast"], "use one of check, quick, standard, full"),
         (["survey", "--sizes", "8:4"], "--sizes '8:4'"),
@@ -117,7 +117,10 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", ""], "an empty argument after 'survey' (is a variable"),
         ([""], "an empty argument (is a variable"),
         (["help", "show", "extra"], "too many arguments: extra"),
-        (["survey", "--deadline", "nan"], "--deadline nan is not a number of seconds from 1"),
+        (
+            ["survey", "--deadline", "nan"],
+            "--deadline 'nan' is not a number of seconds from 1",
+        ),
         (["survey", "--deadline", "0.5"], "--deadline 0.5 is not a number of seconds from 1"),
         (["survey", "-o", "-"], "a profile cannot be written to standard output (name a file"),
         (["survey", "-o", "x.csv"], "x.csv: a profile is not csv (name it x.wwp; "),

@@ -183,7 +183,7 @@ def test_validation_prints_each_class(file: str, capsys: Output) -> None:
         (f"predict FILE --compare --gpus 1 -w '{H2D} of 1MiB'", "no measurement of a changed mac"),
         (f"predict FILE --set x=1 -w '{H2D} of 1MiB'", "is not a change"),
         (f"predict FILE --gpus 0 -w '{H2D} of 1MiB'", "0 GPUs is not possible"),
-        ("predict FILE --messages x -w y", "it is not a whole number"),
+        ("predict FILE --messages x -w y", "--messages 'x' is not a whole number"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(words: str, says: str, file: str, capsys: Output) -> None:

@@ -8,15 +8,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace waywiser {
 
+// The greatest index of a place and the greatest number of bytes. python/waywiser/words/numbers.py
+// has the same. Small products of these bytes fit into 64 bits.
+inline constexpr std::size_t kMostIndex = std::numeric_limits<int>::max();
+inline constexpr std::size_t kMostBytes = std::size_t{1} << 50;
+
+// The number that is written in up to 20 digits; none for other texts and for more than `most`.
+std::optional<std::size_t> whole_number(const std::string& text, std::size_t most = kMostBytes);
+
 // Typed settings of a memory's variant or of an executor: all values are text, as on the wire.
 using Settings = std::map<std::string, std::string>;
+
+// Throw NotSupported for a name, settings or bytes that have no text in the grammar. Values of a
+// layout that begin with a digit are numbers of bytes.
+void require_name(const std::string& name);
+void require_settings(const Settings& settings);
+void require_layout_settings(const Settings& settings);
+void require_bytes(std::size_t bytes);
 
 struct Place {
     enum class Kind { numa, gpu, file };

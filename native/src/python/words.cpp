@@ -19,6 +19,8 @@ void bind_workloads(nb::module_& m) {
         .def(
             "__init__",
             [](Memory* self, std::string kind, const std::string& place, Settings variant) {
+                require_name(kind);
+                require_settings(variant);
                 new (self) Memory{std::move(kind), Place::parse(place), std::move(variant)};
             },
             "kind"_a, "place"_a, "variant"_a = Settings())
@@ -29,6 +31,10 @@ void bind_workloads(nb::module_& m) {
             [](Transfer* self, Memory source, Memory destination, std::string executor,
                std::size_t bytes, Settings parameters, const std::string& layout,
                Settings layout_settings) {
+                require_name(executor);
+                require_bytes(bytes);
+                require_settings(parameters);
+                require_layout_settings(layout_settings);
                 new (self)
                     Transfer{{std::move(source), std::move(destination), std::move(executor)},
                              bytes,
@@ -43,6 +49,8 @@ void bind_workloads(nb::module_& m) {
             "__init__",
             [](OperationCall* self, std::string name, const std::string& place,
                Settings parameters) {
+                require_name(name);
+                require_settings(parameters);
                 new (self)
                     OperationCall{std::move(name), Place::parse(place), std::move(parameters)};
             },

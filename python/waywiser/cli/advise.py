@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from waywiser.cli.app import Json, ProfileFile
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
+from waywiser.words.numbers import COUNTS
 
 if TYPE_CHECKING:
     from waywiser.analysis.questions.placement import Placement
@@ -20,9 +21,9 @@ def advise(
     source: str = "",
     destination: str = "",
     size: str = "",
-    count: int = 1,
+    count: Annotated[int, COUNTS] = 1,
     peers_idle: bool = False,
-    max_threads: int | None = None,
+    max_threads: Annotated[int | None, COUNTS] = None,
     polite: bool = False,
     table: bool = False,
     placement: bool = False,

@@ -9,6 +9,10 @@ import typer
 from waywiser import __version__
 from waywiser.cli import cmake
 from waywiser.cli.command_help import Waywiser
+from waywiser.cli.option_parameters import option_of
+from waywiser.measure.option import Option, options_of
+from waywiser.measure.survey_options import SurveyOptions
+from waywiser.words.numbers import MOST_GPUS, Bounds
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -31,26 +35,7 @@ Threshold = Annotated[
         "significant change matters; 100% would be twice the time.",
     ),
 ]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--only",
-        metavar="PATTERN",
-        help="Select paths that have all these words, or match this glob; may be repeated. Words "
-        "are parts of a path as it is printed, and terms: h2d, d2h, d2d, p2p, local, h2h, bidir, "
-        "host-to-all, all-to-host, zero-copy, uvm, disk, scattered, memcpy, pcie, nvlink, latency "
-        "(up to 4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        help="Seed of the order, and of the bytes that are moved or the simulated noise. By "
-        "default 1; for 'simulate' that of the profile.",
-    ),
-]
+Only = Annotated[list[str] | None, option_of(options_of(SurveyOptions)["only"])]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -62,7 +47,14 @@ Changes = Annotated[
 ]
 GpuCount = Annotated[
     int | None,
-    typer.Option("--gpus", metavar="N", help="Assume N GPUs like those of the profile."),
+    option_of(
+        Option(
+            "Assume N GPUs like those of the profile.",
+            metavar="N",
+            name="--gpus",
+            bounds=Bounds(0, MOST_GPUS),
+        )
+    ),
 ]
 Repeat = Annotated[
     list[str] | None,

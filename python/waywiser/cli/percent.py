@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 from waywiser.words import WordError
+from waywiser.words.numbers import decimal_number
 
 
 def parse_fraction(text: str, what: str) -> float:
     """A fraction from 0 to below 1. Raises `WordError` for anything else."""
     number = text.strip()
     percent = number.endswith("%")
-    try:
-        value = float(number.removesuffix("%"))
-    except ValueError:
-        value = math.nan
+    value = decimal_number(number.removesuffix("%"))
     value = value / 100 if percent else value
     if not 0 <= value < 1:
         raise WordError(

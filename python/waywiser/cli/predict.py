@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
+from waywiser.words.numbers import COUNTS
 
 if TYPE_CHECKING:
     from waywiser.profile import Profile
@@ -21,7 +22,7 @@ SCHEMA = 1
 def predict(
     file: ProfileFile,
     workload: list[str] | None = None,
-    messages: int = 1,
+    messages: Annotated[int, COUNTS] = 1,
     change: Changes = None,
     gpus: GpuCount = None,
     compare: bool = False,

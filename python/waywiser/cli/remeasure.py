@@ -55,9 +55,7 @@ def measure_again(
     except SurveyError:
         return None, ""
     try:
-        request = msgspec.structs.replace(
-            commission.request, only=tuple(curves), deadline_seconds=0.0
-        )
+        request = commission.request.of_paths(curves)
         target = _target(Path(file), repeats)
         if not target.exists():
             _start(request, commission.selection, target)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Changes, GpuCount, Json, Only, ProfileFile, Seed
+from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
 from waywiser.cli.verb import verb
+from waywiser.measure.option import stored
+from waywiser.measure.simulate_options import SimulateOptions
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.preset import Request
@@ -22,21 +24,13 @@ def simulate(
     output: str,
     change: Changes = None,
     gpus: GpuCount = None,
-    seed: Seed = None,
-    preset: str | None = None,
-    only: Only = None,
-    workload: list[str] | None = None,
-    sizes: str | None = None,
-    model: bool = False,
+    *,
+    options: SimulateOptions,
     json: Json = False,
 ) -> None:
     """Survey a simulated machine: that of a profile, with its noise and with changes.
 
     -o, --output FILE: Write the profile to FILE.
-    --preset NAME: How much to measure, as for 'survey'. By default as the profile was surveyed.
-    --workload TEXT: Measure these transfers, as for 'survey'. May be repeated.
-    --sizes SIZES: Sizes to measure, as for 'survey'.
-    --model: Also measure the sets of transfers that a model of the machine needs.
 
     waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp
         survey the machine of a profile as if its links to GPUs were faster
@@ -55,8 +49,7 @@ def simulate(
     require_profile_name(target)
     require_output(output)
     changes = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
-    request = _request(preset, only or (), workload or (), sizes, model)
-    survey = prepare_simulation(Path(file), changes, request, seed)
+    survey = prepare_simulation(Path(file), changes, _request(options), options.seed)
     say(_before(survey) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start_simulation(survey, target, watching, command=("waywiser", *sys.argv[1:]))
@@ -64,34 +57,21 @@ def simulate(
     say(f"profile: {output}\n")
 
 
-def _request(
-    preset: str | None,
-    only: Sequence[str],
-    workloads: Sequence[str],
-    sizes: str | None,
-    model: bool,
-) -> Request | None:
+def _request(options: SimulateOptions) -> Request | None:
     """What to survey; None: as the profile was surveyed. Raises `WaywiserError` for a preset, sizes
     or transfers that no machine has, before the profile is read, which takes seconds."""
     from waywiser.curves.sizes import parse_sizes
     from waywiser.measure.plan.preset import Request, find_preset
     from waywiser.measure.plan.requested_workloads import parse_workload
 
-    if preset:
-        find_preset(preset)
-    if sizes:
-        parse_sizes(sizes)
-    for workload in workloads:
+    if options.preset:
+        find_preset(options.preset)
+    if options.sizes:
+        parse_sizes(options.sizes)
+    for workload in options.workload:
         parse_workload(workload)
-    if not any((preset, only, workloads, sizes, model)):
-        return None
-    return Request(
-        preset=preset or Request().preset,
-        only=tuple(only),
-        workloads=tuple(workloads),
-        sizes=sizes or "",
-        model=model,
-    )
+    selected = stored(replace(options, seed=None), "request")
+    return Request(**selected) if selected else None
 
 
 def _before(survey: SimulatedSurvey) -> str:

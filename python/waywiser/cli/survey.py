@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -18,6 +17,12 @@ from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL
 from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_request import (
+    request_of,
+    require_agreement,
+    require_sense,
+    selection_of,
+)
 from waywiser.measure.survey_run import (
     Survey,
     SurveyError,
@@ -37,31 +42,24 @@ from waywiser.words.sizes_in_text import with_units
 _MIB = 2**20
 
 
-@dataclass(frozen=True)
-class Options(SurveyOptions):
-    """The command line as it was written."""
-
-    dry_run: bool = False
-    json: bool = False
-
-
-def run_survey(options: Options) -> None:
+def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
-    options.require_sense()
+    require_sense(options)
     file = Path(options.output) if options.output else None
-    if options.resume and options.dry_run:
+    if options.resume and dry_run:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
     if options.resume and file is not None and os.path.lexists(file):
-        options.require_agreement(file)
+        require_agreement(options, file)
         with stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
-        _show(file, json=options.json)
+        _show(file, json=json)
         return
-    if file is not None and not options.dry_run:
+    if file is not None and not dry_run:
         _require_new(file)
-    survey = prepare(options.request, options.selection, expect_gpus=options.expect_gpus)
-    if options.dry_run:
-        _say_plan(survey, json=options.json)
+    request, selection = request_of(options), selection_of(options)
+    survey = prepare(request, selection, expect_gpus=options.expect_gpus)
+    if dry_run:
+        _say_plan(survey, json=json)
         return
     if options.resume:
         _print_progress(f"there is no {file} to resume: a new survey starts")
@@ -70,7 +68,7 @@ def run_survey(options: Options) -> None:
     _print_progress("\n".join(_before(survey)))
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
-    _show(file, json=options.json)
+    _show(file, json=json)
 
 
 def _require_new(file: Path) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -18,53 +16,30 @@ from waywiser.cli.progress import LINE_SECONDS, REDRAW_SECONDS, describe, estima
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.machine.machine_line import machine_line
+from waywiser.measure.option import stored
 from waywiser.measure.probe.supervisor import Progress
-from waywiser.measure.survey_options import SurveyOptions
-from waywiser.measure.survey_run import SurveyError, require_free_host
+from waywiser.measure.survey_request import require_output_name, selection_of
+from waywiser.measure.survey_run import require_free_host
 from waywiser.measure.tune.run import Tuning, prepare_tuning, tune
 from waywiser.measure.tune.search import Ratio, SearchAxis
 from waywiser.measure.tune.targets import Target, TuneRequest
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
+from waywiser.measure.tune_options import TuneOptions
 from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes, format_settings
 from waywiser.words.number_format import count, format_rate, format_seconds
 from waywiser.words.records import Visit
 from waywiser.words.sizes_in_text import with_units
 
-BUDGET = "60s"
-"""The default budget."""
 
-_BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h)?")
-_UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600}
-
-
-@dataclass(frozen=True)
-class TuneOptions:
-    """The command line as it was written."""
-
-    file: str
-    paths: tuple[str, ...] = ()
-    sizes: str = ""
-    budget: str = BUDGET
-    grid: int = 0
-    gpus: str | None = None
-    memory: str | None = None
-    files: tuple[str, ...] = ()
-    scratch: str | None = None
-    share: bool = False
-    seed: int = 1
-    dry_run: bool = False
-    json: bool = False
-
-
-def run_tune(options: TuneOptions) -> None:
+def run_tune(options: TuneOptions, *, dry_run: bool, json: bool) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
-    file = Path(options.file)
+    file = Path(options.profile)
     if not os.path.exists(file):  # Path.exists() raises if it is too long
         require_output(str(file))
     tuning = prepare(options)
-    if options.dry_run:
-        if options.json:
+    if dry_run:
+        if json:
             print_json({"schema": 1, **_plan(tuning)})
         else:
             put_line("\n".join([*_before(tuning), *_target_lines(tuning)]))
@@ -73,41 +48,18 @@ def run_tune(options: TuneOptions) -> None:
     say("\n".join(_before(tuning)) + "\n")
     with stopped_by_signals(), closing(TuneProgress(tuning.budget_seconds)) as watching:
         tuner = tune(tuning, file, watching, command=("waywiser", *sys.argv[1:]))
-    _show(tuning, tuner, json=options.json)
+    _show(tuning, tuner, json=json)
     say(f"profile: {file}\n")
 
 
 def prepare(options: TuneOptions) -> Tuning:
     """What the options ask for, on this machine."""
-    survey = SurveyOptions(
-        output=options.file,
-        gpus=options.gpus,
-        memory=options.memory,
-        share=options.share,
-        files=options.files,
-        scratch=options.scratch,
-        # A search of files writes and reads for long: only where somebody named a place.
-        no_scratch=options.scratch is None,
-    )
-    survey.require_sense()
-    selection = survey.selection
-    request = TuneRequest(
-        paths=options.paths,
-        sizes=options.sizes,
-        memory_bytes=selection.memory_bytes,
-        seed=options.seed,
-        grid=options.grid,
-    )
-    return prepare_tuning(Path(options.file), request, selection, parse_budget(options.budget))
-
-
-def parse_budget(text: str) -> float:
-    """Seconds: ``60``, ``60s``, ``2min``, ``1h``. Raises `SurveyError`."""
-    match = _BUDGET.fullmatch(text.strip())
-    seconds = float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
-    if not seconds:
-        raise SurveyError(f"--budget {text!r} is not a time", remedy="write --budget 60s or 2min")
-    return seconds
+    require_output_name(options.profile)
+    # A search of files writes and reads for long: only where somebody named a place.
+    selection = selection_of(options)
+    request = TuneRequest(memory_bytes=selection.memory_bytes, **stored(options, "request"))
+    file, seconds = Path(options.profile), options.budget_seconds
+    return prepare_tuning(file, request, selection, seconds)
 
 
 def _before(tuning: Tuning) -> Iterator[str]:

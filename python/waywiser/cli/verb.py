@@ -12,7 +12,8 @@
         '''
 
 The first paragraph is the help of the verb, the last has its examples. Those between describe the
-parameters in their order, but for those whose annotation does (`Json`).
+parameters in their order, but for those whose annotation does (`Json`) and for ``options``, whose
+table does (`waywiser.measure.option`). A number has bounds: ``count: Annotated[int, COUNTS]``.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
-
-import typer
+from dataclasses import is_dataclass
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from waywiser.cli.app import app
 from waywiser.cli.command_help import EXAMPLES, Example, Verb
+from waywiser.cli.option_parameters import option_of, with_options
+from waywiser.measure.option import Option
+from waywiser.words.numbers import Bounds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -42,7 +45,8 @@ def verb(
             *described, examples = map(_entries, others)
             EXAMPLES[name or function.__name__] = tuple(map(_example, examples))
             _describe(function, (entry for entries in described for entry in entries))
-        app.command(name, cls=cls, help=about, short_help=short_help)(function)
+        called = with_options(function)
+        app.command(name, cls=cls, help=about, short_help=short_help)(called)
         return function
 
     return register
@@ -62,18 +66,30 @@ def _describe(function: Callable[..., Any], entries: Iterable[str]) -> None:
     """Annotates the parameters as typer reads them."""
     hints = get_type_hints(function, include_extras=True)
     del hints["return"]
-    own = [(name, hint) for name, hint in hints.items() if get_origin(hint) is not Annotated]
+    own = [(name, hint) for name, hint in hints.items() if not _is_described(hint)]
     for (name, hint), entry in zip(own, map(_joined, entries), strict=True):
-        function.__annotations__[name] = Annotated[hint, _parameter(*entry.split(": ", 1))]
+        bounds = hint.__metadata__[0] if get_origin(hint) is Annotated else None
+        head, does = entry.split(": ", 1)
+        option = _option(head, does, bounds)
+        plain = get_args(hint)[0] if bounds else hint
+        function.__annotations__[name] = Annotated[plain, option_of(option)]
 
 
-def _parameter(head: str, does: str) -> Any:
+def _is_described(hint: Any) -> bool:
+    """Whether a table or an annotation describes the parameter."""
+    if get_origin(hint) is Annotated:
+        return not isinstance(hint.__metadata__[0], Bounds)
+    return is_dataclass(hint)
+
+
+def _option(head: str, does: str, bounds: Bounds | None) -> Option:
     """``-o, --output FILE`` as an option, ``FILE...`` as an argument."""
     if not head.startswith("-"):
-        return typer.Argument(metavar=head, help=does)
+        return Option(does, metavar=head, is_argument=True)
     words = head.replace(",", "").split()
-    names = [word for word in words if word.startswith("-")]
-    return typer.Option(*names, metavar=" ".join(words[len(names) :]) or None, help=does)
+    *short, name = [word for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(short) + 1 :])
+    return Option(does, metavar, name, "".join(short), bounds)
 
 
 def _joined(lines: str) -> str:

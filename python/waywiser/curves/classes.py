@@ -14,6 +14,7 @@ from itertools import combinations
 
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.words import Place, Workload, format_settings
+from waywiser.words.numbers import MOST_INDEX, whole_number
 
 Key = tuple[Hashable, ...]
 
@@ -43,9 +44,10 @@ class Classes:
             yield tuple((m.kind, format_settings(m.variant), letters[m.place]) for m in ends)
             settings = dict(transfer.parameters)
             submit = settings.pop("submit", "")
+            node = whole_number(submit, MOST_INDEX)
             yield transfer.path.executor, format_settings(settings), str(transfer.layout or "")
             # Paths are equivalent only if the submitting node has the same relation to both ends.
-            local = submit.isdigit() and Place("numa", int(submit))
+            local = node is not None and Place("numa", node)
             yield tuple(self._between(local, end.place) for end in ends) if local else submit
         if operation := workload.operation:
             yield operation.name, format_settings(operation.parameters), letters[operation.place]

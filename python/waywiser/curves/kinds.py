@@ -18,6 +18,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.routes import is_through_host
 from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Memory, Path, Transfer, Value
+from waywiser.words.numbers import MOST_INDEX, whole_number
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
 
@@ -88,15 +89,15 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
 
 def submitter_of(transfer: Transfer, machine: Machine) -> str:
     """Empty if the transfer does not name a node, or is not between two GPUs."""
-    node = transfer.parameters.get("submit", "")
+    node = whole_number(transfer.parameters.get("submit", ""), MOST_INDEX)
     gpus = [machine.gpu(place.index) for place in transfer.path.places if place.kind == "gpu"]
     if (
-        not node.isdigit()
+        node is None
         or len(gpus) != 2
         or transfer.path.source.place == (transfer.path.destination.place)
     ):
         return ""
-    local = [gpu is not None and gpu.numa == int(node) for gpu in gpus]
+    local = [gpu is not None and gpu.numa == node for gpu in gpus]
     if any(gpu is None or gpu.numa < 0 for gpu in gpus):
         return f"submitted by numa:{node}"
     return {

@@ -350,7 +350,7 @@ def _other_layouts(pattern: str, texts: Iterable[str], *, measured: bool) -> str
     if not known:
         other = f"waywiser survey --only {kind} measures such layouts"
         return other if measured else "name another --preset, or the transfers with --workload"
-    numbers = {layout: [int(n) for n in re.findall(r"\d+", layout)] for layout in known}
+    numbers = {layout: [int(n) for n in re.findall("[0-9]{1,20}", layout)] for layout in known}
     ordered = sorted(known, key=lambda layout: numbers[layout])
     workload = f"{next(iter(known.values()))} as {with_units(f'{kind}[{settings}]')}"
     remedy = f"{'measured are' if measured else 'presets measure'} " + ", ".join(

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable
 
 from waywiser.words import DecimalUnit, WaywiserError, WordError, parse_bytes
+from waywiser.words.numbers import whole_number
 
 DEFAULT = "8:1GiB"
 """Latency ends near 8 B and every known path is saturated at 1 GiB."""
@@ -79,9 +80,10 @@ def _positive(text: str) -> int:
 
 
 def _points(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_POINTS):
+    points = whole_number(text, MOST_POINTS)
+    if not points:
         raise WordError(f"{text!r} is not a number of points per octave from 1 to {MOST_POINTS}")
-    return int(text)
+    return points
 
 
 def size_range(low: int, high: int, points_per_octave: int = 1) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.system import read_pci
 from waywiser.words.number_format import count
+from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import GpuState
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
@@ -45,10 +46,12 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
 def driver(situation: Situation) -> Iterator[DoctorFinding]:
     """A driver older than the CUDA runtime that the library was built with."""
     machine, built = situation.machine, situation.runtime_version
-    if not built or not machine.cuda_driver or not machine.gpus:
-        return
     # Within a major version, an older driver runs a newer runtime (CUDA's minor compatibility).
-    if int(machine.cuda_driver.split(".")[0]) < int(built.split(".")[0]):
+    versions = (version.partition(".")[0] for version in (machine.cuda_driver, built))
+    supported, needed = (whole_number(version, MOST_INDEX) for version in versions)
+    if supported is None or needed is None or not machine.gpus:
+        return
+    if supported < needed:
         yield DoctorFinding(
             "driver",
             "error",

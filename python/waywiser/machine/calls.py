@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from waywiser.machine.traits import DECLARED, Traits
 from waywiser.words import Memory, Transfer, format_settings
 from waywiser.words.number_format import count
+from waywiser.words.numbers import whole_number
 from waywiser.words.sizes_in_text import with_units
 
 
@@ -47,7 +48,8 @@ def _settings(settings: dict[str, str]) -> str:
 
 
 def _threads(number: str) -> str:
-    return count(int(number), "thread") if number.isdecimal() else f"{number} threads"
+    threads = whole_number(number)
+    return f"{number} threads" if threads is None else count(threads, "thread")
 
 
 def _memory(memory: Memory, traits: Traits) -> str:

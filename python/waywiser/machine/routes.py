@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.traits import Route
 from waywiser.words import Transfer
+from waywiser.words.numbers import MOST_INDEX, whole_number
 
 RELAYS = "relays"
 """The parameter of executors that copy over the links of other GPUs too: the GPUs that help, as in
@@ -44,7 +45,8 @@ def renumbered_relays(settings: dict[str, str], numbers: Mapping[int, int]) -> d
 
 
 def _indices(text: str) -> tuple[int, ...]:
-    return tuple(sorted(int(index) for index in text.split("+") if index.isdecimal()))
+    found = (whole_number(index, MOST_INDEX) for index in text.split("+"))
+    return tuple(sorted(index for index in found if index is not None))
 
 
 def is_through_host(transfer: Transfer, machine: Machine) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from waywiser.machine.facts import GpuFacts, MigInstance
+from waywiser.words.numbers import whole_number
 
 
 class Visible(NamedTuple):
@@ -65,7 +66,8 @@ def _chosen(gpus: Sequence[GpuFacts], setting: str) -> tuple[list[Visible], list
 
 def _named(gpus: Sequence[GpuFacts], entry: str) -> Visible | None:
     if entry.isascii() and entry.isdigit():
-        return _whole(gpus[int(entry)]) if int(entry) < len(gpus) else None
+        index = whole_number(entry, len(gpus) - 1)
+        return None if index is None else _whole(gpus[index])
     if not entry.upper().startswith(("GPU-", "MIG-")):
         return None
     lowered = entry.lower()

@@ -24,6 +24,7 @@ from waywiser.measure.probe.aside import leave_one_cpu_aside
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.probe.guest import memory_bound, usable_gpus
 from waywiser.words import Value, WaywiserError
+from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
 
 ALL = "all"
@@ -150,10 +151,10 @@ def _selected(scope: Scope, gpus: str) -> Scope:
         return scope
     if gpus == NONE:
         return _without(scope, set(), "skipped by --gpus none")
-    words = [word.strip() for word in gpus.split(",")]
-    if not all(word.isascii() and word.isdigit() for word in words):
+    words = [whole_number(word.strip(), MOST_INDEX) for word in gpus.split(",")]
+    selected = {word for word in words if word is not None}
+    if None in words:
         raise ScopeError(f"--gpus {gpus!r} is not a list of GPUs", remedy="write 0,1 or none")
-    selected = {int(word) for word in words}
     there = {gpu.index for gpu in scope.machine.gpus}
     if missing := sorted(selected - there):
         known = ", ".join(map(str, sorted(there))) or f"none: {scope.machine.gpu_reason}"

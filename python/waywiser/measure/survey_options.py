@@ -1,140 +1,145 @@
-"""The options of a survey, as the command line and Python have them."""
+"""The options of a survey: the one list of them.
+
+The command line, `waywiser.survey`, and the check of ``--resume`` read this table. `tune` and
+`simulate` take some of its options (`waywiser.measure.tune_options`,
+`waywiser.measure.simulate_options`). Nothing heavy is imported: ``--help`` shows the table.
+"""
 
 from __future__ import annotations
 
-import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from waywiser.measure.plan.preset import Request
-from waywiser.measure.scope import ALL, MachineSelection
-from waywiser.measure.survey_run import SurveyError, commission_of
-from waywiser.profile import Profile
-from waywiser.profile.output_file import require_profile_name
-from waywiser.words import WordError, parse_bytes
+from waywiser.measure.option import Stored, option
+from waywiser.words import WaywiserError, WordError, parse_bytes
+from waywiser.words.numbers import MOST_GPUS, Bounds
 
-LEAST_SECONDS = 1.0
-"""The shortest deadline."""
+WEEK_SECONDS = 7 * 24 * 3600
+
+MOST_SEED = 2**53 - 1
+"""What every reader of JSON keeps."""
+
+DEADLINE = "--deadline"
+
+
+class OptionError(WaywiserError):
+    """An option with a value that cannot be meant."""
+
+
+def memory_bytes(text: str) -> int:
+    """The bytes of ``--memory``. Raises `OptionError`."""
+    try:
+        found = parse_bytes(text)
+    except WordError as error:
+        raise OptionError(f"--memory {error.what}", remedy=error.remedy) from error
+    if not found:
+        raise OptionError(
+            f"--memory {text} leaves no memory for buffers", remedy="write --memory 4GiB"
+        )
+    return found
+
+
+def absolute(files: Sequence[str]) -> tuple[str, ...]:
+    """The paths of files, whatever the working directory is later."""
+    return tuple(map(os.path.abspath, files))
 
 
 @dataclass(frozen=True)
 class SurveyOptions:
-    """Options as they were given; None for what was not given."""
+    """Options as they were given; the default for what was not given."""
 
-    output: str | None = None
-    preset: str | None = None
-    only: tuple[str, ...] = ()
-    sizes: str | None = None
-    deadline: float | None = None
-    gpus: str | None = None
-    expect_gpus: int = 0
-    memory: str | None = None
-    share: bool = False
-    seed: int | None = None
-    files: tuple[str, ...] = ()
-    scratch: str | None = None
-    no_scratch: bool = False
-    workloads: tuple[str, ...] = ()
-    resume: bool = False
-    model: bool = False
-
-    @property
-    def request(self) -> Request:
-        """What to plan. Raises `SurveyError`."""
-        usual = Request()
-        return Request(
-            preset=self.preset or usual.preset,
-            only=self.only,
-            workloads=self.workloads,
-            sizes=self.sizes or usual.sizes,
-            memory_bytes=self.selection.memory_bytes,
-            seed=usual.seed if self.seed is None else self.seed,
-            deadline_seconds=self._deadline_seconds,
-            model=self.model,
-        )
-
-    @property
-    def selection(self) -> MachineSelection:
-        """What of the machine to measure. Raises `SurveyError`."""
-        return MachineSelection(
-            self.gpus or ALL,
-            self.share,
-            self._memory_bytes,
-            files=tuple(map(os.path.abspath, self.files)),
-            scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
-            scratch_named=self.scratch is not None,
-        )
-
-    @property
-    def _deadline_seconds(self) -> float:
-        if self.deadline is None:
-            return Request().deadline_seconds
-        if not (math.isfinite(self.deadline) and self.deadline >= LEAST_SECONDS):
-            raise SurveyError(
-                f"--deadline {self.deadline:g} is not a number of seconds from 1",
-                remedy="write --deadline 180",
-            )
-        return self.deadline
-
-    @property
-    def _memory_bytes(self) -> int:
-        if not self.memory:
-            return MachineSelection().memory_bytes
-        try:
-            found = parse_bytes(self.memory)
-        except WordError as error:
-            raise SurveyError(f"--memory {error.what}", remedy=error.remedy) from error
-        if not found:
-            raise SurveyError(
-                f"--memory {self.memory} leaves no memory for buffers", remedy="write --memory 4GiB"
-            )
-        return found
-
-    @property
-    def _scratch_folder(self) -> str:
-        """The folder of scratch files, by default that of the profile."""
-        return self.scratch or os.path.dirname(self.output or "") or "."
-
-    def require_sense(self) -> None:
-        """Raises `SurveyError` for options that exclude each other, `NotWritable` for an output
-        that is not the name of a profile."""
-        if self.scratch and self.no_scratch:
-            raise SurveyError(
-                "--scratch and --no-scratch say opposite things", remedy="leave one out"
-            )
-        if self.resume and self.output is None:
-            raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
-        if self.output is not None and not os.path.lexists(self.output):
-            require_profile_name(Path(self.output))
-
-    def require_agreement(self, file: Path) -> None:
-        """Raises `SurveyError` for an option that differs from the plan in the profile: `--resume`
-        goes on with that plan. Options that were not given agree."""
-        with Profile.open(file) as profile:
-            commission, gpus = commission_of(profile), len(profile.machine.gpus)
-        request, given = commission.request, self.request
-        selection, selected = commission.selection, self.selection
-        agreement = {
-            "--preset": self.preset is None or given.preset == request.preset,
-            "--only": not self.only or given.only == request.only,
-            "--workload": not self.workloads or given.workloads == request.workloads,
-            "--sizes": self.sizes is None or given.sizes == request.sizes,
-            "--deadline": self.deadline is None
-            or given.deadline_seconds == request.deadline_seconds,
-            "--gpus": self.gpus is None or selected.gpus == selection.gpus,
-            "--expect-gpus": self.expect_gpus <= gpus,
-            "--memory": self.memory is None or selected.memory_bytes == selection.memory_bytes,
-            "--share": not self.share or selection.share,
-            "--seed": self.seed is None or given.seed == request.seed,
-            "--file": not self.files or selected.files == selection.files,
-            "--scratch": self.scratch is None or selected.scratch == selection.scratch,
-            "--model": not self.model or request.model,
-            "--no-scratch": not self.no_scratch or not selection.scratch,
-        }
-        if differing := [name for name, agrees in agreement.items() if not agrees]:
-            raise SurveyError(
-                f"--resume goes on with the plan in the profile, which has another {differing[0]}",
-                where=str(file),
-                remedy="leave it out, or survey into a new file",
-            )
+    output: str | None = option(
+        "Write the profile to FILE; by default HOST-TIME.wwp.", metavar="FILE", short="-o"
+    )
+    preset: str | None = option(
+        "How much to measure: check or quick (under 30 s), standard (minutes; the default) or full "
+        "(hours).",
+        metavar="NAME",
+        stored=Stored("request", "preset"),
+    )
+    only: tuple[str, ...] = option(
+        "Select paths that have all these words, or match this glob; may be repeated. Words are "
+        "parts of a path as it is printed, and terms: h2d, d2h, d2d, p2p, local, h2h, bidir, "
+        "host-to-all, all-to-host, zero-copy, uvm, disk, scattered, memcpy, pcie, nvlink, latency "
+        "(up to 4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
+        default=(),
+        metavar="PATTERN",
+        stored=Stored("request", "only"),
+    )
+    workload: tuple[str, ...] = option(
+        "Measure these transfers, which start together, instead of the preset's: "
+        "'A -> B by X; C -> D by Y of 64MiB'. May be repeated.",
+        default=(),
+        metavar="TEXT",
+        stored=Stored("request", "workloads"),
+    )
+    sizes: str | None = option(
+        "Sizes to measure: every power of two in 8:1GiB, four sizes for each in 8:1GiB:4, or a "
+        "list, 1KiB,1MiB. By default those of the preset.",
+        metavar="SIZES",
+        takes_numbers=True,
+        stored=Stored("request", "sizes"),
+    )
+    deadline: float | None = option(
+        "End after this time: measure less if it is short, repeat more if time is left.",
+        name=DEADLINE,
+        metavar="SECONDS",
+        bounds=Bounds(1, WEEK_SECONDS, "number of seconds"),
+        stored=Stored("request", "deadline_seconds", float),
+    )
+    gpus: str | None = option(
+        "GPUs to measure: 0,1 or none; by default all.",
+        metavar="LIST",
+        takes_numbers=True,
+        stored=Stored("selection", "gpus"),
+    )
+    expect_gpus: int = option(
+        "Fail if fewer than N GPUs can be measured.",
+        default=0,
+        metavar="N",
+        bounds=Bounds(0, MOST_GPUS),
+    )
+    memory: str | None = option(
+        "Most memory for all buffers of a workload together; by default 4GiB.",
+        metavar="BYTES",
+        takes_numbers=True,
+        stored=Stored("selection", "memory_bytes", memory_bytes),
+    )
+    file: tuple[str, ...] = option(
+        "Also measure reads of this file, which is never written; may be repeated.",
+        default=(),
+        metavar="PATH",
+        stored=Stored("selection", "files", absolute),
+    )
+    scratch: str | None = option(
+        "Make scratch files in this folder, on the disk to measure; by default where the profile "
+        "is written.",
+        metavar="FOLDER",
+        stored=Stored("selection", "scratch", os.path.abspath),
+    )
+    no_scratch: bool = option(
+        "Make no scratch files, and measure no disk.",
+        default=False,
+        stored=Stored("selection", "scratch", lambda _: ""),
+    )
+    model: bool = option(
+        "Also measure the sets of transfers that a model of the machine needs.",
+        default=False,
+        stored=Stored("request", "model"),
+    )
+    share: bool = option(
+        "Also measure GPUs that other processes use.",
+        default=False,
+        stored=Stored("selection", "share"),
+    )
+    seed: int | None = option(
+        "Seed of the order, and of the bytes that are moved or the simulated noise. By default 1; "
+        "for 'simulate' that of the profile.",
+        metavar="N",
+        bounds=Bounds(0, MOST_SEED),
+        stored=Stored("request", "seed"),
+    )
+    resume: bool = option(
+        "Go on with the survey in -o FILE; start it if there is none.", default=False
+    )

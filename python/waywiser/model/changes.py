@@ -9,6 +9,7 @@ from waywiser.model.capacity import CapacityModel
 from waywiser.model.errors import ModelError
 from waywiser.model.whatif import with_capacity, with_gpus, with_latency
 from waywiser.words import Value
+from waywiser.words.numbers import decimal_number
 
 LATENCY = "latency "
 """How the change of a latency begins; the pattern of its transfers follows."""
@@ -43,7 +44,7 @@ class Change(Value, frozen=True):
             pattern = pattern.strip().removeprefix(LATENCY)
         units = TIMES if is_latency else RATES
         found = _VALUE.fullmatch(written)
-        value = _number(found[1]) * units.get(found[2], math.nan) if found else math.nan
+        value = decimal_number(found[1]) * units.get(found[2], math.nan) if found else math.nan
         if not (equals and pattern.strip()) or math.isnan(value):
             raise ModelError(
                 f"--set {text!r} is not a change",
@@ -92,10 +93,3 @@ class MachineChanges(Value, frozen=True):
         """``8 GPUs, PCIe to gpu:*=126GB/s``; empty for no changes."""
         gpus = [] if self.gpus is None else [f"{self.gpus} GPU{'s' * (self.gpus != 1)}"]
         return ", ".join([*gpus, *(change.text for change in self.changes)])
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from waywiser.curves.name import name_of
+from waywiser.measure.option import Option
+from waywiser.measure.option import options_of as declared_options
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.tally import Tally
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_request import (
+    request_of,
+    require_agreement,
+    require_sense,
+    selection_of,
+)
 from waywiser.measure.survey_run import Interrupted, SurveyError, prepare, resume, start
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
@@ -24,15 +33,8 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
 from waywiser.words.records import Visit
 
-_TEXTS = {"only": "only", "workload": "workloads", "file": "files"}
-"""Options that take one text or several, each with its name in `SurveyOptions`."""
-
-_LISTS = ("sizes", "gpus")
-"""Options that take a text, or numbers that become one."""
-
-_NUMBERS = ("expect_gpus", "seed")
-
-_SWITCHES = ("model", "no_scratch", "share", "resume")
+_MOST_BITS = 64
+"""Of a whole number: more than any option takes."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,18 @@ def survey_machine(
     if progress is not None and not callable(progress):
         raise _wrong("progress", progress, "no function")
     options = options_of(given)
-    options.require_sense()
+    require_sense(options)
     watcher, command = _Watcher(progress), (_call(given),)
     file = Path(options.output) if options.output else None
     try:
         if options.resume and file is not None and os.path.lexists(file):
-            options.require_agreement(file)
+            require_agreement(options, file)
             resume(file, watcher, command=command)
         else:
             if file is not None:
                 require_output(str(file))
-            survey = prepare(options.request, options.selection, expect_gpus=options.expect_gpus)
+            request, selection = request_of(options), selection_of(options)
+            survey = prepare(request, selection, expect_gpus=options.expect_gpus)
             file = file or new_cache_file(survey.machine.hostname)
             start(survey, file, watcher, command=command)
     except Interrupted as error:
@@ -95,27 +98,33 @@ def survey_machine(
     return read_profile(file)
 
 
-def options_of(given: Mapping[str, Any]) -> SurveyOptions:
+def options_of(arguments: Mapping[str, Any]) -> SurveyOptions:
     """The options. Raises `SurveyError` for a value that is empty or of another type."""
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        if value is None:
-            continue
-        if name in _TEXTS:
-            found[_TEXTS[name]] = _texts(name, value)
-        elif name in _LISTS:
-            found[name] = ",".join(_texts(name, value, numbers=True))
-        elif name == "deadline":
-            found[name] = _seconds(name, value)
-        elif name in _NUMBERS:
-            found[name] = _whole(name, value)
-        elif name in _SWITCHES:
-            if not isinstance(value, bool):
-                raise _wrong(name, value, "neither True nor False")
-            found[name] = value
-        else:
-            found[name] = _text(name, value, numbers=name == "memory")
-    return SurveyOptions(**found)
+    declared, hints = declared_options(SurveyOptions), get_type_hints(SurveyOptions)
+    return SurveyOptions(
+        **{
+            name: _checked(name, value, hints[name], declared[name])
+            for name, value in arguments.items()
+            if value is not None
+        }
+    )
+
+
+def _checked(name: str, value: Any, hint: Any, option: Option) -> Any:
+    """The value of an argument as the command line has it, by the type of the option."""
+    if hint == tuple[str, ...]:
+        return _texts(name, value)
+    if hint is bool:
+        if not isinstance(value, bool):
+            raise _wrong(name, value, "neither True nor False")
+        return value
+    if option.takes_numbers:
+        return ",".join(_texts(name, value, numbers=True))
+    if option.bounds is None:
+        return _text(name, value, numbers=False)
+    number = _seconds(name, value) if hint == float | None else _whole(name, value)
+    option.bounds.require(number, option.name)
+    return number
 
 
 def _texts(name: str, value: Any, *, numbers: bool = False) -> tuple[str, ...]:
@@ -142,17 +151,23 @@ def _text(name: str, value: Any, *, numbers: bool) -> str:
 def _whole(name: str, value: Any, kind: str = "no whole number") -> int:
     """Integers of numpy too, and no truth values."""
     try:
-        if not isinstance(value, bool):
-            return operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        pass
-    raise _wrong(name, value, kind)
+        number = None
+    if number is None:
+        raise _wrong(name, value, kind)
+    if number.bit_length() > _MOST_BITS:  # thousands of digits cannot even be printed
+        raise SurveyError(f"{name} is too large a number", remedy="see help(waywiser.survey)")
+    return number
 
 
 def _seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise _wrong(name, value, "no number of seconds")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _empty(name: str) -> SurveyError:

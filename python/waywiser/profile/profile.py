@@ -21,6 +21,7 @@ from waywiser.profile.single_lines import single_line_rows
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_moment, require_valid
 from waywiser.words import Workload
 from waywiser.words.closeable import Closeable
+from waywiser.words.numbers import whole_number
 from waywiser.words.records import Health, Locality, Samples, Series, Unsupported, Visit
 
 T = TypeVar("T")
@@ -290,7 +291,8 @@ class Profile(Closeable):
         with explained(self.path):
             names = ", ".join(TABLE[table].names)
             found = self._connection.execute(f"SELECT {names} FROM {table}").fetchall()
-        if not (stored.isdecimal() and len(found) >= int(stored)):
+        rows = whole_number(stored)
+        if rows is None or len(found) < rows:
             raise damaged(self.path, f"{table} has {len(found)} of {stored} rows")
         for values in found:
             if not is_intact(values):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from waywiser.words.errors import WordError
+from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.settings import format_settings, parse_word
 from waywiser.words.value import Value
 
@@ -16,7 +17,7 @@ class Place(Value, frozen=True):
     program by its rank, as other tools name it."""
 
     kind: Literal["numa", "gpu", "file", "rank"]
-    index: int = 0
+    index: Annotated[int, msgspec.Meta(ge=0, le=MOST_INDEX)] = 0
     file: str = ""
 
     def __str__(self) -> str:
@@ -27,8 +28,9 @@ class Place(Value, frozen=True):
         kind, separator, rest = text.strip().partition(":")
         if separator and kind == "file" and rest:
             return cls("file", file=rest)
-        if separator and kind in ("numa", "gpu", "rank") and rest.isascii() and rest.isdigit():
-            return cls(kind, index=int(rest))  # type: ignore[arg-type]
+        index = whole_number(rest, MOST_INDEX)
+        if separator and kind in ("numa", "gpu", "rank") and index is not None:
+            return cls(kind, index=index)  # type: ignore[arg-type]
         raise WordError(
             f"{text!r} is not a place", remedy="write numa:N, gpu:N or file:PATH, as in numa:0"
         )

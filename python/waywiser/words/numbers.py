@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+
+from waywiser.words.errors import WordError
 
 MOST_INDEX = 2**31 - 1
 """The greatest index of a NUMA node, a GPU or a rank."""
@@ -17,22 +19,51 @@ MOST_INDEX = 2**31 - 1
 MOST_BYTES = 2**50
 """More bytes than any machine has. Small products of it fit into 64 bits."""
 
+MOST_GPUS = 1024
+"""The greatest number of GPUs of one machine."""
+
+_PLAIN = re.compile("[0-9][-+.a-zA-Z0-9]{0,19}")
+"""Numbers that need no quotes."""
+
 _DIGITS = re.compile(r"[0-9]{1,20}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-class Bounds(NamedTuple):
-    """The least and the greatest value of a number."""
+@dataclass(frozen=True)
+class Bounds:
+    """The least and the greatest value of a number that people give, and what the number is."""
 
-    least: float
-    most: float
+    least: int
+    most: int
+    what: str = "whole number"
 
-    def hold(self, value: float) -> bool:
-        """Whether the value is within the bounds. NaN is not."""
-        return self.least <= value <= self.most
+    def whole(self, text: str, name: str) -> int:
+        """The whole number that an option or argument of this name has. Raises `WordError`."""
+        number = whole_number(text, self.most)
+        if number is None:
+            raise self._wrong(text, name)
+        self.require(number, name)
+        return number
 
-    def __str__(self) -> str:
-        return f"from {self.least:.12g} to {self.most:.12g}"
+    def decimal(self, text: str, name: str) -> float:
+        """The same for a number that need not be whole."""
+        number = decimal_number(text)
+        self.require(number, name, text)
+        return number
+
+    def require(self, value: float, name: str, text: str = "") -> None:
+        """Raises `WordError` for a value out of bounds and for NaN. ``text`` is the value as it was
+        written, if it was."""
+        if not self.least <= value <= self.most:
+            raise self._wrong(text or f"{value:.12g}", name)
+
+    def _wrong(self, text: str, name: str) -> WordError:
+        shown = text if _PLAIN.fullmatch(text) else repr(text)
+        return WordError(f"{name} {shown} is not a {self.what} from {self.least} to {self.most}")
+
+
+COUNTS = Bounds(0, 2**31 - 1)
+"""Numbers of pieces, messages or threads."""
 
 
 def whole_number(text: str, most: int = MOST_BYTES) -> int | None:

@@ -6,6 +6,12 @@ import re
 
 from waywiser.words.errors import WordError
 
+_IN_KEY = r"!-+\--<>-Z\\^-~"
+"""Visible ASCII characters but for those that end a key or a setting."""
+
+_SETTING = re.compile(rf"([{_IN_KEY}]+) *= *([{_IN_KEY}=]+)")
+_WORD_WITH_SETTINGS = re.compile(r" *([a-z][a-z0-9-]*) *(\[[^\[\]]*\])? *")
+
 
 def format_settings(settings: dict[str, str]) -> str:
     """``{"b": "2", "a": "1"}`` as ``[a=1,b=2]``; nothing for no settings."""
@@ -19,20 +25,19 @@ def parse_settings(text: str) -> dict[str, str]:
     body = text.strip().removeprefix("[").removesuffix("]").strip()
     settings: dict[str, str] = {}
     for item in filter(None, (piece.strip() for piece in body.split(","))):
-        key, separator, value = (part.strip() for part in item.partition("="))
-        if not separator or not key or not value:
+        match = _SETTING.fullmatch(item)
+        if match is None:
             raise WordError(f"{item!r} is not a setting", remedy="write KEY=VALUE")
+        key, value = match.groups()
         if key in settings:
             raise WordError(f"{key!r} is set twice in {text!r}")
         settings[key] = value
     return settings
 
 
-_WORD_WITH_SETTINGS = re.compile(r"^\s*([a-z][a-z0-9-]*)\s*(\[[^\[\]]*\])?\s*$")
-
-
 def parse_word(text: str, what: str) -> tuple[str, dict[str, str]]:
-    match = _WORD_WITH_SETTINGS.match(text)
+    """A word, and the settings behind it. Raises `WordError`."""
+    match = _WORD_WITH_SETTINGS.fullmatch(text.strip())
     if match is None:
         raise WordError(f"{text!r} is not {what}", remedy="write WORD or WORD[KEY=VALUE,...]")
     return match[1], parse_settings(match[2] or "")

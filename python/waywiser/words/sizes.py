@@ -7,15 +7,13 @@ import re
 from fractions import Fraction
 
 from waywiser.words.errors import WordError
+from waywiser.words.numbers import MOST_BYTES
 
 _UNITS = {"": 1, "b": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30,
           "gib": 2**30, "t": 2**40, "tib": 2**40}  # fmt: skip
 _SIZE = re.compile(r"^\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-zA-Z]*)\s*$")
 _DECIMAL = {"kb": "KiB", "mb": "MiB", "gb": "GiB", "tb": "TiB"}
 """Units of a thousand, and the binary units in place of which people write them."""
-
-_MOST_BYTES = 2**62
-"""More than any machine has, and what 64 bits with a sign can still add and double."""
 
 
 class DecimalUnit(WordError):
@@ -40,7 +38,7 @@ def parse_bytes(text: str) -> int:
     size = Fraction(match[1]) * unit
     if size.denominator != 1:
         raise WordError(f"{text!r} is not a whole number of bytes")
-    if size > _MOST_BYTES:
+    if size > MOST_BYTES:
         raise WordError(f"{text!r} is more than any machine has")
     return int(size)
 

@@ -7,12 +7,12 @@ import re
 from waywiser.words import WordError, format_bytes, parse_bytes
 
 _OF_TRANSFER = re.compile(
-    r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of (\d+)\b( (?:[KMGT]i)?B)?"
+    r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of ([0-9]{1,20})\b( (?:[KMGT]i)?B)?"
 )
 _BYTES = "block|bytes|chunk|piece|pitch|stride|width"
 """Settings whose values are bytes; those of others are counts."""
 
-_OF_SETTING = re.compile(rf"\b({_BYTES})=(\d+)(?=[,\]]|$)")
+_OF_SETTING = re.compile(rf"\b({_BYTES})=([0-9]{{1,20}})(?=[,\]]|$)")
 
 _WITH_UNIT = re.compile(
     rf"(\b(?:{_BYTES})=|\bof )([0-9]{{1,20}} ?(?:[kmgt]i)?b)(?![\w.])", re.IGNORECASE

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from waywiser.words.errors import WordError
 from waywiser.words.memory import Memory, Place
+from waywiser.words.numbers import MOST_BYTES, whole_number
 from waywiser.words.settings import format_settings, parse_word
 from waywiser.words.sizes import nearest_power_of_two, parse_bytes
 from waywiser.words.value import Value
@@ -80,16 +81,15 @@ class Layout(Value, frozen=True, omit_defaults=True):
     def run(self) -> int:
         """Bytes that lie together; 0 if the settings do not say."""
         name = {"list": "piece", "box": "width"}.get(self.kind, "")
-        text = self.settings.get(name, "")
-        return int(text) if text.isascii() and text.isdigit() else 0
+        return whole_number(self.settings.get(name, "")) or 0
 
     @property
     def unit(self) -> int:
         """Bytes that a transfer of this layout is a whole number of."""
         if self.kind != "box":
             return self.run or 1
-        height = self.settings.get("height", "")
-        return max(self.run, 1) * (int(height) if height.isascii() and height.isdigit() else 1)
+        height = whole_number(self.settings.get("height", ""))
+        return max(self.run, 1) * (1 if height is None else height)
 
     @classmethod
     def parse(cls, text: str) -> Layout:
@@ -123,7 +123,7 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     """A path, how many bytes it moves, the executor's parameters, and how the bytes lie."""
 
     path: Path
-    bytes: int = 0
+    bytes: Annotated[int, msgspec.Meta(ge=0, le=MOST_BYTES)] = 0
     parameters: dict[str, str] = msgspec.field(default_factory=dict)
     layout: Layout | None = None
     """None if they are contiguous."""
@@ -136,8 +136,8 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     def is_sparse(self) -> bool:
         """Whether it touches its range only here and there: how much of it moves then is the
         driver's to decide, and no rate shows it."""
-        chunk = self.parameters.get("chunk", "0")
-        return int(self.parameters.get("stride", "0")) > int(chunk)
+        chunk, stride = (whole_number(self.parameters.get(n, "")) for n in ("chunk", "stride"))
+        return (stride or 0) > (chunk or 0)
 
     @property
     def is_contiguous(self) -> bool:

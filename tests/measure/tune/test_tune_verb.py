@@ -14,11 +14,10 @@ import pytest
 from recorded_grid import recorded_grids
 
 from own_lock import commands, finish
-from waywiser.cli.tune import parse_budget, result_line
+from waywiser.cli.tune import result_line
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.replay import command
 from waywiser.measure.probe.supervisor import run_orders
-from waywiser.measure.survey_run import SurveyError
 from waywiser.measure.tune.run import TuneNote, tuned_results
 from waywiser.measure.tune.search import Ratio
 from waywiser.measure.tune.targets import Configurator, find_targets
@@ -192,19 +191,6 @@ def test_a_recorded_grid_stands_in_for_the_machine(run: Run, tmp_path: Path) -> 
     (tuned,) = tuner.results()
     assert tuned.winner is not None and visits
     assert {str(v.workload) for v in visits} <= {text for text, _ in recorded}
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60", 60), ("60s", 60), ("2min", 120), ("1.5m", 90), ("1h", 3600)]
-)
-def test_a_budget_is_a_time(text: str, seconds: float) -> None:
-    assert parse_budget(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0s", "x", "-1", "1 day"])
-def test_what_is_no_time_is_no_budget(text: str) -> None:
-    with pytest.raises(SurveyError, match="is not a time"):
-        parse_budget(text)
 
 
 def test_a_gain_that_is_not_shown_is_said() -> None:

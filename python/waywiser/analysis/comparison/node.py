@@ -19,6 +19,7 @@ from waywiser.profile.quality_flags import gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.words import Place, Value, Workload
+from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
 
 
@@ -190,4 +191,5 @@ def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
 def _gpu_in(value: str) -> Place | None:
     """The GPU that a parameter names; None if it says something else."""
     kind, _, index = value.partition(":")
-    return Place("gpu", int(index)) if kind == "gpu" and index.isdigit() else None
+    number = whole_number(index, MOST_INDEX)
+    return Place("gpu", number) if kind == "gpu" and number is not None else None

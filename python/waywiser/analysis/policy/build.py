@@ -48,6 +48,7 @@ from waywiser.machine.traits import DECLARED
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer
+from waywiser.words.numbers import MOST_INDEX, whole_number
 
 NEAR = 4
 """The largest ratio of two sizes between which the line and the power law hold a time between
@@ -166,7 +167,7 @@ def fingerprint(machine: Machine) -> Fingerprint:
         if link is not None and link.generation_max
         else "",
         cpu="" if machine.cpu_model == UNKNOWN_CPU else machine.cpu_model,
-        driver=int(major) if major.isascii() and major.isdigit() else 0,
+        driver=whole_number(major, MOST_INDEX) or 0,
         hypervisor=machine.virtual or "none",
     )
 

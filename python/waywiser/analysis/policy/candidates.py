@@ -32,6 +32,7 @@ from waywiser.stats.noise_model import (
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
 from waywiser.words import Memory, Transfer
+from waywiser.words.numbers import whole_number
 
 LARGE = 2**20
 """Size from which noise is that of bandwidths; smaller sizes have the noise of latencies."""
@@ -245,8 +246,8 @@ def is_bounded(name: str, value: str) -> bool:
     least, most, step = _BOUNDS.get(name, (0, 0, 0))
     if not step:
         return True
-    number = int(value) if value.isascii() and value.isdigit() else -1
-    return least <= number <= most and number % step == 0
+    number = whole_number(value, most)
+    return number is not None and least <= number and number % step == 0
 
 
 def needs_idle_peers(method: Method) -> bool:

@@ -25,6 +25,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.order import median
 from waywiser.words import Transfer
+from waywiser.words.numbers import whole_number
 
 _KERNELS = "kernels"
 """The family of executors that use multiprocessors."""
@@ -108,7 +109,7 @@ class CostsOfMethods:
         if not value and self._catalogue.unsupported_reason(transfer) is None:
             parameters = self._catalogue.parameters(transfer)
             value = next((each.choices[0] for each in parameters if each.name == _BLOCKS), "")
-        return int(value) if value.isascii() and value.isdigit() else None
+        return whole_number(value)
 
     def _requirements(self, transfer: Transfer) -> Requirements:
         """None of a transfer that this machine, as its profile describes it, does not support."""

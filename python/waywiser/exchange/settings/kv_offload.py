@@ -23,6 +23,7 @@ from waywiser.exchange.settings.list_methods import (
 )
 from waywiser.exchange.settings.origin import OmittedSetting
 from waywiser.words import Value
+from waywiser.words.numbers import whole_number
 
 VERSION = 1
 """Raised whenever an older reader would misunderstand a newer file. A new key does not raise it."""
@@ -183,8 +184,7 @@ def _multiprocessors(subject: Subject, method: ListMethod) -> int | None:
     reference = traits.executor(traits.reference_executor("gpu"))
     if mine.family == reference.family:
         return 0
-    number = method.transfer.parameters.get(MULTIPROCESSORS, "")
-    return int(number) if number.isdecimal() else None
+    return whole_number(method.transfer.parameters.get(MULTIPROCESSORS, ""))
 
 
 def _omitted(directions: dict[Direction, ListDirection]) -> list[OmittedSetting]:

@@ -4,7 +4,10 @@ may ask for."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import IntEnum
+
+import msgspec
 
 from waywiser.curves.sizes import DEFAULT
 from waywiser.words import Value, WaywiserError
@@ -99,6 +102,10 @@ class Request(Value, frozen=True):
     """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
     model: bool = False
     """The sets that a model of the machine needs are measured too."""
+
+    def of_paths(self, patterns: Iterable[str]) -> Request:
+        """The same of other paths, in the time that they need."""
+        return msgspec.structs.replace(self, only=tuple(patterns), deadline_seconds=0.0)
 
     @property
     def is_narrow(self) -> bool:

@@ -34,6 +34,7 @@ from waywiser.measure.plan.findings import EQUAL_LATENCY, EQUAL_RATE, PROPORTION
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.rounds import coverage_rounds
+from waywiser.measure.survey_options import DEADLINE
 from waywiser.words import format_bytes
 from waywiser.words.records import Failure, Order, Process, Rule, Visit
 
@@ -360,7 +361,7 @@ class Schedule:
 
     @property
     def _over(self) -> str:
-        whose = "--deadline" if self._plan.request.deadline_seconds else self._plan.preset.name
+        whose = DEADLINE if self._plan.request.deadline_seconds else self._plan.preset.name
         return f"the {self._plan.deadline_seconds:g} s of {whose} {OVER}"
 
     def _skip_rest(self) -> None:

@@ -26,6 +26,7 @@ from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.profile import Profile, VisitRow
 from waywiser.words import Value, WaywiserError, Workload
+from waywiser.words.numbers import decimal_number
 from waywiser.words.records import Order, Samples, Visit
 
 NOT_RECORDED = "not in the recording"
@@ -41,10 +42,7 @@ class Scale(Value, frozen=True):
     def parse(cls, text: str) -> Scale:
         """``PATTERN=1.05``; the pattern is one of ``--only``. Raises `WaywiserError`."""
         pattern, _, factor = text.rpartition("=")
-        try:
-            scale = cls(pattern.strip(), float(factor))
-        except ValueError:
-            scale = cls(pattern, 0.0)
+        scale = cls(pattern.strip(), decimal_number(factor.strip()))
         if not scale.pattern or not 0 < scale.factor < float("inf"):
             raise WaywiserError(
                 f"{text!r} is not a scale", remedy="write PATTERN=FACTOR, as in 'device=1.05'"

@@ -1,0 +1,75 @@
+"""Parameters of commands, made from tables of options (`waywiser.measure.option`)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from waywiser.measure.option import Option, options_of
+
+
+def with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb for typer. Instead of a parameter ``options``, a table, it has a parameter for each
+    field of the table, and calls ``verb`` with a value of the table."""
+    signature = inspect.signature(verb, eval_str=True)
+    if "options" not in signature.parameters:
+        return verb
+    table = signature.parameters["options"].annotation
+    parameters = [
+        each
+        for parameter in signature.parameters.values()
+        for each in (_parameters(table) if parameter.name == "options" else (parameter,))
+    ]
+
+    def called(**words: Any) -> Any:
+        values = {each.name: words.pop(each.name) for each in fields(table)}
+        chosen = {name: value for name, value in values.items() if value is not None}
+        lists = {name: tuple(value) for name, value in chosen.items() if isinstance(value, list)}
+        return verb(**words, options=table(**{**chosen, **lists}))
+
+    for name in ("__name__", "__doc__", "__module__"):
+        setattr(called, name, getattr(verb, name))
+    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    )
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called
+
+
+def option_of(option: Option, is_decimal: bool = False) -> Any:
+    """The same option as typer has it."""
+    if option.is_argument:
+        return typer.Argument(metavar=option.metavar, help=option.help)
+    names = [option.short] * bool(option.short) + [option.name]
+    more: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
+    if option.bounds is not None:
+        read = option.bounds.decimal if is_decimal else option.bounds.whole
+        more["parser"] = _number(option.name, read)
+    return typer.Option(*names, help=option.help, **more)
+
+
+def _parameters(table: type) -> Iterator[inspect.Parameter]:
+    assert is_dataclass(table)
+    declared, hints = options_of(table), get_type_hints(table)
+    for each in fields(table):
+        hint, default = hints[each.name], each.default
+        if hint == tuple[str, ...]:
+            hint, default = list[str] | None, None
+        yield inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=Annotated[hint, option_of(declared[each.name], hint == float | None)],
+        )
+
+
+def _number(name: str, read: Callable[[str, str], float]) -> Callable[[Any], Any]:
+    def number(text: Any) -> Any:
+        # Defaults are passed too, and are numbers.
+        return read(text, name) if isinstance(text, str) else text
+
+    return number

@@ -1,0 +1,73 @@
+"""The options of a tuning, as `waywiser.measure.survey_options` has those of a survey."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from waywiser.measure.option import Stored, argument, like, option
+from waywiser.measure.survey_options import WEEK_SECONDS, OptionError, SurveyOptions
+from waywiser.words.numbers import Bounds, decimal_number
+
+_BUDGET = re.compile(r"([0-9.]+)\s*(s|min|m|h)?")
+_UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """Options as they were given; the default for what was not given."""
+
+    profile: str = argument("A profile of this machine, or a new one (.wwp).", "FILE")
+    paths: tuple[str, ...] = option(
+        "Tune the paths that have all these words, as for 'survey --only'; may be repeated. By "
+        "default one of each class of equivalent paths.",
+        default=(),
+        metavar="PATTERN",
+        stored=Stored("request", "paths"),
+    )
+    sizes: str | None = like(
+        SurveyOptions,
+        "sizes",
+        help="Sizes to tune, as for a survey; by default those of 1MiB,16MiB,256MiB,1GiB that fit "
+        "into the budget.",
+    )
+    budget: str = option(
+        "Measure for at most this time: 60s, 2min. By default 60s.", default="60s", metavar="TIME"
+    )
+    grid: int = option(
+        "Do not search: measure every configuration in N processes.",
+        default=0,
+        metavar="N",
+        bounds=Bounds(0, 1000),
+        stored=Stored("request", "grid"),
+    )
+    gpus: str | None = like(SurveyOptions, "gpus")
+    memory: str | None = like(
+        SurveyOptions,
+        "memory",
+        help="Most memory for all buffers of a transfer together; by default 4GiB.",
+    )
+    file: tuple[str, ...] = like(
+        SurveyOptions,
+        "file",
+        help="Also tune reads of this file, which is never written; may be repeated.",
+    )
+    scratch: str | None = like(
+        SurveyOptions,
+        "scratch",
+        help="Also tune copies of scratch files in this folder; by default of none.",
+    )
+    share: bool = like(SurveyOptions, "share")
+    seed: int | None = like(SurveyOptions, "seed")
+
+    @property
+    def budget_seconds(self) -> float:
+        """Of ``60``, ``60s``, ``2min``, ``1h``. Raises `OptionError`."""
+        match = _BUDGET.fullmatch(self.budget.strip())
+        seconds = decimal_number(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
+        if not 0 < seconds <= WEEK_SECONDS:
+            raise OptionError(
+                f"--budget {self.budget!r} is not a time of at most a week",
+                remedy="write --budget 60s or 2min",
+            )
+        return seconds
