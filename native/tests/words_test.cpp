@@ -27,6 +27,43 @@ TEST(Place, RejectsWhatIsNone) {
     }
 }
 
+TEST(WholeNumber, IsOfUpToTwentyDigitsAndWithinItsBound) {
+    EXPECT_EQ(whole_number("0"), 0u);
+    EXPECT_EQ(whole_number("00000000000000000007"), 7u);
+    EXPECT_EQ(whole_number(std::to_string(kMostBytes)), kMostBytes);
+    for (const std::string& text :
+         {std::string(), std::string("-1"), std::string("+1"), std::string("1.0"),
+          std::string("000000000000000000007"), std::to_string(kMostBytes + 1),
+          std::string("99999999999999999999"), std::string(5000, '9'), std::string("1\0", 2)}) {
+        EXPECT_EQ(whole_number(text), std::nullopt) << text;
+    }
+}
+
+TEST(Place, HasTheGreatestIndex) {
+    const std::string most = std::to_string(kMostIndex);
+    EXPECT_EQ(Place::parse("numa:" + most).text(), "numa:" + most);
+    EXPECT_THROW(Place::parse("numa:2147483648"), NotSupported);
+    EXPECT_THROW(Place::parse("numa:4294967296"), NotSupported);
+    EXPECT_THROW(Place::parse("gpu:" + std::string(5000, '9')), NotSupported);
+}
+
+TEST(Words, WithoutATextAreRejected) {
+    EXPECT_NO_THROW(require_name("copy-engine"));
+    for (const char* name : {"", "A", "9a", "-a", "a b", "a_b", "a@b"}) {
+        EXPECT_THROW(require_name(name), NotSupported) << name;
+    }
+    EXPECT_NO_THROW(require_settings({{"api", "sync"}, {"a", "b=c"}}));
+    for (const Settings& settings :
+         {Settings{{"", "b"}}, Settings{{"a", ""}}, Settings{{"a=b", "c"}}, Settings{{"a", "b,c"}},
+          Settings{{"a", "b]"}}, Settings{{"a", "b c"}}, Settings{{"a", "\t"}}}) {
+        EXPECT_THROW(require_settings(settings), NotSupported);
+    }
+    EXPECT_NO_THROW(require_layout_settings({{"piece", "28672"}, {"scattered", "both"}}));
+    EXPECT_THROW(require_layout_settings({{"piece", "28KiB"}}), NotSupported);
+    EXPECT_NO_THROW(require_bytes(kMostBytes));
+    EXPECT_THROW(require_bytes(kMostBytes + 1), NotSupported);
+}
+
 TEST(Words, AreWrittenInCanonicalForm) {
     const Memory pinned{"pinned", Place::parse("numa:0"), {}};
     const Memory huge{"pageable", Place::parse("numa:1"), {{"pages", "huge"}, {"a", "b"}}};

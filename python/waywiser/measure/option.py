@@ -37,7 +37,7 @@ class Option:
     """As the command line has it, by default that of the field: ``--no-scratch``."""
     short: str = ""
     bounds: Bounds | None = None
-    """Of a number."""
+    """None if it is no number."""
     takes_numbers: bool = False
     """Whether Python takes numbers in place of a text."""
     stored: Stored | None = None

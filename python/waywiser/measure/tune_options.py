@@ -62,7 +62,7 @@ class TuneOptions:
 
     @property
     def budget_seconds(self) -> float:
-        """Of ``60``, ``60s``, ``2min``, ``1h``. Raises `OptionError`."""
+        """The seconds of ``60``, ``60s``, ``2min``, ``1h``. Raises `OptionError`."""
         match = _BUDGET.fullmatch(self.budget.strip())
         seconds = decimal_number(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
         if not 0 < seconds <= WEEK_SECONDS:

@@ -34,7 +34,7 @@ from waywiser.words.number_format import format_seconds
 from waywiser.words.records import Visit
 
 _MOST_BITS = 64
-"""Of a whole number: more than any option takes."""
+"""The longest whole number that is compared with the bounds of an option."""
 
 
 @dataclass(frozen=True)
