@@ -172,8 +172,11 @@ class Points:
         if curve.cache != "warm":
             usual = sizes if self.explicit or curve.requested else preset.cache_sizes
             return tuple(size for size in sizes if size >= LATENCY_BELOW and size in usual)
-        if self.explicit:
-            return sizes
+        return sizes if self.explicit else self._usual(curve, sizes)
+
+    def _usual(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of the preset's ``sizes`` that a plain curve has."""
+        preset = self.preset
         executors = (self.catalogue.executors[each.path.executor] for each in curve.transfers)
         least = max(executor.least_bytes for executor in executors)
         if curve.settings > 1 and preset.combined_sizes:

@@ -96,6 +96,10 @@ class Schedule:
         self._visit_seconds = 0.0
         self._spent = 0.0
         """Seconds of earlier runs."""
+        self._go_on_after(finished)
+
+    def _go_on_after(self, finished: Iterable[Visit]) -> None:
+        """Takes note of the visits of an earlier run."""
         started: set[tuple[int, bool]] = set()
         for visit in finished:
             known = self._points.get(visit.workload.identity)
@@ -106,7 +110,7 @@ class Schedule:
                 if visit.elapsed_seconds:
                     self._costs.took(known, visit.elapsed_seconds)
             self.record(visit)
-        self._spent += len(started) * plan.worker_seconds
+        self._spent += len(started) * self._plan.worker_seconds
 
     def record(self, visit: Visit) -> None:
         """Takes note of what a visit found."""

@@ -107,38 +107,45 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[PlannedCurve], 
     paths between the host's NUMA nodes. It asks the registry for no other path, so that planning
     takes no time of the half minute that there is.
     """
-    catalogue = Catalogue(machine)
-    traits = catalogue.traits
-    curves: list[PlannedCurve] = []
-    unsupported_paths: list[Unsupported] = []
+    check = _Check(machine, preset)
+    executors = set_executors(check.catalogue, preset)
+    if machine.gpus:
+        curves = [curve for executor in executors for curve in check.of_gpus(executor)]
+    else:
+        curves = check.of_host(executors)
+    return [replace(curve, principal=True) for curve in curves], check.unsupported_paths
 
-    def possible(paths: Iterable[Path]) -> list[Path]:
-        checked = [(path, catalogue.unsupported_reason(Transfer(path))) for path in paths]
-        unsupported_paths.extend(
-            Unsupported(str(path), reason) for path, reason in checked if reason
-        )
-        return [path for path, reason in checked if not reason]
 
-    executors = set_executors(catalogue, preset)
-    if not machine.gpus:
+class _Check:
+    """Makes the curves of a nightly check."""
+
+    def __init__(self, machine: Machine, preset: Preset) -> None:
+        self._machine, self._preset = machine, preset
+        self.catalogue = Catalogue(machine)
+        self.unsupported_paths: list[Unsupported] = []
+
+    def of_host(self, executors: Iterable[str]) -> list[PlannedCurve]:
+        """Between NUMA nodes; paths to GPUs by these executors are not supported."""
+        traits, machine = self.catalogue.traits, self._machine
         kind = traits.reference_memory("host", "numa")
         memories = [Memory(kind, Place("numa", node.index)) for node in machine.numa]
         executor = traits.reference_executor("host")
         ends = itertools.product(memories, memories)
-        between = possible(Path(source, to, executor) for source, to in ends)
-        curves = [_curve([path], catalogue, preset) for path in between]
+        between = self._possible(Path(source, to, executor) for source, to in ends)
         host, gpu = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
         missing = f"{host} <-> {gpu} by {' and '.join(executors)}"
-        unsupported_paths.append(Unsupported(missing, machine.gpu_reason or NO_GPU))
-        executors = []
-    gpus = [gpu.index for gpu in machine.gpus]
-    for executor in executors:
-        host_paths = from_host(machine, catalogue, executor)
-        links = possible(way for path in host_paths for way in (path, path.opposite))
-        peers = possible(between_gpus(catalogue, executor, itertools.permutations(gpus, 2)))
+        self.unsupported_paths.append(Unsupported(missing, machine.gpu_reason or NO_GPU))
+        return [_curve([path], self.catalogue, self._preset) for path in between]
+
+    def of_gpus(self, executor: str) -> list[PlannedCurve]:
+        """Between the host and GPUs, and between GPUs: alone, with the opposite, and in sets."""
+        catalogue, preset = self.catalogue, self._preset
+        gpus = [gpu.index for gpu in self._machine.gpus]
+        host_paths = from_host(self._machine, catalogue, executor)
+        links = self._possible(way for path in host_paths for way in (path, path.opposite))
+        peers = self._possible(between_gpus(catalogue, executor, itertools.permutations(gpus, 2)))
         both = [[path, path.opposite] for path in links if path.source.place.kind == "numa"]
         alone = [*([path] for path in links), *both, *([path] for path in peers)]
-        curves += [_curve(paths, catalogue, preset) for paths in alone]
         pairs = between_gpus(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         sets = [
             host_paths,
@@ -147,8 +154,16 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[PlannedCurve], 
             pairs,
             bidirectional(pairs),
         ]
-        curves += _together(sets, set(map(str, [*links, *peers])), catalogue, preset)
-    return [replace(curve, principal=True) for curve in curves], unsupported_paths
+        known = set(map(str, [*links, *peers]))
+        curves = [_curve(paths, catalogue, preset) for paths in alone]
+        return [*curves, *_together(sets, known, catalogue, preset)]
+
+    def _possible(self, paths: Iterable[Path]) -> list[Path]:
+        found = [(path, self.catalogue.unsupported_reason(Transfer(path))) for path in paths]
+        self.unsupported_paths += [
+            Unsupported(str(path), reason) for path, reason in found if reason
+        ]
+        return [path for path, reason in found if not reason]
 
 
 def from_host(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -27,13 +27,23 @@ from waywiser.measure.survey_run import (
     run_environment,
 )
 from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
-from waywiser.measure.tune.targets import Configurator, Target, TuneRequest, find_targets, fitting
+from waywiser.measure.tune.targets import (
+    Configurator,
+    Target,
+    Targets,
+    TuneRequest,
+    find_targets,
+    fitting,
+)
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, finished_visits
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING
 from waywiser.profile.profile import is_finished
 from waywiser.words import Value
 from waywiser.words.records import Unsupported, Visit
+
+LEAST_BUFFER_BYTES = 256 * 2**20
+"""Workers may use so much for buffers at least."""
 
 
 class GridNote(Value, frozen=True):
@@ -96,6 +106,16 @@ class Tuning:
             finished=finished,
         )
 
+    def probe_options(self, worker: tuple[str, ...], first_worker: int) -> ProbeOptions:
+        """How workers measure it. ``worker`` is their command, ``first_worker`` the number of the
+        first."""
+        return ProbeOptions(
+            memory_bytes=max(self.buffer_bytes, LEAST_BUFFER_BYTES),
+            command=worker,
+            first_worker=first_worker,
+            sides=len(self.machine.gpus) > 1,
+        )
+
     @property
     def buffer_bytes(self) -> int:
         """The most that the buffers and the staging memory of a workload take."""
@@ -141,29 +161,14 @@ def prepare_tuning(
     Raises `WaywiserError`: a profile of another machine, patterns that match nothing, nothing to
     search.
     """
-    exists = file.exists()
-    first_block = 0
-    if exists:
-        with Profile.open(file) as profile:
-            machine = profile.machine
-            require_real(machine, str(file))
-            before = _note_of(profile, request)
-            stored = before or _last_note(profile)
-            own = stored.selection if stored else commission_of(profile).selection
-            _require_agreement(selection, own, file)
-            selection = own
-            rows = profile.visit_rows()
-            first_block = max((row.block for row in rows), default=-1) + 1
-            # An interrupted tuning goes on with the blocks after its own.
-            first_block = max((first_block, *(n.end_block for n in _notes(profile))))
-            if before is not None:
-                first_block = before.first_block
-        require_same(machine, live_machine(), file)
-        scope = read_scope(selection)
-        require_usable(machine, scope, file)
-    else:
-        scope = read_scope(selection)
-        machine = scope.machine
+    before = _Before.read(file, request, selection) if file.exists() else None
+    selection = before.selection if before else selection
+    if before:
+        require_same(before.machine, live_machine(), file)
+    scope = read_scope(selection)
+    if before:
+        require_usable(before.machine, scope, file)
+    machine = before.machine if before else scope.machine
     request = msgspec.structs.replace(
         request, memory_bytes=min(request.memory_bytes, scope.memory_bytes)
     )
@@ -173,16 +178,12 @@ def prepare_tuning(
     seconds = {t.point.identity: trial.expected_seconds(t) for t in found.targets}
     kept, cut = fitting(found.targets, seconds, budget_seconds - trial.processes_seconds)
     if not kept:
-        why = found.unsupported[-1].reason if found.unsupported else "see 'waywiser list'"
-        if cut:
-            least = min(map(seconds.__getitem__, seconds)) + trial.processes_seconds
-            why = f"the shortest search takes about {least:.0f} s: write --budget {least:.0f}"
-        raise SurveyError("nothing is left to tune", remedy=why)
+        raise _nothing_left(found, cut, min(seconds.values(), default=0) + trial.processes_seconds)
     total = sum(seconds[target.point.identity] for target in kept)
     return Tuning(
         scope,
         machine,
-        TuneNote(request, selection, first_block),
+        TuneNote(request, selection, before.first_block if before else 0),
         configurator,
         tuple(kept),
         tuple(cut),
@@ -190,8 +191,42 @@ def prepare_tuning(
         total + trial.processes_seconds,
         sum(seconds.values()) + trial.processes_seconds,
         budget_seconds,
-        exists,
+        before is not None,
     )
+
+
+class _Before(NamedTuple):
+    """What a profile that exists says of its machine."""
+
+    machine: Machine
+    selection: MachineSelection
+    first_block: int
+    """The first block of this tuning: after all others, or that of the same one before."""
+
+    @classmethod
+    def read(cls, file: Path, request: TuneRequest, selection: MachineSelection) -> _Before:
+        """Raises `WaywiserError` for a simulated machine and for another selection."""
+        with Profile.open(file) as profile:
+            machine = profile.machine
+            require_real(machine, str(file))
+            same = _note_of(profile, request)
+            stored = same or _last_note(profile)
+            own = stored.selection if stored else commission_of(profile).selection
+            _require_agreement(selection, own, file)
+            if same is not None:
+                return cls(machine, own, same.first_block)
+            rows = profile.visit_rows()
+            last = max((row.block for row in rows), default=-1)
+            # An interrupted tuning goes on with the blocks after its own.
+            return cls(machine, own, max((last + 1, *(n.end_block for n in _notes(profile)))))
+
+
+def _nothing_left(found: Targets, cut: Sequence[Target], least: float) -> SurveyError:
+    """``least`` is how long the shortest search takes."""
+    why = found.unsupported[-1].reason if found.unsupported else "see 'waywiser list'"
+    if cut:
+        why = f"the shortest search takes about {least:.0f} s: write --budget {least:.0f}"
+    return SurveyError("nothing is left to tune", remedy=why)
 
 
 def tune(
@@ -222,12 +257,7 @@ def tune(
             tuner.record(visit)
             watcher.visit(visit)
 
-        options = ProbeOptions(
-            memory_bytes=max(tuning.buffer_bytes, 256 * 2**20),
-            command=worker,
-            first_worker=next_worker(profile, last),
-            sides=len(tuning.machine.gpus) > 1,
-        )
+        options = tuning.probe_options(worker, next_worker(profile, last))
         try:
             measure_orders(profile, tuning.machine, tuner, options, store, watcher.progress)
         except KeyboardInterrupt:
