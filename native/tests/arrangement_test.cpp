@@ -123,7 +123,7 @@ TEST(Arrangement, RejectsInvalidLayoutsInOneLine) {
         shaped(box({{"width", "1000000000000"}, {"height", "1000000000000"}}), 64),
         shaped(box({{"width", "1"}, {"height", "1"}, {"pitch", "1048576"}, {"rows", "1048576"}}),
                std::size_t{1} << 24),
-        shaped({}, std::size_t{1} << 41),
+        shaped({}, kMostBytes + 1),
         shaped({}, std::numeric_limits<std::size_t>::max()),
         shaped({Layout::Kind::contiguous, {{"piece", "16"}}}, 64),
     };

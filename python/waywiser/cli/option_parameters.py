@@ -10,6 +10,8 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from waywiser.measure.option import Option, options_of
+from waywiser.measure.survey_options import OptionError
+from waywiser.words import WordError
 
 
 def with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,7 +71,11 @@ def _parameters(table: type) -> Iterator[inspect.Parameter]:
 
 def _number(name: str, read: Callable[[str, str], float]) -> Callable[[Any], Any]:
     def number(text: Any) -> Any:
-        # Defaults are passed too, and are numbers.
-        return read(text, name) if isinstance(text, str) else text
+        if not isinstance(text, str):
+            return text  # a default
+        try:
+            return read(text, name)
+        except WordError as error:  # typer would catch it and write words around it
+            raise OptionError(error.what) from None
 
     return number
