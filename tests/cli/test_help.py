@@ -136,7 +136,7 @@ def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
         ("show a.wwp b", "too many arguments: b (see 'waywiser show --help')"),
         ("survey --presett quick", "no such option: --presett. Did you mean "),
         ("survey --only", "'--only' requires an argument (see 'waywiser survey --help')"),
-        ("survey --seed x", "invalid value for '--seed': "),
+        ("survey --seed x", "--seed 'x' is not a whole number from 0 to "),
         ("topology missing", "missing: there is no such file (name a profile, a capture or hwl"),
         ("doctor missing", "missing: there is no such file (waywiser survey -o FILE makes one)"),
         ("completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
