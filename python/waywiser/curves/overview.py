@@ -153,18 +153,15 @@ def overview_of(
     ``first`` gives for each curve the first of its class, as
     `waywiser.curves.classes.representatives` finds it.
     """
-    sides, reasons = decide_sides(localities), Reasons()
-    reasons.add_unsupported_paths(unsupported_paths)
-    reasons.add_localities(localities)
+    sides, reasons = decide_sides(localities), Reasons.of(unsupported_paths, localities)
     points: list[Point] = []
     where: dict[str, dict[int, Nearness]] = {}
-    visits = 0
     for known in series:
-        points.append(point_of(known, machine, first))
-        visits += sum(map(is_finished, known.series.visits))
-        reasons.add(known, points[-1], machine)
-        if found := _nearness(known.series, points[-1], sides, reasons):
-            where[points[-1].identity] = found
+        point = point_of(known, machine, first)
+        points.append(point)
+        reasons.add(known, point, machine)
+        if found := _nearness(known.series, point, sides, reasons):
+            where[point.identity] = found
     points = beside_contiguous(without_wrong_bounds(points, machine, reasons))
     return Overview(
         schema=SCHEMA,
@@ -172,7 +169,7 @@ def overview_of(
         created="",
         hostname=machine.hostname,
         runs=(),
-        visits=visits,
+        visits=reasons.finished_visits,
         planned_visits=None,
         series=tuple(points),
         **reasons.grouped(),

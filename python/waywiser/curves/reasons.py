@@ -10,6 +10,7 @@ from waywiser.curves.name import label_of
 from waywiser.curves.point import Point
 from waywiser.machine.bounds import why_unbounded
 from waywiser.machine.machine import Machine
+from waywiser.profile.profile import is_finished
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.profile.series_frame import SeriesBlocks
 from waywiser.words import Value
@@ -46,6 +47,22 @@ class Reasons(msgspec.Struct):
     """Series that nothing but a reason to skip them is known of."""
     only_unsupported: int = 0
     """Series that the machine never supported when measured."""
+    finished_visits: int = 0
+
+    @classmethod
+    def of(
+        cls, unsupported_paths: Iterable[Unsupported], localities: Iterable[Locality]
+    ) -> Reasons:
+        """The reasons before any series; notes the workers that did not find out where memory
+        is."""
+        found = cls()
+        for unsupported in unsupported_paths:
+            found.unsupported_paths.setdefault(unsupported.reason, []).append(unsupported.path)
+        for each in localities:
+            if each.failure is not None:
+                note = f"the place of {each.memory} was not found: {each.failure.reason}"
+                found.note(note, f"worker {each.worker}")
+        return found
 
     def add(self, known: SeriesBlocks, point: Point, machine: Machine) -> None:
         series = known.series
@@ -74,6 +91,7 @@ class Reasons(msgspec.Struct):
         if point.link_use is not None and not point.link_use.known:
             reason = "; ".join(point.link_use.reasons)
             self.link_use_unknown.setdefault(reason, []).append(point.name)
+        self.finished_visits += sum(map(is_finished, series.visits))
         self.only_skipped += bool(point.skipped)
         kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
         self.only_unsupported += kinds == {UNSUPPORTED}
@@ -86,17 +104,6 @@ class Reasons(msgspec.Struct):
             self.failures.setdefault(f"{failure.kind}: {failure.reason}", []).append(name)
         elif label not in (unsupported := self.unsupported.setdefault(failure.reason, [])):
             unsupported.append(label)
-
-    def add_unsupported_paths(self, unsupported_paths: Iterable[Unsupported]) -> None:
-        for unsupported in unsupported_paths:
-            self.unsupported_paths.setdefault(unsupported.reason, []).append(unsupported.path)
-
-    def add_localities(self, found: Iterable[Locality]) -> None:
-        """Notes the workers that did not find out where memory is."""
-        for each in found:
-            if each.failure is not None:
-                note = f"the place of {each.memory} was not found: {each.failure.reason}"
-                self.note(note, f"worker {each.worker}")
 
     def note(self, note: str, what: str) -> None:
         self.notes.setdefault(note, []).append(what)

@@ -373,8 +373,7 @@ def _nothing_matches(
     gpus: int | None,
     measured: bool,
 ) -> NothingMatches:
-    words = pattern.casefold().split()
-    name = " ".join(words)
+    name = " ".join(pattern.casefold().split())
     if gpus is not None and gpus < (needed := _gpus_needed(name)):
         return NothingMatches(
             f"there is no {pattern} path here: it needs {count(needed, 'GPU')}, available: {gpus}",
@@ -382,29 +381,42 @@ def _nothing_matches(
             if measured
             else "waywiser doctor shows what this machine has",
         )
-    absent = f"{option} {pattern!r} " + ("was not measured" if measured else "matches no series")
+    absent = "was not measured" if measured else "matches no series"
+    remedy = _remedy_of_names(pattern, texts, option, measured=measured)
+    if not remedy and (remedy := _remedy_of_quantity(pattern, option)):
+        absent = "matches no series"
+    remedy = remedy or _other_layouts(pattern, texts, measured=measured)
+    if not remedy:
+        absent = "matches no series"
+        remedy = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
+    return NothingMatches(f"{option} {pattern!r} {absent}", remedy=remedy)
+
+
+def _remedy_of_names(pattern: str, texts: Sequence[str], option: str, *, measured: bool) -> str:
+    """What to do if the pattern is made of terms, of several patterns, or is the name of what is
+    measured only on request; empty if it is none of these."""
+    words = pattern.casefold().split()
+    name = " ".join(words)
     if words and TERMS.keys() >= set(words):
         meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
         either = f"; to select each of them: {_repeated(words, option)}" if len(words) > 1 else ""
-        return NothingMatches(absent, remedy=meanings + either)
-    if len(parts := [part.strip() for part in pattern.split(",") if part.strip()]) > 1 and all(
-        matches_any(texts, [part]) for part in parts
-    ):
-        return NothingMatches(absent, remedy=f"to select each of them: {_repeated(parts, option)}")
+        return meanings + either
+    parts = [part.strip() for part in pattern.split(",") if part.strip()]
+    if len(parts) > 1 and all(matches_any(texts, [part]) for part in parts):
+        return f"to select each of them: {_repeated(parts, option)}"
     if name in HEADLINES or (words and set(words) <= _NAMES):
         other = "a --file" if name == FILE_READ else "the transfers with --workload"
-        remedy = f"waywiser survey --only {pattern!r} measures it"
-        return NothingMatches(
-            absent, remedy=remedy if measured else f"name another --preset, or {other}"
-        )
-    if quantity := next((word for word in words if word in QUANTITIES), ""):
-        others_in = " ".join(word for word in words if word not in QUANTITIES) or "h2d"
-        return NothingMatches(
-            f"{option} {pattern!r} matches no series",
-            remedy=f"every path has a {quantity}: leave this word out, write "
-            f"{option} {shlex.quote(others_in)}",
-        )
-    if layouts := _other_layouts(pattern, texts, measured=measured):
-        return NothingMatches(absent, remedy=layouts)
-    near = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
-    return NothingMatches(f"{option} {pattern!r} matches no series", remedy=near)
+        if measured:
+            return f"waywiser survey --only {pattern!r} measures it"
+        return f"name another --preset, or {other}"
+    return ""
+
+
+def _remedy_of_quantity(pattern: str, option: str) -> str:
+    """What to do if the pattern names a quantity; empty if it does not."""
+    words = pattern.casefold().split()
+    quantity = next((word for word in words if word in QUANTITIES), "")
+    if not quantity:
+        return ""
+    others = " ".join(word for word in words if word not in QUANTITIES) or "h2d"
+    return f"every path has a {quantity}: leave this word out, write {option} {shlex.quote(others)}"

@@ -8,7 +8,7 @@ GPUs are matched by UUID, so that a GPU that has gone does not make those after 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from waywiser.analysis.comparison.common_traits import common_traits
 from waywiser.analysis.comparison.comparison_text import (
@@ -29,7 +29,7 @@ from waywiser.analysis.comparison.path_change import (
 from waywiser.analysis.comparison.path_decisions import path_changes
 from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
 from waywiser.analysis.comparison.sides import ComparisonSides
-from waywiser.curves.headline import headline
+from waywiser.curves.headline import Group, headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.machine.machine import Machine
 from waywiser.profile.series_summary import SeriesSummary
@@ -57,8 +57,6 @@ def compare(
     suspected paths were measured again. Raises `NothingMatches` for a pattern that matches nothing,
     ValueError for a side without nodes.
     """
-    if not base or not new:
-        raise ValueError("a comparison needs a node on each side")
     sides = ComparisonSides(base, new, repeats)
     before, after = _by_identity(sides.base), _by_identity(sides.new)
     if only:
@@ -67,14 +65,7 @@ def compare(
     series = [found[0][1] for side in (before, after) for found in side.values()]
     by_curve = {each.curve: each.workload for each in series}
     groups = headline(sides.reference.machine, by_curve.values())
-    parts = parts_of(before, after, threshold)
-    compared = list(path_changes(parts, groups, sides.devices))
-    refuted: list[PathChange] = []
-    if sides.repeats and any(path.verdict == "suspected" for path in compared):
-        again = _by_identity([*sides.new, *sides.repeats])
-        parts = parts_of(before, {identity: again[identity] for identity in after}, threshold)
-        together = list(path_changes(parts, groups, sides.devices))
-        compared, refuted = _measured_again(compared, together)
+    compared, refuted, parts = _compared(sides, before, after, threshold, groups)
     paths = [*compared, *one_sided(sides, before, after, groups)]
     paths = sorted(with_failures(paths, before, after), key=worst_first)
     return ProfileComparison(
@@ -91,6 +82,25 @@ def compare(
         missing_gpus=tuple(map(device_of, sides.gone.values())),
         exchanged_gpus=sides.exchanged,
     )
+
+
+def _compared(
+    sides: ComparisonSides,
+    before: Summaries,
+    after: Summaries,
+    threshold: float,
+    groups: Mapping[str, Group],
+) -> tuple[list[PathChange], list[PathChange], list[Part]]:
+    """The paths that both sides have measured, suspected ones as they are with the repeats; those
+    of them that are not slower then; and what was compared last."""
+    parts = parts_of(before, after, threshold)
+    compared = list(path_changes(parts, groups, sides.devices))
+    if not sides.repeats or not any(path.verdict == "suspected" for path in compared):
+        return compared, [], parts
+    again = _by_identity([*sides.new, *sides.repeats])
+    parts = parts_of(before, {identity: again[identity] for identity in after}, threshold)
+    together = list(path_changes(parts, groups, sides.devices))
+    return (*_measured_again(compared, together), parts)
 
 
 def _notes(

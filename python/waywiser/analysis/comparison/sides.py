@@ -24,7 +24,10 @@ class ComparisonSides:
     def __init__(
         self, base: Sequence[Node], new: Sequence[Node], repeats: Sequence[Node] = ()
     ) -> None:
-        """``repeats`` are later surveys of the new machine; those that are not are `rejected`."""
+        """``repeats`` are later surveys of the new machine; those that are not are `rejected`.
+        Raises ValueError for a side without nodes."""
+        if not base or not new:
+            raise ValueError("a comparison needs a node on each side")
         (base, copies), (new, more) = without_copies(base), without_copies(new)
         usable, self.rejected = _usable(repeats, base, new)
         self.copies = [*copies, *more]

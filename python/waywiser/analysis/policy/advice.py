@@ -257,17 +257,11 @@ def _advice(
             f"every method needs more than {request.max_threads} threads",
             remedy=f"allow {least} threads or more",
         )
-    decision = table.at(request.bytes)
-    usual = decision.chosen if decision is not None else allowed[0]
     timed = [
         Timed(time.seconds, time.interval) if time is not None and n in allowed else None
         for n, time in enumerate(times)
     ]
-    chosen = usual
-    if request.polite:
-        chosen = allowed[0]
-    elif usual not in allowed:
-        chosen = good(timed)[0]
+    chosen = _chosen(request, table, timed, allowed)
     best = _advised(request, table, times, chosen, chosen, excluded)
     others = [n for n, time in enumerate(times) if time is not None and n != chosen]
     others.sort(key=lambda n: (bool(excluded[n]), time.seconds if (time := times[n]) else 0.0))
@@ -285,6 +279,20 @@ def _advice(
         notes=tuple(notes),
         table=table,
     )  # fmt: skip
+
+
+def _chosen(
+    request: CopyRequest,
+    table: DecisionTable,
+    timed: Sequence[Timed | None],
+    allowed: Sequence[int],
+) -> int:
+    """The number of the method to use, among those that are allowed."""
+    if request.polite:
+        return allowed[0]
+    decision = table.at(request.bytes)
+    usual = decision.chosen if decision is not None else allowed[0]
+    return usual if usual in allowed else good(timed)[0]
 
 
 def _excluded(request: CopyRequest, time: MethodTime | None) -> str:

@@ -443,33 +443,39 @@ def _at(
         known = {candidate.piece: alone, **known}
     if (own := known.get(size)) is not None:
         return _Time(_shown(own, own.timed.seconds, own.interval, size, kind, costs), own.timed)
-    below = max((each for each in known if each < size), default=None)
-    above = min((each for each in known if each > size), default=None)
-    if below is None:
-        if above is None or not is_list:
-            return None
-        ends = [known[above]]
-        line, span = _fewer(known, size)
-    elif above is not None:
-        ends = [known[below], known[above]]
-        line, other = _between(known[below].timed, known[above].timed, below, size, above)
-        span = (min(line, other), max(line, other))
-        if above > NEAR * below:
-            span = (line / math.sqrt(1 + UNKNOWN), line * math.sqrt(1 + UNKNOWN))
-    elif size <= MOST_BEYOND * below:
-        ends = [known[below]]
-        smaller = max((each for each in known if each < below), default=0)
-        before = known[smaller].timed.seconds if smaller else 0.0
-        line, other = _beyond(known[below].timed.seconds, before, smaller, below, size)
-        span = (min(line, other), max(line, other))
-    else:
+    found = _interpolated(known, size, is_list=is_list)
+    if found is None:
         return None
+    ends, line, span = found
     intervals = [each.timed.interval for each in ends]
     compared = (line, line) if is_list else span
     timed = Timed(line, _covering(compared, [i for i in intervals if i], ends))
     shown = _covering(span, [each.interval for each in ends], ends)
     own = next(each for each in ends if each is not alone)
     return _Time(_shown(own, line, shown, size, kind, costs, interpolated=True), timed)
+
+
+def _interpolated(
+    known: Mapping[int, MeasuredTime], size: int, *, is_list: bool
+) -> tuple[list[MeasuredTime], float, tuple[float, float]] | None:
+    """(the measured times beside a size, by the line through them, the least and the most); None
+    for a size too far from them."""
+    below = max((each for each in known if each < size), default=None)
+    above = min((each for each in known if each > size), default=None)
+    if below is None:
+        return ([known[above]], *_fewer(known, size)) if above is not None and is_list else None
+    if above is not None:
+        ends = [known[below], known[above]]
+        line, other = _between(known[below].timed, known[above].timed, below, size, above)
+        if above > NEAR * below:
+            return ends, line, (line / math.sqrt(1 + UNKNOWN), line * math.sqrt(1 + UNKNOWN))
+        return ends, line, (min(line, other), max(line, other))
+    if size > MOST_BEYOND * below:
+        return None
+    smaller = max((each for each in known if each < below), default=0)
+    before = known[smaller].timed.seconds if smaller else 0.0
+    line, other = _beyond(known[below].timed.seconds, before, smaller, below, size)
+    return [known[below]], line, (min(line, other), max(line, other))
 
 
 def _fewer(known: Mapping[int, MeasuredTime], size: int) -> tuple[float, tuple[float, float]]:

@@ -40,7 +40,7 @@ from waywiser.curves.texts import named, span
 from waywiser.profile.quality_flags import TARGET
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import relative
-from waywiser.words import Memory, format_bytes
+from waywiser.words import Memory, Transfer, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
 USUAL_SHARE = 0.65
@@ -110,39 +110,39 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     transfer = curve.transfer
     if transfer is None:
         return None
-    top = sustained(curve)
-    share, bound, saturates = top.of_bound, top.bound, saturation(curve)
+    top, largest = sustained(curve), curve.measured[-1].bytes
+    share, saturates = top.of_bound, saturation(curve)
+    low = largest >= RATE_BYTES and share is not None and share < USUAL_SHARE
+    # If the largest size alone saturates, nobody knows which size is large enough.
+    enough = saturates if saturates < largest and not _caches(pair, curve) else None
+    return Finding(
+        id="low-share" if low else "best-method",
+        severity="warning" if low else "info",
+        statement=_statement(subject, pair, curve, transfer) + _range(group, curve),
+        effect=1 - share if low and share is not None else None,
+        devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
+        exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
+        remedy=_remedy(low, enough),
+    )
+
+
+def _statement(subject: Subject, pair: PlacePair, curve: Curve, transfer: Transfer) -> str:
+    """Which method is the fastest, at what rate and share of its bound, and where it saturates."""
+    top, even = sustained(curve), _even(pair, curve)
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
-    even = _even(pair, curve)
     first = "One of the fastest methods" if even else "The fastest method"
     text = f"{first} {places} is {method_text(transfer)}"
     if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
         text += " through the page cache"
     text += f": {top.rate_text} GB/s"
-    if share is not None and bound is not None:
-        text += f", {share:.0%} of the bound of {bound.narrowest}"
-        text += (
-            " (above the bound: the number or the bound is wrong)" if round(share, 2) > 1 else ""
-        )
-    caches = _caches(pair, curve)
-    text += f"; {caches or _saturates(curve, saturates)}"
-    text += f"; not slower at that size: {' and '.join(even[:2])}" if even else ""
-    large = curve.measured[-1].bytes >= RATE_BYTES
-    low = large and share is not None and share < USUAL_SHARE
-    return Finding(
-        id="low-share" if low else "best-method",
-        severity="warning" if low else "info",
-        statement=text + _range(group, curve),
-        effect=1 - share if low and share is not None else None,
-        devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
-        exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
-        # If the largest size alone saturates, nobody knows which size is large enough.
-        remedy=_remedy(
-            low, saturates if saturates < curve.measured[-1].bytes and not caches else None
-        ),
-    )
+    if top.of_bound is not None and top.bound is not None:
+        text += f", {top.of_bound:.0%} of the bound of {top.bound.narrowest}"
+        if round(top.of_bound, 2) > 1:
+            text += " (above the bound: the number or the bound is wrong)"
+    text += f"; {_caches(pair, curve) or _saturates(curve, saturation(curve))}"
+    return text + (f"; not slower at that size: {' and '.join(even[:2])}" if even else "")
 
 
 def _is_mapped(memory: Memory, subject: Subject) -> bool:
