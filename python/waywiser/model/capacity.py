@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from waywiser.machine.machine import Machine
-from waywiser.model.alone import AloneCurves, SampledCurve, TransferCurve
+from waywiser.model.alone import Alone, AloneCurves, SampledCurve, TransferCurve
 from waywiser.model.errors import ModelError
 from waywiser.model.resources import Groups, MachineResources, ResourceUse, method_of
 from waywiser.model.share import Demand, Filled, fill
@@ -142,6 +142,15 @@ class CapacityModel(Value, frozen=True):
         return CapacityModelReader(self).predicted(workload)
 
 
+class SetMember(NamedTuple):
+    """A transfer of a set, with what does not depend on capacities."""
+
+    transfer: Transfer
+    alone: Alone
+    method: str
+    uses: tuple[ResourceUse, ...]
+
+
 class CapacityModelReader:
     """A model with what its predictions need, made once."""
 
@@ -183,20 +192,35 @@ class CapacityModelReader:
         queues: Sequence[Queue] | None = None,
     ) -> list[Demand]:
         """What each transfer needs with these capacities. Raises `ModelError`."""
+        return self.demands_of(self.members(workload), known, queues)
+
+    def members(self, workload: Workload) -> list[SetMember]:
+        """The transfers of a workload. Raises `ModelError`."""
         _require_transfers(workload)
-        is_mixed = self._is_mixed(workload)
+        return list(map(self._member, workload.transfers))
+
+    def _member(self, transfer: Transfer) -> SetMember:
+        alone = self.alone.of(transfer)
+        if alone is None:
+            raise ModelError(
+                f"{transfer.way} was not measured alone, nor an equivalent transfer",
+                remedy="measure it: waywiser survey --workload '" + transfer.way + "'",
+            )
+        return SetMember(transfer, alone, self.method(transfer), self.uses(transfer))
+
+    def demands_of(
+        self,
+        members: Sequence[SetMember],
+        known: Mapping[CapacityKey, float],
+        queues: Sequence[Queue] | None = None,
+    ) -> list[Demand]:
+        """What each transfer of a set needs with these capacities."""
+        is_mixed = len({member.method for member in members}) > 1
         found = []
-        for transfer in workload.transfers:
-            alone = self.alone.of(transfer)
-            if alone is None:
-                raise ModelError(
-                    f"{transfer.way} was not measured alone, nor an equivalent transfer",
-                    remedy="measure it: waywiser survey --workload '" + transfer.way + "'",
-                )
-            method = self.method(transfer)
+        for transfer, alone, method, uses in members:
             loads, passes = {}, {}
             moving = alone.moving
-            for use in self.uses(transfer):
+            for use in uses:
                 passes[use.name] = use.passes
                 capacity = self._capacity(known, use, method, is_mixed=is_mixed)
                 if capacity is not None:

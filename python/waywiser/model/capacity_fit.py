@@ -33,6 +33,7 @@ from waywiser.model.capacity import (
     CapacityModel,
     CapacityModelReader,
     Queue,
+    SetMember,
 )
 from waywiser.model.resources import Groups, ResourceUse
 from waywiser.model.share import fill
@@ -114,6 +115,7 @@ class _Observed(NamedTuple):
     """A set with the noise of its span's logarithm."""
 
     timed: TimedSet
+    members: Sequence[SetMember]
     noise: float
     """The standard deviation of the median over processes."""
 
@@ -245,7 +247,9 @@ class _MethodFit:
         self.known: dict[CapacityKey, float] = self._filled_by_one(singles)
         self.single = frozenset(self.known)
         """Those that one transfer fills, until a set shows more."""
-        self.sets = [_Observed(each, _noise_of(each, noise)) for each in sets]
+        self.sets = [
+            _Observed(each, reader.members(each.workload), _noise_of(each, noise)) for each in sets
+        ]
         self.freedom = max((noise[_has_host(each)].freedom for each in sets), default=0.0)
 
     def run(self) -> None:
@@ -309,7 +313,7 @@ class _MethodFit:
 
     def _log_ratio(self, observed: _Observed, known: Mapping[CapacityKey, float]) -> float:
         """The logarithm of measured over predicted."""
-        demands = self.reader.demands(observed.timed.workload, known, self.queues)
+        demands = self.reader.demands_of(observed.members, known, self.queues)
         return math.log(observed.timed.span / fill(demands).span)
 
     def _misfit(self, known: Mapping[CapacityKey, float]) -> float:
