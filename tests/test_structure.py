@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("grimp")
+
 from structure_measures import cpp_code, imports, options, python_code, sample_trace
 from tree import ROOT
 
