@@ -19,18 +19,11 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
     peer = situation.text("cufile_use_pci_p2pdma") == "on"
     compatible = situation.text("cufile_allow_compat_mode") != "off"
     mounted = situation.items("direct_storage_filesystems", str)
-    reasons = []
-    if not module and not peer:
-        reasons.append("nvidia-fs is not loaded, and use_pci_p2pdma is off")
-    elif not module and situation.text("nvme_multipath") == "Y":
-        reasons.append("use_pci_p2pdma is on, but nvme_core has multipath=Y, which excludes it")
-    if not mounted:
-        reasons.append("no mounted file system supports it")
     seen = (
         f"{library}; nvidia-fs: {module or 'not loaded'}; {configuration}: use_pci_p2pdma "
         f"{'on' if peer else 'off'}, allow_compat_mode {'on' if compatible else 'off'}"
     )
-    if not reasons:
+    if not (reasons := list(_obstacles(situation))):
         way = f"nvidia-fs {module}" if module else "PCI P2PDMA"
         yield DoctorFinding(
             "gpudirect-storage",
@@ -54,3 +47,14 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
         f"load nvidia-fs, or set use_pci_p2pdma in {configuration} (NVMe, Linux 6.2 or later); "
         "use ext4 or xfs on NVMe; check with gdscheck -p",
     )
+
+
+def _obstacles(situation: Situation) -> Iterator[str]:
+    """Why cuFile would not use GPUDirect Storage."""
+    if not situation.text("nvidia_fs"):
+        if situation.text("cufile_use_pci_p2pdma") != "on":
+            yield "nvidia-fs is not loaded, and use_pci_p2pdma is off"
+        elif situation.text("nvme_multipath") == "Y":
+            yield "use_pci_p2pdma is on, but nvme_core has multipath=Y, which excludes it"
+    if not situation.items("direct_storage_filesystems", str):
+        yield "no mounted file system supports it"

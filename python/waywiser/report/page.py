@@ -96,11 +96,16 @@ def page(document: Document) -> str:
         width=lambda p: f"{drawings[id(p)].width:g}px",
         cropped=lambda p: f"{drawings[id(p)].width / drawings[id(p)].axes_width:.4f}",
     )
+    template = environment.get_template("page.html.j2")
+    return visible(template.render(document=document, style=Markup(_style())))
+
+
+def _style() -> str:
+    """The style sheet of the page."""
     style = (TEMPLATES / "page.css").read_text()
     for dark, word in ((False, "LIGHT"), (True, "DARK")):
         style = style.replace(f"/* {word} */", theme.style_sheet(dark))
-    template = environment.get_template("page.html.j2")
-    return visible(template.render(document=document, style=Markup(style)))
+    return style
 
 
 def _text(text: str) -> Markup:
