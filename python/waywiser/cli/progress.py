@@ -50,9 +50,23 @@ def watcher(
 ) -> LiveLine | PlainLines:
     """The one that suits where the lines go."""
     stream = stream or sys.stderr
-    if stream.isatty() and variables.get("TERM", "dumb") != "dumb":
+    if is_live(stream, variables):
         return LiveLine(stream, colour="NO_COLOR" not in variables)
     return PlainLines(stream)
+
+
+def is_live(stream: TextIO, variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether a line of it can be redrawn."""
+    return stream.isatty() and variables.get("TERM", "dumb") != "dumb"
+
+
+def redraw(
+    stream: TextIO, head: str, series: str, estimate: str, *, bar: str = "", taken: int = 1
+) -> None:
+    """Replaces the live line: ``taken`` columns are for the ``bar``, and left free at the end."""
+    tail = f"  {estimate}" if estimate else ""
+    width = shutil.get_terminal_size().columns - taken - len(head) - len(tail)
+    say(f"\r\x1b[K{bar}{head}{fitted(series, width)}{tail}", stream)
 
 
 def show_rest(tally: Tally, stream: TextIO) -> None:
@@ -144,10 +158,7 @@ class LiveLine:
         bar = f"\x1b[32m{cells}\x1b[0m" if self._colour else cells
         bar += "░" * (BAR - len(cells))
         head = f" {share:4.0%}  {format_seconds(self._tally.seconds_left)} left  "
-        tail = f"  {estimate}" if estimate else ""
-        taken = BAR + len(head) + len(tail) + ECHO
-        width = shutil.get_terminal_size().columns - taken
-        say(f"\r\x1b[K{bar}{head}{fitted(series, width)}{tail}", self._stream)
+        redraw(self._stream, head, series, estimate, bar=bar, taken=BAR + ECHO)
 
 
 def describe(workload: Workload) -> str:

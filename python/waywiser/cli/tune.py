@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections import Counter
@@ -12,7 +11,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TextIO
 
-from waywiser.cli.progress import LINE_SECONDS, REDRAW_SECONDS, describe, estimate_text, fitted
+from waywiser.cli.progress import (
+    LINE_SECONDS,
+    REDRAW_SECONDS,
+    describe,
+    estimate_text,
+    is_live,
+    redraw,
+)
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.machine.machine_line import machine_line
@@ -202,7 +208,7 @@ class TuneProgress:
         self._begun = clock()
         self._shown = self._begun
         self._visits = 0
-        self._live = self._stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._live = is_live(self._stream)
 
     def progress(self, progress: Progress) -> None:
         """Shows the estimate of what is being measured."""
@@ -230,6 +236,4 @@ class TuneProgress:
         if not self._live:
             say(f"{head}last: {series}\n", self._stream)
             return
-        tail = f"  {estimate}" if estimate else ""
-        width = shutil.get_terminal_size().columns - len(head) - len(tail) - 1
-        say(f"\r\x1b[K{head}{fitted(series, width)}{tail}", self._stream)
+        redraw(self._stream, head, series, estimate)

@@ -1,7 +1,8 @@
 """Documents of parts, and their renderers: page, Markdown, terminal; and single figures.
 
-What may happen here: chapters make parts (tables, findings, figures) of profiles; renderers lay
-parts out.
+What may happen here: chapters make parts (tables, findings, figures) of profiles, and views those
+that commands show; renderers (`page`, `markdown`, `terminal`) lay parts out. A table that a report
+and a command share is a view.
 
 Types to know:
 

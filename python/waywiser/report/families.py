@@ -180,15 +180,6 @@ def between(curve: Curve) -> str:
     return f"{path.source.place} -> {path.destination.place}"
 
 
-def label(curve: Curve) -> str:
-    """Its difference from others between the same places: ``pinned -> device, copy-engine``."""
-    if curve.transfer is None:
-        return with_units(curve.name)
-    path, settings = curve.transfer.path, format_settings(curve.transfer.parameters)
-    ends = (f"{end.kind}{format_settings(end.variant)}" for end in (path.source, path.destination))
-    return with_units(f"{' -> '.join(ends)}, {path.executor}{settings}")
-
-
 def sustained(curve: Curve) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
     operation, and if that size is too small to show a bandwidth."""

@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
 from waywiser.machine.traits import Traits
+from waywiser.profile.quality_flags import REMEDIES
 from waywiser.report.decision_figures import decision_figures
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
@@ -47,9 +50,10 @@ from waywiser.report.parts import (
     SheetRow,
     numbers,
 )
+from waywiser.report.views.curve_sizes import operations_sheet
 from waywiser.report.writing import figure
 from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_time
+from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
 MOST_COLUMNS = 10
@@ -74,7 +78,8 @@ def _family(entries: Sequence[Entry], family: str, pictures: Sequence[Picture]) 
         if not found:
             continue
         whose = f" of {entry.name}" if len(entries) > 1 else ""
-        sheet = operations(entry, found) if family == OPERATIONS else table(entry, found, family)
+        is_of_operations = family == OPERATIONS
+        sheet = _operations(entry, found) if is_of_operations else table(entry, found, family)
         summary = f"Table{whose}: {count(len(found), 'curve')}"
         blocks.append(Fold(summary, (sheet,)))
     return Section(f"family-{_slug(family)}", _title(family), tuple(blocks))
@@ -301,31 +306,11 @@ def _other(line: Point) -> str:
     return f"{format_bytes(line.bytes)}: {' '.join(figure(line))}"
 
 
-def operations(entry: Entry, found: Sequence[Curve]) -> Sheet:
+def _operations(entry: Entry, found: Sequence[Curve]) -> Sheet:
     """A row for each operation, with its anchor."""
-    rows = []
-    for curve in sorted(found, key=lambda curve: (_at(curve), curve.text)):
-        line = curve.measured[0]
-        estimate = line.estimate
-        seen = estimate.host_median if estimate else None
-        cells = (
-            SheetCell(with_units(str(curve.workload.operation).partition("@")[0])),
-            SheetCell(_at(curve)),
-            _cell(line),
-            SheetCell(format_time(seen, estimate.host_relative) if estimate and seen else ""),
-        )
-        rows.append(SheetRow(cells, entry.links.anchor(curve.text)))
-    return Sheet.of(
-        "Operations",
-        ("operation", "place", *numbers("time", "application sees")),
-        rows,
-        f"Median time of one call. {_FLAGGED} has a quality flag.",
-    )
-
-
-def _at(curve: Curve) -> str:
-    operation = curve.workload.operation
-    return str(operation.place) if operation else ""
+    sheet = operations_sheet(found, dict.fromkeys(REMEDIES, _FLAGGED), entry.links.anchor)
+    caption = f"Median time of one call. {_FLAGGED} has a quality flag."
+    return msgspec.structs.replace(sheet, caption=caption)
 
 
 def _slug(text: str) -> str:

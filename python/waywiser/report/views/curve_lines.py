@@ -17,8 +17,8 @@ from waywiser.curves.name import name_of
 from waywiser.curves.point import Point
 from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
-from waywiser.report.views.curve_sizes import Marks, letters
-from waywiser.words import Memory, Operation, Path, Transfer, Workload
+from waywiser.report.views.curve_sizes import Marks, letters, operation_of
+from waywiser.words import Memory, Path, Transfer, Workload
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,
@@ -216,10 +216,10 @@ def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iter
         if operation is not None:
             groups.setdefault((operation.place.kind, operation.name), []).append(curve)
     for (_, name), members in sorted(groups.items()):
-        defaults = [curve for curve in members if not _operation(curve).parameters]
-        others = [curve for curve in members if _operation(curve).parameters]
+        defaults = [curve for curve in members if not operation_of(curve).parameters]
+        others = [curve for curve in members if operation_of(curve).parameters]
         if len(defaults) > 1 and len(defaults) > most.places:
-            places = [_operation(curve).place for curve in defaults]
+            places = [operation_of(curve).place for curve in defaults]
             numbers = format_list(tuple(place.index for place in places))
             yield _span_row(f"{name}@{places[0].kind}:{numbers}", defaults)
         else:
@@ -232,11 +232,6 @@ def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iter
             head = "  " if defaults else f"{name}, "
             what = "other setting" if defaults else "setting"
             yield _span_row(f"{head}{count(len(others), what)}", others)
-
-
-def _operation(curve: Curve) -> Operation:
-    assert curve.workload.operation is not None
-    return curve.workload.operation
 
 
 def _row(name: str, curve: Curve, marks: Marks) -> Row:

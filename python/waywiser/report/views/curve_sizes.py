@@ -19,8 +19,9 @@ from waywiser.curves.point import Point
 from waywiser.measure.plan.schedule import EQUAL
 from waywiser.profile.estimate import Estimate
 from waywiser.profile.layout_crossover import layout_crossovers
-from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
-from waywiser.words import Transfer, Workload, format_bytes, format_settings
+from waywiser.report.parts import Block, Section, Sheet, SheetCell, SheetColumn, SheetRow, Words
+from waywiser.report.writing import spread
+from waywiser.words import Operation, Transfer, Workload, format_bytes, format_settings
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,
@@ -61,9 +62,8 @@ OPERATION_COLUMNS = (
     SheetColumn("place"),
     SheetColumn("operation", folds=True),
     SheetColumn("settings", folds=True, most=24),
-    SheetColumn("time", number=True),
-    SheetColumn("±", number=True),
-    SheetColumn("app sees", number=True, spared=2),
+    SheetColumn("time", number=True, notes="±"),
+    SheetColumn("application sees", number=True, short="app sees", spared=2),
     SheetColumn("samples", number=True, spared=1),
     SheetColumn(""),
 )
@@ -306,28 +306,34 @@ def _extremes(rows: Sequence[Curve]) -> list[Curve]:
 # Operations.
 
 
-def operations_section(curves: Sequence[Curve], marks: Marks) -> Section:
-    """Sorted by place, then name, the defaults of each first."""
-    rows = (_operation_row(curve, marks) for curve in sorted(curves, key=_by_place))
-    sheet = Sheet.of("Operations", OPERATION_COLUMNS, rows)
-    return Section("", "operations: time per call", (sheet,))
+def operations_sheet(
+    curves: Sequence[Curve], marks: Marks, anchor: Callable[[str], str] = lambda curve: ""
+) -> Sheet:
+    """Sorted by place, then name, the defaults of each first; ``anchor`` gives that of a curve."""
+    rows = (
+        SheetRow((*_operation_cells(curve, marks),), anchor(curve.text))
+        for curve in sorted(curves, key=_by_place)
+    )
+    return Sheet.of("Operations", OPERATION_COLUMNS, rows)
 
 
 def _by_place(curve: Curve) -> tuple[str, int, str, int, str]:
-    operation = curve.workload.operation
-    place = operation.place if operation is not None else None
-    if operation is None or place is None:
-        raise TypeError(f"{curve.text} is no operation")
+    operation = operation_of(curve)
+    place = operation.place
     return place.kind, place.index, operation.name, len(curve.text), curve.text
 
 
-def _operation_row(curve: Curve, marks: Marks) -> Iterator[str]:
-    operation, point = curve.workload.operation, curve.measured[0]
-    if operation is not None:
-        yield from (str(operation.place), operation.name)
-        settings = with_units(format_settings(operation.parameters)).strip("[]")
-        yield settings.replace(",", ", ")
-    yield format_time(point.measured.median, point.measured.relative)
-    yield format_relative(point.measured.relative)
-    yield from _seen_and_samples(point.measured)
-    yield _letters(point, marks)
+def _operation_cells(curve: Curve, marks: Marks) -> Iterator[SheetCell]:
+    operation, point = operation_of(curve), curve.measured[0]
+    found = point.measured
+    settings = with_units(format_settings(operation.parameters)).strip("[]").replace(",", ", ")
+    yield from map(SheetCell, (str(operation.place), operation.name, settings))
+    yield SheetCell(format_time(found.median, found.relative), note=spread(found.relative))
+    yield from map(SheetCell, (*_seen_and_samples(found), letters([point], marks)))
+
+
+def operation_of(curve: Curve) -> Operation:
+    """Raises `TypeError` for a curve that moves bytes."""
+    if curve.workload.operation is None:
+        raise TypeError(f"{curve.text} is no operation")
+    return curve.workload.operation

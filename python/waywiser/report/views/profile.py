@@ -31,7 +31,7 @@ from waywiser.report.views.curve_sizes import (
     class_section,
     curve_section,
     layouts_section,
-    operations_section,
+    operations_sheet,
     other_settings_section,
     pairs_section,
 )
@@ -208,7 +208,8 @@ def _curves(shown: Sequence[Curve], marks: Marks) -> Iterator[Section]:
         for family, group in groupby(moving, key=lambda curve: curve.family):
             yield Section("", family, (), (*_family(list(group), marks),))
     if operations:
-        yield operations_section(operations, marks)
+        title = "operations: time per call"
+        yield Section("", title, (operations_sheet(operations, marks),))
 
 
 def _family(family: Sequence[Curve], marks: Marks) -> Iterator[Section]:

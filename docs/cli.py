@@ -1,4 +1,7 @@
-"""Writes ``docs/cli.md`` from the commands themselves: ``python -m waywiser.cli.document``."""
+"""Writes ``docs/cli.md`` from the commands themselves:
+
+python docs/cli.py > docs/cli.md
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def _lines() -> Iterator[str]:
     group = command()
     yield "# The command line"
     yield ""
-    yield "<!-- Made by `python -m waywiser.cli.document > docs/cli.md`; a test checks it. -->"
+    yield "<!-- Made by `python docs/cli.py > docs/cli.md`; a test checks it. -->"
     yield ""
     yield inspect.cleandoc(group.callback.__doc__)
     yield "`waywiser help COMMAND` is `waywiser COMMAND --help`."
