@@ -11,6 +11,7 @@ from waywiser.words import WaywiserError
 from waywiser.words.numbers import COUNTS
 
 if TYPE_CHECKING:
+    from waywiser.analysis.policy.advice import CopyRequest
     from waywiser.analysis.questions.placement import Placement
     from waywiser.report.parts import Block, Section
 
@@ -49,12 +50,7 @@ def advise(
     waywiser advise node.wwp --placement
         where to put buffers and threads, and which GPUs to use together
     """
-    from waywiser.analysis.policy.advice import CopyRequest, find_table
-    from waywiser.analysis.policy.advice import advise as advised
-    from waywiser.cli.printing import print_result
-    from waywiser.curves.subject import Subject
-    from waywiser.profile import Profile
-    from waywiser.report.views.advice import advice_parts, table_parts
+    from waywiser.analysis.policy.advice import CopyRequest
 
     of_copies = {
         "--from": source,
@@ -77,10 +73,23 @@ def advise(
         max_threads=max_threads,
         polite=polite,
     )
+    return _advise(file, request, is_of_one_size=bool(size), table=table, json=json)
+
+
+def _advise(
+    file: str, request: CopyRequest, *, is_of_one_size: bool, table: bool, json: bool
+) -> int:
+    """Shows the method for one size, or that of every measured size."""
+    from waywiser.analysis.policy.advice import advise, find_table
+    from waywiser.cli.printing import print_result
+    from waywiser.curves.subject import Subject
+    from waywiser.profile import Profile
+    from waywiser.report.views.advice import advice_parts, table_parts
+
     with Profile.open(file) as profile:
         subjects = [Subject.of(profile)]
-    if size:
-        advice = advised(subjects, request)
+    if is_of_one_size:
+        advice = advise(subjects, request)
         print_result(advice, advice_parts(advice, table=table), json=json)
     else:
         found, notes = find_table(subjects, request)

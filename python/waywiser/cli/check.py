@@ -46,7 +46,6 @@ def check(
     from waywiser.analysis.comparison.node import read_node
     from waywiser.cli.printing import print_result
     from waywiser.cli.remeasure import measure_again
-    from waywiser.exchange.exports.prometheus import METRICS_FILE, exposition
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,
@@ -56,7 +55,10 @@ def check(
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, prometheus=prometheus)
-    require_output(prometheus, METRICS_FILE)
+    if prometheus:
+        from waywiser.exchange.exports.prometheus import METRICS_FILE, exposition
+
+        require_output(prometheus, METRICS_FILE)
     before = [read_node(each, links=True) for each in baseline]
     node = read_node(file, links=True)
     again = [read_node(each) for each in repeat or ()]

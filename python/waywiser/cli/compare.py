@@ -70,7 +70,6 @@ def compare(
     from waywiser.analysis.comparison.comparison import compare as compared
     from waywiser.analysis.comparison.node import read_node
     from waywiser.cli.printing import print_result
-    from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,
@@ -81,7 +80,10 @@ def compare(
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
     require_one_output(json=json, junit=junit)
-    require_output(junit, JUNIT_FILE)
+    if junit:
+        from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
+
+        require_output(junit, JUNIT_FILE)
     base, new = ([read_node(file) for file in side] for side in sides_of(files))
     again = [read_node(file) for file in repeat or ()]
     found = compared(base, new, limit, only or (), again)

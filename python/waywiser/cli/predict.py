@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
@@ -11,8 +12,12 @@ from waywiser.words import WaywiserError
 from waywiser.words.numbers import COUNTS
 
 if TYPE_CHECKING:
+    from waywiser.model.changes import MachineChanges
+    from waywiser.model.machine_model import MachineModel
+    from waywiser.model.prediction import Prediction
     from waywiser.profile import Profile
     from waywiser.report.parts import Block
+    from waywiser.words import Workload
 
 SCHEMA = 1
 """The schema of the JSON form. A new field does not change it."""
@@ -45,11 +50,8 @@ def predict(
     from waywiser.cli.printing import print_result
     from waywiser.measure.plan.requested_workloads import parse_workload
     from waywiser.model.changes import Change, MachineChanges
-    from waywiser.model.errors import ModelError
     from waywiser.model.machine_model import obtained_model
-    from waywiser.model.prediction import Predictor, measured_times
     from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.prediction import measured_parts, prediction_parts
 
     selected = parse_workload(_required("; ".join(workload or ())))
@@ -61,33 +63,56 @@ def predict(
         )
     with Profile.open(file) as profile:
         obtained = obtained_model(profile)
-        try:
-            found = Predictor(obtained.model, assumed).predict(selected, messages)
-        except ModelError as error:
-            raise ModelError(error.what, where=file, remedy=error.remedy) from error
+        found = _predicted(profile, obtained.model, assumed, selected, messages)
         if compare:
-            measured = measured_times(SeriesFrame.read(profile), selected, messages)
-            found = msgspec.structs.replace(found, measured=measured)
-        origin, created = _origin(profile), profile.created
-    if str(assumed):
-        note = f"the machine is assumed to have {assumed}, which nobody measured"
-        found = msgspec.structs.replace(found, notes=(note, *found.notes))
+            found = _with_measured(found, profile, selected, messages)
+        origin = _origin(profile)
+        head = {"schema": SCHEMA, "profile": file, "created": profile.created}
     document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "profile": file,
-        "created": created,
+        **head,
         "from_kept_model": obtained.is_kept,
         **msgspec.to_builtins(found),
         "is_known": found.is_known,
         "error": found.error,
     }
-    parts = [
-        *prediction_parts(found),
-        *(measured_parts(found) if compare else ()),
-        *_origin_parts(origin, obtained.note, file),
-    ]
+    measured = measured_parts(found) if compare else ()
+    parts = chain(prediction_parts(found), measured, _origin_parts(origin, obtained.note, file))
     print_result(document, parts, json=json)
     return 0
+
+
+def _predicted(
+    profile: Profile,
+    model: MachineModel,
+    assumed: MachineChanges,
+    workload: Workload,
+    messages: int,
+) -> Prediction:
+    import msgspec
+
+    from waywiser.model.errors import ModelError
+    from waywiser.model.prediction import Predictor
+
+    try:
+        found = Predictor(model, assumed).predict(workload, messages)
+    except ModelError as error:
+        raise ModelError(error.what, where=str(profile.path), remedy=error.remedy) from error
+    if not str(assumed):
+        return found
+    note = f"the machine is assumed to have {assumed}, which nobody measured"
+    return msgspec.structs.replace(found, notes=(note, *found.notes))
+
+
+def _with_measured(
+    found: Prediction, profile: Profile, workload: Workload, messages: int
+) -> Prediction:
+    import msgspec
+
+    from waywiser.model.prediction import measured_times
+    from waywiser.profile.series_frame import SeriesFrame
+
+    measured = measured_times(SeriesFrame.read(profile), workload, messages)
+    return msgspec.structs.replace(found, measured=measured)
 
 
 def _required(text: str) -> str:
