@@ -32,13 +32,13 @@ def test_a_range_has_its_unit_once(ordered: list[str], text: str) -> None:
     assert range_text(ordered) == text
 
 
-def rate(line: Point) -> float | None:
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else None
+def rate(point: Point) -> float | None:
+    return point.estimate.rate.value if point.estimate and point.estimate.rate else None
 
 
-def line(lines: dict[str, Point], workload: str, scale: float) -> Point:
+def point(points: dict[str, Point], workload: str, scale: float) -> Point:
     """A line whose median time is so many times that of another."""
-    found = lines[workload]
+    found = points[workload]
     assert found.estimate is not None and found.estimate.interval is not None
     low, high = (scale * end for end in (found.estimate.interval.low, found.estimate.interval.high))
     return msgspec.structs.replace(
@@ -51,18 +51,18 @@ def line(lines: dict[str, Point], workload: str, scale: float) -> Point:
 
 def test_each_end_has_its_own_digits_unless_they_hide_the_order(tmp_path: Path) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
-        lines = {line.text: line for line in overview(profile).series}
+        points = {point.text: point for point in overview(profile).series}
     sharp, wide = f"{profiles.H2D} of {2**30}", f"{profiles.HOST} of {2**20}"
-    assert range_of([lines[sharp]], rate, format_rate) == "55.01"
-    assert range_of([lines[wide], lines[sharp]], rate, format_rate) == "10–55.0"
-    assert range_of([lines["empty-interval@gpu:0"]], rate, format_rate) == ""
-    first, second = lines[sharp].estimate, lines[wide].estimate
+    assert range_of([points[sharp]], rate, format_rate) == "55.01"
+    assert range_of([points[wide], points[sharp]], rate, format_rate) == "10–55.0"
+    assert range_of([points["empty-interval@gpu:0"]], rate, format_rate) == ""
+    first, second = points[sharp].estimate, points[wide].estimate
     assert first is not None and second is not None
-    low = line(lines, sharp, 20.3e-3 / first.median)
-    high = line(lines, wide, 20.48e-3 / second.median)
+    low = point(points, sharp, 20.3e-3 / first.median)
+    high = point(points, wide, 20.48e-3 / second.median)
     assert range_of([high], seconds, format_time) == "20 ms"
     assert range_of([low, high], seconds, format_time) == "20.3–20.5 ms"
 
 
-def seconds(line: Point) -> float | None:
-    return line.estimate.median if line.estimate else None
+def seconds(point: Point) -> float | None:
+    return point.estimate.median if point.estimate else None

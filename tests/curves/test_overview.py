@@ -32,12 +32,12 @@ def test_each_series_is_counted_once(found: Overview) -> None:
     absent = (summary.failed, summary.unsupported, summary.skipped)
     parts = (summary.converged, summary.not_converged, *absent)
     assert sum(parts) == summary.series == len(found.series)
-    assert summary.curves == len({line.curve for line in found.series})
+    assert summary.curves == len({point.curve for point in found.series})
     assert summary.blocks == 7
 
 
 def test_seven_blocks_are_reported_between_processes(found: Overview) -> None:
-    known = [line.estimate for line in found.series if line.estimate is not None]
+    known = [point.estimate for point in found.series if point.estimate is not None]
     assert {estimate.kind for estimate in known} == {"between processes"}
 
 
@@ -91,10 +91,10 @@ def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> Non
     good = profiles.visit(what, 0, profiles.samples(random.Random(1), 20e-3))
     bare = profiles.visit(what, 1, failure=Failure("skipped", "the bandwidth has saturated"))
     result = of(tmp_path, good, msgspec.structs.replace(bare, stop="skipped"))
-    (line,) = result.series
-    assert line.estimate is not None
-    assert line.estimate.converged and line.estimate.stop == "converged"
-    assert line.estimate.quality_flags == ()
+    (point,) = result.series
+    assert point.estimate is not None
+    assert point.estimate.converged and point.estimate.stop == "converged"
+    assert point.estimate.quality_flags == ()
     assert (result.failures, len(result.skipped)) == ((), 1)
     assert (result.summary.converged, result.summary.skipped) == (1, 0)
 

@@ -15,16 +15,16 @@ WITHIN = "device@gpu:0 -> device@gpu:0 by copy-engine"
 PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 
 
-def lines(found: Subject, text: str) -> list[Point]:
-    return [line for line in found.overview.series if line.curve == text]
+def points(found: Subject, text: str) -> list[Point]:
+    return [point for point in found.overview.series if point.curve == text]
 
 
 def quality_flags(found: Subject) -> set[str]:
     return {
         flag.kind
-        for line in found.overview.series
-        if line.estimate is not None
-        for flag in line.estimate.quality_flags
+        for point in found.overview.series
+        if point.estimate is not None
+        for flag in point.estimate.quality_flags
     }
 
 
@@ -34,8 +34,8 @@ def test_a_bound_that_large_copies_exceed_is_unknown_and_no_cache_is_named() -> 
         curve(H2D, fast), curve(PAGEABLE, postal(5e-6, 12e9)), curve(D2H, postal(2.5e-6, 55e9))
     )
     for text in (H2D, PAGEABLE):
-        assert {(line.bound, line.of_bound) for line in lines(found, text)} == {(None, None)}
-    assert all(line.of_bound for line in lines(found, D2H))
+        assert {(point.bound, point.of_bound) for point in points(found, text)} == {(None, None)}
+    assert all(point.of_bound for point in points(found, D2H))
     (group,) = found.overview.unbounded
     assert group.reason.startswith("the bound of PCIe to gpu:0 is wrong (PCIe 5 x16: ")
     assert group.reason.endswith("reach 281 GB/s, which exceeds all caches")
@@ -49,7 +49,7 @@ def test_a_bound_that_large_copies_exceed_is_unknown_and_no_cache_is_named() -> 
 
 def test_a_bound_that_is_exceeded_by_less_stays() -> None:
     found = subject(curve(H2D, postal(2.5e-6, 65e9)))  # 103 %
-    assert lines(found, H2D)[-1].of_bound == pytest.approx(1.03, abs=0.01)
+    assert points(found, H2D)[-1].of_bound == pytest.approx(1.03, abs=0.01)
     assert quality_flags(found) == {"above bound"}
     assert found.overview.unbounded == ()
 
@@ -66,11 +66,11 @@ def test_what_a_gpus_cache_serves_faster_leaves_the_bound_of_its_memory() -> Non
         return 1e-6 + size / (1.6 * peak if size <= 2**25 else 0.9 * peak)
 
     found = subject(curve(WITHIN, seconds), machine=known)
-    assert max(line.of_bound or 0 for line in lines(found, WITHIN)) > 1.2
-    assert lines(found, WITHIN)[-1].of_bound == pytest.approx(0.9, abs=0.01)
+    assert max(point.of_bound or 0 for point in points(found, WITHIN)) > 1.2
+    assert points(found, WITHIN)[-1].of_bound == pytest.approx(0.9, abs=0.01)
     assert quality_flags(found) == {"above bound"}
     wrong = subject(curve(WITHIN, postal(1e-6, 1.2 * peak)), machine=known)
-    assert {line.of_bound for line in lines(wrong, WITHIN)} == {None}
+    assert {point.of_bound for point in points(wrong, WITHIN)} == {None}
 
 
 def test_copies_between_gpus_say_nothing_of_their_links_to_the_host() -> None:
@@ -80,10 +80,10 @@ def test_copies_between_gpus_say_nothing_of_their_links_to_the_host() -> None:
         curve(D2H, postal(2.5e-6, 55e9)),
         machine=msgspec.structs.replace(machine(), gpus=bare),
     )
-    assert {line.bound for line in lines(found, PEER)} == {None}
-    assert all(line.of_bound for line in lines(found, D2H))
+    assert {point.bound for point in points(found, PEER)} == {None}
+    assert all(point.of_bound for point in points(found, D2H))
 
 
 def test_small_copies_disprove_no_bound() -> None:
     found = subject(curve(H2D, postal(0, 70e9), [2**n for n in range(3, 24)]))
-    assert lines(found, H2D)[-1].of_bound is not None
+    assert points(found, H2D)[-1].of_bound is not None

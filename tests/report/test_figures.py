@@ -275,6 +275,6 @@ def test_bars_are_as_long_as_their_bandwidth() -> None:
     assert {"2 of 5", "set 1", f"method, {format_bytes(lines[1].bytes)}"} <= set(written)
     assert picture.data is not None
     for bar, row in zip(bars, picture.data.rows, strict=True):
-        share = f"{bar.line.of_bound:.0%}" if bar.line.of_bound else ""
+        share = f"{bar.point.of_bound:.0%}" if bar.point.of_bound else ""
         assert row.cells[-1].text == share
         assert any(f"{row.cells[3].text} GB/s" in text for text in written)

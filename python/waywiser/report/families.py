@@ -183,8 +183,8 @@ def between(curve: Curve) -> str:
 def sustained(curve: Curve) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
     operation, and if that size is too small to show a bandwidth."""
-    line = curve.measured[-1]
-    return line.rate if line.bytes >= SUSTAINED_BYTES else 0.0
+    point = curve.measured[-1]
+    return point.rate if point.bytes >= SUSTAINED_BYTES else 0.0
 
 
 def _bandwidth(curve: Curve) -> float:

@@ -54,18 +54,18 @@ def between_places_of(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str
         kinds.setdefault(kind, []).append((source, destination))
     for keys in kinds.values():
         rated = [key for key in keys if found[key].most is not None]
-        lines = _at_a_common_size([found[key] for key in rated])
-        for key, line in zip(rated, lines, strict=True):
-            found[key] = msgspec.structs.replace(found[key], most=line)
+        points = _at_a_common_size([found[key] for key in rated])
+        for key, point in zip(rated, points, strict=True):
+            found[key] = msgspec.structs.replace(found[key], most=point)
     return found
 
 
 def _at_a_common_size(links: Sequence[Between]) -> list[Point]:
     """The line of each link with a bandwidth at the largest size that all of them have; at its own
     largest if they have none in common."""
-    known = [{line.bytes: line for line in rated_points(each.curve)} for each in links]
+    known = [{point.bytes: point for point in rated_points(each.curve)} for each in links]
     common = set.intersection(*map(set, known)) if known else set()
-    return [lines[max(common or lines)] for lines in known]
+    return [points[max(common or points)] for points in known]
 
 
 def _candidates(curves: Iterable[Curve], traits: Traits) -> Iterator[Between]:
@@ -77,7 +77,7 @@ def _candidates(curves: Iterable[Curve], traits: Traits) -> Iterator[Between]:
         if traits.moves_nothing(path.source, path.destination):
             continue
         ends = transfer.path.places
-        measured = [line for line in curve.measured if line.estimate and line.estimate.rate]
+        measured = [point for point in curve.measured if point.estimate and point.estimate.rate]
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
             most = next(reversed(rated_points(curve)), None)
             yield Between(str(ends[0]), str(ends[1]), curve, most, measured[0])

@@ -16,12 +16,12 @@ from waywiser.words.number_format import (
 )
 
 
-def figure(line: Point) -> tuple[str, str]:
+def figure(point: Point) -> tuple[str, str]:
     """A series in a table: its rate in GB/s, or its time if that is what it shows; and ±."""
-    found = line.estimate
+    found = point.estimate
     if found is None:
         return "", ""
-    return quantity(found, line.bytes), spread(found.relative)
+    return quantity(found, point.bytes), spread(found.relative)
 
 
 def quantity(found: Estimate, size: int) -> str:

@@ -251,7 +251,7 @@ def _title(family: str) -> str:
 
 def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
     """A row for each curve, with its anchor, and a column for each of the usual sizes."""
-    counted = Counter(line.bytes for curve in found for line in curve.measured)
+    counted = Counter(point.bytes for curve in found for point in curve.measured)
     usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
     return Sheet.of(
@@ -283,27 +283,27 @@ def _spread(sizes: Sequence[int], most: int) -> list[int]:
 
 
 def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
-    at = {line.bytes: line for line in curve.measured}
+    at = {point.bytes: point for point in curve.measured}
     cells = [SheetCell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
-    others = [line for line in curve.measured if line.bytes not in usual]
-    shares = [line.of_bound for line in curve.measured if line.of_bound]
+    others = [point for point in curve.measured if point.bytes not in usual]
+    shares = [point.of_bound for point in curve.measured if point.of_bound]
     cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else ""))
     return SheetRow(
         tuple(cells), entry.links.anchor(curve.text), more="; ".join(map(_other, others))
     )
 
 
-def _cell(line: Point | None) -> SheetCell:
-    if line is None or line.estimate is None:
+def _cell(point: Point | None) -> SheetCell:
+    if point is None or point.estimate is None:
         return SheetCell()
-    text, note = figure(line)
-    flagged = _FLAGGED if line.estimate.quality_flags else ""
+    text, note = figure(point)
+    flagged = _FLAGGED if point.estimate.quality_flags else ""
     return SheetCell(f"{text}{flagged}", note=note)
 
 
-def _other(line: Point) -> str:
-    return f"{format_bytes(line.bytes)}: {' '.join(figure(line))}"
+def _other(point: Point) -> str:
+    return f"{format_bytes(point.bytes)}: {' '.join(figure(point))}"
 
 
 def _operations(entry: Entry, found: Sequence[Curve]) -> Sheet:

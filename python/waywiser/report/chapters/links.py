@@ -238,9 +238,9 @@ def _gb(found: Between) -> str:
     return format_rate(found.rate, _digits(found.most))
 
 
-def _digits(line: Point | None) -> float | None:
+def _digits(point: Point | None) -> float | None:
     """Half an interval, but three digits at most: a picture is to be looked at."""
-    relative = line.estimate.relative if line is not None and line.estimate else None
+    relative = point.estimate.relative if point is not None and point.estimate else None
     return None if relative is None else max(relative, 0.005)
 
 

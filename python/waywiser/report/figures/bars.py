@@ -34,7 +34,7 @@ class Bar(Value, frozen=True):
     label: str
     """What starts together; empty if the title of the figure says it."""
     method: str
-    line: Point
+    point: Point
     style: Style
 
     @property
@@ -44,20 +44,20 @@ class Bar(Value, frozen=True):
     @property
     def detail(self) -> str:
         """Smaller, after the name."""
-        size = format_bytes(self.line.bytes)
+        size = format_bytes(self.point.bytes)
         return f"{self.method}, {size}" if self.label else size
 
 
 def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Picture:
     """Draws the bandwidth of each workload, in the order given. All must have one."""
     kept = tuple(bars)
-    first = max(kept, key=lambda bar: _bandwidth(bar.line))
+    first = max(kept, key=lambda bar: _bandwidth(bar.point))
     return Picture(
         name=name,
         title=f"{title}: bandwidth",
         description=(
             f"A bar for the bandwidth of each of {len(kept)} workloads. "
-            f"The highest: {_text(first.line)} of {first.name}, {first.detail}."
+            f"The highest: {_text(first.point)} of {first.name}, {first.detail}."
         ),
         draw=partial(_draw, kept, note),
         data=_data(f"{title}: bandwidth", kept),
@@ -67,9 +67,9 @@ def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Pictu
 def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
     """Each name above its bar, so that both have the figure's whole width."""
     width = WIDTH - VALUE_ROOM
-    most = max(max(_bandwidth(bar.line), _bound(bar.line)) for bar in bars)
+    most = max(max(_bandwidth(bar.point), _bound(bar.point)) for bar in bars)
     legend = "Thin line: 95 % interval."
-    if any(bar.line.bound for bar in bars):
+    if any(bar.point.bound for bar in bars):
         legend += " Mark: bound. Percent: of the bound."
     names = [_name_lines(bar) for bar in bars]
     bottom = TOP + sum(NAME_LINE * len(lines) + BAR + ROW_GAP for lines in names)
@@ -91,8 +91,8 @@ def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
 
 def _name_lines(bar: Bar) -> list[list[tuple[str, float, Colour]]]:
     """The lines above a bar: its name, folded, and its detail in the last line if there is room."""
-    found = [[(line, NAME_SIZE, INK)] for line in folded(bar.name, NAME_SIZE, WIDTH)]
-    details = [(line, DETAIL_SIZE, SOFT) for line in folded(bar.detail, DETAIL_SIZE, WIDTH)]
+    found = [[(text, NAME_SIZE, INK)] for text in folded(bar.name, NAME_SIZE, WIDTH)]
+    details = [(text, DETAIL_SIZE, SOFT) for text in folded(bar.detail, DETAIL_SIZE, WIDTH)]
     last = text_width(found[-1][0][0], NAME_SIZE) if found else WIDTH
     if len(details) == 1 and last + 8 + text_width(details[0][0], DETAIL_SIZE) <= WIDTH:
         found[-1] += details
@@ -103,61 +103,61 @@ def _name_lines(bar: Bar) -> list[list[tuple[str, float, Colour]]]:
 
 def _bar(found: Drawing, bar: Bar, middle: float, scale: float) -> None:
     """The bar with its interval, the mark of its bound, and its value."""
-    end = scale * _bandwidth(bar.line)
+    end = scale * _bandwidth(bar.point)
     found.box((0, middle - BAR / 2), max(end, 0.5), BAR, colour_of(bar.style))
-    if interval := _interval(bar.line):
+    if interval := _interval(bar.point):
         limit = WIDTH - VALUE_ROOM
         low, high = (min(scale * at, limit) for at in (interval.low, interval.high))
         found.bars([((low, middle), (high, middle))], INK, 1.2, 0.8)
         end = max(end, high)
-    if bound := _bound(bar.line):
+    if bound := _bound(bar.point):
         at = scale * bound
         found.line([(at, middle - BAR * 0.7), (at, middle + BAR * 0.7)], INK, 1.2)
         end = max(end, at)
-    found.text(end + 6, middle, _value(bar.line), INK)
+    found.text(end + 6, middle, _value(bar.point), INK)
 
 
-def _bandwidth(line: Point) -> float:
+def _bandwidth(point: Point) -> float:
     """GB/s; 0 if there is none."""
-    found = line.estimate
+    found = point.estimate
     return found.rate.value / 1e9 if found and found.rate else 0.0
 
 
-def _interval(line: Point) -> Interval | None:
-    found = line.estimate
+def _interval(point: Point) -> Interval | None:
+    found = point.estimate
     if found is None or found.rate is None or found.rate.interval is None:
         return None
     known = found.rate.interval
     return Interval(known.low / 1e9, known.high / 1e9)
 
 
-def _bound(line: Point) -> float:
-    return line.bound.bytes_per_second / 1e9 if line.bound else 0.0
+def _bound(point: Point) -> float:
+    return point.bound.bytes_per_second / 1e9 if point.bound else 0.0
 
 
-def _number(line: Point) -> str:
-    relative = line.estimate.relative if line.estimate else None
-    return format_rate(_bandwidth(line) * 1e9, relative)
+def _number(point: Point) -> str:
+    relative = point.estimate.relative if point.estimate else None
+    return format_rate(_bandwidth(point) * 1e9, relative)
 
 
-def _text(line: Point) -> str:
-    return f"{_number(line)} GB/s"
+def _text(point: Point) -> str:
+    return f"{_number(point)} GB/s"
 
 
-def _value(line: Point) -> str:
-    return f"{_text(line)}, {line.of_bound:.0%}" if line.of_bound else _text(line)
+def _value(point: Point) -> str:
+    return f"{_text(point)}, {point.of_bound:.0%}" if point.of_bound else _text(point)
 
 
 def _data(title: str, bars: Sequence[Bar]) -> Sheet:
     rows = []
     for bar in bars:
-        relative = bar.line.estimate.relative if bar.line.estimate else None
-        share = f"{bar.line.of_bound:.0%}" if bar.line.of_bound else ""
+        relative = bar.point.estimate.relative if bar.point.estimate else None
+        share = f"{bar.point.of_bound:.0%}" if bar.point.of_bound else ""
         cells = (
             bar.method,
-            format_bytes(bar.line.bytes),
-            SheetCell(_number(bar.line), note=spread(relative)),
-            f"{_bound(bar.line):.4g}" if bar.line.bound else "",
+            format_bytes(bar.point.bytes),
+            SheetCell(_number(bar.point), note=spread(relative)),
+            f"{_bound(bar.point):.4g}" if bar.point.bound else "",
             share,
         )
         rows.append((bar.label, *cells) if bar.label else cells)

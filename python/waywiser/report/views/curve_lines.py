@@ -238,7 +238,7 @@ def _row(name: str, curve: Curve, marks: Marks) -> Row:
     """One curve. ``±`` is that of the bandwidth, or of the time if there is none."""
     large, small = _largest(curve), _smallest(curve)
     relative = next(
-        (line.estimate.relative for line in (large, small) if line and line.estimate), None
+        (point.estimate.relative for point in (large, small) if point and point.estimate), None
     )
     return (
         name,
@@ -255,14 +255,14 @@ def _row(name: str, curve: Curve, marks: Marks) -> Row:
 def _span_row(name: str, curves: Sequence[Curve]) -> Row:
     """Several curves: the lowest and the highest bandwidth, or time if there is none. Flags would
     be of too many sizes."""
-    large = [line for curve in curves if (line := _largest(curve))]
-    small = [] if large else [line for curve in curves if (line := _smallest(curve))]
-    sizes = {size_of(line.text) for line in large}
+    large = [point for curve in curves if (point := _largest(curve))]
+    small = [] if large else [point for curve in curves if (point := _smallest(curve))]
+    sizes = {size_of(point.text) for point in large}
     return (
         name,
         range_of(large, _rate, format_rate),
         "",
-        range_of(large, lambda line: line.of_bound, lambda share, _: f"{share:.0%}"),
+        range_of(large, lambda point: point.of_bound, lambda share, _: f"{share:.0%}"),
         sizes.pop() if len(sizes) == 1 else "",
         range_of(small, _time, format_time),
         "",
@@ -272,19 +272,19 @@ def _span_row(name: str, curves: Sequence[Curve]) -> Row:
 
 def _largest(curve: Curve) -> Point | None:
     """The largest size, if its figure is a bandwidth."""
-    line = curve.measured[-1]
-    return line if line.bytes >= RATE_BYTES and _rate(line) else None
+    point = curve.measured[-1]
+    return point if point.bytes >= RATE_BYTES and _rate(point) else None
 
 
 def _smallest(curve: Curve) -> Point | None:
     """The smallest size, if its figure is a latency or the curve has no other."""
-    line = curve.measured[0]
-    return line if line.bytes <= SMALL_BYTES or _largest(curve) is None else None
+    point = curve.measured[0]
+    return point if point.bytes <= SMALL_BYTES or _largest(curve) is None else None
 
 
-def _rate(line: Point) -> float | None:
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else None
+def _rate(point: Point) -> float | None:
+    return point.estimate.rate.value if point.estimate and point.estimate.rate else None
 
 
-def _time(line: Point) -> float | None:
-    return line.estimate.median if line.estimate else None
+def _time(point: Point) -> float | None:
+    return point.estimate.median if point.estimate else None

@@ -141,10 +141,10 @@ def _title(curve: Curve) -> str:
 def _skipped(curve: Curve) -> dict[str, list[str]]:
     """Sizes by reason, without the figures behind its colon, which differ from size to size."""
     found: dict[str, list[str]] = {}
-    for line in curve.points:
-        if line.skipped:
-            why = line.skipped.partition(": ")[0]
-            found.setdefault(why, []).append(size_of(line.text))
+    for point in curve.points:
+        if point.skipped:
+            why = point.skipped.partition(": ")[0]
+            found.setdefault(why, []).append(size_of(point.text))
     return found
 
 
@@ -214,9 +214,9 @@ def layouts_section(
 
 def _estimates(rows: Sequence[Curve]) -> Iterator[tuple[Transfer, Estimate]]:
     for curve in rows:
-        for line in curve.measured if curve.workload.cache == "warm" else ():
-            if curve.transfer is not None and line.estimate is not None:
-                yield msgspec.structs.replace(curve.transfer, bytes=line.bytes), line.estimate
+        for point in curve.measured if curve.workload.cache == "warm" else ():
+            if curve.transfer is not None and point.estimate is not None:
+                yield msgspec.structs.replace(curve.transfer, bytes=point.bytes), point.estimate
 
 
 def _by_layout(curve: Curve) -> tuple[str, int, str]:
@@ -252,35 +252,35 @@ def _rows_sheet(
     return Sheet.of("Several curves", (path, *sizes, SheetColumn("")), lines)
 
 
-def _nominal(line: Point) -> int:
+def _nominal(point: Point) -> int:
     """The power of two next to the size of each transfer: layouts take whole numbers of their
     units."""
-    return nearest_power_of_two(bytes_of_each(line.text))
+    return nearest_power_of_two(bytes_of_each(point.text))
 
 
-def _cell(line: Point) -> str:
-    found = line.estimate
+def _cell(point: Point) -> str:
+    found = point.estimate
     if found is None:
         return ""
-    if found.rate is None or line.bytes < RATE_BYTES:
+    if found.rate is None or point.bytes < RATE_BYTES:
         return format_time(found.median, found.relative)
     text = format_rate(found.rate.value, found.relative)
-    return text + _share(line.of_contiguous)
+    return text + _share(point.of_contiguous)
 
 
-def _seen(line: Point, contiguous: Sequence[Point]) -> str:
+def _seen(point: Point, contiguous: Sequence[Point]) -> str:
     """The figure from call to completion; of a layout with its share of that of ``contiguous``
     bytes at the nearest size."""
-    found = line.estimate
+    found = point.estimate
     if found is None:
         return ""
-    if line.bytes < RATE_BYTES:
+    if point.bytes < RATE_BYTES:
         return format_time(found.seen_median, found.seen_relative)
-    rate = line.bytes / found.seen_median
+    rate = point.bytes / found.seen_median
     text = format_rate(rate, found.seen_relative)
-    if line.of_contiguous is None or not contiguous:
+    if point.of_contiguous is None or not contiguous:
         return text
-    near = min(contiguous, key=lambda each: abs(math.log(each.bytes / line.bytes)))
+    near = min(contiguous, key=lambda each: abs(math.log(each.bytes / point.bytes)))
     assert near.estimate is not None
     return text + _share(rate / (near.bytes / near.estimate.seen_median))
 
@@ -293,9 +293,9 @@ def _extremes(rows: Sequence[Curve]) -> list[Curve]:
     """Those that are the fastest or the slowest at any size."""
     at: dict[int, list[tuple[float, Curve]]] = {}
     for curve in rows:
-        for line in curve.measured:
-            if line.estimate is not None:
-                at.setdefault(line.bytes, []).append((line.estimate.median, curve))
+        for point in curve.measured:
+            if point.estimate is not None:
+                at.setdefault(point.bytes, []).append((point.estimate.median, curve))
     ends = set()
     for found in at.values():
         ends.add(min(found, key=lambda each: each[0])[1].text)

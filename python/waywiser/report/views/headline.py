@@ -84,27 +84,27 @@ def _range(row: HeadlineRow) -> SheetCell:
     return SheetCell(f"{len(row.paths)}:{NO_BREAK}{ends}", note=f"at {row.paths_at}")
 
 
-def bandwidth_cell(line: Point | None) -> SheetCell:
+def bandwidth_cell(point: Point | None) -> SheetCell:
     """GB/s, with ± as its note."""
-    found = line.estimate if line is not None else None
+    found = point.estimate if point is not None else None
     if found is None or found.rate is None:
         return SheetCell()
     sure = relative(found.rate.value, found.rate.interval, of_rate=True)
     return SheetCell(format_rate(found.rate.value, sure), note=spread(sure))
 
 
-def _share(line: Point | None) -> SheetCell:
-    share = line.of_bound if line is not None else None
+def _share(point: Point | None) -> SheetCell:
+    share = point.of_bound if point is not None else None
     return SheetCell(f"{share:.0%}" if share else "")
 
 
-def _latency(line: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
+def _latency(point: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
     """The time of a small copy, if ``sized`` with its size, and the time that a program sees."""
-    if line is None or line.estimate is None:
+    if point is None or point.estimate is None:
         return SheetCell(), SheetCell()
-    found = line.estimate
+    found = point.estimate
     time = format_time(found.median, found.relative)
-    size = size_of(line.text) if sized else ""
+    size = size_of(point.text) if sized else ""
     note = ", ".join(filter(None, (spread(found.relative), size)))
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
     return SheetCell(time, note=note), SheetCell(seen)

@@ -247,8 +247,8 @@ def _path(group: Sequence[Curve], marks: Marks) -> Iterator[Section]:
         yield other_settings_section(others, marks, title)
 
 
-def _legend(lines: Sequence[Point], everything: bool) -> str:
-    kinds = sorted({line.estimate.kind for line in lines if line.estimate}, reverse=True)
+def _legend(points: Sequence[Point], everything: bool) -> str:
+    kinds = sorted({point.estimate.kind for point in points if point.estimate}, reverse=True)
     kind = " or ".join(kinds)
     if everything:
         return (
