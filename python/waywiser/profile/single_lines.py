@@ -13,6 +13,9 @@ from typing import Any
 from waywiser.profile.schema import JSON_COLUMNS, TABLE
 from waywiser.words.visible import single_line, single_line_json
 
+ROWS_AT_ONCE = 256
+"""Rows whose texts are looked at together: one by one they would cost more than reading them."""
+
 CHECKED = ("series",)
 """Tables whose texts follow from others: they are compared with these, and not made fit."""
 
@@ -20,16 +23,26 @@ CHECKED = ("series",)
 def single_line_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows of a table, whose values are in the order of its columns, with each text in one line
     and without what would steer a terminal."""
-    columns = _texts(table)
-    return [_single_lines(row, columns) for row in rows]
+    columns, rows = _texts(table), list(rows)
+    found: list[tuple[Any, ...]] = []
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows[start : start + ROWS_AT_ONCE]
+        found += part if _are_fit(part, columns) else [_single_lines(row, columns) for row in part]
+    return found
+
+
+def _are_fit(
+    rows: list[tuple[Any, ...]], columns: tuple[tuple[int, Callable[[str], str]], ...]
+) -> bool:
+    """Whether no text of the rows has anything to change, as in nearly all profiles."""
+    texts = [row[n] for row in rows for n, _ in columns if row[n].__class__ is str]
+    whole = "".join(texts)
+    return whole.isascii() and whole.isprintable() and "\\" not in whole
 
 
 def _single_lines(
     row: tuple[Any, ...], columns: tuple[tuple[int, Callable[[str], str]], ...]
 ) -> tuple[Any, ...]:
-    whole = "".join([row[n] for n, _ in columns if isinstance(row[n], str)])
-    if whole.isascii() and whole.isprintable() and "\\" not in whole:
-        return row  # as nearly all are
     changed: dict[int, str] = {}
     for position, fit in columns:
         value = row[position]

@@ -39,7 +39,7 @@ def escaped_json(text: str) -> str:
 def _single_line_escape(found: re.Match[str]) -> str:
     code, letter = found.groups()
     if code is None:
-        return " " if letter in "bfnrt" else found[0]
+        return {"b": "", "f": " ", "n": " ", "r": " ", "t": " "}.get(letter, found[0])
     character = chr(int(code, 16))
     kept = single_line(character)
     return found[0] if kept == character else kept
