@@ -4,4 +4,6 @@
 - `probe`: worker processes and their supervisor. Every worker imports this file, which imports
   nothing.
 - `tune`: the search of the best settings.
+- `survey_options`, `tune_options`, `simulate_options`: tables of options, read by the command line,
+  Python and `survey_request`, which makes what is planned and stored of them.
 """
