@@ -52,10 +52,10 @@ void require_name(const std::string& name) {
 
 void require_settings(const Settings& settings) {
     for (const auto& [key, value] : settings) {
-        const bool sound = !key.empty() && !value.empty() && key.find('=') == std::string::npos &&
+        const bool valid = !key.empty() && !value.empty() && key.find('=') == std::string::npos &&
                            std::ranges::all_of(key, is_in_setting) &&
                            std::ranges::all_of(value, is_in_setting);
-        if (!sound) {
+        if (!valid) {
             throw NotSupported("'" + key + "=" + value + "' is not a setting: write KEY=VALUE");
         }
     }

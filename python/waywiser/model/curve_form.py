@@ -99,7 +99,7 @@ def _together(sizes: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 
 def _forms(sizes: Array, times: Array) -> list[CurveForm]:
-    """Of curves with equally many sizes, which are rows."""
+    """The forms of curves with equally many sizes, which are rows."""
     import numpy as np
 
     curves, width = sizes.shape
