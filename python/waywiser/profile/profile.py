@@ -18,7 +18,7 @@ from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, series_row,
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, MODEL, TABLE, count_key
 from waywiser.profile.single_lines import single_line_rows
-from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_moment, require_valid
+from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, require_valid
 from waywiser.words import Workload
 from waywiser.words.closeable import Closeable
 from waywiser.words.numbers import whole_number
@@ -90,7 +90,7 @@ class Profile(Closeable):
     def created(self) -> str:
         """UTC, ISO 8601."""
         created = self._meta("created")
-        self._require_moments("meta", created)
+        self._require_moment("meta", created)
         return created
 
     @property
@@ -124,7 +124,9 @@ class Profile(Closeable):
     def runs(self) -> tuple[Run, ...]:
         found = self._rows("run", tuple[int, str, str | None, str, str])
         for number, started, ended, *_ in found:
-            self._require_moments(f"run {number}", started, ended)
+            for moment in (started, ended):
+                if moment is not None:
+                    self._require_moment(f"run {number}", moment)
         return tuple(
             Run(number, started, ended, version, self._decode(text, tuple[str, ...], "run"))
             for number, started, ended, version, text in sorted(found, key=lambda row: row[0])
@@ -207,8 +209,10 @@ class Profile(Closeable):
             raise damaged(self.path, "a block of a series is there twice")
         for row in rows:
             if not 0 <= row.block < MOST_INDEX:
-                raise damaged(self.path, f"visit {row.visit}: block {row.block}")
-            self._require_moments(f"visit {row.visit}", row.started)
+                raise self.damaged_visit(row, f"block {row.block}")
+        if not are_moments([row.started for row in rows]):
+            for row in rows:
+                self._require_moment(f"visit {row.visit}", row.started)
         return rows
 
     def rows_by_series(self) -> dict[str, list[VisitRow]]:
@@ -297,7 +301,7 @@ class Profile(Closeable):
         for values in found:
             if not is_intact(values):
                 raise damaged(self.path, f"{table} {_shown(values[0])}: its checksum is wrong")
-        shown = single_line_rows(table, (values[:-1] for values in found))
+        shown = single_line_rows(table, [values[:-1] for values in found])
         try:
             return msgspec.convert(shown, list[row])  # type: ignore[valid-type]
         except msgspec.ValidationError as error:
@@ -314,13 +318,9 @@ class Profile(Closeable):
                 raise damaged(self.path, f"locality {number}: its {name} is not that of its record")
         return found
 
-    def _require_moments(self, place: str, *moments: str | None) -> None:
-        try:
-            for moment in moments:
-                if moment is not None:
-                    require_moment(moment)
-        except InvalidRecord as error:
-            raise damaged(self.path, f"{place}: {error}") from error
+    def _require_moment(self, place: str, moment: str) -> None:
+        if not are_moments([moment]):
+            raise damaged(self.path, f"{place}: {moment[:40]!r} is no moment")
 
     def _locality_rows(self) -> list[tuple[int, int, int, str, str]]:
         return self._rows("locality", tuple[int, int, int, str, str])

@@ -93,11 +93,11 @@ def _json(value: object) -> str:
 
 
 def series_row(workload: Workload) -> SeriesRow:
-    canonical = canonical_json(workload)
+    canonical, (text, curve) = canonical_json(workload), workload.texts
     return SeriesRow(
         identity_of(canonical),
-        str(workload),
-        workload.curve,
+        text,
+        curve,
         workload.bytes,
         workload.quantity.unit,
         workload.cache,

@@ -54,11 +54,10 @@ def _workload(value: Workload) -> None:
     operation, transfers = value.operation, value.transfers
     _require(bool(transfers) != (operation is not None), "neither transfers nor an operation")
     for transfer in transfers:
-        _require(0 < transfer.bytes <= MOST, f"a transfer of {transfer.bytes} bytes")
-        for name in ("chunk", "stride"):
-            text = transfer.parameters.get(name, "0")
-            _require(text.isascii() and text.isdigit() and len(text) < 20, f"{name}={text}")
-        _require(_is_in_grammar(msgspec.json.encode(replace(transfer, bytes=0))), NO_NAME)
+        if not 0 < transfer.bytes <= MOST:
+            raise InvalidRecord(f"a transfer of {transfer.bytes} bytes")
+        if why := _why_no_transfer(msgspec.json.encode(replace(transfer, bytes=0))):
+            raise InvalidRecord(why)
     if operation is not None:
         text = str(operation)
         _require(single_line(text) == text and _reads_back(operation), NO_NAME)
@@ -67,12 +66,17 @@ def _workload(value: Workload) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _is_in_grammar(transfer: bytes) -> bool:
-    """Whether the text of a transfer, which is given as JSON, means this transfer alone: curves and
-    reports look it up by its text."""
-    workload = Workload((msgspec.json.decode(transfer, type=Transfer),))
+def _why_no_transfer(json: bytes) -> str:
+    """What is wrong with a transfer, whatever its size; empty if nothing is. Its text must mean it
+    alone: curves and reports look it up by that."""
+    transfer = msgspec.json.decode(json, type=Transfer)
+    for name in ("chunk", "stride"):
+        text = transfer.parameters.get(name, "0")
+        if not (text.isascii() and text.isdigit() and len(text) < 20):
+            return f"{name}={text}"
+    workload = Workload((transfer,))
     text = str(workload)
-    return single_line(text) == text and _reads_back(workload)
+    return "" if single_line(text) == text and _reads_back(workload) else NO_NAME
 
 
 def _link_end(text: str) -> None:
@@ -122,7 +126,7 @@ def _machine(value: Machine) -> None:
 
 
 def _locality(value: Locality) -> None:
-    require_moment(value.started)
+    _require(are_moments([value.started]), f"{value.started[:40]!r} is no moment")
     _indices("GPU", value.gpus)
     _times(value.sweeps)
     rounds = {len(block.copies) for block in value.blocks}
@@ -179,12 +183,12 @@ def _indices(what: str, indices: Iterable[int]) -> None:
             raise InvalidRecord(f"{what} {index}")
 
 
-def require_moment(text: str) -> None:
-    """Raises `InvalidRecord` for a text that is no moment of ISO 8601."""
+def are_moments(texts: Iterable[str]) -> bool:
+    """Whether all texts are moments of ISO 8601."""
     try:
-        datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRecord(f"{text[:40]!r} is no moment") from error
+        return all(map(datetime.fromisoformat, texts))
+    except ValueError:
+        return False
 
 
 def _counts(what: str, values: Iterable[float]) -> None:

@@ -129,13 +129,19 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     """None if they are contiguous."""
 
     def __str__(self) -> str:
-        size = f" of {self.bytes}" if self.bytes else ""
-        return f"{self.way}{size}"
+        return f"{self.way}{self.size_text}"
+
+    @property
+    def size_text(self) -> str:
+        """What follows the way in the text: `` of 4096``, or nothing if no size is named."""
+        return f" of {self.bytes}" if self.bytes else ""
 
     @property
     def is_sparse(self) -> bool:
         """Whether it touches its range only here and there: how much of it moves then is the
         driver's to decide, and no rate shows it."""
+        if "stride" not in self.parameters:  # as of nearly all
+            return False
         chunk, stride = (whole_number(self.parameters.get(n, "")) for n in ("chunk", "stride"))
         return (stride or 0) > (chunk or 0)
 

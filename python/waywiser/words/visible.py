@@ -33,7 +33,7 @@ def single_line_json(text: str) -> str:
 
 def escaped_json(text: str) -> str:
     """JSON that means the same, with escapes for what would steer the terminal that shows it."""
-    return text if text.isascii() else _UNSEEN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
+    return _UNSEEN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 def _single_line_escape(found: re.Match[str]) -> str:

@@ -70,8 +70,18 @@ class Workload(Value, frozen=True, omit_defaults=True):
     """Transfers that name the same memory on the same side use one buffer, and not one each."""
 
     def __str__(self) -> str:
-        body = "; ".join(map(str, self.transfers)) if self.transfers else str(self.operation)
-        return f"{body}{self.states}"
+        return self.texts[0]
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Its text, and that of its curve, which is the same without sizes."""
+        states = self.states
+        if not self.transfers:
+            text = f"{self.operation}{states}"
+            return text, text
+        ways = [transfer.way for transfer in self.transfers]
+        sized = [f"{way}{t.size_text}" for way, t in zip(ways, self.transfers, strict=True)]
+        return f"{'; '.join(sized)}{states}", f"{'; '.join(ways)}{states}"
 
     @property
     def states(self) -> str:
