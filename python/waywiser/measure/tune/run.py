@@ -162,8 +162,8 @@ def prepare_tuning(
     search.
     """
     before = _Before.read(file, request, selection) if file.exists() else None
-    selection = before.selection if before else selection
     if before:
+        selection = before.selection
         require_same(before.machine, live_machine(), file)
     scope = read_scope(selection)
     if before:
