@@ -17,9 +17,9 @@ from waywiser.words import WordError
 def with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """The verb for typer. Instead of a parameter ``options``, a table, it has a parameter for each
     field of the table, and calls ``verb`` with a value of the table."""
-    signature = inspect.signature(verb, eval_str=True)
-    if "options" not in signature.parameters:
+    if "options" not in verb.__annotations__:
         return verb
+    signature = inspect.signature(verb, eval_str=True)
     table = signature.parameters["options"].annotation
     parameters = [
         each
