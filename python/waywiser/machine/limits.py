@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from waywiser.machine.system_files import SystemFiles
 
 _MOUNT = "/sys/fs/cgroup"
-_NO_LIMIT = 1 << 60
+NO_LIMIT = 1 << 60
 """Version 1 of cgroups writes "no limit" as a number near 2^63."""
 
 
@@ -51,7 +51,7 @@ def memory_limit(files: SystemFiles) -> int | None:
         for folder in cgroup_folders(files, "memory")
         for name in ("memory.max", "memory.limit_in_bytes")
     )
-    return min((limit for limit in limits if limit is not None and limit < _NO_LIMIT), default=None)
+    return min((limit for limit in limits if limit is not None and limit < NO_LIMIT), default=None)
 
 
 def memlock(files: SystemFiles) -> int | str | None:

@@ -7,7 +7,7 @@ comes back empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -34,6 +34,26 @@ SAMPLE_COLUMNS: dict[str, Kind] = {
     "flags": "q",
 }
 """Those with one number per sample, with the type of their numbers."""
+
+
+ALIKE = ("block", "mode", "stop", "started", "gate", "buffer_bytes", "held_bytes")
+SECONDS = ("setup_seconds", "sampling_seconds", "elapsed_seconds")
+"""Columns that are as in `waywiser.words.records.Visit`, and those of them that are floats."""
+
+
+def _decoder(kind: Any) -> Callable[[str], Any]:
+    """Many rows have the same text."""
+    return lru_cache(maxsize=4096)(msgspec.json.Decoder(kind).decode)
+
+
+LISTS = {
+    "buffers": _decoder(tuple[BufferRecord, ...]),
+    "gpu_states": _decoder(tuple[GpuState, ...]),
+    "notes": _decoder(tuple[str, ...]),
+}
+"""Columns of JSON lists, and what decodes them. Each raises `msgspec.MsgspecError`."""
+
+_EVIDENCE = msgspec.json.Decoder(LinkEvidence)
 
 
 class SeriesRow(NamedTuple):
@@ -111,35 +131,27 @@ def visit_row(number: int, visit: Visit, run: int) -> VisitRow:
     not reach a file."""
     failure, samples = visit.failure, visit.samples
     try:
-        columns = {name: _packed(samples, name, kind) for name, kind in SAMPLE_COLUMNS.items()}
+        columns: dict[str, Any] = {
+            name: _packed(samples, name, kind) for name, kind in SAMPLE_COLUMNS.items()
+        }
         width, transfers = _packed_transfers(samples)
     except BadColumn as error:
         raise ProfileError(f"samples cannot be stored: {error}") from error
+    columns |= {name: getattr(visit, name) for name in ALIKE}
+    columns |= {name: float(getattr(visit, name)) for name in SECONDS}
+    columns |= {name: _json(getattr(visit, name)) for name in LISTS}
     return VisitRow(
         visit=number,
         series=visit.workload.identity,
-        block=visit.block,
         run=run,
         process=visit.worker,
-        mode=visit.mode,
-        stop=visit.stop,
         failure_kind=failure.kind if failure else None,
         failure_reason=failure.reason if failure else None,
-        started=visit.started,
-        setup_seconds=float(visit.setup_seconds),
-        sampling_seconds=float(visit.sampling_seconds),
-        elapsed_seconds=float(visit.elapsed_seconds),
-        buffer_bytes=visit.buffer_bytes,
-        held_bytes=visit.held_bytes,
-        gate=visit.gate,
-        buffers=_json(visit.buffers),
-        gpu_states=_json(visit.gpu_states),
-        notes=_json(visit.notes),
         evidence=None if visit.evidence is None else _json(visit.evidence),
         samples=len(samples),
-        **columns,
         width=width,
         transfers=transfers,
+        **columns,
     )
 
 
@@ -166,13 +178,9 @@ def _packed_transfers(samples: Samples) -> tuple[int, bytes | None]:
     if len(widths) > 1 or len(transfers) != len(samples):
         raise BadColumn(f"transfers of {sorted(widths)} times for {len(samples)} samples")
     width = widths.pop()
-    if width == 1 and all(map(_is_alone, transfers, samples.span)):
+    if width == 1 and transfers == tuple(zip(samples.span, strict=True)):
         return 1, None
     return width, packed(tuple(chain.from_iterable(transfers)), "d")
-
-
-def _is_alone(times: tuple[float, ...], span: float) -> bool:
-    return times[0] == span
 
 
 def samples_from(row: VisitRow) -> Samples:
@@ -204,47 +212,15 @@ def require_counts(row: VisitRow) -> None:
         raise BadColumn(f"{row.width} times per sample")
 
 
-_BUFFERS = msgspec.json.Decoder(tuple[BufferRecord, ...])
-_GPU_STATES = msgspec.json.Decoder(tuple[GpuState, ...])
-_NOTES = msgspec.json.Decoder(tuple[str, ...])
-_EVIDENCE = msgspec.json.Decoder(LinkEvidence)
-
-
-@lru_cache(maxsize=4096)
-def gpu_states_from(text: str) -> tuple[GpuState, ...]:
-    """Raises `msgspec.MsgspecError`."""
-    return _GPU_STATES.decode(text)
-
-
-@lru_cache(maxsize=4096)
-def _buffers_from(text: str) -> tuple[BufferRecord, ...]:
-    return _BUFFERS.decode(text)
-
-
-@lru_cache(maxsize=4096)
-def _notes_from(text: str) -> tuple[str, ...]:
-    return _NOTES.decode(text)
-
-
 def visit_from(row: VisitRow, workload: Workload, samples: Samples) -> Visit:
     """Raises `msgspec.MsgspecError` for JSON that does not decode."""
+    columns: dict[str, Any] = {name: getattr(row, name) for name in (*ALIKE, *SECONDS)}
+    columns |= {name: decode(getattr(row, name)) for name, decode in LISTS.items()}
     return Visit(
         workload=workload,
-        block=row.block,
-        stop=row.stop,
-        started=row.started,
-        mode=row.mode,
         samples=samples,
         failure=row.failure,
-        buffers=_buffers_from(row.buffers),
-        gate=row.gate,
-        notes=_notes_from(row.notes),
         worker=row.process,
-        setup_seconds=row.setup_seconds,
-        sampling_seconds=row.sampling_seconds,
-        elapsed_seconds=row.elapsed_seconds,
-        buffer_bytes=row.buffer_bytes,
-        held_bytes=row.held_bytes,
-        gpu_states=gpu_states_from(row.gpu_states),
         evidence=None if row.evidence is None else _EVIDENCE.decode(row.evidence),
+        **columns,
     )

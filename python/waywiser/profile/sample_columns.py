@@ -11,7 +11,7 @@ import msgspec
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
 from waywiser.profile.profile import NO_SAMPLES
-from waywiser.profile.rows import VisitRow, gpu_states_from, require_counts, visit_from
+from waywiser.profile.rows import LISTS, VisitRow, require_counts, visit_from
 from waywiser.profile.validation import MOST, MOST_SECONDS
 from waywiser.words import Workload
 from waywiser.words.records import GpuState, Visit
@@ -50,7 +50,8 @@ class SampleColumns:
     def gpu_states_of(self, row: VisitRow) -> tuple[GpuState, ...]:
         """Readings of GPUs while a visit ran. Raises `ProfileError` for what does not decode."""
         try:
-            return gpu_states_from(row.gpu_states)
+            found: tuple[GpuState, ...] = LISTS["gpu_states"](row.gpu_states)
+            return found
         except msgspec.MsgspecError as error:
             raise self._damaged(row, error) from error
 

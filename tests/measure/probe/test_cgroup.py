@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from waywiser.machine.system_files import SystemFiles
 from waywiser.measure.probe.cgroup import available_bytes, killed_for_memory
 
 
@@ -29,7 +30,7 @@ def test_the_tightest_limit_on_the_way_up_counts(tmp_path: Path) -> None:
             "sys/fs/cgroup/memory.current": "100\n",
         },
     )
-    assert available_bytes(tmp_path) == 1000 - (700 - 150)
+    assert available_bytes(SystemFiles(tmp_path)) == 1000 - (700 - 150)
 
 
 def test_the_first_version_has_other_names_and_a_huge_number_for_no_limit(tmp_path: Path) -> None:
@@ -44,8 +45,8 @@ def test_the_first_version_has_other_names_and_a_huge_number_for_no_limit(tmp_pa
             "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
     )
-    assert available_bytes(tmp_path) == 700
-    assert killed_for_memory(tmp_path) == 2
+    assert available_bytes(SystemFiles(tmp_path)) == 700
+    assert killed_for_memory(SystemFiles(tmp_path)) == 2
 
 
 def test_a_full_group_has_nothing_available(tmp_path: Path) -> None:
@@ -58,15 +59,15 @@ def test_a_full_group_has_nothing_available(tmp_path: Path) -> None:
             "sys/fs/cgroup/memory.events": "oom 1\noom_kill 3\n",
         },
     )
-    assert available_bytes(tmp_path) == 0
-    assert killed_for_memory(tmp_path) == 3
+    assert available_bytes(SystemFiles(tmp_path)) == 0
+    assert killed_for_memory(SystemFiles(tmp_path)) == 3
 
 
 @pytest.mark.parametrize("text", ["", "0::/\n", "nonsense\n", "::\n"])
 def test_without_a_limit_or_without_control_groups_there_is_none(tmp_path: Path, text: str) -> None:
     write(tmp_path, {"proc/self/cgroup": text})
-    assert available_bytes(tmp_path) is None
-    assert killed_for_memory(tmp_path) == 0
+    assert available_bytes(SystemFiles(tmp_path)) is None
+    assert killed_for_memory(SystemFiles(tmp_path)) == 0
 
 
 def test_this_system_can_be_asked() -> None:

@@ -1,4 +1,4 @@
-"""The memory limit of the control group that this process lives in, and what it has killed.
+"""What the control group that this process lives in leaves of memory, and what it has killed.
 
 Both hierarchies are read: the unified one (v2) and the memory controller's own (v1). A limit
 counts wherever it is set on the way up, since a container rarely sees its own as the innermost.
@@ -7,70 +7,43 @@ Source of the names: the kernel's Documentation/admin-guide/cgroup-v2.rst and cg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
 
-_NO_LIMIT_BYTES = 1 << 60
-"""v1 writes "no limit" as a number near 2^63; nobody owns an exbibyte."""
+from waywiser.machine.limits import NO_LIMIT, cgroup_folders
+from waywiser.machine.system_files import SystemFiles
 
-_V2 = ("memory.max", "memory.current", "inactive_file")
-_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_SYSTEM = SystemFiles()
+_VERSIONS = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+_EVENTS = ("memory.events", "memory.oom_control")
 
 
-def available_bytes(root: Path = Path("/")) -> int | None:
+def available_bytes(files: SystemFiles = _SYSTEM) -> int | None:
     """Bytes that may still be used under the tightest limit, page cache that can be dropped
-    counted as free; None if there is no limit. ``root`` is where ``/proc`` and ``/sys`` are."""
-    room = [_room(folder, names) for folder, names in _groups(root)]
-    return min((bytes_ for bytes_ in room if bytes_ is not None), default=None)
+    counted as free; None if there is no limit."""
+    return min(_room(files), default=None)
 
 
-def killed_for_memory(root: Path = Path("/")) -> int:
+def killed_for_memory(files: SystemFiles = _SYSTEM) -> int:
     """How many processes of this control group the kernel has killed for want of memory."""
-    for folder, names in _groups(root):
-        file = "memory.events" if names is _V2 else "memory.oom_control"
-        count = _keyed(folder / file, "oom_kill")
-        if count is not None:
-            return count
-    return 0
+    paths = (f"{folder}/{name}" for folder in cgroup_folders(files, "memory") for name in _EVENTS)
+    counts = (_counter(files, path, "oom_kill") for path in paths)
+    return next((count for count in counts if count is not None), 0)
 
 
-def _groups(root: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    """The memory groups of this process, innermost first, with the names of their files."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        mount = root / "sys/fs/cgroup" / ("memory" if controllers else "")
-        names = _V1 if controllers else _V2
-        inner = PurePosixPath(path.lstrip("/"))
-        for level in (inner, *inner.parents):
-            yield mount / level, names
+def _room(files: SystemFiles) -> Iterator[int]:
+    for folder in cgroup_folders(files, "memory"):
+        for limit_file, used_file, inactive in _VERSIONS:
+            limit = files.integer(f"{folder}/{limit_file}")
+            if limit is not None and limit < NO_LIMIT:
+                used = files.integer(f"{folder}/{used_file}") or 0
+                droppable = _counter(files, f"{folder}/memory.stat", inactive) or 0
+                yield max(0, limit - max(0, used - droppable))
 
 
-def _room(folder: Path, names: tuple[str, str, str]) -> int | None:
-    limit = _number(_text(folder / names[0]))
-    if limit is None or limit >= _NO_LIMIT_BYTES:
-        return None
-    used = _number(_text(folder / names[1])) or 0
-    droppable = _keyed(folder / "memory.stat", names[2]) or 0
-    return max(0, limit - max(0, used - droppable))
-
-
-def _keyed(file: Path, key: str) -> int | None:
-    for line in _text(file).splitlines():
-        name, _, value = line.partition(" ")
-        if name == key:
-            return _number(value)
-    return None
-
-
-def _number(text: str) -> int | None:
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() else None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("ascii", "replace")
-    except OSError:
-        return ""
+def _counter(files: SystemFiles, path: str, name: str) -> int | None:
+    match = re.search(rf"^{name} ([0-9]+)$", files.text(path) or "", re.MULTILINE)
+    return int(match[1]) if match else None

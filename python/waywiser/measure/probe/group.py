@@ -18,6 +18,8 @@ import msgspec
 from waywiser.measure.probe.load import LoadReadings
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.protocol import (
+    LOCATED,
+    MEASURED,
     Failed,
     FromWorker,
     Hello,
@@ -38,9 +40,6 @@ from waywiser.words.records import Failure, GpuState, Locality, Order, Visit
 Heard = Callable[[Progressed], None]
 
 _Answer = TypeVar("_Answer", Ready, Located, Prepared, Result)
-
-LOCATED = ("gpus", "cpus", "sweeps", "blocks", "seconds")
-"""What an answer and the record of it have in common."""
 
 _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
@@ -260,5 +259,4 @@ def _visit(
     if failure is not None:
         return visit
     whole = together(parts)
-    found = {name: getattr(whole, name) for name in whole.__struct_fields__ if name != "host_timed"}
-    return msgspec.structs.replace(visit, **found)
+    return msgspec.structs.replace(visit, **{name: getattr(whole, name) for name in MEASURED})

@@ -105,6 +105,10 @@ class Located(Value, frozen=True, tag="located", tag_field="type"):
     seconds: float
 
 
+LOCATED = ("gpus", "cpus", "sweeps", "blocks", "seconds")
+"""What this answer and the record of it have in common."""
+
+
 class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
     id: int
 
@@ -143,19 +147,12 @@ class MeasuredVisit(Value, frozen=True):
     def of_visit(cls, visit: Visit, samples: Samples, setup_seconds: float) -> MeasuredVisit:
         """The answer of a worker that measures nothing itself: what the visit has, with these
         samples and this time of set-up."""
-        return cls(
-            mode=visit.mode,
-            stop=visit.stop,
-            samples=samples,
-            buffers=visit.buffers,
-            gate=visit.gate,
-            notes=visit.notes,
-            setup_seconds=setup_seconds,
-            sampling_seconds=visit.sampling_seconds,
-            buffer_bytes=visit.buffer_bytes,
-            held_bytes=visit.held_bytes,
-            evidence=visit.evidence,
-        )
+        found = {name: getattr(visit, name) for name in MEASURED}
+        return cls(**{**found, "samples": samples, "setup_seconds": setup_seconds})
+
+
+MEASURED = tuple(set(MeasuredVisit.__struct_fields__) - {"host_timed"})
+"""Fields of a visit that a worker measures."""
 
 
 class Result(Value, frozen=True, tag="result", tag_field="type"):

@@ -20,9 +20,8 @@ from pathlib import Path
 import msgspec
 
 from waywiser.curves.select import matches_any
-from waywiser.measure.probe.group import LOCATED
 from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
-from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
+from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.profile import Profile, VisitRow
 from waywiser.words import Value, WaywiserError, Workload
@@ -81,9 +80,7 @@ class Recording:
         if not known:
             raise OrderFailed("not-supported", NOT_RECORDED)
         found = known[self._hello.process.block % len(known)]
-        if found.failure is not None:
-            raise OrderFailed(found.failure.kind, found.failure.reason)
-        return Located(request.id, *(getattr(found, name) for name in LOCATED))
+        return located(request, found)
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """The recorded visit of the order's block; if there is none, that of another block,

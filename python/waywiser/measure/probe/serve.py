@@ -11,10 +11,12 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from waywiser.measure.probe.lifeline import Inbox, die_with
 from waywiser.measure.probe.protocol import (
+    LOCATED,
     End,
     Failed,
     FromWorker,
@@ -33,12 +35,13 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.words import WaywiserError
-from waywiser.words.records import Failure, Order
+from waywiser.words.records import Failure, Locality, Order
 
 PROGRESS_SECONDS = 0.1
 """Seconds between two progress lines: enough for a person, and too seldom to disturb the
 measurement."""
 
+Put = Callable[[FromWorker], None]
 Estimate = Callable[[int, float, float, float], None]
 """Called with n, median, low, high in seconds; low and high may be NaN."""
 
@@ -52,6 +55,13 @@ class OrderFailed(Exception):
         self.fatal = fatal
 
 
+def located(request: Locate, found: Locality) -> Located:
+    """The answer that repeats a record. Raises `OrderFailed` if it is one of a failure."""
+    if found.failure is not None:
+        raise OrderFailed(found.failure.kind, found.failure.reason)
+    return Located(request.id, *(getattr(found, name) for name in LOCATED))
+
+
 class Measurer(Protocol):
     """Answers orders; all methods raise `OrderFailed`."""
 
@@ -62,16 +72,11 @@ class Measurer(Protocol):
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
 
 
-class Outbox:
-    """What the worker says, on its own descriptor: drivers print to standard output."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def put(self, message: FromWorker) -> None:
-        line = memoryview(encode(message))
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+def _put(descriptor: int, message: FromWorker) -> None:
+    """The worker speaks on a descriptor of its own: drivers print to standard output."""
+    line = memoryview(encode(message))
+    while line:
+        line = line[os.write(descriptor, line) :]
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -89,16 +94,16 @@ def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer,
     for descriptor in (arguments.read_fd, arguments.write_fd):
         os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
-    inbox, outbox = Inbox(arguments.read_fd), Outbox(arguments.write_fd)
+    inbox, put = Inbox(arguments.read_fd), partial(_put, arguments.write_fd)
     try:
         hello = inbox.get()
         if not isinstance(hello, Hello):
             raise ProtocolError(f"{type(hello).__name__.lower()!r} before 'hello'")
         measurer, ready = make(hello)
-        outbox.put(ready)
-        _answer(inbox, outbox, measurer)
+        put(ready)
+        _answer(inbox, put, measurer)
     except (WaywiserError, OrderFailed) as error:
-        outbox.put(_last(0, error))
+        put(_last(0, error))
 
 
 def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
@@ -109,25 +114,25 @@ def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
     return Failed(order, error.failure, fatal=True)
 
 
-def _answer(inbox: Inbox, outbox: Outbox, measurer: Measurer) -> None:
+def _answer(inbox: Inbox, put: Put, measurer: Measurer) -> None:
     prepared: Prepare | None = None
     while not isinstance(message := inbox.get(), End):
         try:
             if isinstance(message, Locate):
-                outbox.put(measurer.locate(message))
+                put(measurer.locate(message))
             elif isinstance(message, Prepare):
                 prepared = None
                 measurer.prepare(message.order)
                 prepared = message
-                outbox.put(Prepared(message.id))
+                put(Prepared(message.id))
             else:
-                outbox.put(_start(message, prepared, measurer, outbox))
+                put(_start(message, prepared, measurer, put))
         except OrderFailed as lost:
-            outbox.put(Failed(_order_id(message), lost.failure, lost.fatal))
+            put(Failed(_order_id(message), lost.failure, lost.fatal))
             if lost.fatal:
                 return
         except WaywiserError as error:
-            outbox.put(_last(_order_id(message), error))
+            put(_last(_order_id(message), error))
             return
 
 
@@ -135,9 +140,7 @@ def _order_id(message: ToWorker) -> int:
     return message.id if isinstance(message, Locate | Prepare | Start) else 0
 
 
-def _start(
-    message: ToWorker, prepared: Prepare | None, measurer: Measurer, outbox: Outbox
-) -> Result:
+def _start(message: ToWorker, prepared: Prepare | None, measurer: Measurer, put: Put) -> Result:
     if not isinstance(message, Start) or prepared is None or prepared.id != message.id:
         raise ProtocolError(f"{type(message).__name__.lower()!r} without its 'prepare'")
     due = 0.0
@@ -149,6 +152,6 @@ def _start(
             return
         due = now + PROGRESS_SECONDS
         interval = (None, None) if low != low else (low, high)  # NaN is the only x != x
-        outbox.put(Progressed(message.id, n, median, *interval))
+        put(Progressed(message.id, n, median, *interval))
 
     return Result(message.id, measurer.measure(prepared.order, estimate))

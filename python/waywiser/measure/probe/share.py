@@ -6,11 +6,13 @@ Transfer number i belongs to rank i modulo the size of the group; an operation b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 import msgspec
 
 from waywiser.measure.probe.protocol import MeasuredVisit
-from waywiser.words import Stop, TimingMode, Workload
+from waywiser.words import Stop, Workload
 from waywiser.words.records import Samples
 
 _Share = tuple[int, MeasuredVisit]
@@ -39,7 +41,7 @@ def together(parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
         return next(iter(parts.values()))
     shares = sorted(parts.items())
     return MeasuredVisit(
-        mode=_mode(shares),
+        mode="device" if all(part.mode == "device" for _, part in shares) else "host",
         stop=_stop(shares),
         samples=_samples([part.samples for _, part in shares]),
         buffers=tuple(buffer for _, part in shares for buffer in part.buffers),
@@ -52,10 +54,6 @@ def together(parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
         host_timed=tuple(transfer for _, part in shares for transfer in part.host_timed),
         evidence=next((part.evidence for _, part in shares if part.evidence), None),
     )
-
-
-def _mode(shares: Sequence[_Share]) -> TimingMode:
-    return "device" if all(part.mode == "device" for _, part in shares) else "host"
 
 
 def _stop(shares: Sequence[_Share]) -> Stop:
@@ -76,28 +74,18 @@ def _notes(shares: Sequence[_Share]) -> tuple[str, ...]:
 
 def _samples(columns: Sequence[Samples]) -> Samples:
     """Columns of the ranks, zipped up to the shortest; transfers back in the workload's order."""
-    flags = [_any_flag(row) for row in zip(*(c.flags for c in columns), strict=False)]
     return Samples(
         span=_largest([c.span for c in columns]),
         host=_largest([c.host for c in columns]),
         skew=_largest([c.skew for c in columns]),
         repetitions=tuple(map(min, zip(*(c.repetitions for c in columns), strict=False))),
-        flags=tuple(flags),
-        transfers=tuple(
-            map(_interleave, zip(*(c.transfers for c in columns), strict=False)),
-        ),
+        flags=tuple(reduce(or_, row) for row in zip(*(c.flags for c in columns), strict=False)),
+        transfers=tuple(map(_interleave, zip(*(c.transfers for c in columns), strict=False))),
     )
 
 
 def _largest(columns: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(map(max, zip(*columns, strict=False)))
-
-
-def _any_flag(row: Sequence[int]) -> int:
-    flags = 0
-    for flag in row:
-        flags |= flag
-    return flags
 
 
 def _interleave(dealt: Sequence[Sequence[float]]) -> tuple[float, ...]:

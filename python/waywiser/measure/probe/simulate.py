@@ -16,9 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser.measure.probe.group import LOCATED
 from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
-from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
+from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.model.errors import ModelError
 from waywiser.model.simulation import SimulatedMachine, Simulation
 from waywiser.words import WaywiserError
@@ -50,9 +49,7 @@ class SimulatedMeasurer:
             found = self._machine.locality(str(request.memory), self._process.block)
         except ModelError as error:
             raise OrderFailed("not-supported", error.what) from error
-        if found.failure is not None:
-            raise OrderFailed(found.failure.kind, found.failure.reason)
-        return Located(request.id, *(getattr(found, name) for name in LOCATED))
+        return located(request, found)
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """Times with noise; set-up takes what it took in the recording."""

@@ -21,7 +21,6 @@ from waywiser.machine.counters import LinkCounters
 from waywiser.machine.machine import Machine
 from waywiser.machine.native_machine import native_machine
 from waywiser.machine.native_words import native_memory, native_operation, native_transfer
-from waywiser.measure.probe.convert import block_latencies, measured, native_rule
 from waywiser.measure.probe.failures import order_failed
 from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
 from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
@@ -75,14 +74,7 @@ class NativeMeasurer:
             found = self._session.locality(native_memory(request.memory), cpus=list(request.cpus))
         except Exception as error:
             raise order_failed(error, self._library) from error
-        return Located(
-            request.id,
-            gpus=tuple(found["gpus"]),
-            cpus=tuple(found["cpus"]),
-            sweeps=tuple(found["sweeps"]),
-            blocks=tuple(map(block_latencies, found["blocks"])),
-            seconds=found["seconds"],
-        )
+        return msgspec.convert({"id": request.id, **found}, Located)
 
     def _measure_by_host(
         self, share: Workload, order: Order, estimate: Estimate, reason: str
@@ -103,12 +95,13 @@ class NativeMeasurer:
             operation=share.operation and native_operation(share.operation),
             cache=share.cache,
             shared=share.shared,
-            rule=native_rule(self._library, order.rule),
+            rule=self._library.StopRule(**msgspec.structs.asdict(order.rule)),
             seed=order.seed,
             progress=estimate,
             evidence=watch,
         )
-        found = measured(outcome)
+        outcome["held_bytes"] = outcome.pop("pool_peak_bytes")
+        found = msgspec.convert(outcome, MeasuredVisit)
         if watch:
             return msgspec.structs.replace(found, evidence=watch.found)
         if order.evidence and self._links:
