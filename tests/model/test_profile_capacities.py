@@ -9,7 +9,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.model.capacity import CapacityModelReader
-from waywiser.model.curve import models_of
+from waywiser.model.curve import fit_curves, times_of
 from waywiser.model.errors import ModelError
 from waywiser.model.profile_capacities import profile_capacities, validated, validation_sets
 from waywiser.model.timed_sets import TimedSet
@@ -94,7 +94,7 @@ def test_sets_can_be_predicted_from_fitted_curves_of_single_transfers(two: Path)
     with Profile.open(two) as profile:
         frame = SeriesFrame.read(profile)
         model = profile_capacities(profile, frame)
-        curves = models_of(frame, profile.machine)
+        curves = {each.text: each for each in fit_curves(times_of(frame, profile.machine))}
     both = " -> device@gpu:0 by copy-engine of 64MiB; device@gpu:1 -> "
     workload = Workload.parse(f"pinned@numa:0{both}pinned@numa:0 by copy-engine of 32MiB")
     curves = {text: curves[text] for text in model.curves if text in curves}

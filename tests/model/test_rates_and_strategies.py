@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from model_curves import model as curve_model
 from waywiser.model.messages import MessageTimes
-from waywiser.model.rate import CountModel, fit_counts, held_out_deviations, start_cost
+from waywiser.model.rate import CountModel, fit_counts, held_out_deviations
 from waywiser.model.strategies import (
     Strategy,
     StrategyStep,
@@ -114,17 +114,6 @@ def test_a_model_is_the_same_after_json_and_more_messages_take_no_less(count: in
 
 MODEL = fitted("max-rate")
 ENCODED = msgspec.json.encode(MODEL)
-
-
-def test_the_cost_of_a_further_start_needs_enough_times_that_grow() -> None:
-    blocks = (1.0, 1.01, 0.99)
-    times = {k: [2e-6 * b + (k - 1) * 5e-7 for b in blocks] for k in (1, 2, 3, 4)}
-    found = start_cost(times)
-    assert found.value == pytest.approx(5e-7, rel=0.02) and found.interval is not None
-    assert start_cost({1: [2e-6] * 3, 2: [2.5e-6] * 3}).reason.startswith("only 3 times")
-    flat = start_cost({1: [2e-6] * 3, 2: [2e-6] * 6})
-    assert flat.value is None and "surely" in flat.reason
-    assert start_cost({}).value is None
 
 
 def plain(name: str, seconds: dict[int, float]) -> Strategy:

@@ -151,7 +151,7 @@ def active_capacities(machine: PlantedCapacities) -> Iterator[Capacity]:
             if (key.resource, key.method) != (each.resource, each.method)
         }
         for timed in machine.sets:
-            faster = truth.filled_with(timed.workload, without).span
+            faster = truth.filled(timed.workload, without).span
             if truth.filled(timed.workload).span > faster * (1 + ACTIVE):
                 yield each
                 break

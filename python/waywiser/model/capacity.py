@@ -62,6 +62,10 @@ class Capacity(Value, frozen=True):
     measured: float = 0.0
     """The measured capacity of a link that one transfer fills, if another is assumed; else 0."""
 
+    @property
+    def key(self) -> CapacityKey:
+        return CapacityKey(self.resource, self.method)
+
 
 class Queue(Value, frozen=True):
     """Transfers by one method that run one after another."""
@@ -81,32 +85,19 @@ class CapacityKey(Value, frozen=True):
     method: str
 
 
-class SetPrediction(Value, frozen=True):
-    """What transfers that start together take."""
+class SetPrediction(Filled, frozen=True):
+    """What transfers that start together take, and how sure that is."""
 
-    seconds: tuple[float, ...]
-    """From the common start to the end of each."""
-    span: float
-    """Seconds from the common start to the last end."""
     interval: Interval
     """The interval of the span: 95 % by the capacities, and what unknown limits may add."""
     intervals: tuple[Interval, ...]
     """The same of the seconds of each transfer."""
-    limits: tuple[str, ...]
-    """The resource that limits each transfer; empty for none but its own rate."""
     unknown: tuple[str, ...]
     """Resources that carry more than any measurement showed: their limits are not known."""
     rests_on: tuple[str, ...]
     """The measured sets behind the capacities that limit."""
-    waited: tuple[float, ...] = ()
-    """Seconds from the common start until each transfer was the first of its queue."""
-    capacities: tuple[Capacity, ...] = ()
+    capacities: tuple[Capacity, ...]
     """Those of the resources that limit transfers, each once."""
-
-    @property
-    def own_seconds(self) -> tuple[float, ...]:
-        """The seconds of each transfer without those that it waited."""
-        return tuple(end - waited for end, waited in zip(self.seconds, self.waited, strict=True))
 
     @property
     def is_known(self) -> bool:
@@ -168,10 +159,7 @@ class CapacityModelReader:
     @cached_property
     def known(self) -> dict[CapacityKey, float]:
         """Bytes per second by resource and method."""
-        return {
-            CapacityKey(each.resource, each.method): each.bytes_per_second
-            for each in self.model.capacities
-        }
+        return {key: each.bytes_per_second for key, each in self._fitted.items()}
 
     def uses(self, transfer: Transfer) -> tuple[ResourceUse, ...]:
         """The resources of a transfer, found once for all its sizes."""
@@ -186,13 +174,12 @@ class CapacityModelReader:
         return self._methods[transfer.way]
 
     def demands(
-        self,
-        workload: Workload,
-        known: Mapping[CapacityKey, float],
-        queues: Sequence[Queue] | None = None,
+        self, workload: Workload, known: Mapping[CapacityKey, float] | None = None
     ) -> list[Demand]:
-        """What each transfer needs with these capacities. Raises `ModelError`."""
-        return self.demands_of(self.members(workload), known, queues)
+        """What each transfer needs, with other capacities than those of the model if some are
+        ``known``. Raises `ModelError`."""
+        known = self.known if known is None else known
+        return self.demands_of(self.members(workload), known, self.model.queues)
 
     def members(self, workload: Workload) -> list[SetMember]:
         """The transfers of a workload. Raises `ModelError`."""
@@ -212,9 +199,9 @@ class CapacityModelReader:
         self,
         members: Sequence[SetMember],
         known: Mapping[CapacityKey, float],
-        queues: Sequence[Queue] | None = None,
+        queues: Sequence[Queue],
     ) -> list[Demand]:
-        """What each transfer of a set needs with these capacities."""
+        """What each transfer of a set needs with these capacities and queues."""
         is_mixed = len({member.method for member in members}) > 1
         found = []
         for transfer, alone, method, uses in members:
@@ -227,7 +214,7 @@ class CapacityModelReader:
                     loads[use.name] = use.passes / capacity
                     moving -= self._saved(use, method, transfer.bytes)
                     moving = max(moving, transfer.bytes * use.passes / capacity)
-            queue = next((q for q in self._queues(queues) if q.method == method), None)
+            queue = next((q for q in queues if q.method == method), None)
             found.append(
                 Demand(
                     bytes=transfer.bytes,
@@ -240,10 +227,6 @@ class CapacityModelReader:
                 )
             )
         return found
-
-    def _is_mixed(self, workload: Workload) -> bool:
-        """Whether its transfers use several methods."""
-        return len({self.method(transfer) for transfer in workload.transfers}) > 1
 
     def _capacity(
         self,
@@ -273,29 +256,16 @@ class CapacityModelReader:
     def _saved(self, use: ResourceUse, method: str, bytes: int) -> float:
         """Seconds less that bytes take on a link that is assumed to be faster than measured."""
         for name in (use.name, use.kind):
-            each = self._assumed.get(CapacityKey(name, method))
-            if each is not None:
+            each = self._fitted.get(CapacityKey(name, method))
+            if each is not None and each.measured > 0:
                 saved = 1 / each.measured - 1 / each.bytes_per_second
                 return max(bytes * use.passes * saved, 0.0)
         return 0.0
 
-    @cached_property
-    def _assumed(self) -> dict[CapacityKey, Capacity]:
-        return {
-            CapacityKey(each.resource, each.method): each
-            for each in self.model.capacities
-            if each.measured > 0
-        }
-
-    def _queues(self, queues: Sequence[Queue] | None) -> Sequence[Queue]:
-        return self.model.queues if queues is None else queues
-
-    def filled(self, workload: Workload) -> Filled:
-        """The workload with all capacities of the model."""
-        return self.filled_with(workload, self.known)
-
-    def filled_with(self, workload: Workload, known: Mapping[CapacityKey, float]) -> Filled:
-        """The workload with other capacities, and the queues of the model."""
+    def filled(
+        self, workload: Workload, known: Mapping[CapacityKey, float] | None = None
+    ) -> Filled:
+        """The workload with the capacities of the model, or with others."""
         return fill(self.demands(workload, known))
 
     def predicted(self, workload: Workload) -> SetPrediction:
@@ -312,14 +282,11 @@ class CapacityModelReader:
         rests_on = dict.fromkeys(text for c in capacities for text in c.rests_on)
         interval, intervals = self._intervals(workload, filled, capacities, unknown)
         return SetPrediction(
-            seconds=filled.seconds,
-            span=filled.span,
+            **msgspec.structs.asdict(filled),
             interval=interval,
             intervals=intervals,
-            limits=filled.limits,
             unknown=tuple(dict.fromkeys(use.name for use, _, _ in unknown)),
             rests_on=tuple(rests_on),
-            waited=filled.waited,
             capacities=tuple(capacities),
         )
 
@@ -330,7 +297,7 @@ class CapacityModelReader:
 
     @cached_property
     def _fitted(self) -> dict[CapacityKey, Capacity]:
-        return {CapacityKey(each.resource, each.method): each for each in self.model.capacities}
+        return {each.key: each for each in self.model.capacities}
 
     def _unknown(self, workload: Workload, filled: Filled) -> list[tuple[ResourceUse, str, float]]:
         """Resources without a capacity that carry more than was measured, with the method and what
@@ -341,7 +308,7 @@ class CapacityModelReader:
             for use in self.uses(transfer):
                 users.setdefault(use.name, set()).add(n)
                 uses[use.name] = use, self.method(transfer)
-        is_mixed = self._is_mixed(workload)
+        is_mixed = len({self.method(transfer) for transfer in workload.transfers}) > 1
         found: dict[frozenset[int], tuple[ResourceUse, str, float]] = {}
         for name, (use, method) in sorted(uses.items(), key=lambda each: each[1][0].breadth):
             known = self._capacity(self.known, use, method, is_mixed=is_mixed)
@@ -369,9 +336,8 @@ class CapacityModelReader:
         squares = self._unexplained(workload, filled)
         freedom = math.inf
         for each in capacities:
-            key = CapacityKey(each.resource, each.method)
-            less = {**self.known, key: each.bytes_per_second * math.exp(-each.deviation)}
-            slower = self.filled_with(workload, less)
+            less = {**self.known, each.key: each.bytes_per_second * math.exp(-each.deviation)}
+            slower = self.filled(workload, less)
             for n, seconds in enumerate([slower.span, *slower.seconds]):
                 squares[n] += math.log(seconds / times[n]) ** 2
             freedom = min(freedom, each.freedom or 1.0)
@@ -382,7 +348,7 @@ class CapacityModelReader:
             width = math.exp(min(quantile * math.sqrt(square), 50.0))
             found.append(Interval(seconds / width, max(seconds * width, most)))
         of_span, of_each = found[0], found[1:]
-        demands = self.demands(workload, self.known)
+        demands = self.demands(workload)
         for n in self.unsure_shares(workload):
             width = math.exp(min(quantile * math.sqrt(squares[n + 1]), 50.0))
             low = (demands[n].latency + demands[n].bytes / demands[n].rate) / width
@@ -411,7 +377,7 @@ class CapacityModelReader:
         worst = dict(self.known)
         for use, method, shown in unknown:
             worst[CapacityKey(use.kind, method)] = shown or _slowest(workload, self)
-        limited = self.filled_with(workload, worst)
+        limited = self.filled(workload, worst)
         return [limited.span, *limited.seconds]
 
     def _share_alike(self, workload: Workload, number: int) -> bool:

@@ -250,7 +250,7 @@ class _MethodFit:
         self.sets = [
             _Observed(each, reader.members(each.workload), _noise_of(each, noise)) for each in sets
         ]
-        self.freedom = max((noise[_has_host(each)].freedom for each in sets), default=0.0)
+        self.freedom = max((noise[each.has_host].freedom for each in sets), default=0.0)
 
     def run(self) -> None:
         """Finds queues, then the capacities of kinds of resources, then devices that differ."""
@@ -480,11 +480,6 @@ def _huber(deviation: float) -> float:
     return far**2 if far <= MOST_SQUARED else MOST_SQUARED * (2 * far - MOST_SQUARED)
 
 
-def _has_host(timed: TimedSet) -> bool:
-    """Whether memory of the host is an end: sets over it differ more between processes."""
-    return any(place.kind != "gpu" for place in timed.workload.places)
-
-
 def _noise(sets: Sequence[TimedSet]) -> dict[bool, Variance]:
     """The variance between processes, pooled over all sets with the host and over all without.
 
@@ -496,7 +491,7 @@ def _noise(sets: Sequence[TimedSet]) -> dict[bool, Variance]:
         known = [
             (each.squares / freedom, freedom)
             for each in sets
-            if _has_host(each) is has_host and (freedom := len(each.spans) - 1)
+            if each.has_host is has_host and (freedom := len(each.spans) - 1)
         ]
         if known:
             values = [value / _median_of_variance(freedom) for value, freedom in known]
@@ -556,7 +551,7 @@ def _median_of_variance(freedom: int) -> float:
 def _noise_of(timed: TimedSet, noise: Mapping[bool, Variance]) -> float:
     """The standard deviation of the logarithm of a set's span: by the pooled variance, as if
     `OF_POOLED` more processes had shown it, and the set's own."""
-    pooled, freedom = noise[_has_host(timed)].value, len(timed.spans) - 1
+    pooled, freedom = noise[timed.has_host].value, len(timed.spans) - 1
     variance = (OF_POOLED * pooled + timed.squares) / (OF_POOLED + freedom)
     return math.sqrt(variance * median_share(len(timed.spans)))
 

@@ -14,7 +14,7 @@ Predictions have an interval for a single time (`waywiser.model.prediction_inter
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.curves.classes import representatives
@@ -22,9 +22,9 @@ from waywiser.machine.machine import Machine
 from waywiser.model.curve_form import CurveForm, Form, forms_of
 from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
+from waywiser.model.timed_sets import usual_blocks
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.line_ranges import ProtocolRange, describes
-from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval
 from waywiser.stats.postal import DRAWS, Postal, fit_all
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
@@ -192,8 +192,7 @@ def times_of(frame: SeriesFrame, machine: Machine) -> list[CurveTimes]:
         kind = path_kind(series.workload, machine.traits)
         if kind is None or not series.blocks or series.bytes <= 0:
             continue
-        flags = are_outliers([math.log(block.median) for block in series.blocks])
-        used = [b for b, is_outlier in zip(series.blocks, flags, strict=True) if not is_outlier]
+        used = usual_blocks(series.blocks)
         within = max((block.standard_error for block in used if block.interval), default=0.0)
         medians_of = {block.block: block.median for block in used}
         found.setdefault(series.curve, []).append((series.bytes, medians_of, within))
@@ -224,11 +223,6 @@ def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveMo
         _borrowed(model, longest.get(curve.blocks.alike))
         for curve, model in zip(curves, own, strict=True)
     ]
-
-
-def models_of(frame: SeriesFrame, machine: Machine) -> dict[str, CurveModel]:
-    """The models of a profile's curves of single transfers, by the text of the curve."""
-    return {model.text: model for model in fit_curves(times_of(frame, machine))}
 
 
 def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveForm) -> CurveModel:
@@ -319,11 +313,3 @@ def _borrowed(model: CurveModel, longest: CurveModel | None) -> CurveModel:
         nodes=tuple(sorted(nodes.items())),
         ratio_spread=scatter / 2,
     )
-
-
-def by_kind(models: Iterable[CurveModel]) -> Mapping[PathKind, list[CurveModel]]:
-    """The models of each kind of path, in the order given."""
-    found: dict[PathKind, list[CurveModel]] = {}
-    for model in models:
-        found.setdefault(model.kind, []).append(model)
-    return found

@@ -103,8 +103,7 @@ def _predicted(curves: Sequence[CurveTimes], shapes: Sequence[CurveTimes]) -> It
         for n in divided(curve)[1]:
             found = model.predict(curve.blocks.bytes[n])
             if found is not None:
-                around = found.interval
-                inside = around.low <= seconds[n] <= around.high
+                inside = found.interval.contains(seconds[n])
                 yield HeldOutSize(curve.kind, found.seconds / seconds[n] - 1, inside)
 
 
@@ -158,7 +157,7 @@ def _size_rows(what: str, curves: Sequence[CurveTimes]) -> Iterator[AccuracyRow]
 
 def _set_rows(found: Sequence[ValidatedSet]) -> Iterator[AccuracyRow]:
     for has_host, text in ((True, "set with host memory"), (False, "set of GPUs")):
-        own = [each for each in found if _has_host(each) is has_host]
+        own = [each for each in found if each.timed.has_host is has_host]
         if own:
             inside = [each.is_in_interval for each in own]
             yield accuracy(text, [each.error for each in own], inside)
@@ -166,7 +165,3 @@ def _set_rows(found: Sequence[ValidatedSet]) -> Iterator[AccuracyRow]:
         if of_transfers:
             inside = [is_in for each in own for is_in in each.are_transfers_in_interval]
             yield accuracy(f"{text}, each transfer", of_transfers, inside)
-
-
-def _has_host(each: ValidatedSet) -> bool:
-    return any(place.kind != "gpu" for place in each.timed.workload.places)

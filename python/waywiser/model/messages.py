@@ -7,7 +7,7 @@ variants of the memories at ``rank:N`` say it (`waywiser.exchange.imports.benchp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Literal
 
@@ -15,7 +15,7 @@ from waywiser.model.curve import CurveTimes
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.order import median
 from waywiser.stats.scatter import CurveBlocks
-from waywiser.words import Memory, Transfer, Value, Workload
+from waywiser.words import Memory, Transfer, Value
 
 Locality = Literal["on-socket", "on-node", "off-node"]
 MOST_JOBS = 1000
@@ -62,39 +62,31 @@ def _where(memory: Memory) -> tuple[str, str]:
 
 def messages_of(series: Iterable[SeriesSummary]) -> list[MessageTimes]:
     """The messages and copies of a profile whose ends are at ranks."""
-    found = []
-    for each in series:
-        message = _message(each.workload)
-        if message is not None and each.blocks:
-            times = tuple(block.median for block in each.blocks)
-            found.append(message(times))
-    return found
+    return [found for each in series if (found := _message(each)) is not None]
 
 
-def _message(workload: Workload) -> Callable[[tuple[float, ...]], MessageTimes] | None:
-    """What makes the times of a workload a value; None if it is not of equal messages of ranks."""
-    transfers = workload.transfers
-    if not transfers or not any(place.kind == "rank" for place in workload.places):
+def _message(series: SeriesSummary) -> MessageTimes | None:
+    """Returns None if the series is not of equal messages of ranks."""
+    transfers = series.workload.transfers
+    if not transfers or not any(place.kind == "rank" for place in series.workload.places):
         return None
     first = transfers[0]
     locality = locality_of(first)
     if locality is None or any(each.bytes != first.bytes for each in transfers):
         return None
+    if not series.blocks:
+        return None
     source, destination = first.path.ends
-
-    def made(seconds: tuple[float, ...]) -> MessageTimes:
-        return MessageTimes(
-            source=source.kind,
-            destination=destination.kind,
-            locality=locality,
-            test=first.parameters.get("test", ""),
-            count=len(transfers),
-            bytes=first.bytes,
-            ranks=(source.place.index, destination.place.index),
-            seconds=seconds,
-        )
-
-    return made
+    return MessageTimes(
+        source=source.kind,
+        destination=destination.kind,
+        locality=locality,
+        test=first.parameters.get("test", ""),
+        count=len(transfers),
+        bytes=first.bytes,
+        ranks=(source.place.index, destination.place.index),
+        seconds=tuple(block.median for block in series.blocks),
+    )
 
 
 SHOWN_SIZES = 3
@@ -126,21 +118,16 @@ class MessageClass(Value, frozen=True):
 def classes_of(messages: Iterable[MessageTimes]) -> list[MessageClass]:
     """The single messages and copies by locality; one whose pairs take different times is divided
     where the times have a gap, so that no model is fitted to two kinds of path at once."""
-    groups: dict[tuple[str, str, Locality, str], list[MessageTimes]] = {}
+    groups: dict[tuple[str, str, Locality, str], dict[tuple[int, int], dict[int, float]]] = {}
     for each in messages:
         if each.count == 1 and each.test in ("", "ping-pong"):
             key = (each.source, each.destination, each.locality, each.test)
-            groups.setdefault(key, []).append(each)
-    found = []
-    for (source, destination, locality, test), members in sorted(groups.items()):
-        pairs: dict[tuple[int, int], dict[int, float]] = {}
-        for each in members:
+            pairs = groups.setdefault(key, {})
             pairs.setdefault(each.ranks, {})[each.bytes] = median(each.seconds)
+    found = []
+    for key, pairs in sorted(groups.items()):
         parts = _divided(pairs)
-        found += [
-            MessageClass(source, destination, locality, test, tuple(sorted(part)), len(parts))
-            for part in parts
-        ]
+        found += [MessageClass(*key, tuple(sorted(part)), len(parts)) for part in parts]
     return found
 
 

@@ -53,19 +53,10 @@ def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
     below = above - 1
     n0, n1, t0, t1 = sizes[below], sizes[above], times[below], times[above]
     slopes = np.diff(times) / np.diff(sizes)
-    chord = t0 + slopes[below] * (at - n0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.clip(t0 + slopes[np.maximum(below - 1, 0)] * (at - n0), t0, t0 * at / n0)
-        right = t1 - slopes[np.minimum(above, last - 1)] * (n1 - at)
-        right = np.clip(right, t1 * at / n1, t1)
-    left = np.where(below > 0, left, np.nan)
-    right = np.where(above < last, right, np.nan)
-    weight = (n1 - at) / (n1 - n0)
-    with np.errstate(invalid="ignore"):
-        jumps = (left < chord) & (chord < right) & (right > LEAST_JUMP * left)
-        jumping = np.exp(weight * np.log(left) + (1 - weight) * np.log(right))
+    before = np.where(below > 0, slopes[np.maximum(below - 1, 0)], np.nan)
+    after = np.where(above < last, slopes[np.minimum(above, last - 1)], np.nan)
+    seconds, chord, sides = _at_jump(at, (n0, n1), (t0, t1), (before, after))
     outside = (at < sizes[0]) | (at > sizes[-1])
-    seconds = np.where(jumps & ~outside, jumping, chord)
     for n in np.flatnonzero(~outside & (at != n0) & (at != n1)):
         window = times[max(0, above[n] - FLAT_SIZES) : above[n] + FLAT_SIZES]
         if window.max() <= FLAT * window.min():
@@ -73,8 +64,27 @@ def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
     seconds = np.where(at < sizes[0], np.clip(chord, t0 * at / n0, t0), seconds)
     seconds = np.where(at > sizes[-1], np.clip(chord, t1, t1 * at / n1), seconds)
     with np.errstate(invalid="ignore"):
-        gaps = np.abs(np.log(np.stack([left, right]) / seconds))
+        gaps = np.abs(np.log(sides / seconds))
     return InterpolatedTimes(seconds, np.fmin(gaps[0], gaps[1]))
+
+
+def _at_jump(
+    at: Array, sizes: tuple[Array, Array], times: tuple[Array, Array], slopes: tuple[Array, Array]
+) -> tuple[Array, Array, Array]:
+    """(the time, that by the line between the neighbours, those by the lines of the two sides).
+    ``sizes`` and ``times`` are those of the neighbours below and above, ``slopes`` those of the
+    sides' lines; not-a-number for a side without one."""
+    import numpy as np
+
+    (n0, n1), (t0, t1) = sizes, times
+    chord = t0 + (t1 - t0) / (n1 - n0) * (at - n0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.clip(t0 + slopes[0] * (at - n0), t0, t0 * at / n0)
+        right = np.clip(t1 - slopes[1] * (n1 - at), t1 * at / n1, t1)
+        weight = (n1 - at) / (n1 - n0)
+        jumps = (left < chord) & (chord < right) & (right > LEAST_JUMP * left)
+        jumping = np.exp(weight * np.log(left) + (1 - weight) * np.log(right))
+    return np.where(jumps, jumping, chord), chord, np.stack([left, right])
 
 
 def held_out(sizes: Array, times: Array) -> Array:
@@ -85,18 +95,13 @@ def held_out(sizes: Array, times: Array) -> Array:
     found = np.full(sizes.shape, np.nan)
     if sizes.shape[-1] < 3:
         return found
-    at, n0, n1 = sizes[..., 1:-1], sizes[..., :-2], sizes[..., 2:]
-    t0, t1 = times[..., :-2], times[..., 2:]
     slopes = np.diff(times) / np.diff(sizes)
-    chord = t0 + (t1 - t0) / (n1 - n0) * (at - n0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.clip(t0 + _shifted(slopes[..., :-1], 1) * (at - n0), t0, t0 * at / n0)
-        right = t1 - _shifted(slopes[..., 1:], -1) * (n1 - at)
-        right = np.clip(right, t1 * at / n1, t1)
-        weight = (n1 - at) / (n1 - n0)
-        jumps = (left < chord) & (chord < right) & (right > LEAST_JUMP * left)
-        jumping = np.exp(weight * np.log(left) + (1 - weight) * np.log(right))
-    seconds = np.where(jumps, jumping, chord)
+    seconds, *_ = _at_jump(
+        sizes[..., 1:-1],
+        (sizes[..., :-2], sizes[..., 2:]),
+        (times[..., :-2], times[..., 2:]),
+        (_shifted(slopes[..., :-1], 1), _shifted(slopes[..., 1:], -1)),
+    )
     near = np.stack([_shifted(times, by)[..., 1:-1] for by in _FLAT_NEIGHBOURS], axis=-1)
     flat = np.fmax.reduce(near, axis=-1) <= FLAT * np.fmin.reduce(near, axis=-1)
     found[..., 1:-1] = np.where(flat, medians(near), seconds)

@@ -22,8 +22,8 @@ from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import MessageClass, locality_of, messages_of
 from waywiser.model.rate import ONE_SENDER, CountModel
+from waywiser.model.timed_sets import usual_blocks
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import Interval, median
 from waywiser.words import Transfer, Value, Workload, format_bytes
 
@@ -181,20 +181,9 @@ class Predictor:
 
     def _single(self, workload: Workload) -> Prediction:
         curve, found = self._alone(workload)
-        (transfer,) = workload.transfers
-        capacity = self._filled_link(transfer, found.seconds)
-        own = TransferTime(str(transfer), transfer.bytes, found.seconds, found.seconds,
-                           found.interval, capacity.resource if capacity else "")  # fmt: skip
-        return Prediction(
-            workload=str(workload),
-            span=found.seconds,
-            interval=found.interval,
-            transfers=(own,),
-            bytes=transfer.bytes,
-            limits=(_limiting(capacity),) if capacity else (),
-            rests_on=(_sizes_text(curve, found),),
-            notes=tuple(_notes_of(workload, curve, found)),
-        )
+        capacity = self._filled_link(workload.transfers[0], found.seconds)
+        limits = (_limiting(capacity),) if capacity else ()
+        return _of_one(workload, curve, found, limits, _notes_of(workload, curve, found))
 
     def _alone(self, workload: Workload) -> _Alone:
         """The curve of one transfer, and its prediction. Raises `ModelError`."""
@@ -276,36 +265,24 @@ class Predictor:
     def _transfer_times(
         self, workload: Workload, alone: Sequence[_Alone], found: SetPrediction, span: Interval
     ) -> Iterator[TransferTime]:
-        """What each transfer takes; none ends after the interval of the ``span``."""
-        for transfer, (_, measured), seconds, around, limit, waited in zip(
-            workload.transfers,
-            alone,
-            found.seconds,
-            found.intervals,
-            found.limits,
-            found.waited,
-            strict=True,
-        ):
-            time = self._transfer_time(transfer, measured, seconds, around, limit, waited)
-            yield msgspec.structs.replace(time, interval=no_later(time.interval, span))
-
-    def _transfer_time(
-        self,
-        transfer: Transfer,
-        measured: CurvePrediction,
-        seconds: float,
-        around: Interval,
-        limit: str,
-        waited: float,
-    ) -> TransferTime:
-        """``measured`` is the time alone on the measured machine."""
-        alone = self._sets.filled(Workload((transfer,))).span  # as the set has it
-        limit = limit or self._queue(transfer, alone, seconds)
-        around = _widened(seconds, around, [measured])
-        if not self._is_changed:  # together none takes less than alone
-            low = min(seconds, waited + measured.interval.low)
-            around = Interval(max(around.low, low), around.high)
-        return TransferTime(str(transfer), transfer.bytes, alone, seconds, around, limit, waited)
+        """What each transfer takes; none ends after the interval of the ``span``. ``alone`` are the
+        times on the measured machine."""
+        for n, (transfer, (_, measured)) in enumerate(zip(workload.transfers, alone, strict=True)):
+            seconds, waited = found.seconds[n], found.waited[n]
+            in_model = self._sets.filled(Workload((transfer,))).span  # alone, as the set has it
+            around = _widened(seconds, found.intervals[n], [measured])
+            if not self._is_changed:  # together none takes less than alone
+                low = min(seconds, waited + measured.interval.low)
+                around = Interval(max(around.low, low), around.high)
+            yield TransferTime(
+                transfer=str(transfer),
+                bytes=transfer.bytes,
+                alone=in_model,
+                seconds=seconds,
+                interval=no_later(around, span),
+                limit=found.limits[n] or self._queue(transfer, in_model, seconds),
+                waited=waited,
+            )
 
     def _queue(self, transfer: Transfer, alone: float, seconds: float) -> str:
         """The queue that a transfer waited in; empty for none."""
@@ -334,17 +311,7 @@ class Predictor:
         if curve is None:
             raise ModelError(f"{found.name} has no curve in the model")
         time = _predicted(curve, transfer.bytes)
-        own = TransferTime(str(transfer), transfer.bytes, time.seconds, time.seconds,
-                           time.interval, "")  # fmt: skip
-        return Prediction(
-            workload=str(workload),
-            span=time.seconds,
-            interval=time.interval,
-            transfers=(own,),
-            bytes=transfer.bytes,
-            rests_on=(_sizes_text(curve, time),),
-            notes=tuple(_notes_of(None, curve, time)),
-        )
+        return _of_one(workload, curve, time, (), _notes_of(None, curve, time))
 
     def _message_class(self, transfer: Transfer) -> MessageClass:
         source, destination = transfer.path.ends
@@ -417,6 +384,29 @@ class Predictor:
 _INJECTION = "injection limit of the node"
 
 
+def _of_one(
+    workload: Workload,
+    curve: CurveModel,
+    found: CurvePrediction,
+    limits: tuple[LimitingCapacity, ...],
+    notes: Iterable[str],
+) -> Prediction:
+    """One transfer or message, which takes what its curve says."""
+    (transfer,) = workload.transfers
+    limit = limits[0].resource if limits else ""
+    time = found.seconds
+    return Prediction(
+        workload=str(workload),
+        span=time,
+        interval=found.interval,
+        transfers=(TransferTime(str(transfer), found.bytes, time, time, found.interval, limit),),
+        bytes=found.bytes,
+        limits=limits,
+        rests_on=(_sizes_text(curve, found),),
+        notes=tuple(notes),
+    )
+
+
 def measured_times(
     frame: SeriesFrame, workload: Workload, messages: int = 1
 ) -> MeasuredTimes | None:
@@ -433,8 +423,7 @@ def measured_times(
         blocks = [block for block in known.blocks if block is not None and block.median > 0]
         if not blocks:
             return None
-        flags = are_outliers([math.log(block.median) for block in blocks])
-        used = [block for block, is_far in zip(blocks, flags, strict=True) if not is_far]
+        used = usual_blocks(blocks)
         times: list[float] = []
         if len(requested) > 1 and all(len(b.transfers) == len(requested) for b in used):
             of_own = [median(each) for each in zip(*(b.transfers for b in used), strict=True)]

@@ -28,8 +28,7 @@ class ValidatedSet(Value, frozen=True):
 
     @property
     def is_in_interval(self) -> bool:
-        interval = self.prediction.interval
-        return interval.low <= self.timed.span <= interval.high
+        return self.prediction.interval.contains(self.timed.span)
 
     @property
     def transfer_errors(self) -> tuple[float, ...]:
@@ -47,9 +46,7 @@ class ValidatedSet(Value, frozen=True):
         if not own:
             return ()
         rows = zip(self.prediction.intervals, self.prediction.waited, own, strict=True)
-        return tuple(
-            around.low <= waited + measured <= around.high for around, waited, measured in rows
-        )
+        return tuple(around.contains(waited + measured) for around, waited, measured in rows)
 
 
 def profile_capacities(profile: Profile, frame: SeriesFrame | None = None) -> CapacityModel:

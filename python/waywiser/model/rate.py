@@ -17,8 +17,6 @@ At one size the time of n messages is
 t and g of a size minimise the absolute deviations of logarithms, so that a disturbed count does not
 bend them. Between sizes they are interpolated (`waywiser.model.neighbours`). The interval of a
 prediction has the 95 % quantile of the deviations of counts that were held out, every second one.
-
-Small transfers that start together on one device show what each further one costs: `start_cost`.
 """
 
 from __future__ import annotations
@@ -27,11 +25,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from waywiser.model.curve import FittedParameter
 from waywiser.model.messages import MessageTimes
 from waywiser.model.neighbours import between
 from waywiser.stats.line_ranges import ProtocolRange
-from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
+from waywiser.stats.order import CONFIDENCE, Interval
 from waywiser.stats.postal import robust_lines
 from waywiser.words import Value
 
@@ -180,26 +177,6 @@ def fit_counts(
         deviation=float(np.quantile(known_out, CONFIDENCE)) if len(known_out) else MOST_DEVIATION,
         typical=float(np.median(known_out)) if len(known_out) else MOST_DEVIATION,
     )
-
-
-def start_cost(times: Mapping[int, Sequence[float]]) -> FittedParameter:
-    """The seconds that each further transfer adds which starts on the same device. ``times`` has,
-    by the number of small transfers that start together, the seconds of each block."""
-    alone = median(times[1]) if times.get(1) else 0.0
-    slopes = [
-        (seconds - alone) / (count - 1)
-        for count, blocks in times.items()
-        if count > 1
-        for seconds in blocks
-    ]
-    if not alone or not slopes:
-        return FittedParameter(None, reason="no transfers were measured alone and together")
-    around = median_interval(slopes)
-    if around is None:
-        return FittedParameter(None, reason=f"only {len(slopes)} times of several transfers")
-    if around.low <= 0:
-        return FittedParameter(None, reason="several transfers do not surely take longer than one")
-    return FittedParameter(median(slopes), around)
 
 
 def held_out_deviations(

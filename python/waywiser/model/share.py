@@ -172,7 +172,10 @@ class _Course:
     def _move(self, moving: Sequence[int], waiting: Sequence[float]) -> None:
         """Moves bytes until the first transfer ends or the next one starts."""
         own = [self._demands[n] for n in moving]
-        rates, limits = _rates(own, moving.index(self._last) if self._last in moving else None)
+        if self._last in moving and len(moving) > 1:
+            rates, limits = rates_with_last(own, moving.index(self._last))
+        else:
+            rates, limits = max_min_rates(own)
         ending = [self._left[n] / rate for n, rate in zip(moving, rates, strict=True)]
         step = min([*ending, *(start - self._now for start in waiting)])
         for name, rate in _rates_of_resources(own, rates):
@@ -202,13 +205,6 @@ class _Course:
         least = LASTING * max(self._ends)
         carried = {name: _lasting(each, least) for name, each in self._used.items()}
         return Filled(tuple(self._ends), main, carried, tuple(self._waited))
-
-
-def _rates(demands: Sequence[Demand], last: int | None) -> tuple[list[float], list[str]]:
-    """The rates of transfers that move bytes at the same time, and what limits each."""
-    if last is None or len(demands) < 2:
-        return max_min_rates(demands)
-    return rates_with_last(demands, last)
 
 
 def _starts(demands: Sequence[Demand]) -> list[float]:

@@ -18,10 +18,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from waywiser.model.curve import CurveModel
+from waywiser.model.curve import CurveModel, CurvePrediction
 from waywiser.model.messages import Locality
 from waywiser.model.published import PublishedModel
-from waywiser.model.rate import CountModel
+from waywiser.model.rate import CountModel, CountPrediction
 from waywiser.stats.order import Interval
 from waywiser.words import Value
 
@@ -89,32 +89,25 @@ class Disagreement(Value, frozen=True):
 
 def copy_step(name: str, curve: CurveModel) -> StrategyStep:
     """One copy of the bytes of all messages."""
-
-    def cost(count: int, bytes: int) -> StepTime | None:
-        found = curve.predict(count * bytes)
-        return StepTime(found.seconds, found.interval) if found is not None else None
-
-    return StrategyStep(name, cost)
+    return StrategyStep(name, lambda count, bytes: _step_time(curve.predict(count * bytes)))
 
 
 def message_step(name: str, model: CountModel) -> StrategyStep:
     """All messages from one process."""
-
-    def cost(count: int, bytes: int) -> StepTime | None:
-        found = model.predict(count, bytes)
-        return StepTime(found.seconds, found.interval) if found is not None else None
-
-    return StrategyStep(name, cost)
+    return StrategyStep(name, lambda count, bytes: _step_time(model.predict(count, bytes)))
 
 
 def shared_step(name: str, model: CountModel, processes: int) -> StrategyStep:
     """The bytes of all messages in equal shares of so many processes, each in one message."""
 
     def cost(count: int, bytes: int) -> StepTime | None:
-        found = model.predict(processes, max(1, count * bytes // processes))
-        return StepTime(found.seconds, found.interval) if found is not None else None
+        return _step_time(model.predict(processes, max(1, count * bytes // processes)))
 
     return StrategyStep(name, cost)
+
+
+def _step_time(found: CurvePrediction | CountPrediction | None) -> StepTime | None:
+    return StepTime(found.seconds, found.interval) if found is not None else None
 
 
 def published_step(
@@ -213,16 +206,8 @@ def disagreements(
         chosen = time_of(known[best.name], count, bytes) if best.name in known else None
         rival = next((each for each in modelled if each.name == true.name), None)
         other = time_of(rival, count, bytes) if rival is not None else None
-        if chosen is None or other is None:
-            continue
-        found.append(
-            Disagreement(
-                count=count,
-                bytes=bytes,
-                predicted=best.name,
-                measured=true.name,
-                cost=chosen.seconds / true.seconds - 1,
-                is_within_interval=best.interval.overlaps(other.interval),
-            )
-        )
+        if chosen is not None and other is not None:
+            cost = chosen.seconds / true.seconds - 1
+            is_within = best.interval.overlaps(other.interval)
+            found.append(Disagreement(count, bytes, best.name, true.name, cost, is_within))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.curves.classes import Classes, Key
@@ -12,6 +12,7 @@ from waywiser.machine.machine import Machine
 from waywiser.model.capacity import Capacity, CapacityModelReader
 from waywiser.model.curve import CurveModel, FittedParameter
 from waywiser.model.machine_model import MachineModel
+from waywiser.stats.order import Interval
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
@@ -49,28 +50,35 @@ def form_text(curve: CurveModel) -> str:
 
 def latency_text(parameter: FittedParameter) -> str:
     """``1.35 µs (1.30 to 1.41)``; a dash if it is not identified."""
-    value, around = parameter.value, parameter.interval
-    if value is None:
+    if parameter.value is None:
         return "—"
-    if around is None:
-        return format_time(value)
-    sure = around.width / 2 / value
-    return (
-        f"{format_time(value, sure)} ({format_time(around.low, sure)} to "
-        f"{format_time(around.high, sure)})"
-    )
+    return with_interval(format_time, parameter.value, parameter.interval)
 
 
 def bandwidth_text(parameter: FittedParameter) -> str:
     """The same of seconds per byte, as GB/s."""
-    value, around = parameter.value, parameter.interval
-    if value is None:
+    if parameter.value is None:
         return "—"
+
+    def rate(seconds_per_byte: float, sure: float | None) -> str:
+        return format_rate(1 / seconds_per_byte, sure)
+
+    around = parameter.interval and Interval(parameter.interval.high, parameter.interval.low)
+    return with_interval(rate, parameter.value, around)
+
+
+def with_interval(
+    text: Callable[[float, float | None], str],
+    value: float,
+    around: Interval | None,
+    sure: float | None = None,
+) -> str:
+    """``55.6 (54.0 to 57.2)``, by ``text`` of each value with its relative interval; without an
+    interval by that with ``sure`` in its place."""
     if around is None:
-        return format_rate(1 / value)
-    sure = around.width / 2 / value
-    low, high = format_rate(1 / around.high, sure), format_rate(1 / around.low, sure)
-    return f"{format_rate(1 / value, sure)} ({low} to {high})"
+        return text(value, sure)
+    sure = abs(around.width) / 2 / value
+    return f"{text(value, sure)} ({text(around.low, sure)} to {text(around.high, sure)})"
 
 
 def not_identified(curves: Sequence[CurveModel]) -> Iterator[str]:
@@ -98,12 +106,8 @@ class SharedCapacity(NamedTuple):
     @property
     def rate(self) -> str:
         """``101.6 (99.9 to 103.3)``, in GB/s."""
-        value, around = self.capacity.bytes_per_second, self.capacity.interval
-        if around is None:
-            return format_rate(value, 0.005)
-        sure = around.width / 2 / value
-        low, high = format_rate(around.low, sure), format_rate(around.high, sure)
-        return f"{format_rate(value, sure)} ({low} to {high})"
+        own = self.capacity
+        return with_interval(format_rate, own.bytes_per_second, own.interval, 0.005)
 
     @property
     def sharers(self) -> str:

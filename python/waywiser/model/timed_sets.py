@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean
+from typing import TypeVar
 
 from waywiser.model.alone import SampledCurve
+from waywiser.profile.block import BlockEstimate
 from waywiser.profile.series_frame import SeriesFrame
+from waywiser.profile.series_summary import BlockSummary
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import median
@@ -37,6 +40,11 @@ class TimedSet(Value, frozen=True):
         return tuple(median(each) for each in zip(*self.transfers, strict=True))
 
     @property
+    def has_host(self) -> bool:
+        """Whether memory of the host is an end: sets over it differ more between processes."""
+        return any(place.kind != "gpu" for place in self.workload.places)
+
+    @property
     def is_one_after_another(self) -> bool:
         """Whether no two transfers overlapped, in any process."""
         return bool(self.transfers) and all(
@@ -57,6 +65,15 @@ class TimedSet(Value, frozen=True):
         return sum(each**2 for each in self.deviations)
 
 
+Block = TypeVar("Block", BlockEstimate, BlockSummary)
+
+
+def usual_blocks(blocks: Sequence[Block]) -> list[Block]:
+    """Those of the processes that are no outliers."""
+    flags = are_outliers([math.log(block.median) for block in blocks])
+    return [block for block, is_outlier in zip(blocks, flags, strict=True) if not is_outlier]
+
+
 def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
     """(single transfers, sets of several) of a frame with a bandwidth, in their order.
 
@@ -71,8 +88,7 @@ def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
         usable = workload.cache == "warm" and not workload.shared and workload.rated_bytes > 0
         if not blocks or not usable or any(block.summary for block in blocks):
             continue
-        outliers = are_outliers([math.log(block.median) for block in blocks])
-        used = [b for b, is_outlier in zip(blocks, outliers, strict=True) if not is_outlier]
+        used = usual_blocks(blocks)
         own = tuple(block.transfers for block in used) if all(b.transfers for b in used) else ()
         numbers = tuple(block.block for block in used)
         found = TimedSet(workload, tuple(block.median for block in used), own, numbers)

@@ -41,7 +41,7 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
     reader = CapacityModelReader(model)
     names = _matching(model, reader, pattern)
     kinds = {use.name: use.kind for t in model.curves for use in reader.uses(Transfer.parse(t))}
-    before = {CapacityKey(each.resource, each.method): each for each in model.capacities}
+    before = {each.key: each for each in model.capacities}
     kept = [each for key, each in before.items() if key not in names]
     changed: list[Capacity] = []
     for key in names:

@@ -36,6 +36,9 @@ class Interval(Value, frozen=True):
     def width(self) -> float:
         return self.high - self.low
 
+    def contains(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
     def overlaps(self, other: Interval) -> bool:
         return self.low <= other.high and other.low <= self.high
 

@@ -41,7 +41,7 @@ def exported_routes(model: CapacityModel, bytes: int = ROUTE_BYTES) -> list[Expo
             first, second = (Memory(kinds[each.kind], each) for each in (source, destination))
             workload = Workload((Transfer(Path(first, second, executor), bytes),))
             try:
-                (demand,) = reader.demands(workload, reader.known)
+                (demand,) = reader.demands(workload)
             except ModelError:
                 continue  # this pair was not measured
             found.append(ExportedRoute(source, destination, demand))

@@ -45,8 +45,7 @@ class PredictedSet(NamedTuple):
     @property
     def is_inside(self) -> bool:
         """Whether the measured time is in the interval."""
-        around = self.prediction.interval
-        return around.low <= self.seconds <= around.high
+        return self.prediction.interval.contains(self.seconds)
 
 
 def model(entries: Sequence[Entry]) -> Section:

@@ -16,6 +16,7 @@ from waywiser.model.texts import (
     latency_text,
     not_identified,
     shared_capacities,
+    with_interval,
 )
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
@@ -149,10 +150,7 @@ def _counts(model: MachineModel) -> Sheet:
         gap = format_time(each.start_gap.latency) if each.start_gap.latency > LEAST_GAP else "—"
         limit = "not identified"
         if each.limit is not None:
-            sure = each.limit.interval.width / 2 / each.limit.bytes_per_second
-            ends = (each.limit.interval.low, each.limit.interval.high)
-            low, high = (format_rate(end, sure) for end in ends)
-            limit = f"{format_rate(each.limit.bytes_per_second, sure)} ({low} to {high})"
+            limit = with_interval(format_rate, each.limit.bytes_per_second, each.limit.interval)
         numbers_of = f"{each.counts[0]} to {each.counts[-1]}"
         rows.append((f"{each.kind} by {each.test}", numbers_of, gap, limit, f"{each.typical:.1%}"))
     figures = ("messages", "each further one", "injection limit, GB/s", "held-out numbers")

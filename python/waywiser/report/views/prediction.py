@@ -51,11 +51,11 @@ def measured_parts(found: Prediction) -> Iterator[Block]:
     if measured is None or error is None:
         yield Words("Measured: the profile has no measurement of it.")
         return
-    inside = found.interval.low <= measured.span <= found.interval.high
+    where = "within" if found.interval.contains(measured.span) else "outside"
     yield Words(
         f"Measured: {format_time(measured.span, 0.002)} in "
         f"{count(measured.processes, 'process')}; the prediction is {error:+.1%} off, "
-        f"{'within' if inside else 'outside'} its interval.",
+        f"{where} its interval.",
         "lead",
     )
 
