@@ -10,21 +10,17 @@ blocks for as long.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from waywiser.machine.machine import Gpu
-from waywiser.machine.nvml import Nvml, nvml
+from waywiser.machine.nvml import Nvml, field_number
+from waywiser.machine.nvml_reader import NvmlReader
 from waywiser.words.records import LinkBytes
 
-_FIELD_LINK_COUNT = 91
 _NVLINK_TX, _NVLINK_RX = 138, 139
 _PCIE_TX, _PCIE_RX = 197, 198
 _NVLINK_UNIT = 1024
 _PCIE_WRAP = 1 << 32
-_VALUE_MEMBERS = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
-"""Member of the union by ``nvmlValueType_t``; counters are whole numbers."""
-
 _NAMES = {
     _NVLINK_TX: "NVLink sent",
     _NVLINK_RX: "NVLink received",
@@ -46,35 +42,19 @@ class _Known(NamedTuple):
     reasons: tuple[str, ...]
 
 
-class LinkCounters:
-    """The counters of some GPUs, opened and tried once. ``library`` stands in for ``pynvml``.
-
-    If NVML does not answer at all, ``reason`` says why and nothing is ever read.
-    """
+class LinkCounters(NvmlReader):
+    """The counters of some GPUs, opened and tried once."""
 
     def __init__(self, gpus: Sequence[Gpu], library: Any | None = None) -> None:
-        self.reason = ""
-        self._stack = ExitStack()
+        super().__init__(gpus, library)
         self._known: dict[int, _Known] = {}
         self._reasons: dict[int, tuple[str, ...]] = {}
-        door = self._stack.enter_context(nvml(library))
-        if isinstance(door, str):
-            self.reason = door
-            return
-        self._door = door
-        for gpu in gpus:
-            handle = door.ask("DeviceGetHandleByPciBusId", gpu.pci)
+        for gpu, handle in self._handles:
             if handle is None:
                 self._reasons[gpu.index] = (f"NVML does not know the GPU at {gpu.pci}",)
-                continue
-            known = _try(door, handle)
-            self._known[gpu.index] = known
-            self._reasons[gpu.index] = known.reasons
-
-    def close(self) -> None:
-        """Gives NVML back. May be called twice."""
-        self._known.clear()
-        self._stack.close()
+            else:
+                self._known[gpu.index] = known = _try(self._door, handle)
+                self._reasons[gpu.index] = known.reasons
 
     def reasons(self, index: int) -> tuple[str, ...]:
         """Why counters of this GPU cannot be read; nothing if all can."""
@@ -87,7 +67,7 @@ class LinkCounters:
     def _read(self, known: _Known) -> Reading:
         found = self._door.ask("DeviceGetFieldValues", known.handle, list(known.fields), default=())
         answers = zip(known.fields, found, strict=False)
-        return {field: _number(answer) for field, answer in answers if answer.nvmlReturn == 0}
+        return {field: field_number(answer) for field, answer in answers if answer.nvmlReturn == 0}
 
     def between(self, index: int, before: Reading, after: Reading) -> LinkBytes:
         """What was counted from one reading to the next."""
@@ -104,7 +84,7 @@ class LinkCounters:
 
 def _try(door: Nvml, handle: object) -> _Known:
     """Which counters this GPU has, and for each of the others why not."""
-    links = door.field(handle, _FIELD_LINK_COUNT)
+    links = door.links(handle)
     requested = [(field, link) for field in (_NVLINK_TX, _NVLINK_RX) for link in range(links)]
     requested += [(_PCIE_TX, 0), (_PCIE_RX, 0)]
     unsupported_paths: dict[tuple[int, int], list[int]] = {}
@@ -122,10 +102,6 @@ def _try(door: Nvml, handle: object) -> _Known:
         why = "the call fails" if code < 0 else f"NVML error {code}"
         reasons.append(f"{_NAMES[identifier]} (field {identifier}) is not counted{which}: {why}")
     return _Known(handle, tuple(fields), links, tuple(reasons))
-
-
-def _number(answer: Any) -> int:
-    return int(getattr(answer.value, _VALUE_MEMBERS.get(answer.valueType, "ullVal")))
 
 
 def _nvlink(

@@ -16,7 +16,7 @@ from waywiser.machine.direct_storage import direct_storage
 from waywiser.machine.hypervisor import hypervisor
 from waywiser.machine.isolation import isolation
 from waywiser.machine.limits import cpu_quota, memlock, memory_limit
-from waywiser.machine.nvml import Nvml, nvml
+from waywiser.machine.nvml import Nvml, cuda_version, nvml
 from waywiser.machine.system_files import SystemFiles
 
 BUSY_FRACTION = 0.1
@@ -117,10 +117,9 @@ def gpu_environment(library: Any | None = None) -> dict[str, Any]:
     with nvml(library) as door:
         if isinstance(door, str):
             return {"driver_reason": door}
-        number = door.ask("SystemGetCudaDriverVersion_v2", default=0)
         return {
             "driver": door.text("SystemGetDriverVersion"),
-            "cuda_driver": f"{number // 1000}.{number % 1000 // 10}" if number else "",
+            "cuda_driver": cuda_version(door.ask("SystemGetCudaDriverVersion_v2", default=0)),
             "gpu_confidential": _confidential(door),
         }
 

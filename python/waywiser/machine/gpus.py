@@ -11,6 +11,10 @@ from waywiser.machine.machine import Gpu, NvLink, PcieLink
 from waywiser.machine.nvlink import links_from_distances, links_from_lanes
 from waywiser.machine.visible import Visible, visible_devices
 
+_OF_PART = ("name", "memory_bytes", "memory_free_bytes")
+_ALIKE = {*Gpu.__struct_fields__} & {*GpuFacts.__struct_fields__} - {"uuid", "processes", "peers"}
+"""Fields of a GPU that are as NVML shows them, and those that it shows of a MIG instance."""
+
 _NVIDIA_DISPLAY = re.compile(r"^030[02] \[10de:")
 """PCI class of display and 3-D controllers, and NVIDIA's vendor number."""
 
@@ -81,32 +85,21 @@ def _gpu(
     by_uuid: Mapping[str, int],
 ) -> Gpu:
     facts, part = device.gpu, device.instance
+    alike = {name: getattr(facts, name) for name in _ALIKE}
+    if part:
+        alike |= {name: getattr(part, name) for name in _OF_PART}
+        alike["mig"] = part.name.rpartition("MIG ")[2]
     peers = () if part else sorted(by_uuid[uuid] for uuid in facts.peers if uuid in by_uuid)
     return Gpu(
         index=index,
         uuid=device.uuid,
-        name=part.name if part else facts.name,
-        pci=facts.pci,
         numa=numa,
-        memory_bytes=part.memory_bytes if part else facts.memory_bytes,
-        memory_free_bytes=part.memory_free_bytes if part else facts.memory_free_bytes,
-        compute=facts.compute,
         pcie=link,
         nvlinks=() if part else links_from_lanes(facts.lanes, index_of),
         peers=tuple(peers),
-        clock_sm_mhz=facts.clock_sm_mhz,
-        clock_sm_max_mhz=facts.clock_sm_max_mhz,
-        clock_memory_mhz=facts.clock_memory_mhz,
-        clock_memory_max_mhz=facts.clock_memory_max_mhz,
-        memory_bus_bits=facts.memory_bus_bits,
-        throttle=facts.throttle,
-        ecc=facts.ecc,
-        mig=part.name.rpartition("MIG ")[2] if part else facts.mig,
         processes=tuple(map(_process, facts.processes)),
-        persistence=facts.persistence,
-        temperature_c=facts.temperature_c,
-        power_w=facts.power_w,
         pageable_access=facts.addressing in ("hmm", "ats"),
+        **alike,
     )
 
 

@@ -11,13 +11,12 @@ Nothing is reset: the counters count for everybody, and only what they rose by i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
 from waywiser.machine.machine import Gpu
-from waywiser.machine.nvml import Nvml, nvml
-from waywiser.words.closeable import Closeable
+from waywiser.machine.nvml import Nvml, field_number
+from waywiser.machine.nvml_reader import NvmlReader
 from waywiser.words.records import STANDING_COUNTERS, GpuHealth, Health
 
 ECC = {
@@ -41,7 +40,6 @@ XIDS = "XID messages"
 NVLINK_ERRORS = "NVLink errors"
 """What is reported as unavailable if a link has no counter of any generation."""
 
-_LINK_COUNT = 91
 _LINK_FIELDS = (
     {161: "replays", 162: "recoveries", 163: "CRC errors"},
     {
@@ -54,49 +52,36 @@ _LINK_FIELDS = (
 """Field values with the link as their scope: those up to NVLink 4, and those from NVLink 5 on."""
 _LINK_COUNTERS = {0: "replays", 1: "recoveries", 2: "CRC errors"}
 """The same by ``nvmlDeviceGetNvLinkErrorCounter``, which older drivers know instead."""
-_VALUE_MEMBERS = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
 _XID_EVENTS = 0x8
 _MOST_EVENTS = 1000
 """A GPU that falls off its bus says so again and again."""
 
 
-class HealthWatch(Closeable):
+class HealthWatch(NvmlReader):
     """Opens NVML for a run and listens for XID messages; `read` it at its start and its end.
 
-    A context manager. ``library`` stands in for the ``pynvml`` module. GPUs are found by their PCI
-    address, so that instances of one GPU are reported once, under the first.
+    Instances of one GPU are reported once, under the first.
     """
 
     def __init__(self, gpus: Sequence[Gpu], library: Any | None = None) -> None:
-        self._reason = ""
-        self._gpus: list[tuple[Gpu, Any]] = []
+        first = {gpu.pci: gpu for gpu in reversed(gpus)}.values()
+        super().__init__(sorted(first, key=lambda gpu: gpu.index), library)
         self._xids: dict[str, list[int]] = {}
         self._deaf: dict[str, str] = {}
-        self._stack = ExitStack()
-        door = self._stack.enter_context(nvml(library))
-        if isinstance(door, str):
-            self._reason = door
+        if not self._handles:
             return
-        self._door = door
-        for pci, gpu in {gpu.pci: gpu for gpu in reversed(gpus)}.items():
-            self._gpus.append((gpu, door.ask("DeviceGetHandleByPciBusId", pci)))
-        self._gpus.sort(key=lambda known: known[0].index)
-        self._events, why = door.try_call("EventSetCreate")
+        self._events, why = self._door.try_call("EventSetCreate")
         if not why:
-            self._stack.callback(door.ask, "EventSetFree", self._events)
+            self._stack.callback(self._door.ask, "EventSetFree", self._events)
         self._listen(why)
 
     def read(self) -> Health:
         """The counters now."""
         taken = datetime.now(UTC).isoformat(timespec="milliseconds")
-        if self._reason:
-            return Health(taken, reason=self._reason)
+        if self.reason:
+            return Health(taken, reason=self.reason)
         self._hear()
-        return Health(taken, tuple(self._gpu(gpu, handle) for gpu, handle in self._gpus))
-
-    def close(self) -> None:
-        """Gives NVML back. May be called twice."""
-        self._stack.close()
+        return Health(taken, tuple(self._gpu(gpu, handle) for gpu, handle in self._handles))
 
     def _gpu(self, gpu: Gpu, handle: object) -> GpuHealth:
         if handle is None:
@@ -116,7 +101,7 @@ class HealthWatch(Closeable):
         return GpuHealth(gpu.index, gpu.uuid, counters, unavailable, tuple(xids))
 
     def _listen(self, why: str) -> None:
-        for gpu, handle in self._gpus:
+        for gpu, handle in self._handles:
             reason = why
             if not why:
                 _, reason = self._door.try_call(
@@ -127,13 +112,13 @@ class HealthWatch(Closeable):
 
     def _hear(self) -> None:
         """Takes what the driver said since; without waiting."""
-        if len(self._deaf) == len(self._gpus):
+        if len(self._deaf) == len(self._handles):
             return
         for _ in range(_MOST_EVENTS):
             event = self._door.ask("EventSetWait_v2", self._events, 0)
             if event is None:
                 return
-            known = (gpu for gpu, _ in self._gpus if self._is_of(event, gpu))
+            known = (gpu for gpu, _ in self._handles if self._is_of(event, gpu))
             gpu = next(known, None)
             if gpu is not None:
                 self._xids.setdefault(gpu.pci, []).append(int(event.eventData))
@@ -163,7 +148,7 @@ def _number(answer: tuple[Any, str]) -> int | str:
 
 
 def _links(door: Nvml, handle: object) -> Iterator[tuple[str, int | str]]:
-    links = range(door.field(handle, _LINK_COUNT))
+    links = range(door.links(handle))
     if not links:
         return
     states = [door.ask("DeviceGetNvLinkState", handle, link, default=-1) for link in links]
@@ -196,7 +181,7 @@ def _link_fields(door: Nvml, handle: object, links: Sequence[int]) -> list[tuple
 def _value(answer: Any) -> int | str:
     if answer.nvmlReturn != 0:
         return f"NVML error {answer.nvmlReturn}"
-    return int(getattr(answer.value, _VALUE_MEMBERS.get(answer.valueType, "ullVal")))
+    return field_number(answer)
 
 
 def _link_counters(door: Nvml, handle: object, links: Sequence[int]) -> list[tuple[str, int | str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from waywiser.words import WaywiserError
 
@@ -62,21 +63,19 @@ class HwlocObject:
             above = above.parent
 
 
-class Distances:
+class Distances(NamedTuple):
     """A matrix that hwloc was given: ``keys[i]`` names an object, ``values[i][j]`` from i to j."""
 
-    def __init__(self, name: str, keys: list[str], values: list[list[int]]) -> None:
-        self.name = name
-        self.keys = keys
-        self.values = values
+    name: str
+    keys: list[str]
+    values: list[list[int]]
 
 
-class HwlocTree:
-    def __init__(self, machine: HwlocObject, infos: dict[str, str], distances: list[Distances]):
-        self.machine = machine
-        self.infos = infos
-        """The infos of the root, wherever this version of hwloc writes them."""
-        self.distances = distances
+class HwlocTree(NamedTuple):
+    machine: HwlocObject
+    infos: dict[str, str]
+    """The infos of the root, wherever this version of hwloc writes them."""
+    distances: list[Distances]
 
 
 def read_xml(text: str, where: str = "hwloc XML") -> HwlocTree:

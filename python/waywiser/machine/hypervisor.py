@@ -34,23 +34,15 @@ def hypervisor(files: SystemFiles) -> str:
     tree = files.text("/proc/device-tree/hypervisor/compatible")
     if tree:
         return _named(tree) or tree.split("\0")[0]
-    cpu = files.text("/proc/cpuinfo") or ""
+    cpu = (files.text("/proc/cpuinfo") or "").splitlines()
+    flags = [line.split() for line in cpu if line.startswith("flags")]
     firmware = " ".join(
         files.text(f"{_DMI}/{name}") or "" for name in ("sys_vendor", "product_name", "bios_vendor")
     )
-    if _says_flags(cpu):
-        return (_named(firmware) or "unknown hypervisor") if _flagged(cpu) else ""
+    if flags:
+        is_virtual = any("hypervisor" in each for each in flags)
+        return (_named(firmware) or "unknown hypervisor") if is_virtual else ""
     return _named(firmware) if _named(firmware) in ("QEMU/KVM", "KVM", "VMware") else ""
-
-
-def _says_flags(cpuinfo: str) -> bool:
-    return any(line.startswith("flags") for line in cpuinfo.splitlines())
-
-
-def _flagged(cpuinfo: str) -> bool:
-    return any(
-        "hypervisor" in line.split() for line in cpuinfo.splitlines() if line.startswith("flags")
-    )
 
 
 def _named(text: str) -> str:

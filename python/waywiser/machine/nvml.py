@@ -27,6 +27,9 @@ _FIELD_LINK_COUNT = 91
 _FIELD_LINK_SPEED = 164
 _MAX_LINKS = 36
 
+_VALUE_MEMBERS = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
+"""Member of the union by ``nvmlValueType_t``; counters are whole numbers."""
+
 _THROTTLE = {
     0x2: "clocks set by an administrator",
     0x4: "power cap",
@@ -78,6 +81,15 @@ class Nvml:
         if not values or values[0].nvmlReturn != 0:
             return 0
         return int(values[0].value.uiVal)
+
+    def links(self, handle: object) -> int:
+        """How many NVLinks a GPU has; 0 if it does not say."""
+        return self.field(handle, _FIELD_LINK_COUNT)
+
+
+def field_number(answer: Any) -> int:
+    """The whole number in a field value."""
+    return int(getattr(answer.value, _VALUE_MEMBERS.get(answer.valueType, "ullVal")))
 
 
 @contextmanager
@@ -136,26 +148,23 @@ def read_nvml(library: Any | None = None) -> NvmlFacts:
         driver = door.text("SystemGetDriverVersion")
         return NvmlFacts(
             driver=driver,
-            cuda_driver=_cuda_version(door.ask("SystemGetCudaDriverVersion_v2", default=0)),
+            cuda_driver=cuda_version(door.ask("SystemGetCudaDriverVersion_v2", default=0)),
             gpus=tuple(sorted((_gpu(door, h, handles) for h in handles), key=lambda g: g.pci)),
             reason="" if handles else f"the NVIDIA driver {driver} finds no GPU (try nvidia-smi)",
         )
 
 
-def _cuda_version(number: int) -> str:
+def cuda_version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}" if number else ""
 
 
 def _gpu(door: Nvml, handle: object, handles: list[object]) -> GpuFacts:
-    memory = door.ask("DeviceGetMemoryInfo", handle)
     compute = door.ask("DeviceGetCudaComputeCapability", handle)
     addressing = door.ask("DeviceGetAddressingMode", handle)
     return GpuFacts(
         uuid=door.text("DeviceGetUUID", handle),
         name=door.text("DeviceGetName", handle),
         pci=read_pci_address(door, handle),
-        memory_bytes=int(memory.total) if memory else 0,
-        memory_free_bytes=int(memory.free) if memory else 0,
         compute=".".join(map(str, compute)) if compute else "",
         pcie_generation_now=door.ask("DeviceGetCurrPcieLinkGeneration", handle, default=0),
         pcie_width_now=door.ask("DeviceGetCurrPcieLinkWidth", handle, default=0),
@@ -163,22 +172,37 @@ def _gpu(door: Nvml, handle: object, handles: list[object]) -> GpuFacts:
         pcie_width_max=door.ask("DeviceGetMaxPcieLinkWidth", handle, default=0),
         memory_node=_node(door.ask("DeviceGetNumaNodeId", handle, default=-1)),
         addressing=_ADDRESSING.get(addressing, "") if isinstance(addressing, int) else "",
-        clock_sm_mhz=door.ask("DeviceGetClockInfo", handle, _CLOCK_SM, default=0),
         clock_sm_max_mhz=door.ask("DeviceGetMaxClockInfo", handle, _CLOCK_SM, default=0),
-        clock_memory_mhz=door.ask("DeviceGetClockInfo", handle, _CLOCK_MEMORY, default=0),
         clock_memory_max_mhz=door.ask("DeviceGetMaxClockInfo", handle, _CLOCK_MEMORY, default=0),
         memory_bus_bits=door.ask("DeviceGetMemoryBusWidth", handle, default=0),
-        throttle=read_throttle(door, handle),
         ecc=_first_switch(door.ask("DeviceGetEccMode", handle)),
         persistence=_first_switch(door.ask("DeviceGetPersistenceMode", handle)),
         mig=_first_switch(door.ask("DeviceGetMigMode", handle)),
         mig_instances=_mig_instances(door, handle),
         processes=_processes(door, handle),
-        temperature_c=door.ask("DeviceGetTemperature", handle, _TEMPERATURE_GPU, default=0),
-        power_w=door.ask("DeviceGetPowerUsage", handle, default=0) / 1000,
         lanes=_lanes(door, handle),
         peers=_peers(door, handle, handles),
+        **_memory(door, handle),
+        **read_state(door, handle),
     )
+
+
+def _memory(door: Nvml, handle: object) -> dict[str, Any]:
+    """The memory of a GPU or a MIG instance, by the names of its facts."""
+    memory = door.ask("DeviceGetMemoryInfo", handle)
+    total, free = (int(memory.total), int(memory.free)) if memory else (0, 0)
+    return {"memory_bytes": total, "memory_free_bytes": free}
+
+
+def read_state(door: Nvml, handle: object) -> dict[str, Any]:
+    """What changes while a GPU works, by the names of `GpuFacts` and `GpuState`."""
+    return {
+        "clock_sm_mhz": door.ask("DeviceGetClockInfo", handle, _CLOCK_SM, default=0),
+        "clock_memory_mhz": door.ask("DeviceGetClockInfo", handle, _CLOCK_MEMORY, default=0),
+        "throttle": _throttle(door, handle),
+        "temperature_c": door.ask("DeviceGetTemperature", handle, _TEMPERATURE_GPU, default=0),
+        "power_w": door.ask("DeviceGetPowerUsage", handle, default=0) / 1000,
+    }
 
 
 def read_pci_address(door: Nvml, handle: object) -> str:
@@ -198,7 +222,7 @@ def pci_address(text: str | bytes) -> str:
     return f"{int(domain, 16):04x}:{rest}"
 
 
-def read_throttle(door: Nvml, handle: object) -> tuple[str, ...]:
+def _throttle(door: Nvml, handle: object) -> tuple[str, ...]:
     """What holds the clocks down at this moment, in words; an idle GPU is not a reason."""
     mask = door.ask("DeviceGetCurrentClocksEventReasons", handle)
     if mask is None:
@@ -222,15 +246,8 @@ def _mig_instances(door: Nvml, handle: object) -> tuple[MigInstance, ...]:
         instance = door.ask("DeviceGetMigDeviceHandleByIndex", handle, index)
         if instance is None:
             continue  # slots need not be filled in order
-        memory = door.ask("DeviceGetMemoryInfo", instance)
-        found.append(
-            MigInstance(
-                uuid=door.text("DeviceGetUUID", instance),
-                name=door.text("DeviceGetName", instance),
-                memory_bytes=int(memory.total) if memory else 0,
-                memory_free_bytes=int(memory.free) if memory else 0,
-            )
-        )
+        uuid, name = (door.text(f"DeviceGet{what}", instance) for what in ("UUID", "Name"))
+        found.append(MigInstance(uuid, name, **_memory(door, instance)))
     return tuple(found)
 
 
@@ -247,7 +264,7 @@ def _processes(door: Nvml, handle: object) -> tuple[GpuProcess, ...]:
 
 def _lanes(door: Nvml, handle: object) -> tuple[Lane, ...]:
     lanes = []
-    for link in range(door.field(handle, _FIELD_LINK_COUNT) or _MAX_LINKS):
+    for link in range(door.links(handle) or _MAX_LINKS):
         if door.ask("DeviceGetNvLinkState", handle, link, default=0) != 1:
             continue
         remote = door.ask("DeviceGetNvLinkRemoteDeviceType", handle, link, default=-1)

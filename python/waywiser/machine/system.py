@@ -27,15 +27,10 @@ def read_system(files: SystemFiles | None = None) -> SystemFacts:
         affinity=tuple(sorted(os.sched_getaffinity(0))),
         cpu_nodes=parse_list(files.text("/sys/devices/system/node/has_cpu") or ""),
         memory_nodes=parse_list(status.get("Mems_allowed_list", "")),
-        memory_bytes=memory_bytes(files),
+        memory_bytes=files.kibibytes("/proc/meminfo").get("MemTotal", 0) * 1024,
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
         pci=read_pci(files),
     )
-
-
-def memory_bytes(files: SystemFiles) -> int:
-    """Memory of the whole system; 0 if it does not say."""
-    return files.kibibytes("/proc/meminfo").get("MemTotal", 0) * 1024
 
 
 def cpu_model(files: SystemFiles) -> str:
