@@ -13,12 +13,7 @@ from waywiser.curves.point import Point
 from waywiser.curves.sizes import SMALL_BYTES as SMALL_BYTES
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.scatter import CurveBlocks
-from waywiser.words import (
-    Path,
-    Transfer,
-    Workload,
-    format_settings,
-)
+from waywiser.words import Path, Transfer, Workload, format_settings, grouped
 from waywiser.words.sizes_in_text import with_units
 
 BYSTANDERS = "bystanders"
@@ -109,6 +104,11 @@ class Curve:
         return self.workload.transfer
 
     @property
+    def first_transfer(self) -> Transfer:
+        """Its first transfer: of a path the only one."""
+        return self.workload.transfers[0]
+
+    @property
     def path(self) -> Path | None:
         return self.transfer.path if self.transfer else None
 
@@ -170,11 +170,9 @@ class Curve:
 
 def curves_of(points: Iterable[Point]) -> tuple[Curve, ...]:
     """The curves that were measured at any size, in the order of their first points."""
-    found: dict[str, list[Point]] = {}
-    for point in points:
-        found.setdefault(point.curve, []).append(point)
-    grouped = (sorted(own, key=lambda point: point.bytes) for own in found.values())
-    return tuple(curve for own in grouped if (curve := Curve(tuple(own))).measured)
+    found = grouped((point.curve, point) for point in points).values()
+    curves = (Curve(tuple(sorted(own, key=lambda point: point.bytes))) for own in found)
+    return tuple(curve for curve in curves if curve.measured)
 
 
 def by_family(curves: Iterable[Curve]) -> list[Curve]:

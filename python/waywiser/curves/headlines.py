@@ -18,7 +18,7 @@ from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
-from waywiser.words import Workload
+from waywiser.words import Workload, grouped
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
 
@@ -130,10 +130,9 @@ def headline_path_rows(machine: Machine, curves: Sequence[Curve]) -> list[Headli
 def _members(machine: Machine, curves: Sequence[Curve]) -> dict[tuple[str, str], list[Curve]]:
     """The paths by group, and by file if they read one, in the order in which they are shown."""
     groups = headline_groups(machine, (curve.workload for curve in curves))
-    members: dict[tuple[str, str], list[Curve]] = {}
-    for curve in curves:
-        if group := groups.get(curve.text):
-            members.setdefault((group, _file(curve)), []).append(curve)
+    members = grouped(
+        ((groups[curve.text], _file(curve)), curve) for curve in curves if curve.text in groups
+    )
     if not members:
         return {(family, ""): [curve] for family, curve in _of_families(machine, curves)}
     ordered = sorted(members, key=lambda key: (ORDER.index(key[0]), key[1]))
@@ -192,10 +191,7 @@ def _is_cached(machine: Machine, curve: Curve, size: int) -> bool:
 def _of_families(machine: Machine, curves: Sequence[Curve]) -> Iterator[tuple[str, Curve]]:
     """The fastest path of each family: of those that paths are compared by, if there are any, with
     the fewest settings."""
-    families: dict[str, list[Curve]] = {}
-    for curve in curves:
-        if curve.workload.transfers:
-            families.setdefault(curve.family, []).append(curve)
+    families = grouped((curve.family, curve) for curve in curves if curve.workload.transfers)
     for family, found in families.items():
         known = [curve for curve in found if _is_reference(machine, curve)] or found
         fewest = min(map(_settings, known))
@@ -222,12 +218,12 @@ def _is_reference(machine: Machine, curve: Curve) -> bool:
 def fastest(machine: Machine, curves: Sequence[Curve]) -> Curve | None:
     """Returns the curve with the highest bandwidth at the largest size that half of the curves
     have; a size that no cache holds comes before others. Returns None if none has a bandwidth."""
-    at: dict[tuple[bool, int], list[tuple[float, Curve]]] = {}
-    for curve in curves:
-        for point in curve.measured:
-            if rate := point.rate:
-                cached = _is_cached(machine, curve, point.bytes)
-                at.setdefault((not cached, point.bytes), []).append((rate, curve))
+    at = grouped(
+        ((not _is_cached(machine, curve, point.bytes), point.bytes), (point.rate, curve))
+        for curve in curves
+        for point in curve.measured
+        if point.rate
+    )
     if not at:
         return None
     uncached = [key for key in at if key[0]] or list(at)

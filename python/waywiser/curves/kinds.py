@@ -141,7 +141,7 @@ def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
     """The principal curve of each path: with peer access and without, and by each node that
     submits it."""
     for curve in principal(subject.curves, peer_apart=True):
-        yield curve, kind_of(curve.workload.transfers[0], subject.machine)
+        yield curve, kind_of(curve.first_transfer, subject.machine)
 
 
 def _word(memory: Memory, other: Memory, traits: Traits) -> str:

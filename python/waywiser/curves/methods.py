@@ -13,7 +13,7 @@ from waywiser.curves.curve import Curve
 from waywiser.curves.subject import Subject
 from waywiser.curves.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.machine.traits import DECLARED
-from waywiser.words import Memory, Place, Transfer, Value, format_settings
+from waywiser.words import Memory, Place, Transfer, Value, format_settings, grouped
 
 
 class PlacePair(Value, frozen=True):
@@ -82,19 +82,17 @@ def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Cur
     With ``peer_apart`` that is one curve with peer access and one without, for each node that
     submits them.
     """
-    by_path: dict[tuple[str, ...], list[Curve]] = {}
-    for curve in curves:
-        transfer = curve.transfer
-        if transfer is None or not transfer.path.is_plain or not is_method(curve):
-            continue
-        apart = ("peer", "submit") if peer_apart else ()
-        settings = [transfer.parameters.get(name, "") for name in apart]
-        by_path.setdefault((str(transfer.path), *settings), []).append(curve)
+    apart = ("peer", "submit") if peer_apart else ()
+    by_path = grouped(
+        ((str(t.path), *(t.parameters.get(name, "") for name in apart)), curve)
+        for curve in curves
+        if is_method(curve) and (t := curve.first_transfer).path.is_plain
+    )
     return tuple(min(found, key=_settings) for found in by_path.values())
 
 
 def _settings(curve: Curve) -> tuple[int, str]:
-    return len(curve.transfer.parameters) if curve.transfer is not None else 0, curve.text
+    return len(curve.first_transfer.parameters), curve.text
 
 
 def method_text(transfer: Transfer) -> str:
@@ -121,14 +119,16 @@ def place_groups(subject: Subject) -> list[PlaceGroup]:
     """All pairs of places with a method between them, in the order of the profile; no methods that
     move nothing."""
     traits = subject.machine.traits
-    pairs: dict[tuple[Place, Place], list[Curve]] = {}
-    for curve in subject.curves:
-        if curve.transfer is not None and is_method(curve):
-            path = curve.transfer.path
-            if not traits.moves_nothing(path.source, path.destination):
-                pairs.setdefault(path.places, []).append(curve)
-    alike: dict[str, list[PlacePair]] = {}
-    for (source, destination), curves in pairs.items():
-        pair = PlacePair(source, destination, tuple(curves), subject.machine.last_caches)
-        alike.setdefault(min(curve.representative for curve in curves), []).append(pair)
+    pairs = grouped(
+        (path.places, curve)
+        for curve in filter(is_method, subject.curves)
+        if not traits.moves_nothing((path := curve.first_transfer.path).source, path.destination)
+    )
+    alike = grouped(
+        (
+            min(curve.representative for curve in curves),
+            PlacePair(*places, tuple(curves), subject.machine.last_caches),
+        )
+        for places, curves in pairs.items()
+    )
     return [PlaceGroup(tuple(found)) for found in alike.values()]

@@ -28,6 +28,7 @@ canonical JSON, so that new kinds of workload need no new columns.
 """
 
 from waywiser.words.errors import WaywiserError, WordError
+from waywiser.words.grouping import grouped
 from waywiser.words.memory import Memory, Place
 from waywiser.words.ranges import ranges_of
 from waywiser.words.settings import format_settings, parse_settings
@@ -55,6 +56,7 @@ __all__ = [
     "canonical_json",
     "format_bytes",
     "format_settings",
+    "grouped",
     "parse_bytes",
     "parse_settings",
     "ranges_of",

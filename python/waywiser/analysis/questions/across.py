@@ -19,7 +19,7 @@ from waywiser.analysis.questions import affinity, anisotropy, identical
 from waywiser.analysis.questions.anisotropy import faster_direction
 from waywiser.analysis.questions.curve_pairs import REGIMES, CurveGroup, curve_groups
 from waywiser.analysis.questions.pair_answers import Wording, cell, signed
-from waywiser.analysis.questions.peer_groups import PeerResult, peer_groups
+from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
@@ -28,7 +28,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NOT_DETERMINED
 from waywiser.machine.traits import Alternative, Traits
 from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.words import Path, Transfer, format_bytes
+from waywiser.words import Path, Transfer, format_bytes, grouped
 from waywiser.words.number_format import format_number
 
 Cells = dict[str, Cell]
@@ -129,9 +129,7 @@ def _cell(group: CurveGroup, effect: Wording) -> Cell:
 
 
 def _identical(subject: Subject) -> Cells:
-    rows: dict[str, list[PeerResult]] = {}
-    for peers in peer_groups(subject):
-        rows.setdefault(str(peers[0].kind), []).extend(peers)
+    rows = grouped((str(p[0].kind), peer) for p in peer_groups(subject) for peer in p)
     return {row: identical.group_cell(peers) for row, peers in rows.items()}
 
 
@@ -171,19 +169,23 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
     traits = subject.machine.traits
     curves: dict[str, Curve] = {}
     for curve, _ in usual(subject):
-        curves.setdefault(_key(curve.workload.transfers[0]), curve)
-    executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
+        curves.setdefault(_key(curve.first_transfer), curve)
+    executors = sorted({curve.first_transfer.path.executor for curve in curves.values()})
     for choice in _choices(executors, traits):
-        pairs: dict[str, list[tuple[Curve, Curve]]] = {}
-        for curve in curves.values():
-            source, destination = curve.workload.transfers[0].path.places
-            other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
-            if other is not None and other is not curve and source != destination:
-                ends = ("GPU" if place.kind == "gpu" else "host" for place in (source, destination))
-                pairs.setdefault(" -> ".join(ends), []).append((curve, other))
+        pairs = grouped(
+            (_direction(curve), (curve, other))
+            for curve in curves.values()
+            if (other := curves.get(choice.counterpart(curve.first_transfer) or "")) is not None
+            and other is not curve
+            and len(set(curve.first_transfer.path.places)) == 2
+        )
         for direction, found in pairs.items():
-            for group in curve_groups({direction: found}):
-                yield choice, group
+            yield from ((choice, group) for group in curve_groups((direction, p) for p in found))
+
+
+def _direction(curve: Curve) -> str:
+    places = curve.first_transfer.path.places
+    return " -> ".join("GPU" if place.kind == "gpu" else "host" for place in places)
 
 
 def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:

@@ -32,7 +32,7 @@ from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import kind_of, usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
-from waywiser.words import Path
+from waywiser.words import Place
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth remote over bandwidth local"
@@ -70,24 +70,18 @@ def answer(subject: Subject) -> Answer:
 def by_kind(subject: Subject) -> list[CurveGroup]:
     """Remote against local, of each kind of transfer."""
     kinds = [(c, k) for c, k in usual(subject) if k.group in ("host-GPU", "host-host")]
-    local: dict[tuple[str, str], Curve] = {
-        (kind.bare, _anchor(curve.path)): curve
+    local = {(k.bare, _anchor(curve)): curve for curve, k in kinds if k.nearness == "local"}
+    return curve_groups(
+        (kind.bare, (curve, reference))
         for curve, kind in kinds
-        if kind.nearness == "local" and curve.path is not None
-    }
-    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
-    for curve, kind in kinds:
-        if kind.nearness != "remote" or curve.path is None:
-            continue
-        if reference := local.get((kind.bare, _anchor(curve.path))):
-            pairs.setdefault(kind.bare, []).append((curve, reference))
-    return curve_groups(pairs)
+        if kind.nearness == "remote" and (reference := local.get((kind.bare, _anchor(curve))))
+    )
 
 
-def _anchor(path: Path) -> str:
+def _anchor(curve: Curve) -> Place:
     """What stays where it is: the GPU, or the source."""
-    ends = path.places
-    return str(next((place for place in ends if place.kind == "gpu"), ends[0]))
+    ends = curve.first_transfer.path.places
+    return next((place for place in ends if place.kind == "gpu"), ends[0])
 
 
 def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
@@ -177,4 +171,4 @@ def _by_pair(subject: Subject, result: RegimeResult) -> Finding:
 
 
 def _places(pair: PairResult) -> str:
-    return " -> ".join(dict.fromkeys(str(p) for p in pair.a.workload.transfers[0].path.places))
+    return " -> ".join(dict.fromkeys(str(p) for p in pair.a.first_transfer.path.places))

@@ -8,7 +8,7 @@ width has nothing to do with what it costs to begin.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from waywiser.analysis.questions.curve_pairs import CurveGroup, RegimeResult, curve_groups
@@ -21,7 +21,6 @@ from waywiser.analysis.questions.pair_answers import (
     slower_by,
 )
 from waywiser.curves.answer import Answer, Finding, practical, ranked
-from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, kind_of, usual
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import of_pairs, percent, survey_again
@@ -60,16 +59,14 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
         for curve, kind in usual(subject)
         if kind.group != "file"
     }
-    families: dict[str, Hashable] = {}
-    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
-    for curve, kind in curves.values():
-        if curve.path is None or not _is_forward(curve.path):
-            continue
-        back = curves.get((str(curve.path.opposite), kind.link, kind.submitter))
-        if back is not None:
-            families.setdefault(kind.bidirectional, (kind.source, kind.destination, kind.executor))
-            pairs.setdefault(kind.bidirectional, []).append((curve, back[0]))
-    return curve_groups(pairs, families)
+    pairs = [
+        (kind, (curve, back[0]))
+        for curve, kind in curves.values()
+        if _is_forward(path := curve.first_transfer.path)
+        and (back := curves.get((str(path.opposite), kind.link, kind.submitter)))
+    ]
+    families = {k.bidirectional: (k.source, k.destination, k.executor) for k, _ in reversed(pairs)}
+    return curve_groups(((kind.bidirectional, pair) for kind, pair in pairs), families)
 
 
 def _is_forward(path: Path) -> bool:
@@ -119,7 +116,7 @@ def _of_moving(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findi
 
 
 def _kind(subject: Subject, result: RegimeResult) -> Kind:
-    return kind_of(result.pairs[0].a.workload.transfers[0], subject.machine)
+    return kind_of(result.pairs[0].a.first_transfer, subject.machine)
 
 
 def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:

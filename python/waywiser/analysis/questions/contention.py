@@ -30,7 +30,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NAMED, named, of_pairs, size_span, undecided
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval, relative
-from waywiser.words import Transfer
+from waywiser.words import Transfer, grouped
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.severity import Severity
 
@@ -88,11 +88,11 @@ def _summary(subject: Subject, sets: Sequence[Together], bidirectional: Sequence
 def _shares_of_sum(subject: Subject, bidirectional: Sequence[Together]) -> str:
     """What the reference paths of host and GPUs reach in both directions, as a sentence, however
     small the loss is; empty without any."""
-    kinds: dict[str, list[Together]] = {}
-    for each in bidirectional:
-        if _is_reference(each, subject):
-            kind = kind_of(each.transfers[0], subject.machine)
-            kinds.setdefault(kind.bidirectional, []).append(each)
+    kinds = grouped(
+        (kind_of(each.transfers[0], subject.machine).bidirectional, each)
+        for each in bidirectional
+        if _is_reference(each, subject)
+    )
     parts: list[str] = []
     for name, paths in kinds.items():
         shares = _span(f"{end(each.share for each in paths):.0%}" for end in (min, max))
@@ -175,13 +175,11 @@ class _Lost(NamedTuple):
 
 def _of_duplex(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
     """One finding for each kind that is odd, and one for all others."""
-    kinds: dict[str, tuple[Kind, list[Together]]] = {}
-    for each in duplex:
-        kind = kind_of(each.transfers[0], subject.machine)
-        kinds.setdefault(kind.bidirectional, (kind, []))[1].append(each)
+    kinds = [(kind_of(each.transfers[0], subject.machine), each) for each in duplex]
+    first = {kind.bidirectional: kind for kind, _ in reversed(kinds)}
     lost = [
-        _Lost(kind, slowed, len(members), sum(each.is_unslowed for each in members))
-        for kind, members in kinds.values()
+        _Lost(first[name], slowed, len(members), sum(each.is_unslowed for each in members))
+        for name, members in grouped((kind.bidirectional, each) for kind, each in kinds).items()
         if (slowed := [each for each in members if each.is_slowed])
     ]
     lost.sort(key=lambda each: each.middle.share)

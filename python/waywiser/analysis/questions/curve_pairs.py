@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.curves.curve import Curve
@@ -24,7 +24,7 @@ from waywiser.stats.pairwise import (
     SizeRatios,
     decide_groups,
 )
-from waywiser.words import Value
+from waywiser.words import Value, grouped
 
 REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
 
@@ -234,26 +234,20 @@ class MeasuredPair(NamedTuple):
 
 
 def curve_groups(
-    kinds: Mapping[str, Sequence[tuple[Curve, Curve]]],
+    labelled: Iterable[tuple[str, tuple[Curve, Curve]]],
     families: Mapping[str, Hashable] | None = None,
 ) -> list[CurveGroup]:
     """The pairs of curves of each kind, by its label, decided together; kinds without a size in
     common are left out. Without ``families`` each kind is one of its own."""
-    made = {
-        label: found
-        for label, pairs in kinds.items()
-        if (found := [pair for a, b in pairs if (pair := MeasuredPair.of(a, b)).points])
-    }
+    measured = ((label, MeasuredPair.of(*pair)) for label, pair in labelled)
+    made = grouped((label, pair) for label, pair in measured if pair.points)
     decided = decide_groups(
         [
             PairGroup([pair.ratios for pair in pairs], families[label] if families else label)
             for label, pairs in made.items()
         ]
     )
-    return [
-        _curve_group(label, pairs, found)
-        for (label, pairs), found in zip(made.items(), decided, strict=True)
-    ]
+    return list(map(_curve_group, made, made.values(), decided))
 
 
 def _curve_group(label: str, pairs: Sequence[MeasuredPair], found: GroupDecisions) -> CurveGroup:

@@ -26,7 +26,7 @@ from waywiser.machine.traits import Traits
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.method_choice import UNKNOWN, Timed, WinnerRange, duel
-from waywiser.words import Place, Transfer, Value
+from waywiser.words import Place, Transfer, Value, grouped
 
 LEAST_SIZES = 3
 """Sizes that both were measured at."""
@@ -132,10 +132,12 @@ def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
     """The duels of the pair of places that was measured most; how many equivalent pairs agree is
     counted."""
     first = group.first
-    elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
-    for pair in group.pairs:
-        for other in _duels_of(pair, traits) if pair is not first else ():
-            elsewhere.setdefault((other.names, other.common), []).append(other)
+    elsewhere = grouped(
+        ((other.names, other.common), other)
+        for pair in group.pairs
+        if pair is not first
+        for other in _duels_of(pair, traits)
+    )
     for found in _duels_of(first, traits):
         others = elsewhere.get((found.names, found.common), [])
         agree = sum(other.practical.winners == found.practical.winners for other in others)

@@ -40,7 +40,7 @@ from waywiser.curves.texts import named, span
 from waywiser.profile.quality_flags import TARGET
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import relative
-from waywiser.words import Memory, Transfer, format_bytes
+from waywiser.words import Memory, Transfer, format_bytes, grouped
 from waywiser.words.number_format import count, format_rate, format_time
 
 USUAL_SHARE = 0.65
@@ -323,9 +323,7 @@ def _unanswered(
 
 def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
     """Latency, rate, half-peak size, saturation and share of the bound; one row for each class."""
-    by_class: dict[str, list[Fitted]] = {}
-    for fit in fits:
-        by_class.setdefault(fit.curve.representative, []).append(fit)
+    by_class = grouped((fit.curve.representative, fit) for fit in fits)
     classes = [found for found in by_class.values() if any(fit.postal for fit in found)]
     drawn = {fit.postal.over for found in classes for fit in found if fit.postal is not None}
     caption = (

@@ -27,7 +27,7 @@ from waywiser.stats.decision import Decision, decide
 from waywiser.stats.division import P_LIMIT
 from waywiser.stats.order import Interval, median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
-from waywiser.words import Place, Value
+from waywiser.words import Place, Value, grouped
 
 
 class RemotePenalty(Value, frozen=True):
@@ -88,11 +88,12 @@ def tables(subject: Subject) -> tuple[Table, ...]:
 def costs(subject: Subject) -> list[RemotePenalty]:
     """The remote penalties of kinds with processes on both sides, decided together, small sizes
     first."""
-    kinds: dict[tuple[str, Regime], list[Curve]] = {}
-    for curve, kind in usual(subject):
-        if kind.group == "host-GPU":
-            for regime in {regime_of(point.workload): 0 for point in curve.measured}:
-                kinds.setdefault((kind.bare, regime), []).append(curve)
+    kinds = grouped(
+        ((kind.bare, regime), curve)
+        for curve, kind in usual(subject)
+        if kind.group == "host-GPU"
+        for regime in {regime_of(point.workload): 0 for point in curve.measured}
+    )
     compared = []
     for (label, regime), curves in kinds.items():
         processes = _processes(subject, curves, regime)
@@ -135,9 +136,7 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
 
 
 def _centres(points: Iterable[Point]) -> dict[int, float]:
-    logs: dict[int, list[float]] = {}
-    for point in points:
-        logs.setdefault(point.bytes, []).append(math.log(point.seconds))
+    logs = grouped((point.bytes, math.log(point.seconds)) for point in points)
     return {size: median(values) for size, values in logs.items()}
 
 
@@ -173,11 +172,8 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
 
 def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:
     """The GPUs by the node that the system says they are at; one group if it says nothing."""
-    nodes: dict[int, set[int]] = {}
-    for gpu in machine.gpus:
-        if gpu.index in gpus:
-            nodes.setdefault(gpu.numa, set()).add(gpu.index)
-    return list(nodes.values())
+    nodes = grouped((gpu.numa, gpu.index) for gpu in machine.gpus if gpu.index in gpus)
+    return list(map(set, nodes.values()))
 
 
 def sentences(found: Sides) -> Iterator[str]:

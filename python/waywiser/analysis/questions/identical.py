@@ -44,7 +44,7 @@ from waywiser.curves.texts import (
 )
 from waywiser.stats.decision import THRESHOLD, Verdict
 from waywiser.stats.order import Interval
-from waywiser.words import Place, format_bytes
+from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.severity import Severity
 
 BROKEN = 0.20
@@ -197,11 +197,8 @@ def _ends(peer: PeerResult) -> str:
 
 def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding]:
     """Slow links, then odd paths that are faster than the rest."""
-    by_link: dict[SharedResource, list[PeerResult]] = {}
     slow = [each for each in peers if each.is_slow]
-    for each in slow:
-        by_link.setdefault(_link(each, slow, peers), []).append(each)
-    for link, members in by_link.items():
+    for link, members in grouped((_link(each, slow, peers), each) for each in slow).items():
         yield _slow(subject, link, members)
     fast = [each for each in peers if each.is_fast and each.others > 1]
     if fast:

@@ -31,7 +31,7 @@ from waywiser.stats.irregular import (
     irregularities,
 )
 from waywiser.stats.scatter import LEAST_SIZES
-from waywiser.words import Value, format_bytes
+from waywiser.words import Value, format_bytes, grouped
 from waywiser.words.number_format import count
 
 OTHERS = 2
@@ -78,12 +78,12 @@ def answer(subject: Subject) -> Answer:
 
 def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[CurveIrregularity]:
     """The same of several curves of a class once, of the one where it is deepest."""
-    groups: dict[tuple[str, str, int], list[tuple[Curve, Irregularity]]] = {}
     irregular = irregularities([curve.blocks for curve in curves])
-    for curve, each in zip(curves, irregular, strict=True):
-        for what in each:
-            key = (curve.representative, what.kind, what.low)
-            groups.setdefault(key, []).append((curve, what))
+    groups = grouped(
+        ((curve.representative, what.kind, what.low), (curve, what))
+        for curve, found in zip(curves, irregular, strict=True)
+        for what in found
+    )
     for (first, _, low), members in groups.items():
         curve, what = max(members, key=lambda member: member[1].depth)
         mates = [

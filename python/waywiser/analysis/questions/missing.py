@@ -11,7 +11,7 @@ from waywiser.curves.kinds import kind_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named
 from waywiser.machine.machine import Gpu
-from waywiser.words import Place, Transfer, WordError, Workload
+from waywiser.words import Place, Transfer, WordError, Workload, grouped
 from waywiser.words.severity import Severity
 
 MOST = 2 / 3
@@ -79,10 +79,8 @@ def _of_topology(subject: Subject) -> Iterator[Finding]:
 
 def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
     """GPUs by name, three and more: of two the right one is not known."""
-    found: dict[tuple[str, str], list[Gpu]] = {}
-    for gpu in gpus:
-        found.setdefault((gpu.name, gpu.mig), []).append(gpu)
-    return [each for each in found.values() if len(each) > 2]
+    models = grouped(((gpu.name, gpu.mig), gpu) for gpu in gpus)
+    return [found for found in models.values() if len(found) > 2]
 
 
 def _below(subject: Subject, gpus: Sequence[Gpu], what: Property) -> Iterator[Finding]:

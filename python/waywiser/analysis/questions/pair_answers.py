@@ -40,12 +40,15 @@ def longer(decision: Decision) -> tuple[float, Interval | None]:
     return 1 / decision.ratio - 1, interval
 
 
+def shorter(decision: Decision) -> tuple[float, Interval | None]:
+    """How much longer the second takes than the first, relative to the first."""
+    span = decision.interval
+    return decision.ratio - 1, Interval(span.low - 1, span.high - 1) if span else None
+
+
 def slower_by(decision: Decision) -> tuple[float, Interval | None]:
     """How much longer the slower of the two takes than the faster."""
-    span = decision.interval
-    if decision.slower:
-        return longer(decision)
-    return decision.ratio - 1, Interval(span.low - 1, span.high - 1) if span else None
+    return longer(decision) if decision.slower else shorter(decision)
 
 
 def signed(decision: Decision) -> str:

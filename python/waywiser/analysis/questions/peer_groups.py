@@ -18,7 +18,7 @@ from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
 from waywiser.stats.pairwise import PairGroup, decide_groups
-from waywiser.words import Path, Value
+from waywiser.words import Path, Value, grouped
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
 """Regimes in which a difference is one of the link: below, it is one of what starts a copy."""
@@ -38,7 +38,7 @@ class PeerResult(Value, frozen=True):
     @property
     def path(self) -> Path:
         """The path of its only transfer."""
-        return self.curve.workload.transfers[0].path
+        return self.curve.first_transfer.path
 
     @property
     def different(self) -> PairResult | None:
@@ -84,10 +84,11 @@ def sizes_that_differ(peer: PeerResult) -> str:
 
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     """Each group of two and more usual paths, all decided together; no files."""
-    groups: dict[str, list[tuple[Curve, Kind]]] = {}
-    for curve, kind in usual(subject):
-        if kind.group != "file":
-            groups.setdefault(curve.representative, []).append((curve, kind))
+    groups = grouped(
+        (curve.representative, (curve, kind))
+        for curve, kind in usual(subject)
+        if kind.group != "file"
+    )
     several = [found for found in groups.values() if len(found) > 1]
     made = [_members(found, set()) for found in several]
     first = _decided(made)

@@ -31,12 +31,12 @@ from waywiser.analysis.questions.placement_options import (
 from waywiser.analysis.questions.placement_ranks import decided_ranks, side_ranks
 from waywiser.analysis.questions.placement_text import sentences, unanswered
 from waywiser.analysis.questions.together import Together, found_together
-from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import RATE_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import median
+from waywiser.words import grouped
 
 
 def placement(subject: Subject) -> Placement:
@@ -77,9 +77,7 @@ def _contradicted(subject: Subject) -> bool:
 
 def _shown_sides(machine: Machine) -> tuple[tuple[int, ...], ...]:
     """The GPUs of each node that the system names; all together if it names none."""
-    nodes: dict[int, list[int]] = {}
-    for gpu in machine.gpus:
-        nodes.setdefault(gpu.numa, []).append(gpu.index)
+    nodes = grouped((gpu.numa, gpu.index) for gpu in machine.gpus)
     return tuple(tuple(gpus) for _, gpus in sorted(nodes.items()))
 
 
@@ -162,16 +160,15 @@ def _use(each: Together, gpus: tuple[int, ...]) -> ConcurrentUse:
 
 def _spreads(subject: Subject) -> Iterator[ProcessSpread]:
     """The processes of headline kinds at large sizes."""
-    found: dict[str, list[tuple[Curve, float, int]]] = {}
-    for curve, kind in usual(subject):
-        if kind.group != "host-GPU" or not is_headline_kind(kind, subject.machine):
-            continue
-        for point in curve.measured:
-            blocks = [block.median for block in point.measured.blocks if block.median > 0]
-            if point.bytes >= RATE_BYTES and len(blocks) > 1:
-                spread = max(blocks) / min(blocks) - 1
-                found.setdefault(kind.bare, []).append((curve, spread, len(blocks)))
+    found = grouped(
+        (kind.bare, (curve, blocks))
+        for curve, kind in usual(subject)
+        if kind.group == "host-GPU" and is_headline_kind(kind, subject.machine)
+        for point in curve.measured
+        if point.bytes >= RATE_BYTES
+        and len(blocks := [b.median for b in point.measured.blocks if b.median > 0]) > 1
+    )
     for label, known in found.items():
-        most = max(processes for *_, processes in known)
-        spreads = [spread for _, spread, processes in known if processes == most]
+        most = max(len(blocks) for _, blocks in known)
+        spreads = [max(blocks) / min(blocks) - 1 for _, blocks in known if len(blocks) == most]
         yield ProcessSpread(label, known[0][0].text, most, median(spreads))

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from waywiser.analysis.questions import hidden
-from waywiser.analysis.questions.curve_pairs import PairResult, curve_groups
+from waywiser.analysis.questions.curve_pairs import REGIMES, PairResult, curve_groups
+from waywiser.analysis.questions.pair_answers import longer, shorter
 from waywiser.analysis.questions.placement import (
     PlacementChoice,
     PlacementCost,
@@ -16,12 +17,10 @@ from waywiser.analysis.questions.placement import (
     PlacementSource,
 )
 from waywiser.analysis.questions.placement_options import OptionGroup, is_headline_kind
-from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime
+from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.subject import Subject
 from waywiser.stats.decision import Decision, Verdict
-from waywiser.stats.order import Interval
 
 
 def decided_ranks(questions: Iterable[OptionGroup]) -> Iterator[PlacementRank]:
@@ -31,20 +30,19 @@ def decided_ranks(questions: Iterable[OptionGroup]) -> Iterator[PlacementRank]:
     the local one. So pairs of which nothing differs are not pooled with pairs of which much does.
     """
     several = [each for each in questions if len(each.options) > 1]
-    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
-    for each in several:
-        for one, other in combinations(each.options, 2):
-            one, other = sorted((one, other), key=lambda option: option.trait)
-            label = f"{each.question}: {each.transfer}: {one.trait}, {other.trait}"
-            pairs.setdefault(label, []).append((one.curve, other.curve))
+    pairs = [
+        (f"{each.question}: {each.transfer}: {one.trait}, {other.trait}", (one.curve, other.curve))
+        for each in several
+        for two in combinations(each.options, 2)
+        for one, other in [sorted(two, key=lambda option: option.trait)]
+    ]
     known: dict[tuple[str, str], dict[Regime, PairResult]] = {}
     for group in curve_groups(pairs):
         for regime, result in group.regimes.items():
             for pair in result.pairs:
                 known.setdefault((pair.a.text, pair.b.text), {})[regime] = pair
     for each in several:
-        regimes: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
-        for regime in regimes:
+        for regime in REGIMES:
             if rank := _rank(each, regime, known):
                 yield rank
 
@@ -103,12 +101,8 @@ def _cost(
 
 def _cost_of(decision: Decision, size: int, verdict: Verdict, *, is_first: bool) -> PlacementCost:
     """The cost of the first or the second of a pair, whose ratio is that of bandwidths."""
-    span, ratio = decision.interval, decision.ratio
-    if is_first:
-        interval = Interval(1 / span.high - 1, 1 / span.low - 1) if span and span.low > 0 else None
-        return PlacementCost(verdict, 1 / ratio - 1, interval, decision.detectable, size)
-    interval = Interval(span.low - 1, span.high - 1) if span else None
-    return PlacementCost(verdict, ratio - 1, interval, decision.detectable, size)
+    more, interval = longer(decision) if is_first else shorter(decision)
+    return PlacementCost(verdict, more, interval, decision.detectable, size)
 
 
 def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementRank]:
@@ -118,7 +112,7 @@ def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementR
         if curve is None:
             continue
         size = next(
-            (p.bytes for p in reversed(curve.measured) if _regime(p.bytes) == each.regime),
+            (p.bytes for p in reversed(curve.measured) if regime_of(p.workload) == each.regime),
             curve.measured[-1].bytes,
         )
         cost = _cost_of(each.decision, size, each.decision.verdict, is_first=True)
@@ -127,9 +121,3 @@ def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementR
         kind = next(kind for known, kind in usual(subject) if known.text == each.curve)
         headline = is_headline_kind(kind, subject.machine)
         yield PlacementRank("side", "", each.kind, headline, each.regime, (own, other))
-
-
-def _regime(size: int) -> Regime:
-    if size < START_BYTES:
-        return "latency"
-    return "medium" if size < RATE_BYTES else "bandwidth"

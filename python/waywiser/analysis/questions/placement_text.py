@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.questions import hidden
+from waywiser.analysis.questions.curve_pairs import REGIMES
 from waywiser.analysis.questions.pair_answers import MARKS
 from waywiser.analysis.questions.placement import (
     ConcurrentUse,
@@ -21,7 +22,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import EQUIVALENT_WITHIN, named, percent, size_span
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval, relative
-from waywiser.words import format_bytes, ranges_of
+from waywiser.words import format_bytes, grouped, ranges_of
 from waywiser.words.number_format import count, format_rate
 
 REGIME_TEXT: dict[Regime, str] = {
@@ -105,14 +106,17 @@ def _linked(machine: Machine) -> bool:
 
 
 def _undecided(found: Placement) -> Iterator[str]:
-    for (question, regime), ranks in _grouped(r for r in found.ranks if r.is_headline).items():
-        open_ = [r for r in ranks if r.cost.verdict == "no change found"]
-        if open_ and regime == "bandwidth":
-            parts = list(
-                dict.fromkeys(f"{r.transfer} {_hidden(_loosest(open_, r))}" for r in open_)
-            )
-            choice = CHOICE[question].replace("The", "the", 1)
-            yield f"{choice}, {REGIME_TEXT[regime]}: {named(parts)}"
+    open_ = grouped(
+        (rank.question, rank)
+        for rank in found.ranks
+        if rank.is_headline
+        and rank.regime == "bandwidth"
+        and rank.cost.verdict == "no change found"
+    )
+    for question, ranks in open_.items():
+        parts = list(dict.fromkeys(f"{r.transfer} {_hidden(_loosest(ranks, r))}" for r in ranks))
+        choice = CHOICE[question].replace("The", "the", 1)
+        yield f"{choice}, {REGIME_TEXT['bandwidth']}: {named(parts)}"
 
 
 def _loosest(ranks: Sequence[PlacementRank], rank: PlacementRank) -> PlacementCost:
@@ -132,11 +136,9 @@ def _hidden(cost: PlacementCost) -> str:
 
 def _nodes(found: Placement) -> Iterator[str]:
     """Which node each GPU has, those of one node together."""
-    nodes: dict[tuple[int | None, str], list[GpuPlacement]] = {}
-    for gpu in found.gpus:
-        nodes.setdefault((gpu.node, gpu.basis), []).append(gpu)
+    nodes = grouped(((gpu.node, gpu.basis), gpu.gpu) for gpu in found.gpus)
     for (node, basis), gpus in nodes.items():
-        who = _gpus([gpu.gpu for gpu in gpus])
+        who = _gpus(gpus)
         if basis == "measured" and node is not None:
             yield f"Put buffers and threads of {who} on numa:{node}: it was measured to be better."
         elif basis == "no difference":
@@ -207,13 +209,11 @@ def _nearest(found: Placement) -> Iterator[str]:
 def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
     """The cost of the worst choice for headline kinds: a sentence for large and one for small
     copies that differ, and one for kinds that do not."""
-    known = _grouped(rank for rank in found.of(question) if rank.is_headline)
+    known = [rank for rank in found.of(question) if rank.is_headline]
     equal: list[tuple[str, float]] = []
     regimes: tuple[Regime, ...] = ("bandwidth", "latency")
     for regime in regimes:
-        kinds: dict[str, list[PlacementRank]] = {}
-        for rank in known.get((question, regime), []):
-            kinds.setdefault(rank.transfer, []).append(rank)
+        kinds = grouped((rank.transfer, rank) for rank in known if rank.regime == regime)
         worst = []
         for kind, own in kinds.items():
             differ = [rank for rank in own if rank.cost.verdict == "different"]
@@ -304,15 +304,6 @@ def cost_text(cost: PlacementCost) -> str:
     return percent(cost.longer, cost.interval)
 
 
-def _grouped(
-    ranks: Iterable[PlacementRank],
-) -> dict[tuple[PlacementQuestion, Regime], list[PlacementRank]]:
-    found: dict[tuple[PlacementQuestion, Regime], list[PlacementRank]] = {}
-    for rank in ranks:
-        found.setdefault((rank.question, rank.regime), []).append(rank)
-    return found
-
-
 # Tables.
 
 
@@ -357,13 +348,11 @@ def _gpu_row(gpu: GpuPlacement) -> tuple[Cell, ...]:
 
 
 def _cost_rows(found: Placement) -> Iterator[tuple[Cell, ...]]:
-    kinds: dict[tuple[PlacementQuestion, str], list[PlacementRank]] = {}
-    for rank in sorted(found.ranks, key=lambda each: not each.is_headline):
-        kinds.setdefault((rank.question, rank.transfer), []).append(rank)
-    regimes: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
+    ordered = sorted(found.ranks, key=lambda each: not each.is_headline)
+    kinds = grouped(((rank.question, rank.transfer), rank) for rank in ordered)
     for (question, kind), ranks in kinds.items():
         cells = []
-        for regime in regimes:
+        for regime in REGIMES:
             own = [rank for rank in ranks if rank.regime == regime]
             cells.append(_cost_cell(max(own, key=_gravity)) if own else Cell("—"))
         yield (Cell(CHOICE[question]), Cell(kind), *cells)

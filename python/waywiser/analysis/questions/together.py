@@ -22,7 +22,7 @@ from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import Interval
 from waywiser.stats.pairwise import HEADLINE, PairGroup, SizeRatios, decide_groups
-from waywiser.words import Transfer, Value, Workload
+from waywiser.words import Transfer, Value, Workload, grouped
 
 Waiting = Literal["", "some wait", "one after another"]
 """What transfers that are queued behind one another do, though all were started at once."""
@@ -216,9 +216,7 @@ def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | 
 def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
     """Sets that the machine's symmetry makes equivalent are one group. What a set does not show by
     itself, the mean of its group may show."""
-    groups: dict[str, list[_Candidate]] = {}
-    for each in candidates:
-        groups.setdefault(each.curve.representative, []).append(each)
+    groups = grouped((each.curve.representative, each) for each in candidates)
     compared = [
         PairGroup([{HEADLINE: [each.ratios]} for each in members], _family(members[0]))
         for members in groups.values()

@@ -22,7 +22,7 @@ from waywiser.doctor.diagnosis import disturbances
 from waywiser.doctor.situation import Situation
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.stats.order import INTERVAL_SAMPLES, median
-from waywiser.words import Place, Value
+from waywiser.words import Place, Value, grouped
 from waywiser.words.number_format import count
 
 STEPS = (0.02, 0.05, 0.10)
@@ -208,9 +208,7 @@ def _unanswered(subject: Subject, points: Sequence[Point]) -> Iterator[str]:
 
 def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
     """How uncertain the numbers of each family of paths are."""
-    families: dict[str, list[Point]] = {}
-    for point in points:
-        families.setdefault(family_of(point), []).append(point)
+    families = grouped((family_of(point), point) for point in points)
     return table(
         "Uncertainty by kind of transfer",
         (
@@ -378,10 +376,7 @@ class Flagged(Value, frozen=True):
 
 def flagged(points: Sequence[Point]) -> list[Flagged]:
     """The weightiest first."""
-    found: dict[str, list[Point]] = {}
-    for point in points:
-        for flag in point.measured.quality_flags:
-            found.setdefault(flag.kind, []).append(point)
+    found = grouped((flag.kind, point) for point in points for flag in point.measured.quality_flags)
     return sorted((_flagged(*each) for each in found.items()), key=lambda each: each.rank)
 
 
