@@ -19,24 +19,7 @@ return numpy arrays.
 """
 
 from waywiser.transfer.arrays import pinned_empty, to_host
-from waywiser.transfer.context import (
-    Context,
-    TransferHandle,
-    copy,
-    copy_async,
-    copy_batch,
-    copy_batch_async,
-    copy_blocks,
-    copy_blocks_async,
-    explain,
-    machine,
-    read,
-    read_async,
-    usage,
-    warnings,
-    write,
-    write_async,
-)
+from waywiser.transfer.context import Context, machine
 from waywiser.transfer.errors import (
     ForkedContextError,
     GpuError,
@@ -50,6 +33,7 @@ from waywiser.transfer.errors import (
     TransferTimeout,
     UnsupportedTransfer,
 )
+from waywiser.transfer.module import native
 
 __all__ = [
     "Context",
@@ -82,3 +66,18 @@ __all__ = [
     "write",
     "write_async",
 ]
+
+copy = native.copy
+copy_async = native.copy_async
+copy_batch = native.copy_batch
+copy_batch_async = native.copy_batch_async
+copy_blocks = native.copy_blocks
+copy_blocks_async = native.copy_blocks_async
+read = native.read
+read_async = native.read_async
+write = native.write
+write_async = native.write_async
+explain = native.explain
+usage = native.usage
+warnings = native.warnings
+TransferHandle = native.TransferHandle

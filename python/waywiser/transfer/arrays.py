@@ -6,6 +6,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, TransferMemoryError
@@ -13,6 +14,9 @@ from waywiser.transfer.module import native
 
 if TYPE_CHECKING:
     from waywiser._transfer import HostMemory
+
+_InvalidOperand = partial(InvalidOperand, where="pinned_empty")
+_InvalidTransfer = partial(InvalidTransfer, where="pinned_empty")
 
 HUGE_PAGES_FROM = 8 << 20
 """Bytes from which a new host array gets pages of its own, huge ones where the system allows."""
@@ -49,13 +53,9 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
     try:
         node = -1 if numa is None else operator.index(numa)
     except TypeError:
-        raise InvalidOperand(
-            f"numa is {numa!r}, not the index of a node", where="pinned_empty", remedy=NODES
-        ) from None
+        raise _InvalidOperand(f"numa is {numa!r}, not the index of a node", remedy=NODES) from None
     if numa is not None and node < 0:
-        raise InvalidTransfer(
-            f"numa is {node}, not the index of a node", where="pinned_empty", remedy=NODES
-        )
+        raise _InvalidTransfer(f"numa is {node}, not the index of a node", remedy=NODES)
 
     def allocate(nbytes: int) -> HostMemory:
         return native.pinned_memory(nbytes, node)
@@ -78,16 +78,12 @@ def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
         else:
             sizes = (operator.index(shape),)
     except TypeError:
-        raise InvalidOperand(
-            f"{shape!r} is no shape",
-            where="pinned_empty",
-            remedy="pass a whole number or a tuple of them",
+        raise _InvalidOperand(
+            f"{shape!r} is no shape", remedy="pass a whole number or a tuple of them"
         ) from None
     if any(size < 0 for size in sizes):
-        raise InvalidTransfer(
-            f"the shape {sizes} has a negative length",
-            where="pinned_empty",
-            remedy="pass lengths from 0 on",
+        raise _InvalidTransfer(
+            f"the shape {sizes} has a negative length", remedy="pass lengths from 0 on"
         )
     return sizes
 
@@ -108,14 +104,10 @@ def _numpy_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], H
     try:
         known = numpy.dtype(dtype)
     except TypeError as error:
-        raise InvalidOperand(
-            str(error), where="pinned_empty", remedy="pass a dtype of numpy or of torch"
-        ) from None
+        raise _InvalidOperand(str(error), remedy="pass a dtype of numpy or of torch") from None
     if known.hasobject:
-        raise InvalidOperand(
-            "an array of Python objects cannot be pinned",
-            where="pinned_empty",
-            remedy="pass a dtype of numbers",
+        raise _InvalidOperand(
+            "an array of Python objects cannot be pinned", remedy="pass a dtype of numbers"
         )
     nbytes = math.prod(sizes) * known.itemsize
     if nbytes == 0:

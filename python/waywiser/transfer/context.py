@@ -7,26 +7,15 @@ import operator
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from waywiser.transfer.arrays import to_host
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
 from waywiser.transfer.module import native
 
-copy = native.copy
-copy_async = native.copy_async
-copy_batch = native.copy_batch
-copy_batch_async = native.copy_batch_async
-copy_blocks = native.copy_blocks
-copy_blocks_async = native.copy_blocks_async
-read = native.read
-read_async = native.read_async
-write = native.write
-write_async = native.write_async
-explain = native.explain
-usage = native.usage
-warnings = native.warnings
-TransferHandle = native.TransferHandle
+_InvalidOperand = partial(InvalidOperand, where="Context")
+_InvalidTransfer = partial(InvalidTransfer, where="Context")
 
 MOST_GPUS = 255
 """The largest number that a GPU has in the C interface."""
@@ -93,18 +82,15 @@ def _number(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidOperand(
-            f"{name} is {value!r}, not a whole number",
-            where="Context",
-            remedy="pass an int",
+        raise _InvalidOperand(
+            f"{name} is {value!r}, not a whole number", remedy="pass an int"
         ) from None
 
 
 def _switch(name: str, value: Any) -> bool:
     if isinstance(value, str):  # any text but the empty one would be true
-        raise InvalidOperand(
+        raise _InvalidOperand(
             f"{name} is {value!r}, which is neither True nor False",
-            where="Context",
             remedy=f"pass {name}=True or {name}=False",
         )
     return bool(value)
@@ -115,9 +101,8 @@ def _limit(name: str, value: Any) -> int | None:
         return None
     number = _number(name, value)
     if not 1 <= number <= sys.maxsize:
-        raise InvalidTransfer(
+        raise _InvalidTransfer(
             f"{name} is {number}, not a number from 1 on that fits into 63 bits",
-            where="Context",
             remedy=f"omit {name}, or pass None, for the default",
         )
     return number
@@ -132,9 +117,8 @@ def _path(name: str, value: Any) -> bytes:
     except TypeError:
         path = b""
     if not path or b"\0" in path:
-        raise InvalidOperand(
+        raise _InvalidOperand(
             f"{name} is {value!r}, not the path of a file",
-            where="Context",
             remedy=f'pass {name}="machine.json", say, or {name}="off"',
         )
     return path
@@ -142,17 +126,15 @@ def _path(name: str, value: Any) -> bytes:
 
 def _gpus(name: str, values: Any) -> list[int]:
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidOperand(
+        raise _InvalidOperand(
             f"{name} is {values!r}, not a sequence of numbers of GPUs",
-            where="Context",
             remedy=f"pass {name}=[1], say",
         )
     numbers = [_number(f"an entry of {name}", value) for value in values]
     for number in numbers:
         if not 0 <= number <= MOST_GPUS:
-            raise InvalidTransfer(
+            raise _InvalidTransfer(
                 f"{name} has the entry {number}, which is not the number of a GPU",
-                where="Context",
                 remedy='pass numbers of machine()["gpus"]',
             )
     return numbers

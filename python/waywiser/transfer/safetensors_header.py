@@ -23,30 +23,15 @@ TENSOR_BYTES_LIMIT = 2**63 - 1
 METADATA = "__metadata__"
 FIELDS = frozenset({"dtype", "shape", "data_offsets"})
 
-DTYPE_BITS = {
-    "BOOL": 8,
-    "F4": 4,
-    "F6_E2M3": 6,
-    "F6_E3M2": 6,
-    "U8": 8,
-    "I8": 8,
-    "F8_E5M2": 8,
-    "F8_E4M3": 8,
-    "F8_E8M0": 8,
-    "F8_E4M3FNUZ": 8,
-    "F8_E5M2FNUZ": 8,
-    "I16": 16,
-    "U16": 16,
-    "F16": 16,
-    "BF16": 16,
-    "I32": 32,
-    "U32": 32,
-    "F32": 32,
-    "I64": 64,
-    "U64": 64,
-    "F64": 64,
-    "C64": 64,
+_TYPES_OF_BITS = {
+    4: "F4",
+    6: "F6_E2M3 F6_E3M2",
+    8: "BOOL U8 I8 F8_E5M2 F8_E4M3 F8_E8M0 F8_E4M3FNUZ F8_E5M2FNUZ",
+    16: "I16 U16 F16 BF16",
+    32: "I32 U32 F32",
+    64: "I64 U64 F64 C64",
 }
+DTYPE_BITS = {name: bits for bits, names in _TYPES_OF_BITS.items() for name in names.split()}
 """Bits of one element of each type of the format."""
 
 _INTEGERS = frozenset({int})
@@ -153,7 +138,9 @@ def _metadata(value: Any) -> dict[str, str]:
 
 def _entry(name: str, value: Any, data_start: int) -> TensorEntry:
     if not isinstance(value, dict) or value.keys() != FIELDS:
-        raise StrictJsonError(f"tensor {clipped(name)} does not have exactly {_fields()}")
+        raise StrictJsonError(
+            f"tensor {clipped(name)} does not have exactly {', '.join(sorted(FIELDS))}"
+        )
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     bits = DTYPE_BITS.get(dtype) if isinstance(dtype, str) else None
     if bits is None:
@@ -182,10 +169,6 @@ def _entry(name: str, value: Any, data_start: int) -> TensorEntry:
 def _counts(value: Any) -> bool:
     """Whether this is a list of integers; the parser raises for negative ones. Not of booleans."""
     return isinstance(value, list) and _INTEGERS.issuperset(map(type, value))
-
-
-def _fields() -> str:
-    return ", ".join(sorted(FIELDS))
 
 
 def _check_cover(entries: list[TensorEntry], data_start: int, data_bytes: int) -> None:
