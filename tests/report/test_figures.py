@@ -31,6 +31,7 @@ from waywiser.report.figures.curves import (
     has_quantity,
 )
 from waywiser.report.figures.drawing import Drawing, Shape, Text
+from waywiser.report.figures.drawn_point import DrawnPoint
 from waywiser.report.figures.markers import MARKERS
 from waywiser.report.figures.render import (
     MARGIN,
@@ -264,7 +265,7 @@ def test_a_band_shows_which_curve_to_use() -> None:
 
 def test_bars_are_as_long_as_their_bandwidth() -> None:
     lines = [measured(postal(1e-6, rate))[-1] for rate in (4e10, 2e10)]
-    bars = [Bar(f"set {n}", "method", line, n) for n, line in enumerate(lines)]
+    bars = [Bar(f"set {n}", "method", DrawnPoint.of(line), n) for n, line in enumerate(lines)]
     picture = bars_picture("a", "A", bars, "2 of 5")
     assert picture.draw().notes[-1] == "2 of 5"
     boxes = [mark for mark in picture.draw().marks if isinstance(mark, Shape) and mark.fill]

@@ -22,7 +22,8 @@ from waywiser.report.figures.topology import line_width
 from waywiser.report.links import Links
 from waywiser.report.page import page
 from waywiser.report.parts import Document, Pictures, Sheet
-from waywiser.report.rates import between_places
+from waywiser.report.rates import Between
+from waywiser.report.rates import between_places as between_places_of
 
 CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
 PAIR = f"{CURVE}; device@gpu:0 -> pinned@numa:0 by copy-engine as list[piece=4096]"
@@ -62,6 +63,10 @@ def test_every_machine_has_a_page(name: str) -> None:
     assert text.rstrip().endswith("</html>")
     assert ('id="links"' in text) == bool(captured(name).gpus)
     assert ("Host memory alone was measured" in text) == (not captured(name).gpus)
+
+
+def between_places(of: Entry) -> dict[tuple[str, str], Between]:
+    return between_places_of(of.curves, of.subject.machine.traits)
 
 
 def test_links_are_assessed_by_plain_copies_at_their_largest_size() -> None:

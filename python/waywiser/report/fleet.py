@@ -36,18 +36,13 @@ from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.severity import Severity
 
 ILL: tuple[Status, ...] = ("bad", "suspect")
-MARK: dict[Status, Mark | Severity] = {
-    "bad": "error",
-    "suspect": "warning",
-    "not determined": "",
-    "fine": "info",
-}
 SEVERITY: dict[Status, Severity] = {
     "bad": "error",
     "suspect": "warning",
     "not determined": "warning",
     "fine": "info",
 }
+MARK: dict[Status, Mark | Severity] = {**SEVERITY, "not determined": ""}
 
 COMPARE = "compare its slot, riser, link state (nvidia-smi -q) and firmware settings with a peer's"
 REMEDIES: dict[str, str] = {

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from waywiser.words import Value
 from waywiser.words.sizes_in_text import without_sizes
+
+
+def slug(text: str) -> str:
+    """The text as a part of an anchor or of a figure's name."""
+    text = text.replace("<->", "and back")
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 class Links(Value, frozen=True):

@@ -12,7 +12,6 @@ from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
     SIGNS,
-    Block,
     Document,
     Picture,
     shown_of,
@@ -32,21 +31,6 @@ MOST_IN_PRINTED_COLUMN = 380.0
 TEMPLATES = Path(__file__).parent / "templates"
 
 _WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*)")
-
-_KINDS = {
-    "Words": "words",
-    "Listing": "listing",
-    "Outline": "outline",
-    "Facts": "facts",
-    "Code": "code",
-    "Remarks": "remarks",
-    "Verdict": "verdict",
-    "Sheet": "sheet",
-    "Sheets": "sheets",
-    "Pictures": "pictures",
-    "Fold": "fold",
-}
-"""The template's macro for each kind of block."""
 
 
 def page(document: Document) -> str:
@@ -84,7 +68,7 @@ def page(document: Document) -> str:
         drawn=drawn,
         classes=classes,
         keys=keys,
-        kind=_kind,
+        kind=lambda part: type(part).__name__.lower(),  # the name of its macro
         marks=MARKS,
         severities=SEVERITIES,
         signs=SIGNS,
@@ -116,7 +100,3 @@ def _text(text: str) -> Markup:
     if "-" not in text:  # as in most cells
         return escaped
     return Markup(_WHOLE.sub(r'<span class="whole">\1</span>', str(escaped)))
-
-
-def _kind(block: Block) -> str:
-    return _KINDS[type(block).__name__]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from waywiser.curves.curve import Curve
 from waywiser.curves.headlines import rated_points
 from waywiser.curves.point import Point
+from waywiser.machine.machine import Machine
 from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Place, Value
-
-if TYPE_CHECKING:
-    from waywiser.report.entry import Entry
 
 
 class Between(Value, frozen=True):
@@ -36,12 +33,7 @@ class Between(Value, frozen=True):
         return self.most.rate if self.most is not None else 0.0
 
 
-def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
-    """`between_places_of` the curves of a report's machine."""
-    return between_places_of(entry.curves, entry.subject.machine.traits)
-
-
-def between_places_of(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, str], Between]:
+def between_places(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, str], Between]:
     """Single copies by (source, destination), with default settings if there are."""
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(curves, traits):
@@ -96,8 +88,7 @@ def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
     return of_links, each.curve.is_default, reference, each.rate
 
 
-def places(entry: Entry) -> list[Place]:
+def places(machine: Machine) -> list[Place]:
     """NUMA nodes, then GPUs."""
-    machine = entry.subject.machine
     nodes = [Place("numa", node.index) for node in machine.numa]
     return nodes + [Place("gpu", gpu.index) for gpu in machine.gpus]

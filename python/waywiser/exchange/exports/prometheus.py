@@ -11,10 +11,9 @@ from datetime import datetime
 
 from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.node import Node
-from waywiser.analysis.comparison.path_change import WORST_FIRST
+from waywiser.analysis.comparison.path_change import WORST_FIRST, PathChange
 from waywiser.profile.health import readings
 from waywiser.profile.output_file import OutputKind
-from waywiser.stats.decision import Decision
 from waywiser.words.visible import visible
 
 STATUS = "waywiser_check_status"
@@ -30,7 +29,7 @@ _Sample = tuple[Mapping[str, str], float]
 def exposition(checkup: Checkup, node: Node) -> str:
     """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
     host = {"host": node.name}
-    families = (
+    families: tuple[tuple[str, str, str, list[_Sample]], ...] = (
         (STATUS, "gauge", "1 for the verdict of the check.",
          [({**host, "status": each}, float(checkup.status == each)) for each in _STATUSES]),
         ("waywiser_check_findings", "gauge", "Findings that made the check fail.",
@@ -43,30 +42,8 @@ def exposition(checkup: Checkup, node: Node) -> str:
          [(host, float(len(checkup.comparison.missing_gpus)))]),
         ("waywiser_path_rate_bytes_per_second", "gauge", "Bytes over median time.",
          list(_rates(checkup, host))),
-        ("waywiser_path_ratio", "gauge",
-         "Rate now over rate in the baseline, of the part of the path that its verdict is about.",
-         list(_ratios(checkup, host))),
-        ("waywiser_path_detectable_loss", "gauge",
-         "Smallest relative loss of bandwidth that would have been found.",
-         list(_detectable(checkup, host))),
-        ("waywiser_path_deviation", "gauge",
-         "Standard error of the logarithm of the ratio; a lower limit without replicates.",
-         list(_figures(checkup, host, lambda decision: decision.deviation))),
-        ("waywiser_path_degrees_of_freedom", "gauge", "Degrees of freedom of the deviation.",
-         list(_figures(checkup, host, lambda decision: decision.freedom))),
-        ("waywiser_path_p_corrected", "gauge",
-         "Chance of such a ratio without a change, among all that was tested.",
-         list(_figures(checkup, host, lambda decision: decision.p_corrected))),
-        ("waywiser_path_processes", "gauge", "Processes that measured the path now.",
-         list(_processes(checkup, host, 1))),
-        ("waywiser_path_baseline_processes", "gauge",
-         "Processes that measured the path in the baseline.",
-         list(_processes(checkup, host, 0))),
-        ("waywiser_path_process_deviation", "gauge", "Relative deviation between processes, now.",
-         list(_noise(checkup, host, 1))),
-        ("waywiser_path_baseline_process_deviation", "gauge",
-         "Relative deviation between processes, in the baseline.",
-         list(_noise(checkup, host, 0))),
+        *((name, "gauge", help, list(_figures(checkup, host, figure)))
+          for name, help, figure in _OF_PATHS),
         ("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
          list(_verdicts(checkup, host))),
         ("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
@@ -105,38 +82,41 @@ def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
                     yield labels, size.rated_bytes / size.seconds_now
 
 
-def _ratios(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
-    for path in checkup.comparison.paths:
-        if path.parts:
-            yield {**host, "path": path.curve}, path.ratio
-
-
-def _detectable(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
-    for path in checkup.comparison.paths:
-        if path.detectable is not None:
-            yield {**host, "path": path.curve}, path.detectable
-
-
 def _figures(
-    checkup: Checkup, host: Mapping[str, str], figure: Callable[[Decision], float | None]
+    checkup: Checkup, host: Mapping[str, str], figure: Callable[[PathChange], float | None]
 ) -> Iterator[_Sample]:
-    """A figure of the decision that the path's verdict is about."""
-    for path in checkup.comparison.paths:
-        value = figure(path.decision) if path.decision else None
+    for path in checkup.comparison.measured:
+        value = figure(path)
         if value is not None:
-            yield {**host, "path": path.curve}, value
+            yield {**host, "path": path.curve}, float(value)
 
 
-def _processes(checkup: Checkup, host: Mapping[str, str], side: int) -> Iterator[_Sample]:
-    for path in checkup.comparison.measured:
-        yield {**host, "path": path.curve}, float(path.parts[-1].processes[side])
-
-
-def _noise(checkup: Checkup, host: Mapping[str, str], side: int) -> Iterator[_Sample]:
-    for path in checkup.comparison.measured:
-        deviation = path.parts[-1].noise[side].deviation
-        if deviation is not None:
-            yield {**host, "path": path.curve}, deviation
+_OF_PATHS: tuple[tuple[str, str, Callable[[PathChange], float | None]], ...] = (
+    ("waywiser_path_ratio",
+     "Rate now over rate in the baseline, of the part of the path that its verdict is about.",
+     lambda path: path.ratio),
+    ("waywiser_path_detectable_loss",
+     "Smallest relative loss of bandwidth that would have been found.",
+     lambda path: path.detectable),
+    ("waywiser_path_deviation",
+     "Standard error of the logarithm of the ratio; a lower limit without replicates.",
+     lambda path: path.decision.deviation if path.decision else None),
+    ("waywiser_path_degrees_of_freedom", "Degrees of freedom of the deviation.",
+     lambda path: path.decision.freedom if path.decision else None),
+    ("waywiser_path_p_corrected",
+     "Chance of such a ratio without a change, among all that was tested.",
+     lambda path: path.decision.p_corrected if path.decision else None),
+    ("waywiser_path_processes", "Processes that measured the path now.",
+     lambda path: path.parts[-1].processes[1]),
+    ("waywiser_path_baseline_processes", "Processes that measured the path in the baseline.",
+     lambda path: path.parts[-1].processes[0]),
+    ("waywiser_path_process_deviation", "Relative deviation between processes, now.",
+     lambda path: path.parts[-1].noise[1].deviation),
+    ("waywiser_path_baseline_process_deviation",
+     "Relative deviation between processes, in the baseline.",
+     lambda path: path.parts[-1].noise[0].deviation),
+)  # fmt: skip
+"""Metrics of each measured path, their help, and their value; None if it has none."""
 
 
 def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:

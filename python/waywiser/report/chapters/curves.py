@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -38,7 +37,9 @@ from waywiser.report.figures.curves import (
     has_quantity,
     with_quantity,
 )
+from waywiser.report.figures.drawn_point import DrawnPoint
 from waywiser.report.figures.styles import Style, assigned
+from waywiser.report.links import slug
 from waywiser.report.parts import (
     Block,
     Fold,
@@ -82,7 +83,7 @@ def _family(entries: Sequence[Entry], family: str, pictures: Sequence[Picture]) 
         sheet = _operations(entry, found) if is_of_operations else table(entry, found, family)
         summary = f"Table{whose}: {count(len(found), 'curve')}"
         blocks.append(Fold(summary, (sheet,)))
-    return Section(f"family-{_slug(family)}", _title(family), tuple(blocks))
+    return Section(f"family-{slug(family)}", _title(family), tuple(blocks))
 
 
 class _Figure(NamedTuple):
@@ -170,7 +171,7 @@ def _bars(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Itera
         Bar(
             set_label(curve) if named else "",
             f"{method(curve, traits)}{curve.workload.states}",
-            curve.measured[-1],
+            DrawnPoint.of(curve.measured[-1]),
             styles[name],
         )
         for curve, name in zip(figure.curves, figure.methods, strict=True)
@@ -186,7 +187,7 @@ def _name_of(figure: _Figure) -> str:
     """``numa-0-gpu-0``, ``concurrent-host-and-gpu``."""
     title = figure.group.title
     alone = figure.curves[0].transfer is not None
-    return _slug(title if alone else f"{figure.family} {title}")
+    return slug(title if alone else f"{figure.family} {title}")
 
 
 def _title_of(figure: _Figure) -> str:
@@ -240,7 +241,7 @@ def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
             ]
             title = with_units(first[text].name)
             if len(with_quantity(drawn, "bandwidth")) > 1 and has_quantity(drawn, "bandwidth"):
-                picture = curves_picture(f"bandwidth-{_slug(title)}", title, drawn, "bandwidth")
+                picture = curves_picture(f"bandwidth-{slug(title)}", title, drawn, "bandwidth")
                 found.setdefault(family, []).append(picture)
     return found
 
@@ -311,8 +312,3 @@ def _operations(entry: Entry, found: Sequence[Curve]) -> Sheet:
     sheet = operations_sheet(found, dict.fromkeys(REMEDIES, _FLAGGED), entry.links.anchor)
     caption = f"Median time of one call. {_FLAGGED} has a quality flag."
     return msgspec.structs.replace(sheet, caption=caption)
-
-
-def _slug(text: str) -> str:
-    text = text.replace("<->", "and back")
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from waywiser.analysis.questions.hidden import sentences
 from waywiser.curves.point import Point
@@ -18,8 +19,8 @@ from waywiser.report.figures.topology import (
     GpuGroup,
     LinkLabel,
     TopologyLayout,
+    draw_topology,
     lines_of,
-    topology_picture,
 )
 from waywiser.report.parts import (
     Block,
@@ -54,7 +55,8 @@ def links(entries: Sequence[Entry]) -> Section:
 
 
 def _links(entry: Entry) -> Iterator[Block]:
-    machine, measured = entry.subject.machine, between_places(entry)
+    machine = entry.subject.machine
+    measured = between_places(entry.curves, machine.traits)
     sides = entry.subject.overview.sides
     if sides is not None:
         for text in sentences(sides):
@@ -62,7 +64,7 @@ def _links(entry: Entry) -> Iterator[Block]:
     pictures: list[Picture] = []
     if machine.gpus:
         pictures.append(_topology(entry, _rated(measured)))
-    if len(places(entry)) >= LEAST_PLACES and measured:
+    if len(places(machine)) >= LEAST_PLACES and measured:
         pictures += _matrices(entry, measured)
     if pictures:
         yield Pictures(tuple(pictures))
@@ -94,12 +96,13 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
         f"{', an NVLink switch under these' if switched else ''}; "
         f"bandwidth of copies on each link in both directions{at}.{found}"
     )
-    return topology_picture(
-        f"{entry.key}topology",
-        f"{entry.name}: links and their bandwidth{at}",
-        TopologyLayout(groups, direct, note),
-        description,
-        _table(entry, measured),
+    return Picture(
+        name=f"{entry.key}topology",
+        title=f"{entry.name}: links and their bandwidth{at}",
+        description=description,
+        draw=partial(draw_topology, TopologyLayout(groups, direct, note)),
+        data=_table(entry, measured),
+        wide=True,
     )
 
 
@@ -247,7 +250,7 @@ def _digits(point: Point | None) -> float | None:
 def _table(entry: Entry, measured: Measured) -> Sheet:
     """Every pair that has a bandwidth, with its bound."""
     machine = entry.subject.machine
-    order = {str(place): n for n, place in enumerate(places(entry))}
+    order = {str(place): n for n, place in enumerate(places(machine))}
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
     alike = len({found.most.bytes for found in measured.values() if found.most is not None}) == 1
     rows = []
@@ -292,8 +295,8 @@ def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
 
 
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
-    names = [str(place) for place in places(entry)]
     machine = entry.subject.machine
+    names = list(map(str, places(machine)))
     rates = entered_rates(machine, measured, entry.links.anchor)
     times = entered_times(machine, measured, entry.links.anchor)
     by_cpus = dict.fromkeys(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -19,8 +18,10 @@ from waywiser.report.decision_figures import (
     of_one_and_of_lists,
 )
 from waywiser.report.entry import Entry
-from waywiser.report.figures.curves import Drawn, DrawnPoint, UsedRange, curves_picture
+from waywiser.report.figures.curves import Drawn, UsedRange, curves_picture
+from waywiser.report.figures.drawn_point import DrawnPoint
 from waywiser.report.figures.styles import Style
+from waywiser.report.links import slug
 from waywiser.report.parts import (
     Block,
     Fold,
@@ -101,7 +102,7 @@ def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[tuple[str | SheetCe
         yield (
             "" if n else name,
             _sizes(found[0].from_bytes if n else 0, last, table.count > 1),
-            _method(table, found[0].chosen),
+            method_text(table.methods[found[0].chosen]),
             _margin(table, found),
             costs_text(found[-1].time.costs),
         )
@@ -124,10 +125,6 @@ def _sizes(first: int, last: int, pieces: bool) -> str:
 def about(size: int) -> str:
     """``11.3 MiB``, which does not fold."""
     return size_text(size).replace(" ", NO_BREAK)
-
-
-def _method(table: DecisionTable, method: int) -> str:
-    return method_text(table.methods[method])
 
 
 def _margin(table: DecisionTable, found: Sequence[SizeDecision]) -> str:
@@ -168,18 +165,14 @@ def _kinds(entry: Entry, several: bool) -> Iterator[Section]:
 
 
 def _anchor(entry: Entry, kind: CopyKind) -> str:
-    return f"{entry.key}method-{_slug(str(kind))}"
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return f"{entry.key}method-{slug(str(kind))}"
 
 
 def _picture(figure: DecisionFigure, styles: Mapping[str, Style]) -> Picture:
     table = figure.table
     curves = [
         Drawn(
-            _method(table, method),
+            method_text(table.methods[method]),
             tuple(
                 DrawnPoint(
                     bytes=size,
@@ -198,7 +191,7 @@ def _picture(figure: DecisionFigure, styles: Mapping[str, Style]) -> Picture:
     ]
     lists = "-lists" if table.count > 1 else ""
     return curves_picture(
-        f"method-{_slug(str(table.kind))}{lists}",
+        f"method-{slug(str(table.kind))}{lists}",
         table_text(table),
         curves,
         "bandwidth",

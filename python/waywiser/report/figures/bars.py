@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from waywiser.curves.point import Point
 from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.drawn_point import DrawnPoint
 from waywiser.report.figures.styles import Style, colour_of
 from waywiser.report.figures.text_width import folded, text_width
 from waywiser.report.figures.theme import INK, LINE, SOFT, Colour
 from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.report.writing import spread
-from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
-from waywiser.words.number_format import format_rate
+from waywiser.words.number_format import format_number
 
 WIDTH = 360.0
 """A phone shows it without scrolling."""
@@ -34,7 +33,7 @@ class Bar(Value, frozen=True):
     label: str
     """What starts together; empty if the title of the figure says it."""
     method: str
-    point: Point
+    point: DrawnPoint
     style: Style
 
     @property
@@ -51,7 +50,7 @@ class Bar(Value, frozen=True):
 def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Picture:
     """Draws the bandwidth of each workload, in the order given. All must have one."""
     kept = tuple(bars)
-    first = max(kept, key=lambda bar: _bandwidth(bar.point))
+    first = max(kept, key=lambda bar: bar.point.rate)
     return Picture(
         name=name,
         title=f"{title}: bandwidth",
@@ -67,7 +66,7 @@ def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Pictu
 def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
     """Each name above its bar, so that both have the figure's whole width."""
     width = WIDTH - VALUE_ROOM
-    most = max(max(_bandwidth(bar.point), _bound(bar.point)) for bar in bars)
+    most = max(max(bar.point.rate, bar.point.bound) for bar in bars)
     legend = "Thin line: 95 % interval."
     if any(bar.point.bound for bar in bars):
         legend += " Mark: bound. Percent: of the bound."
@@ -103,62 +102,38 @@ def _name_lines(bar: Bar) -> list[list[tuple[str, float, Colour]]]:
 
 def _bar(found: Drawing, bar: Bar, middle: float, scale: float) -> None:
     """The bar with its interval, the mark of its bound, and its value."""
-    end = scale * _bandwidth(bar.point)
+    end = scale * bar.point.rate
     found.box((0, middle - BAR / 2), max(end, 0.5), BAR, colour_of(bar.style))
-    if interval := _interval(bar.point):
+    if interval := bar.point.rate_interval:
         limit = WIDTH - VALUE_ROOM
         low, high = (min(scale * at, limit) for at in (interval.low, interval.high))
         found.bars([((low, middle), (high, middle))], INK, 1.2, 0.8)
         end = max(end, high)
-    if bound := _bound(bar.point):
-        at = scale * bound
+    if bar.point.bound:
+        at = scale * bar.point.bound
         found.line([(at, middle - BAR * 0.7), (at, middle + BAR * 0.7)], INK, 1.2)
         end = max(end, at)
     found.text(end + 6, middle, _value(bar.point), INK)
 
 
-def _bandwidth(point: Point) -> float:
-    """GB/s; 0 if there is none."""
-    found = point.estimate
-    return found.rate.value / 1e9 if found and found.rate else 0.0
+def _text(point: DrawnPoint) -> str:
+    return f"{format_number(point.rate, point.relative)} GB/s"
 
 
-def _interval(point: Point) -> Interval | None:
-    found = point.estimate
-    if found is None or found.rate is None or found.rate.interval is None:
-        return None
-    known = found.rate.interval
-    return Interval(known.low / 1e9, known.high / 1e9)
-
-
-def _bound(point: Point) -> float:
-    return point.bound.bytes_per_second / 1e9 if point.bound else 0.0
-
-
-def _number(point: Point) -> str:
-    relative = point.estimate.relative if point.estimate else None
-    return format_rate(_bandwidth(point) * 1e9, relative)
-
-
-def _text(point: Point) -> str:
-    return f"{_number(point)} GB/s"
-
-
-def _value(point: Point) -> str:
+def _value(point: DrawnPoint) -> str:
     return f"{_text(point)}, {point.of_bound:.0%}" if point.of_bound else _text(point)
 
 
 def _data(title: str, bars: Sequence[Bar]) -> Sheet:
     rows = []
     for bar in bars:
-        relative = bar.point.estimate.relative if bar.point.estimate else None
-        share = f"{bar.point.of_bound:.0%}" if bar.point.of_bound else ""
+        point = bar.point
         cells = (
             bar.method,
-            format_bytes(bar.point.bytes),
-            SheetCell(_number(bar.point), note=spread(relative)),
-            f"{_bound(bar.point):.4g}" if bar.point.bound else "",
-            share,
+            format_bytes(point.bytes),
+            SheetCell(format_number(point.rate, point.relative), note=spread(point.relative)),
+            f"{point.bound:.4g}" if point.bound else "",
+            f"{point.of_bound:.0%}" if point.of_bound else "",
         )
         rows.append((bar.label, *cells) if bar.label else cells)
     transfers = ("transfers",) if any(bar.label for bar in bars) else ()

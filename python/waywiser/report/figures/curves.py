@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from waywiser.curves.point import Point
 from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing, Key
+from waywiser.report.figures.drawn_point import DrawnPoint
 from waywiser.report.figures.markers import Position
 from waywiser.report.figures.styles import Style, colour_of, marker_of
 from waywiser.report.figures.text_width import text_width
@@ -57,38 +58,6 @@ LATENCY_TO = 2**20
 """A bandwidth at few bytes would only restate their time, and the time of many their bandwidth."""
 
 Quantity = Literal["bandwidth", "latency"]
-
-
-class DrawnPoint(Value, frozen=True):
-    """One size of a curve."""
-
-    bytes: int
-    seconds: float
-    seconds_interval: Interval | None = None
-    rate: float = 0.0
-    """GB/s; 0 without a bandwidth."""
-    rate_interval: Interval | None = None
-    relative: float | None = None
-    """What is written after ±; None if it is not known."""
-    bound: float = 0.0
-    """GB/s; 0 without a bound."""
-    is_concurrent: bool = False
-
-    @classmethod
-    def of(cls, line: Point) -> DrawnPoint:
-        """A series; of one without an estimate nothing is drawn."""
-        found, rate = line.estimate, line.estimate.rate if line.estimate else None
-        known = rate.interval if rate else None
-        return cls(
-            bytes=line.bytes,
-            seconds=found.median if found else 0.0,
-            seconds_interval=found.interval if found else None,
-            rate=rate.value / 1e9 if rate else 0.0,
-            rate_interval=Interval(known.low / 1e9, known.high / 1e9) if known else None,
-            relative=found.relative if found else None,
-            bound=line.bound.bytes_per_second / 1e9 if line.bound else 0.0,
-            is_concurrent="; " in line.text,
-        )
 
 
 class Drawn(Value, frozen=True):

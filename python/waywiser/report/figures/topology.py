@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.markers import Position
 from waywiser.report.figures.text_width import shortened, text_width
 from waywiser.report.figures.theme import INK, PANEL, PAPER, SERIES, SOFT, Colour
-from waywiser.report.parts import Picture, Sheet
 from waywiser.words import Value
 
 GPU_WIDTH = 100.0
@@ -92,19 +91,6 @@ class TopologyLayout(Value, frozen=True):
         return [gpu for group in self.groups for gpu in group.gpus]
 
 
-def topology_picture(
-    name: str, title: str, layout: TopologyLayout, description: str, data: Sheet
-) -> Picture:
-    return Picture(
-        name=name,
-        title=title,
-        description=description,
-        draw=partial(_draw, layout),
-        data=data,
-        wide=True,
-    )
-
-
 class _Frame(NamedTuple):
     """The places of the boxes."""
 
@@ -120,7 +106,7 @@ class _Frame(NamedTuple):
         return [left + self.gpu_width / 2 for _, boxes in self.lefts for left in boxes]
 
 
-def _draw(layout: TopologyLayout) -> Drawing:
+def draw_topology(layout: TopologyLayout) -> Drawing:
     """Links first, so that boxes cover their ends."""
     frame = _frame(layout)
     middles, gpus = frame.middles, layout.gpus
@@ -210,27 +196,29 @@ def line_width(bandwidth: float) -> float:
 def _link(
     drawing: Drawing, label: LinkLabel, x: float, top: float, bottom: float, colour: Colour
 ) -> None:
-    """The text of a link in the middle of its line, on the paper's colour."""
-    _stroke(drawing, [(x, top), (x, bottom)], label, colour)
-    texts = label.texts
-    if not texts:
-        return
-    height = LINE * len(texts)
-    width = max(text_width(text, TEXT) for text in texts) + 4
-    middle = (top + bottom) / 2
-    drawing.box((x - width / 2, middle - height / 2), width, height, PAPER)
-    for n, text in enumerate(texts):
-        soft = bool(label.kind) and n == 0
-        _text(drawing, x, middle + (n - (len(texts) - 1) / 2) * LINE, text, soft=soft, size=TEXT)
+    """A link with its text in the middle of its line."""
+    drawing.line([(x, top), (x, bottom)], *_pen(label, colour))
+    _name(drawing, label.texts, (x, (top + bottom) / 2), TEXT, LINE, soft=bool(label.kind))
 
 
-def _stroke(
-    drawing: Drawing, points: list[tuple[float, float]], label: LinkLabel, colour: Colour
+def _name(
+    drawing: Drawing, texts: Sequence[str], at: Position, size: float, line: float, *, soft: int
 ) -> None:
+    """The lines of text of a link on the paper's colour, the first of them ``soft``."""
+    width = max((text_width(text, size) for text in texts), default=0.0) + 4
+    height = line * len(texts)
+    if texts:
+        drawing.box((at[0] - width / 2, at[1] - height / 2), width, height, PAPER)
+    for n, text in enumerate(texts):
+        y = at[1] + (n - (len(texts) - 1) / 2) * line
+        _text(drawing, at[0], y, text, soft=n < soft, size=size)
+
+
+def _pen(label: LinkLabel, colour: Colour) -> tuple[Colour, float, tuple[float, ...]]:
+    """The colour, the width and the dashes of a link's line."""
     if label.bandwidth:
-        drawing.line(points, colour, line_width(label.bandwidth))
-    else:
-        drawing.line(points, SOFT, 1.0, dashes=NOT_MEASURED)
+        return colour, line_width(label.bandwidth), ()
+    return SOFT, 1.0, NOT_MEASURED
 
 
 def _deepest(each: Direct, top: float) -> float:
@@ -243,24 +231,13 @@ def _arc(drawing: Drawing, start: float, end: float, top: float, each: Direct) -
     x = (start + 5.0 * span, end - 5.0 * span)
     deep = top + ARC_DEPTH * span / 0.75
     bends = ((x[0], deep), (x[1], deep))
-    if each.label.bandwidth:
-        width = line_width(each.label.bandwidth)
-        drawing.arc((x[0], top), bends, (x[1], top), PEER_LINK, width)
-    else:
-        drawing.arc((x[0], top), bends, (x[1], top), SOFT, 1.0, NOT_MEASURED)
+    drawing.arc((x[0], top), bends, (x[1], top), *_pen(each.label, PEER_LINK))
 
 
 def _name_of_arc(drawing: Drawing, x: float, top: float, each: Direct) -> None:
-    """The text of a direct link at the arc's lowest point, on the paper's colour."""
-    texts = each.label.texts
-    if not texts:
-        return
-    y = top + ARC_DEPTH * (each.second - each.first)
-    width = max(text_width(text, SMALL) for text in texts) + 4
-    drawing.box((x - width / 2, y - 6 * len(texts)), width, 12 * len(texts), PAPER)
-    for n, text in enumerate(texts):
-        at = y + (n - (len(texts) - 1) / 2) * 12
-        _text(drawing, x, at, text, soft=not each.label.bandwidth, size=SMALL)
+    """The text of a direct link at the arc's lowest point."""
+    texts, y = each.label.texts, top + ARC_DEPTH * (each.second - each.first)
+    _name(drawing, texts, (x, y), SMALL, 12, soft=0 if each.label.bandwidth else len(texts))
 
 
 def _box(

@@ -161,21 +161,17 @@ def other_settings_section(rows: Sequence[Curve], marks: Marks, title: str = "")
     return Section("", title, (_rows_sheet(own, marks),))
 
 
-def pairs_section(rows: Sequence[Curve], marks: Marks) -> Section:
-    """Several transfers at once: sizes are of each."""
-    return _titled_section("sizes are of each transfer", rows, marks)
-
-
 def class_section(first: str, rows: Sequence[Curve], marks: Marks) -> Section:
     """The other members of a class of curves that should be equal."""
     title = f"{count(len(rows), 'path')} equivalent to {with_units(name_of(Workload.parse(first)))}"
     if len(rows) > MOST_ROWS:
         title += "; the extremes"
         rows = _extremes(rows)
-    return _titled_section(title, rows, marks)
+    return titled_section(title, rows, marks)
 
 
-def _titled_section(title: str, rows: Sequence[Curve], marks: Marks) -> Section:
+def titled_section(title: str, rows: Sequence[Curve], marks: Marks) -> Section:
+    """Curves by their names, with a title above them."""
     named = [(with_units(curve.name), curve.measured) for curve in rows]
     return Section("", "", (Words(title, "note", indent=2), _rows_sheet(named, marks)))
 

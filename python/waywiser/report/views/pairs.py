@@ -9,9 +9,9 @@ from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.figure_range import range_text
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn
-from waywiser.report.rates import Between, between_places_of
+from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
-from waywiser.words import Place, Value, format_bytes
+from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_in_matrix
 
 Pair = tuple[str, str]
@@ -60,11 +60,11 @@ def _is_compared(machine: Machine, pair: Pair) -> bool:
 
 
 def pair_sheet(
-    title: str, places: Sequence[str], entered: Mapping[Pair, Entered], note: str = ""
+    title: str, names: Sequence[str], entered: Mapping[Pair, Entered], note: str = ""
 ) -> Sheet:
-    """The matrix, with those places that it has a figure of."""
-    sources = [place for place in places if any(place == source for source, _ in entered)]
-    destinations = [place for place in places if any(place == end for _, end in entered)]
+    """The matrix, with those of the places that it has a figure of."""
+    sources = [place for place in names if any(place == source for source, _ in entered)]
+    destinations = [place for place in names if any(place == end for _, end in entered)]
     least = max((len(each.text) for each in entered.values()), default=0)
     columns = (SheetColumn(place, number=True, least=least) for place in destinations)
     rows = (
@@ -82,27 +82,25 @@ def pair_sections(machine: Machine, curves: Iterable[Curve]) -> Iterator[Section
     """The matrices of pairs with a GPU; none unless a copy between two GPUs was measured."""
     measured = {
         pair: each
-        for pair, each in between_places_of(curves, machine.traits).items()
+        for pair, each in between_places(curves, machine.traits).items()
         if "gpu" in {_kind(pair[0]), _kind(pair[1])}
     }
     if not any(a != b and _kind(a) == _kind(b) == "gpu" for a, b in measured):
         return
     known = {name for pair in measured for name in pair}
-    nodes = [Place("numa", node.index) for node in machine.numa]
-    gpus = [Place("gpu", gpu.index) for gpu in machine.gpus]
-    places = [name for name in map(str, (*nodes, *gpus)) if name in known]
+    names = [name for name in map(str, places(machine)) if name in known]
     rates = entered_rates(machine, measured, lambda curve: "")
     if rates:
         found = [measured[pair] for pair in rates]
         sizes = _span(each.most.bytes for each in found if each.most is not None)
         title = f"bandwidth in GB/s from row to column: {sizes}{_by(found)}"
-        yield Section("", title, (pair_sheet("Bandwidth, GB/s", places, rates),))
+        yield Section("", title, (pair_sheet("Bandwidth, GB/s", names, rates),))
     times = entered_times(machine, measured, lambda curve: "")
     if times:
         found = [measured[pair] for pair in times]
         sizes = _span(each.least.bytes for each in found)
         title = f"latency in µs from row to column: {sizes}{_by(found)}"
-        yield Section("", title, (pair_sheet("Latency, µs", places, times),))
+        yield Section("", title, (pair_sheet("Latency, µs", names, times),))
 
 
 def _kind(place: str) -> str:

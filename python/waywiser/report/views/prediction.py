@@ -25,6 +25,13 @@ BASES = {
 """Where a capacity is from."""
 
 
+TRANSFER_COLUMNS = (
+    SheetColumn("transfer", folds=True),
+    *numbers("alone", "waits", "together", "95 %", "measured"),
+    SheetColumn("limited by", folds=True),
+)
+
+
 def prediction_parts(found: Prediction) -> Iterator[Block]:
     """What is predicted."""
     yield Words(_headline(found), "lead")
@@ -114,12 +121,6 @@ def _limit_text(limit: LimitingCapacity) -> str:
 def _transfers(found: Prediction) -> Iterator[Block]:
     measured = found.measured.seconds if found.measured is not None else ()
     waits = any(each.waited > 0 for each in found.transfers)
-    columns = (
-        SheetColumn("transfer", folds=True),
-        *numbers("alone", *(["waits"] if waits else []), "together", "95 %"),
-        *numbers(*(["measured"] if measured else [])),
-        SheetColumn("limited by", folds=True),
-    )
     rows = []
     for n, each in enumerate(found.transfers[:MOST_SHOWN]):
         low, high = each.interval.low, each.interval.high
@@ -128,13 +129,13 @@ def _transfers(found: Prediction) -> Iterator[Block]:
         rows.append((
             with_sizes(each.transfer),
             format_time(each.alone, 0.005),
-            *([waited] if waits else []),
+            waited if waits else "",
             format_time(each.seconds, 0.005),
             f"{format_time(low, sure)} to {format_time(high, sure)}",
-            *([format_time(measured[n], 0.005)] if measured else []),
+            format_time(measured[n], 0.005) if measured else "",
             each.limit or "—",
         ))  # fmt: skip
-    yield Sheet.of("Transfers", columns, rows)
+    yield Sheet.of("Transfers", TRANSFER_COLUMNS, rows).without_empty_columns()
     if (more := len(found.transfers) - MOST_SHOWN) > 0:
         yield Words(f"and {more} more transfers; --json has all")
     if waits and measured:

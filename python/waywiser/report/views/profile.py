@@ -33,7 +33,7 @@ from waywiser.report.views.curve_sizes import (
     layouts_section,
     operations_sheet,
     other_settings_section,
-    pairs_section,
+    titled_section,
 )
 from waywiser.report.views.gpu_links import gpu_link_sections
 from waywiser.report.views.headline import headline_sheet
@@ -77,12 +77,11 @@ def profile_parts(
     yield from pair_sections(machine, shown)
     if everything:
         yield from _curves(shown, marks)
-        reasons = _reasons(found, marks)
     else:
         groups = headline_groups(machine, (curve.workload for curve in shown))
         first = sorted(groups, key=lambda curve: ORDER.index(groups[curve]))
         yield from curve_line_sections(shown, marks, first)
-        reasons = _brief_reasons(machine, found, marks)
+    reasons = _reasons(machine, found, marks, everything)
     if headline_last:
         yield Section("", "", (*reasons, *_about(found, everything)))
         yield from headlines
@@ -134,50 +133,31 @@ def _header(profile: Profile, found: Overview) -> Iterator[Words]:
         yield Words(text, "lead", "warning")
 
 
-def _brief_reasons(machine: Machine, found: Overview, marks: Marks) -> Iterator[Words]:
-    """One line for each reason, with the number of what it concerns."""
-    yield from unsupported_words(_unsupported(found), machine, "--all")
+def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) -> Iterator[Words]:
+    """One line for each reason, with the number of what it concerns; with ``everything`` all that
+    was not measured by name."""
+    groups = (*found.unsupported_paths, *found.unsupported)
+    unsupported = [(group.reason, group.members) for group in groups]
+    if everything:
+        yield from all_unsupported_words(unsupported)
+    else:
+        yield from unsupported_words(unsupported, machine, "--all")
     for group in found.failures:
         yield from _group("failed", group)
-    for group in found.skipped:
-        if is_for_time(group.reason):
+    for group in filter(lambda group: is_for_time(group.reason), found.skipped):
+        if everything:
+            yield from _group("skipped", group)
+        else:
             text = f"skipped: {group.reason} ({counted(group.members)})"
             yield Words(text, tone="warning")
     for group in found.warnings:
-        what = f"{group.reason}, {count(len(group.members), 'series')}"
-        if group.reason == OUTLIER_PROCESS:
-            what = outliers_text(found.series)
-        yield Words(f"{marks[group.reason]}  {what}: {group.remedy}", tone="warning")
-    yield from _notes(found)
-
-
-def _reasons(found: Overview, marks: Marks) -> Iterator[Words]:
-    """The same, with all that was not measured by name."""
-    yield from all_unsupported_words(_unsupported(found))
-    for group in found.failures:
-        yield from _group("failed", group)
-    for group in found.skipped:
-        if is_for_time(group.reason):
-            yield from _group("skipped", group)
-    for group in found.warnings:
-        yield from _warning(marks[group.reason], group)
-    yield from _notes(found)
-    for group in found.unbounded:
-        yield Words(f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
-    for group in found.link_use_unknown:
-        yield Words(f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
-
-
-def _notes(found: Overview) -> Iterator[Words]:
+        yield from _warning(marks[group.reason], group, found, everything)
     for group in found.notes:
         yield Words(f"note: {group.reason} ({count(len(group.members), 'visit')})")
-
-
-def _unsupported(found: Overview) -> list[tuple[str, tuple[str, ...]]]:
-    """The reasons why something cannot be measured here, as the plan or the measurement found."""
-    return [
-        (group.reason, group.members) for group in (*found.unsupported_paths, *found.unsupported)
-    ]
+    for group in found.unbounded if everything else ():
+        yield Words(f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
+    for group in found.link_use_unknown if everything else ():
+        yield Words(f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
 
 
 def _group(title: str, group: ReasonGroup) -> Iterator[Words]:
@@ -187,8 +167,12 @@ def _group(title: str, group: ReasonGroup) -> Iterator[Words]:
         yield Words(with_sizes(member), indent=2)
 
 
-def _warning(mark: str, group: ReasonGroup) -> Iterator[Words]:
+def _warning(mark: str, group: ReasonGroup, found: Overview, everything: bool) -> Iterator[Words]:
     what = f"{group.reason}, {count(len(group.members), 'series')}"
+    if not everything:
+        what = outliers_text(found.series) if group.reason == OUTLIER_PROCESS else what
+        yield Words(f"{mark}  {what}: {group.remedy}", tone="warning")
+        return
     yield Words(f"{mark}  {what}", tone="warning")
     for member in group.members[:SHOWN_MEMBERS]:
         yield Words(with_sizes(member), indent=5)
@@ -234,7 +218,7 @@ def _family(family: Sequence[Curve], marks: Marks) -> Iterator[Section]:
     for ends, group in layouts.items():
         yield layouts_section(ends, group, family, marks)
     if pairs:
-        yield pairs_section(pairs, marks)
+        yield titled_section("sizes are of each transfer", pairs, marks)
     for first, group in equal.items():
         yield class_section(first, group, marks)
 
