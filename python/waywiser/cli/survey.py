@@ -36,6 +36,7 @@ from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_file import require_output
 from waywiser.report.views.unsupported import reasons_of, unsupported_words
 from waywiser.words import format_bytes
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes_in_text import with_units
 
@@ -190,10 +191,10 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
 
 def _curves(plan: Plan) -> Iterator[str]:
     """One line per curve: how many sizes, from where to where, how long."""
-    curves: dict[str, list[tuple[int, float]]] = {}
-    for point in plan.points:
-        seconds = point.processes * point.unmeasured_seconds
-        curves.setdefault(point.curve.name, []).append((point.size, seconds))
+    curves = grouped(
+        (point.curve.name, (point.size, point.processes * point.unmeasured_seconds))
+        for point in plan.points
+    )
     for text, sizes in curves.items():
         first, last = format_bytes(min(sizes)[0]), format_bytes(max(sizes)[0])
         count = f"{len(sizes)} sizes, {first} to {last}" if len(sizes) > 1 else first

@@ -33,6 +33,7 @@ from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
 from waywiser.measure.tune_options import TuneOptions
 from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes, format_settings
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count, format_rate, format_seconds
 from waywiser.words.records import Visit
 from waywiser.words.sizes_in_text import with_units
@@ -101,11 +102,11 @@ def _before(tuning: Tuning) -> Iterator[str]:
 
 def _target_lines(tuning: Tuning) -> Iterator[str]:
     """One line for each path."""
-    for text, group in _by_path(tuning.targets):
+    for text, group in _by_path(tuning.targets).items():
         sizes = ", ".join(format_bytes(target.point.size) for target in group)
         axes = "; ".join(f"{axis.name} {', '.join(_values(axis))}" for axis in group[0].axes)
         yield f"  {with_units(text)}: {sizes}; {axes} ({group[0].configurations} configurations)"
-    for text, group in _by_path(tuning.cut):
+    for text, group in _by_path(tuning.cut).items():
         sizes = ", ".join(format_bytes(target.point.size) for target in group)
         yield f"  no time for {with_units(text)}: {sizes}"
 
@@ -116,11 +117,8 @@ def _values(axis: SearchAxis) -> list[str]:
     return [with_units(f"{axis.name}={value}").partition("=")[2] for value in values]
 
 
-def _by_path(targets: Sequence[Target]) -> list[tuple[str, list[Target]]]:
-    found: dict[str, list[Target]] = {}
-    for target in targets:
-        found.setdefault(target.point.curve.text, []).append(target)
-    return list(found.items())
+def _by_path(targets: Sequence[Target]) -> dict[str, list[Target]]:
+    return grouped((target.point.curve.text, target) for target in targets)
 
 
 def _plan(tuning: Tuning) -> dict[str, object]:

@@ -167,6 +167,11 @@ class CapacityModelReader:
             self._uses[transfer.way] = self.resources.uses(transfer)
         return self._uses[transfer.way]
 
+    def latency(self, transfer: Transfer) -> float:
+        """Seconds before the bytes of a transfer move; 0 if it was not measured alone."""
+        alone = self.alone.of(transfer)
+        return alone.latency if alone else 0.0
+
     def method(self, transfer: Transfer) -> str:
         """The method of a transfer, found once for all its sizes."""
         if transfer.way not in self._methods:

@@ -47,6 +47,7 @@ from waywiser.stats.noise_model import (
     median_share,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import format_rate
 
 FILLS = 0.75
@@ -370,12 +371,11 @@ class _MethodFit:
     def _shared(self, timed: TimedSet) -> Iterator[tuple[ResourceUse, float, float]]:
         """The resources that several transfers of a set use, with what they carry in its span and
         the share of the transfers that use them."""
-        users: dict[str, list[tuple[ResourceUse, int, float]]] = {}
-        for transfer in timed.workload.transfers:
-            alone = self.reader.alone.of(transfer)
-            latency = alone.latency if alone else 0.0
-            for use in self.reader.uses(transfer):
-                users.setdefault(use.name, []).append((use, transfer.bytes, latency))
+        users = grouped(
+            (use.name, (use, transfer.bytes, self.reader.latency(transfer)))
+            for transfer in timed.workload.transfers
+            for use in self.reader.uses(transfer)
+        )
         for each in users.values():
             if len(each) > 1:
                 moving = timed.span - min(latency for _, _, latency in each)
@@ -493,12 +493,11 @@ def _noise(sets: Sequence[TimedSet]) -> dict[bool, Variance]:
             for each in sets
             if each.has_host is has_host and (freedom := len(each.spans) - 1)
         ]
+        found[has_host] = Variance(LEAST_DEVIATION**2, 0.0)
         if known:
             values = [value / _median_of_variance(freedom) for value, freedom in known]
             value = max(median(values), LEAST_VARIANCE)
             found[has_host] = Variance(value, float(sum(freedom for _, freedom in known)))
-        else:
-            found[has_host] = Variance(LEAST_DEVIATION**2, 0.0)
     return found
 
 
@@ -508,11 +507,12 @@ def _common_share(methods: Iterable[Sequence[TimedSet]]) -> Variance:
     squares = freedom = 0.0
     for sets in methods:
         scale = math.sqrt(_variance(sets))
-        shifts: dict[int, list[float]] = {}
-        for each in sets:
-            if len(each.blocks) == len(each.spans) > 1:
-                for block, shift in zip(each.blocks, each.deviations, strict=True):
-                    shifts.setdefault(block, []).append(shift / scale)
+        shifts = grouped(
+            (block, shift / scale)
+            for each in sets
+            if len(each.blocks) == len(each.spans) > 1
+            for block, shift in zip(each.blocks, each.deviations, strict=True)
+        )
         if len(shifts) < 2:
             continue
         means = [fmean(each) for each in shifts.values()]
@@ -609,8 +609,7 @@ def _carried(
         methods = {reader.method(transfer) for transfer in timed.workload.transfers}
         latency = 0.0
         for transfer in timed.workload.transfers:
-            alone = reader.alone.of(transfer)
-            latency = max(latency, alone.latency if alone else 0.0)
+            latency = max(latency, reader.latency(transfer))
             for use in reader.uses(transfer):
                 _, before, _ = moved.get(use.name, (use, 0, 0.0))
                 moved[use.name] = use, before + use.passes * transfer.bytes, latency

@@ -15,7 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.curves.classes import representatives
 from waywiser.machine.machine import Machine
@@ -30,10 +34,7 @@ from waywiser.stats.postal import DRAWS, Postal, fit_all
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 MOST_BEYOND = 4
 """Sizes beyond the measured ones that are predicted, as a factor: a rate that has not settled, or
@@ -110,8 +111,6 @@ class CurveModel(Value, frozen=True):
     @property
     def error(self) -> float | None:
         """The median deviation of sizes that were held out, as a logarithm; None if none was."""
-        import numpy as np
-
         known = [abs(each) for each in self.deviations if each is not None]
         return float(np.median(known)) if known else None
 
@@ -142,8 +141,6 @@ class CurveModel(Value, frozen=True):
     @property
     def _arrays(self) -> tuple[Array, Array]:
         """(bytes, seconds) that neighbours are taken from."""
-        import numpy as np
-
         pairs = self.nodes or tuple(zip(self.sizes, self.times, strict=True))
         return np.array([n for n, _ in pairs], float), np.array([t for _, t in pairs])
 
@@ -154,8 +151,6 @@ class CurveModel(Value, frozen=True):
 
     def _seconds(self, bytes: int) -> tuple[float, float]:
         """(seconds, spread) of any size."""
-        import numpy as np
-
         sizes, times = self._arrays
         at = np.array([float(bytes)])
         if len(sizes) == 1:
@@ -247,8 +242,6 @@ def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveF
 
 def _on_lines(lines: Sequence[ProtocolRange], at: Array, chord: Array) -> Array:
     """The times of sizes by the line of their range; between two ranges by the neighbours."""
-    import numpy as np
-
     found = chord.copy()
     for n, line in enumerate(lines):
         within = (at >= line.low) & (at <= line.high)
@@ -287,9 +280,6 @@ def _parameters(
 def _borrowed(model: CurveModel, longest: CurveModel | None) -> CurveModel:
     """The model with the shape of the longest of its class, if that is longer and the sizes of
     this one are too few for a form."""
-    import msgspec
-    import numpy as np
-
     if longest is None or longest is model or len(longest.sizes) <= len(model.sizes):
         return model
     if len(model.sizes) >= LEAST_SIZES:

@@ -17,7 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.model.neighbours import held_out
 from waywiser.stats.line_ranges import (
@@ -30,10 +33,7 @@ from waywiser.stats.line_ranges import (
 from waywiser.stats.postal import robust_lines
 from waywiser.stats.scatter import LEAST_SIZES
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 Form = Literal["line", "switched lines", "neighbours"]
 
@@ -63,8 +63,6 @@ class CurveForm(NamedTuple):
 
 def forms_of(sizes: Sequence[Sequence[int]], times: Sequence[Array]) -> list[CurveForm]:
     """The forms of curves, in their order. ``times`` are seconds, above 0."""
-    import numpy as np
-
     found: dict[int, CurveForm] = {}
     for numbers in _together(sizes):
         n = np.array([sizes[each] for each in numbers], float)
@@ -75,8 +73,6 @@ def forms_of(sizes: Sequence[Sequence[int]], times: Sequence[Array]) -> list[Cur
 
 def best_lines(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
     """One to three lines, as many as predict sizes best that are held out."""
-    import numpy as np
-
     n, t = np.array([sizes], float), np.array([seconds], float)
     ranges, chords = LineRanges(n, t), held_out(n, t)
     most = max(1, min(MOST_LINES, (len(sizes) - 1) // SIZES_OF_LINE))
@@ -100,8 +96,6 @@ def _together(sizes: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 def _forms(sizes: Array, times: Array) -> list[CurveForm]:
     """The forms of curves with equally many sizes, which are rows."""
-    import numpy as np
-
     curves, width = sizes.shape
     if width < 3 or not (np.diff(sizes) > 0).all():
         return [CurveForm("neighbours", np.full(width, np.nan)) for _ in range(curves)]
@@ -132,16 +126,12 @@ _NAMES: tuple[Form, ...] = ("neighbours", "line", "switched lines")
 
 def _means(deviations: Array) -> Array:
     """The mean deviation of each row."""
-    import numpy as np
-
     found: Array = np.nanmean(np.minimum(np.abs(deviations), MOST_DEVIATION), axis=1)
     return found
 
 
 def _held_out_by_line(sizes: Array, times: Array) -> Array:
     """The time of each size by a line over the others; not-a-number of the ends."""
-    import numpy as np
-
     curves, width = sizes.shape
     weights = np.tile(1 - np.eye(width), (curves, 1))
     each, of_each = np.repeat(sizes, width, axis=0), np.repeat(times, width, axis=0)
@@ -155,8 +145,6 @@ def _held_out_by_line(sizes: Array, times: Array) -> Array:
 def _off_lines(ranges: LineRanges, count: int, chords: Array, times: Array) -> Array:
     """How far each size is from ``count`` lines over the others, as a logarithm. Between two ranges
     it is predicted by its neighbours, whose times are ``chords``."""
-    import numpy as np
-
     found = ranges.held_out(count)
     seconds = np.where(found.seconds > 0, found.seconds, chords)
     seconds = np.where(found.exist, np.maximum(seconds, _LEAST_TIME * times), np.nan)

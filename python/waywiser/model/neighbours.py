@@ -17,14 +17,14 @@ Beyond the measured sizes the last two show latency and rate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.stats.scatter import medians
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 FLAT = 1.1
 """Ratio of the longest to the shortest time up to which sizes take the same time."""
@@ -46,8 +46,6 @@ class InterpolatedTimes(NamedTuple):
 
 def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
     """The times of the sizes ``at``. ``sizes`` ascend, and there are two or more."""
-    import numpy as np
-
     last = len(sizes) - 1
     above = np.clip(np.searchsorted(sizes, at), 1, last)
     below = above - 1
@@ -74,8 +72,6 @@ def _at_jump(
     """(the time, that by the line between the neighbours, those by the lines of the two sides).
     ``sizes`` and ``times`` are those of the neighbours below and above, ``slopes`` those of the
     sides' lines; not-a-number for a side without one."""
-    import numpy as np
-
     (n0, n1), (t0, t1) = sizes, times
     chord = t0 + (t1 - t0) / (n1 - n0) * (at - n0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -90,8 +86,6 @@ def _at_jump(
 def held_out(sizes: Array, times: Array) -> Array:
     """The time of each size by the others alone, as `between` has it; not-a-number for the first
     and the last, which have neighbours on one side. Along the last axis: other axes are curves."""
-    import numpy as np
-
     found = np.full(sizes.shape, np.nan)
     if sizes.shape[-1] < 3:
         return found
@@ -111,8 +105,6 @@ def held_out(sizes: Array, times: Array) -> Array:
 def _shifted(values: Array, by: int) -> Array:
     """The values in the places of those that are so many before (or, below 0, after) them;
     not-a-number where there is none."""
-    import numpy as np
-
     found: Array = np.full(values.shape, np.nan)
     if by > 0:
         found[..., by:] = values[..., :-by]

@@ -26,6 +26,7 @@ from waywiser.model.timed_sets import usual_blocks
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, median
 from waywiser.words import Transfer, Value, Workload, format_bytes
+from waywiser.words.grouping import grouped
 
 MOST_TRANSFERS = 1024
 """The most transfers that a prediction has."""
@@ -458,9 +459,7 @@ def _in_order(
     transfers: Sequence[Transfer], own: Sequence[Transfer], times: Sequence[float]
 ) -> list[float]:
     """The times of ``own`` in the order of ``transfers``; equal ones in their own order."""
-    left: dict[str, list[float]] = {}
-    for transfer, seconds in zip(own, times, strict=True):
-        left.setdefault(str(transfer), []).append(seconds)
+    left = grouped(zip(map(str, own), times, strict=True))
     return [left[str(transfer)].pop(0) for transfer in transfers]
 
 

@@ -23,7 +23,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.model.messages import MessageTimes
 from waywiser.model.neighbours import between
@@ -32,10 +35,7 @@ from waywiser.stats.order import CONFIDENCE, Interval
 from waywiser.stats.postal import robust_lines
 from waywiser.words import Value
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 SATURATED = 0.9
 """Share of the highest measured rate from which on a measurement shows the limit."""
@@ -121,8 +121,6 @@ class CountModel(Value, frozen=True):
 
     def _seconds(self, count: int, bytes: int) -> tuple[float, bool]:
         """(seconds, whether the limit sets them)."""
-        import numpy as np
-
         sizes, at = np.array(self.sizes, float), np.array([float(bytes)])
         if len(sizes) == 1:
             first, gap = self.first[0], self.gaps[0]
@@ -152,8 +150,6 @@ def fit_counts(
 ) -> CountModel | None:
     """The model of one kind of memory and test; None without two sizes and three counts. A time is
     the median of its jobs, or with ``least`` the minimum, as the published rule takes it."""
-    import numpy as np
-
     known = [each for each in messages if each.source == kind and each.test == test]
     table = _table(known, least)
     if table is None:
@@ -183,8 +179,6 @@ def held_out_deviations(
     messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool = False
 ) -> list[float]:
     """The deviations, as ratios less 1, of every second count from a model of the others."""
-    import numpy as np
-
     table = _table([m for m in messages if m.source == kind and m.test == test], least)
     if table is None:
         return []
@@ -193,8 +187,6 @@ def held_out_deviations(
 
 
 def _table(messages: Sequence[MessageTimes], least: bool) -> _Table | None:
-    import numpy as np
-
     times: Mapping[tuple[int, int], float] = {
         (each.bytes, each.count): min(each.seconds) if least else float(np.median(each.seconds))
         for each in messages
@@ -208,8 +200,6 @@ def _table(messages: Sequence[MessageTimes], least: bool) -> _Table | None:
 
 def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLimit | None]:
     """(first, gaps, limit)."""
-    import numpy as np
-
     limit = _limit(table) if is_limited else None
     first, gaps = np.zeros(len(table.sizes)), np.zeros(len(table.sizes))
     for n, size in enumerate(table.sizes):
@@ -222,8 +212,6 @@ def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLim
 
 def _limit(table: _Table) -> InjectionLimit | None:
     """Returns None if no size shows that more messages bring no more rate."""
-    import numpy as np
-
     total = np.outer(table.sizes, table.counts)
     with np.errstate(invalid="ignore"):
         rates = total / table.seconds
@@ -257,8 +245,6 @@ def _limit(table: _Table) -> InjectionLimit | None:
 def _first_and_gap(counts: Array, seconds: Array, limited: Array) -> tuple[float, float]:
     """The pair with the least absolute deviations of logarithms, among those that pass through a
     measurement of few messages and one more."""
-    import numpy as np
-
     known = np.isfinite(seconds)
     counts, seconds, limited = counts[known], seconds[known], limited[known]
     if len(counts) < 2:
@@ -276,8 +262,6 @@ def _first_and_gap(counts: Array, seconds: Array, limited: Array) -> tuple[float
 def _held_out(table: _Table, is_limited: bool) -> Array:
     """The deviations of every second count from what the others predict, [size, count], as
     logarithms without their signs."""
-    import numpy as np
-
     kept = np.arange(len(table.counts)) % 2 == 0
     first, gaps, limit = _fitted(table.only(kept), is_limited)
     times = first[:, None] + gaps[:, None] * (table.counts - 1)

@@ -28,6 +28,7 @@ from waywiser.profile import Profile, VisitRow
 from waywiser.profile.block import counted
 from waywiser.stats.order import median
 from waywiser.words import Workload
+from waywiser.words.grouping import grouped
 from waywiser.words.records import Samples, Visit
 
 
@@ -112,11 +113,8 @@ class RecordedNoise:
 
     @cached_property
     def _by_kind(self) -> Mapping[Hashable, Sequence[Workload]]:
-        found: dict[Hashable, list[Workload]] = {}
-        for workload in self._profile.workloads_of(self._rows).values():
-            for kind in self._kinds(workload):
-                found.setdefault(kind, []).append(workload)
-        return found
+        known = self._profile.workloads_of(self._rows).values()
+        return grouped((kind, each) for each in known for kind in self._kinds(each))
 
     def _kinds(self, workload: Workload) -> Iterator[Hashable]:
         """What it has in common with others, the nearest first."""

@@ -19,6 +19,7 @@ from waywiser.machine import bounds
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.system_files import format_list
 from waywiser.words import Transfer, format_settings
+from waywiser.words.grouping import grouped
 
 BOTH = ", both directions"
 
@@ -159,9 +160,7 @@ def _merged(uses: Sequence[ResourceUse]) -> tuple[ResourceUse, ...]:
 
 def _groups_of_nodes(machine: Machine) -> Groups:
     """The GPUs of each NUMA node, if there are several nodes with GPUs."""
-    nodes: dict[int, list[int]] = {}
-    for gpu in machine.gpus:
-        nodes.setdefault(gpu.numa, []).append(gpu.index)
+    nodes = grouped((gpu.numa, gpu.index) for gpu in machine.gpus)
     groups = tuple(tuple(group) for node, group in nodes.items() if node >= 0)
     return groups if len(groups) > 1 else ()
 

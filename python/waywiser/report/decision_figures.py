@@ -9,6 +9,7 @@ from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Met
 from waywiser.report.entry import Entry
 from waywiser.report.families import MOST_LINES, method_of
 from waywiser.words import Place, Workload
+from waywiser.words.grouping import grouped
 
 LEAST_BYTES = 4 * 2**10
 """The smallest size in a figure: below, bandwidths only restate times."""
@@ -27,10 +28,8 @@ class DecisionFigure(NamedTuple):
 def by_kind(entry: Entry) -> dict[CopyKind, list[DecisionTable]]:
     """The tables of each kind of copy: of one copy first, then of lists by their counts. Copies
     from and to GPUs come first, then those between GPUs, of the host, and of files."""
-    found: dict[CopyKind, list[DecisionTable]] = {}
-    for each in sorted(entry.decisions, key=lambda table: (_rank(table), table.count)):
-        found.setdefault(each.kind, []).append(each)
-    return found
+    ordered = sorted(entry.decisions, key=lambda table: (_rank(table), table.count))
+    return grouped((table.kind, table) for table in ordered)
 
 
 _ORDER = (("numa", "gpu"), ("gpu", "numa"), ("gpu", "gpu"), ("numa", "numa"))

@@ -10,6 +10,7 @@ from waywiser.curves.curve import BYSTANDERS, FAMILIES, Curve
 from waywiser.machine.traits import Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Memory, Transfer, Value, format_settings
+from waywiser.words.grouping import grouped
 from waywiser.words.sizes_in_text import with_units
 
 MOST_LINES = 8
@@ -76,10 +77,8 @@ def curve_groups(curves: Sequence[Curve], traits: Traits) -> list[DrawnGroup]:
     curve: with its default settings, or the fastest if it was not measured with these."""
     of_sets = all(curve.transfer is None for curve in curves)
     totals = Counter(_group_of(curve) for curve in curves)
-    groups: dict[str, list[Curve]] = {}
-    for curve in filter(is_principal, curves) if of_sets else _one_of_each_path(curves):
-        if _bandwidth(curve):
-            groups.setdefault(_group_of(curve), []).append(curve)
+    chosen = filter(is_principal, curves) if of_sets else _one_of_each_path(curves)
+    groups = grouped((_group_of(curve), curve) for curve in chosen if _bandwidth(curve))
     if of_sets:
         drawn = [title for title in (*_PLACES.values(), FILES) if title in groups]
     else:
@@ -89,10 +88,7 @@ def curve_groups(curves: Sequence[Curve], traits: Traits) -> list[DrawnGroup]:
 
 
 def _one_of_each_path(curves: Iterable[Curve]) -> Iterator[Curve]:
-    paths: dict[str, list[Curve]] = {}
-    for curve in curves:
-        if stands_for_many(curve):
-            paths.setdefault(str(curve.base), []).append(curve)
+    paths = grouped((str(curve.base), curve) for curve in curves if stands_for_many(curve))
     for same in paths.values():
         yield next((curve for curve in same if is_principal(curve)), max(same, key=sustained))
 

@@ -12,6 +12,7 @@ from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Place, Value
+from waywiser.words.grouping import grouped
 
 
 class Between(Value, frozen=True):
@@ -40,10 +41,10 @@ def between_places(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, s
         key = (each.source, each.destination)
         if key not in found or _worth(each, traits) > _worth(found[key], traits):
             found[key] = each
-    kinds: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
-    for source, destination in found:
-        kind = (source.split(":")[0], destination.split(":")[0], source == destination)
-        kinds.setdefault(kind, []).append((source, destination))
+    kinds = grouped(
+        ((one.split(":")[0], other.split(":")[0], one == other), (one, other))
+        for one, other in found
+    )
     for keys in kinds.values():
         rated = [key for key in keys if found[key].most is not None]
         points = _at_a_common_size([found[key] for key in rated])

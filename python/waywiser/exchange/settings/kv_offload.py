@@ -114,7 +114,11 @@ def kv_offload(subject: Subject, created: str = "") -> KvOffload:
             tuple(gpu.name for gpu in machine.gpus), machine.cpu_model, machine.driver
         ),
         directions=tuple(_direction(subject, each) for each in directions.values()),
-        omitted=tuple(_omitted(directions)),
+        omitted=tuple(
+            OmittedSetting(name, "no list in this direction was measured")
+            for name in DIRECTIONS
+            if name not in directions
+        ),
     )
 
 
@@ -185,11 +189,3 @@ def _multiprocessors(subject: Subject, method: ListMethod) -> int | None:
     if mine.family == reference.family:
         return 0
     return whole_number(method.transfer.parameters.get(MULTIPROCESSORS, ""))
-
-
-def _omitted(directions: dict[Direction, ListDirection]) -> list[OmittedSetting]:
-    return [
-        OmittedSetting(name, "no list in this direction was measured")
-        for name in DIRECTIONS
-        if name not in directions
-    ]

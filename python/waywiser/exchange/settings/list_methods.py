@@ -107,7 +107,8 @@ def list_directions(subject: Subject) -> dict[Direction, ListDirection]:
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
         run = transfer.layout.run if transfer.layout is not None else 0
         call = call_of(transfer, subject.machine.traits)
-        found.setdefault((direction, ends), {}).setdefault((run, transfer.bytes // run), []).append(
+        methods = found.setdefault((direction, ends), {})
+        methods.setdefault((run, transfer.bytes // run), []).append(
             ListMethod(call, transfer, point.measured)
         )
     if not found:
@@ -117,7 +118,14 @@ def list_directions(subject: Subject) -> dict[Direction, ListDirection]:
         )
     chosen: dict[Direction, ListDirection] = {}
     for (direction, ends), cells in found.items():
-        made = ListDirection(direction, ends, tuple(_cells(cells)))
+        made = ListDirection(
+            direction,
+            ends,
+            tuple(
+                ListCell(piece, number, tuple(sorted(methods, key=lambda each: each.seconds)))
+                for (piece, number), methods in sorted(cells.items())
+            ),
+        )
         known = chosen.get(direction)
         if known is None or len(made.cells) > len(known.cells):
             chosen[direction] = made
@@ -141,12 +149,6 @@ def _list_points(subject: Subject) -> Iterator[tuple[Point, Transfer, Direction]
             warm = point.workload.cache == "warm"
             if direction is not None and path.is_plain and warm and transfer.layout.run:
                 yield point, transfer, direction
-
-
-def _cells(found: dict[tuple[int, int], list[ListMethod]]) -> Iterator[ListCell]:
-    for (piece, number), methods in sorted(found.items()):
-        ordered = sorted(methods, key=lambda method: method.seconds)
-        yield ListCell(piece, number, tuple(ordered))
 
 
 def call_of(transfer: Transfer, traits: Traits) -> str:
@@ -176,10 +178,12 @@ class KernelAndEngine(Value, frozen=True):
 
     def loss(self, kernel: bool) -> float:
         """Returns how much longer the chosen method takes than the faster one, as a share."""
-        mine, other = self.kernel, self.engine
-        if not kernel:
-            mine, other = other, mine
+        mine, other = (self.kernel, self.engine) if kernel else (self.engine, self.kernel)
         return max(0.0, mine.seconds / other.seconds - 1)
+
+    def loss_by(self, rule: KernelRule) -> float:
+        """That of the method which the rule chooses."""
+        return self.loss(rule.takes_kernel(self.cell.piece, self.cell.count))
 
     @property
     def text(self) -> str:
@@ -203,11 +207,7 @@ def largest_loss(
     found: Sequence[KernelAndEngine], rule: KernelRule
 ) -> tuple[float, KernelAndEngine]:
     """The largest loss of a rule over all pieces, and where it is."""
-    losses = [
-        (each.loss(rule.takes_kernel(each.cell.piece, each.cell.count)), n)
-        for n, each in enumerate(found)
-    ]
-    loss, n = max(losses)
+    loss, n = max((each.loss_by(rule), n) for n, each in enumerate(found))
     return loss, found[n]
 
 
@@ -227,7 +227,7 @@ def best_rule(found: Sequence[KernelAndEngine], from_count: int) -> KernelRule:
     ]
 
     def cost(rule: KernelRule) -> tuple[float, float]:
-        losses = [d.loss(rule.takes_kernel(d.cell.piece, d.cell.count)) for d in found]
+        losses = [each.loss_by(rule) for each in found]
         return max(losses), sum(losses)
 
     return min(rules, key=cost)

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.curves.curve import Curve
-from waywiser.curves.headline import headline
+from waywiser.curves.headline import Group, headline
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.origin import (
@@ -29,10 +29,19 @@ from waywiser.exchange.settings.origin import (
     time_origin,
 )
 from waywiser.words import Workload
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES
 
 BUILT_IN = {"default": "10000MBs", "h2d": "8300MBs", "d2h": "11660MBs", "d2d": "320GBs"}
 """The keys of ``UCX_CUDA_COPY_BW`` with the values that UCX has built in."""
+
+GROUPS: dict[str, tuple[Group, ...]] = {
+    "default": ("pageable H2D", "pageable D2H"),
+    "h2d": ("H2D",),
+    "d2h": ("D2H",),
+    "d2d": ("local copy",),
+}
+"""The copies that each of them is about."""
 
 LARGEST_LATENCY = 4096
 """Bytes of the largest copy whose time is a latency."""
@@ -84,12 +93,7 @@ def _copy_bandwidth(subject: Subject) -> str | OmittedSetting:
     """``UCX_CUDA_COPY_BW``: copies between host and GPU, and within a GPU."""
     groups = _by_group(subject)
     sources: dict[str, Point] = {}
-    for key, names in (
-        ("default", ("pageable H2D", "pageable D2H")),
-        ("h2d", ("H2D",)),
-        ("d2h", ("D2H",)),
-        ("d2d", ("local copy",)),
-    ):
+    for key, names in GROUPS.items():
         slowest = [_slowest(groups.get(name, [])) for name in names]
         known = [point for point in slowest if point is not None]
         if len(known) == len(names):
@@ -165,13 +169,9 @@ def _distance(subject: Subject) -> str | OmittedSetting:
     return commented(comments) + f"{name}=auto,sys:{ucx_bandwidth(slowest.rate)}\n"
 
 
-def _by_group(subject: Subject) -> dict[str, list[Curve]]:
+def _by_group(subject: Subject) -> dict[Group, list[Curve]]:
     groups = headline(subject.machine, (curve.workload for curve in subject.curves))
-    found: dict[str, list[Curve]] = {}
-    for curve in subject.curves:
-        if group := groups.get(curve.text):
-            found.setdefault(group, []).append(curve)
-    return found
+    return grouped((groups[c.text], c) for c in subject.curves if c.text in groups)
 
 
 def _slowest(curves: Sequence[Curve]) -> Point | None:

@@ -54,6 +54,7 @@ from waywiser.report.parts import (
 from waywiser.report.views.curve_sizes import operations_sheet
 from waywiser.report.writing import figure
 from waywiser.words import format_bytes
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
@@ -75,14 +76,11 @@ def curves(entries: Sequence[Entry]) -> Section:
 def _family(entries: Sequence[Entry], family: str, pictures: Sequence[Picture]) -> Section:
     blocks: list[Block] = [Pictures(tuple(pictures))] if pictures else []
     for entry in entries:
-        found = of_family(entry, family)
-        if not found:
-            continue
-        whose = f" of {entry.name}" if len(entries) > 1 else ""
-        is_of_operations = family == OPERATIONS
-        sheet = _operations(entry, found) if is_of_operations else table(entry, found, family)
-        summary = f"Table{whose}: {count(len(found), 'curve')}"
-        blocks.append(Fold(summary, (sheet,)))
+        if found := of_family(entry, family):
+            whose = f" of {entry.name}" if len(entries) > 1 else ""
+            sheet = _operations if family == OPERATIONS else table
+            summary = f"Table{whose}: {count(len(found), 'curve')}"
+            blocks.append(Fold(summary, (sheet(entry, found, family),)))
     return Section(f"family-{slug(family)}", _title(family), tuple(blocks))
 
 
@@ -100,11 +98,11 @@ class _Figure(NamedTuple):
 def _pictures(entry: Entry) -> dict[str, list[Picture]]:
     """The figures of each family. A method has the same colour and marker in all of them."""
     traits, styles = entry.subject.machine.traits, styles_of(entry)
-    found: dict[str, list[Picture]] = {}
-    for each in _figures(entry):
-        draw = _bars if each.as_bars else _curves
-        found.setdefault(each.family, []).extend(draw(each, traits, styles))
-    return found
+    return grouped(
+        (each.family, picture)
+        for each in _figures(entry)
+        for picture in (_bars if each.as_bars else _curves)(each, traits, styles)
+    )
 
 
 def styles_of(entry: Entry) -> dict[str, Style]:
@@ -307,7 +305,7 @@ def _other(point: Point) -> str:
     return f"{format_bytes(point.bytes)}: {' '.join(figure(point))}"
 
 
-def _operations(entry: Entry, found: Sequence[Curve]) -> Sheet:
+def _operations(entry: Entry, found: Sequence[Curve], _: str) -> Sheet:
     """A row for each operation, with its anchor."""
     sheet = operations_sheet(found, dict.fromkeys(REMEDIES, _FLAGGED), entry.links.anchor)
     caption = f"Median time of one call. {_FLAGGED} has a quality flag."

@@ -37,6 +37,7 @@ from waywiser.report.views.machine import generation_text
 from waywiser.report.views.pairs import entered_rates, entered_times
 from waywiser.report.writing import spread
 from waywiser.words import format_bytes
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count, format_rate
 
 _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
@@ -130,9 +131,7 @@ def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
             boxes = tuple(_box(gpu, machine, measured) for gpu in gpus)
             yield GpuGroup(title, ("found by measurement,", "the system shows none"), boxes, True)
         return
-    by_node: dict[int, list[Gpu]] = {}
-    for gpu in machine.gpus:
-        by_node.setdefault(gpu.numa, []).append(gpu)
+    by_node = grouped((gpu.numa, gpu) for gpu in machine.gpus)
     unplaced = set(by_node) == {-1}
     for index, local in sorted(by_node.items()):
         nodes = [n for n in machine.numa if unplaced or n.index == index]

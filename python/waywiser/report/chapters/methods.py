@@ -34,6 +34,7 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.stats.order import Interval, relative
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 
 TITLE = "Which method when"
@@ -143,9 +144,7 @@ def _margin(table: DecisionTable, found: Sequence[SizeDecision]) -> str:
 
 def _kinds(entry: Entry, several: bool) -> Iterator[Section]:
     styles = styles_of(entry)
-    figures: dict[CopyKind, list[DecisionFigure]] = {}
-    for each in decision_figures(entry):
-        figures.setdefault(each.table.kind, []).append(each)
+    figures = grouped((each.table.kind, each) for each in decision_figures(entry))
     for kind, tables in by_kind(entry).items():
         if all(len(table.methods) == 1 for table in tables):
             continue

@@ -49,23 +49,22 @@ def _quality(entry: Entry) -> Iterator[Block]:
 def _missing(entry: Entry) -> Iterator[Block]:
     seen = entry.subject.overview
     unsupported_paths = merged((group.reason, group.members) for group in seen.unsupported_paths)
-    groups = [
-        *(("Failed", group.reason, group.members) for group in seen.failures),
-        *(("Skipped", group.reason, group.members) for group in seen.skipped),
-        *(
-            ("Not supported when measured", group.reason, group.members)
-            for group in seen.unsupported
-        ),
-        *(("Not supported here", reason, members) for reason, members in unsupported_paths),
-        *(("No bound", group.reason, group.members) for group in seen.unbounded),
-        *(("Links unknown", group.reason, group.members) for group in seen.link_use_unknown),
-    ]
-    if not groups:
+    groups = {
+        "Failed": seen.failures,
+        "Skipped": seen.skipped,
+        "Not supported when measured": seen.unsupported,
+        "Not supported here": [ReasonGroup(why, tuple(of)) for why, of in unsupported_paths],
+        "No bound": seen.unbounded,
+        "Links unknown": seen.link_use_unknown,
+    }
+    found = [(title, group) for title, of_title in groups.items() for group in of_title]
+    if not found:
         yield Words("Nothing: all that was planned was measured.")
-    for title, reason, members in groups:
+    for title, group in found:
+        members = group.members
         points = [*map(with_sizes, member_lines(list(members)))]
         listing = Listing(tuple(points[:MOST_MEMBERS]), max(0, len(points) - MOST_MEMBERS))
-        yield Fold(f"{title}: {reason} ({counted(members)})", (listing,))
+        yield Fold(f"{title}: {group.reason} ({counted(members)})", (listing,))
 
 
 def _members(group: ReasonGroup) -> Listing:

@@ -15,6 +15,7 @@ from waywiser.analysis.comparison.comparison_text import (
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict, ProfileComparison
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words, numbers
 from waywiser.stats.order import Interval
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import size_of, with_units
 
@@ -103,9 +104,8 @@ def _span(interval: Interval | None) -> str:
 def _one_sided(found: ProfileComparison, everything: bool) -> Iterator[Block]:
     """Paths that one side has not measured, by verdict and reason; without ``everything`` the first
     that are missing, and how many others there are."""
-    reasons: dict[tuple[PathVerdict, str], list[str]] = {}
-    for path in found.of("missing", "skipped", "new"):
-        reasons.setdefault((path.verdict, path.why), []).append(path.name)
+    one_sided = found.of("missing", "skipped", "new")
+    reasons = grouped(((path.verdict, path.why), path.name) for path in one_sided)
     for (verdict, why), names in reasons.items():
         most = len(names) if everything else MOST if verdict == "missing" else 0
         for name in names[:most]:

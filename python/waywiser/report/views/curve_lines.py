@@ -19,6 +19,7 @@ from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
 from waywiser.report.views.curve_sizes import Marks, letters, operation_of
 from waywiser.words import Memory, Path, Transfer, Workload
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,
@@ -111,10 +112,11 @@ def _path_rows(
     groups = _groups(curves)
     groups.sort(key=lambda group: order.get(group.text, len(order)))
     known = {group.text for group in groups}
-    equal: dict[str, list[PathCurves]] = {}
-    for group in groups:
-        if group.default is not None and group.default.like in known:
-            equal.setdefault(group.default.like, []).append(group)
+    equal = grouped(
+        (group.default.like, group)
+        for group in groups
+        if group.default is not None and group.default.like in known
+    )
     members = {group.text for found in equal.values() for group in found}
     for group in groups:
         if group.text not in members:
@@ -210,11 +212,11 @@ def _run(curve: Curve) -> tuple[str, int]:
 
 def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iterator[Row]:
     """One row for an operation at all places of a kind, with the range of its times."""
-    groups: dict[tuple[str, str], list[Curve]] = {}
-    for curve in curves:
-        operation = curve.workload.operation
-        if operation is not None:
-            groups.setdefault((operation.place.kind, operation.name), []).append(curve)
+    groups = grouped(
+        ((operation.place.kind, operation.name), curve)
+        for curve in curves
+        if (operation := curve.workload.operation) is not None
+    )
     for (_, name), members in sorted(groups.items()):
         defaults = [curve for curve in members if not operation_of(curve).parameters]
         others = [curve for curve in members if operation_of(curve).parameters]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import msgspec
 
@@ -22,6 +23,7 @@ from waywiser.profile.layout_crossover import layout_crossovers
 from waywiser.report.parts import Block, Section, Sheet, SheetCell, SheetColumn, SheetRow, Words
 from waywiser.report.writing import spread
 from waywiser.words import Operation, Transfer, Workload, format_bytes, format_settings
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,
@@ -140,12 +142,11 @@ def _title(curve: Curve) -> str:
 
 def _skipped(curve: Curve) -> dict[str, list[str]]:
     """Sizes by reason, without the figures behind its colon, which differ from size to size."""
-    found: dict[str, list[str]] = {}
-    for point in curve.points:
-        if point.skipped:
-            why = point.skipped.partition(": ")[0]
-            found.setdefault(why, []).append(size_of(point.text))
-    return found
+    return grouped(
+        (point.skipped.partition(": ")[0], size_of(point.text))
+        for point in curve.points
+        if point.skipped
+    )
 
 
 def _because(why: str) -> str:
@@ -287,16 +288,14 @@ def _share(of_contiguous: float | None) -> str:
 
 def _extremes(rows: Sequence[Curve]) -> list[Curve]:
     """Those that are the fastest or the slowest at any size."""
-    at: dict[int, list[tuple[float, Curve]]] = {}
-    for curve in rows:
-        for point in curve.measured:
-            if point.estimate is not None:
-                at.setdefault(point.bytes, []).append((point.estimate.median, curve))
-    ends = set()
-    for found in at.values():
-        ends.add(min(found, key=lambda each: each[0])[1].text)
-        ends.add(max(found, key=lambda each: each[0])[1].text)
-    return [curve for curve in rows if curve.text in ends]
+    at = grouped(
+        (point.bytes, (point.estimate.median, curve.text))
+        for curve in rows
+        for point in curve.measured
+        if point.estimate is not None
+    )
+    texts = {end(found, key=itemgetter(0))[1] for found in at.values() for end in (min, max)}
+    return [curve for curve in rows if curve.text in texts]
 
 
 # Operations.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 
 from waywiser.machine.machine import Gpu, Machine, NumaNode, Package
 from waywiser.machine.peaks import peaks
 from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Block, Outline, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
+from waywiser.words.grouping import grouped
 
 
 def machine_parts(machine: Machine) -> Iterator[Block | Section]:
@@ -53,11 +55,11 @@ def _node(node: NumaNode) -> str:
 
 
 def _below_node(machine: Machine, node: NumaNode) -> Iterator[Outline]:
-    caches: dict[tuple[int, int, int], int] = {}
-    for cache in machine.caches:
-        if set(cache.cpus) <= set(node.cpus):
-            key = (cache.level, cache.bytes, len(cache.cpus))
-            caches[key] = caches.get(key, 0) + 1
+    caches = Counter(
+        (cache.level, cache.bytes, len(cache.cpus))
+        for cache in machine.caches
+        if set(cache.cpus) <= set(node.cpus)
+    )
     for (level, size, cpus), count in sorted(caches.items(), reverse=True):
         shared = "each CPU its own" if cpus == 1 else f"each shared by {cpus} CPUs"
         yield Outline("", f"{count} × L{level} {format_bytes(size)}, {shared}")
@@ -67,7 +69,8 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[Outline]:
 
 
 def _gpus(gpus: tuple[Gpu, ...]) -> Iterator[Section]:
-    models = (Words(f"{len(same)} × {name}", "lead") for name, same in _grouped(gpus, _model))
+    alike = Counter(map(_model, gpus))
+    models = (Words(f"{number} × {name}", "lead") for name, number in alike.items())
     columns = ("GPU", "PCI address", "near", "PCIe now", "at most")
     lanes = SheetColumn("NVLink lanes", folds=True)
     yield Section("", "", (*models, Sheet.of("GPUs", (*columns, lanes), map(_row, gpus))))
@@ -84,14 +87,6 @@ def _row(gpu: Gpu) -> tuple[str, ...]:
         generation_text(link.generation_max, link.width_max) or "unknown",
         _nvlinks(gpu),
     )
-
-
-def _grouped(gpus: Iterable[Gpu], text: Callable[[Gpu], str]) -> Iterable[tuple[str, list[Gpu]]]:
-    """GPUs by what is shown of them, so that eight alike take one line."""
-    groups: dict[str, list[Gpu]] = {}
-    for gpu in gpus:
-        groups.setdefault(text(gpu), []).append(gpu)
-    return groups.items()
 
 
 def _model(gpu: Gpu) -> str:
@@ -168,11 +163,11 @@ def _mark(gpu: Gpu, other: Gpu) -> str:
 
 
 def _states(gpus: tuple[Gpu, ...]) -> Iterator[Words]:
+    """GPUs of which the same is shown together, so that eight alike take one line."""
     for describe in (_modes, _clocks, _trouble):
-        for text, same in _grouped(gpus, describe):
+        for text, same in grouped((describe(gpu), gpu.index) for gpu in gpus).items():
             if text:
-                names = f"gpu:{format_list(tuple(gpu.index for gpu in same))}"
-                yield Words(f"{names}: {text}")
+                yield Words(f"gpu:{format_list(tuple(same))}: {text}")
 
 
 def _modes(gpu: Gpu) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.curves.name import SETS
 from waywiser.machine.catalogue import ExecutorKind, MemoryKind, OperationKind, Parameter
 from waywiser.report.parts import Block, Section, Words
+from waywiser.words.grouping import grouped
 from waywiser.words.sizes_in_text import with_units
 
 INDENT = 27
@@ -64,11 +65,8 @@ def _below(text: str) -> Words:
 
 def _families(operations: Sequence[OperationKind]) -> list[list[OperationKind]]:
     """Those that come from the same source and take the same settings are shown together."""
-    found: dict[tuple[str, str], list[OperationKind]] = {}
-    for operation in operations:
-        key = (operation.source, repr(operation.parameters))
-        found.setdefault(key, []).append(operation)
-    return list(found.values())
+    alike = grouped(((each.source, repr(each.parameters)), each) for each in operations)
+    return list(alike.values())
 
 
 def _places(kinds: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Words
+from waywiser.words.grouping import grouped
 from waywiser.words.members import MOST_REASONS, counted, merged
 from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported
@@ -47,7 +48,4 @@ def all_unsupported_words(groups: Groups) -> Iterator[Words]:
 
 def reasons_of(unsupported_paths: Iterable[Unsupported]) -> dict[str, list[str]]:
     """The paths and operations by reason."""
-    found: dict[str, list[str]] = {}
-    for unsupported in unsupported_paths:
-        found.setdefault(unsupported.reason, []).append(unsupported.path)
-    return found
+    return grouped((unsupported.reason, unsupported.path) for unsupported in unsupported_paths)
