@@ -16,9 +16,7 @@ from waywiser.stats.line_ranges import (
     SIZES_OF_LINE,
     LineRanges,
     ProtocolRange,
-    best_ranges,
     describes,
-    protocol_ranges,
 )
 
 times = st.floats(1e-7, 1e-1)
@@ -38,6 +36,14 @@ def curves(draw: st.DrawFn, least: int, most: int) -> tuple[list[list[int]], lis
 
 def ranges_of(sizes: Sequence[Sequence[int]], seconds: Sequence[Sequence[float]]) -> LineRanges:
     return LineRanges(np.array(sizes, float), np.array(seconds))
+
+
+def best_ranges(n: Sequence[int], t: Sequence[float], count: int) -> tuple[ProtocolRange, ...]:
+    return ranges_of([n], [t]).best(count)[0]
+
+
+def protocol_ranges(n: Sequence[int], t: Sequence[float]) -> tuple[ProtocolRange, ...]:
+    return ranges_of([n], [t]).describing()[0]
 
 
 def off(line: tuple[float, float], n: Sequence[int], t: Sequence[float]) -> float:

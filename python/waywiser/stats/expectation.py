@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from waywiser.stats.scatter import CurveNoise
+import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+from waywiser.stats.scatter import Array, CurveNoise
 
 NEAR = 4.0
 """Neighbouring sizes are no further apart, or nothing local is known; those behind them, no further
@@ -64,8 +61,6 @@ class _Side(NamedTuple):
 
 def expected(curves: Sequence[CurveNoise], width: int) -> list[Expected]:
     """The expectation of each curve, all worked out at once; windows do not touch the ends."""
-    import numpy as np
-
     if not curves:
         return []
     lengths = [len(curve.n) for curve in curves]
@@ -93,8 +88,6 @@ def expected(curves: Sequence[CurveNoise], width: int) -> list[Expected]:
 
 def _expected(n: Array, y: Array, noise: Array, curve: Array, first: Array, width: int) -> Expected:
     """The expectation of the windows that begin ``first``; ``curve`` is which each point is of."""
-    import numpy as np
-
     sizes = first[:, None] + np.arange(width)
     x = n[sizes]
     t = np.exp(y)
@@ -127,8 +120,6 @@ def _side(
     n: Array, t: Array, noise: Array, curve: Array, at: Array, step: int, edge: Array
 ) -> _Side:
     """Neighbours at and beyond ``at``; the far one is not-a-number if there is none near."""
-    import numpy as np
-
     beyond = np.clip(at + step, 0, len(n) - 1)
     there = (beyond == at + step) & (curve[beyond] == curve[at])
     far_n, far_t = n[beyond][:, None], t[beyond][:, None]
@@ -147,8 +138,6 @@ def _through(x: Array, a: Array, ta: Array, b: Array, tb: Array) -> Array:
 def _cubic(x: Array, left: _Side, right: _Side) -> Array:
     """The cubic through all four neighbours in logarithms (Lagrange); not-a-number if one is
     missing."""
-    import numpy as np
-
     nodes = [np.log(each) for each in (left.far_n, left.n, right.n, right.far_n)]
     values = [np.log(each) for each in (left.far_t, left.t, right.t, right.far_t)]
     at = np.log(x)
@@ -165,8 +154,6 @@ def _cubic(x: Array, left: _Side, right: _Side) -> Array:
 
 def _chord(x: Array, left: _Side, right: _Side) -> Array:
     """The power law through the nearest neighbours: above any line's knee."""
-    import numpy as np
-
     exponent = np.log(right.t / left.t) / np.log(right.n / left.n)
     found: Array = left.t * (x / left.n) ** exponent
     return found
@@ -184,8 +171,6 @@ def _exceeds(
     """[window]: whether it exceeds the line that one side lets expect, on the whole, and surely at
     the edge next to that side. A line rises more steeply than any curve whose rate still grows, so
     that these are safe as well."""
-    import numpy as np
-
     line, error = _line(x, side, other)
     alone = measured - line
     faster = _line(other.n, side, other)[0] - np.log(other.t) > FASTER
@@ -201,8 +186,6 @@ def _exceeds(
 def _line(x: Array, side: _Side, other: _Side) -> tuple[Array, Array]:
     """(logarithm, its variance), within what may be if more bytes take no less time, at no lower
     rate. If there is but one neighbour, the slope is that towards the other side."""
-    import numpy as np
-
     lacks = np.isnan(side.far_n)
     n, t = np.where(lacks, other.n, side.far_n), np.where(lacks, other.t, side.far_t)
     steps = (x - side.n) / (side.n - n)

@@ -22,19 +22,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.distributions import student_quantile, student_tail
 from waywiser.stats.expectation import Expected, expected
 from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
-from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, CurveNoise, prepared
+from waywiser.stats.scatter import LEAST_SIZES, Array, CurveBlocks, CurveNoise, prepared
 from waywiser.words import Value
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
 
 LEVEL = 0.01
 """Share of profiles without irregularity in which noise is taken for a dip."""
@@ -122,8 +119,6 @@ def _of_curve(curve: CurveNoise, windows: Sequence[Expected], tests: int) -> Ite
 def _wiggle(curve: CurveNoise, made: Expected) -> tuple[float, float]:
     """(variance of single sizes around what neighbours let expect, beyond noise; its degrees of
     freedom)."""
-    import numpy as np
-
     off = np.abs(curve.y[made.sizes] - made.nearest)[:, 0]
     known = np.isfinite(off)
     if not known.any():
@@ -134,8 +129,6 @@ def _wiggle(curve: CurveNoise, made: Expected) -> tuple[float, float]:
 
 
 def _dips(curve: CurveNoise, windows: Sequence[Expected]) -> Iterator[_Candidate]:
-    import numpy as np
-
     for width, made in enumerate(windows, start=1):
         excess = curve.y[made.sizes] - made.between
         depth = excess.mean(axis=1)
@@ -163,8 +156,6 @@ def _error(curve: CurveNoise, sizes: range, others: Sequence[int]) -> tuple[floa
 
 def _sags(curve: CurveNoise) -> Iterator[_Candidate]:
     """Runs of at least two sizes whose rates lie below those of a smaller and a larger size."""
-    import numpy as np
-
     rate = np.log(curve.n) - curve.y
     level = np.minimum(_best_before(rate), _best_before(rate[::-1])[::-1])
     below = np.flatnonzero(level - rate >= math.log1p(THRESHOLD))
@@ -180,8 +171,6 @@ def _sags(curve: CurveNoise) -> Iterator[_Candidate]:
 def _drop(curve: CurveNoise) -> Iterator[_Candidate]:
     """A drop: from the first size from which on most of the fall from the best rate has
     happened."""
-    import numpy as np
-
     rate = np.log(curve.n) - curve.y
     best_after = np.maximum.accumulate(rate[::-1])[::-1]
     fall = (_best_before(rate) - best_after)[:-1]  # the largest size alone is no level
@@ -193,8 +182,6 @@ def _drop(curve: CurveNoise) -> Iterator[_Candidate]:
 
 
 def _best_before(rate: Array) -> Array:
-    import numpy as np
-
     best: Array = np.concatenate([[-np.inf], np.maximum.accumulate(rate)[:-1]])
     return best
 
@@ -203,8 +190,6 @@ def _against(
     curve: CurveNoise, kind: Kind, sizes: range, reference: int, level: float, lack: float
 ) -> _Candidate:
     """Sizes that lack so much to a rate that is the best of several."""
-    import numpy as np
-
     variance, freedom = _error(curve, sizes[:1], (reference,))
     taken = SELECTED * math.sqrt(float(curve.noise[reference]))
     expect = np.log(curve.n[sizes.start : sizes.stop]) - level
@@ -239,8 +224,6 @@ def _confirmed(
 
 def _agreeing(curve: CurveNoise, found: _Candidate) -> tuple[int, int]:
     """(blocks that show the excess by themselves, blocks that visited these sizes)."""
-    import numpy as np
-
     table = curve.table[found.sizes.start : found.sizes.stop]
     off = table - found.expected[:, None]
     seen = off[:, np.isfinite(off).any(axis=0)]

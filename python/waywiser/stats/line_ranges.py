@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.stats.order import median
 from waywiser.words import Value
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 MOST_LINES = 3
 SIZES_OF_LINE = 4
@@ -65,28 +65,6 @@ def describes(deviations: Sequence[float]) -> bool:
     return median(sizes) <= DESCRIBES_TYPICAL and max(sizes) <= DESCRIBES_WORST
 
 
-def protocol_ranges(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
-    """The fewest lines, of two and more, that describe a curve; none if `MOST_LINES` do not.
-
-    ``sizes`` ascend, ``seconds`` are above 0.
-    """
-    return _one(sizes, seconds).describing()[0]
-
-
-def best_ranges(
-    sizes: Sequence[int], seconds: Sequence[float], count: int
-) -> tuple[ProtocolRange, ...]:
-    """The ``count`` lines with the least absolute deviations of logarithms together, each over
-    `SIZES_OF_LINE` sizes or more; none if there are no such lines."""
-    return _one(sizes, seconds).best(count)[0]
-
-
-def _one(sizes: Sequence[int], seconds: Sequence[float]) -> LineRanges:
-    import numpy as np
-
-    return LineRanges(np.array([sizes], float), np.array([seconds], float))
-
-
 def at_once(sizes: int) -> int:
     """How many curves of so many sizes to give to `LineRanges` together."""
     return max(1, _NUMBERS // max(sizes, 1) ** 3)
@@ -97,8 +75,6 @@ class LineRanges:
 
     def __init__(self, sizes: Array, seconds: Array) -> None:
         """Rows are curves, columns are sizes, which ascend. ``seconds`` are above 0."""
-        import numpy as np
-
         self._sizes, self._seconds = sizes, seconds
         self._curves, self._width = sizes.shape
         left, right = np.triu_indices(self._width, 1)
@@ -120,7 +96,8 @@ class LineRanges:
         np.cumsum(self._off, axis=0, out=self._sums[1:])
 
     def best(self, count: int) -> list[tuple[ProtocolRange, ...]]:
-        """The best ``count`` lines of each curve; none if its sizes are too few."""
+        """The ``count`` lines of each curve with the least absolute deviations of logarithms
+        together, each over `SIZES_OF_LINE` sizes or more; none if its sizes are too few."""
         if self._width < count * SIZES_OF_LINE:
             return [()] * self._curves
         ranges, exist = _partition(self._costs, count)
@@ -141,8 +118,6 @@ class LineRanges:
 
     def held_out(self, count: int) -> HeldOut:
         """The times of all sizes but the first and the last by ``count`` lines over the others."""
-        import numpy as np
-
         seconds = np.full(self._sizes.shape, np.nan)
         exist = np.zeros(self._sizes.shape, bool)
         if self._width - 1 < count * SIZES_OF_LINE:
@@ -161,8 +136,6 @@ class LineRanges:
         return HeldOut(seconds, exist)
 
     def _deviations(self, curve: int, lines: Sequence[ProtocolRange]) -> list[float]:
-        import numpy as np
-
         n, t = self._sizes[curve], self._seconds[curve]
         fitted = np.empty_like(t)
         for line in lines:
@@ -190,8 +163,6 @@ class LineRanges:
     def _costs(self) -> Array:
         """[curve, first, last]: the least sum of deviations over these sizes; infinite if they are
         too few, or cannot be one of several ranges."""
-        import numpy as np
-
         found = np.full((self._curves, self._width, self._width), np.inf)
         for first, last in self._possible_ranges(SIZES_OF_LINE):
             off = self._off_over(first, last)
@@ -201,8 +172,6 @@ class LineRanges:
     @cached_property
     def _costs_without(self) -> Array:
         """[size, curve, first, last]: the same of the other sizes of ranges around one."""
-        import numpy as np
-
         found = np.full((self._width, self._curves, self._width, self._width), np.inf)
         for first, last in self._possible_ranges(SIZES_OF_LINE + 1):
             within = slice(first + 1, last)
@@ -215,8 +184,6 @@ class LineRanges:
     def _off_without(self) -> Array:
         """[size, curve, …]: what a line loses of its deviations without the size; of a line through
         that size, it becomes none."""
-        import numpy as np
-
         found = np.where(self._off < _NO_LINE, self._off, 0.0)
         for n in range(self._width):
             found[n, :, n, :] = found[n, :, :, n] = -_NO_LINE
@@ -241,8 +208,6 @@ class LineRanges:
 def _partition(costs: Array, count: int) -> tuple[Array, Array]:
     """([curve, line, (first position, last position)], whether there are such lines) of the
     ``count`` ranges that cost least together. ``costs`` are [curve, first, last]."""
-    import numpy as np
-
     curves, size, _ = costs.shape
     best = costs[:, 0]  # of one line up to each position
     starts = []

@@ -120,8 +120,6 @@ def median_share(count: int) -> float:
 
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     """The processes of one survey that are no outliers, in their order."""
-    if len(replicates) < LEAST_WITH_OUTLIERS:
-        return tuple(replicates)
     found = zip(replicates, are_outliers(replicates), strict=True)
     return tuple([value for value, is_outlier in found if not is_outlier])
 
@@ -168,14 +166,8 @@ def variance_of(squares: float, freedom: float, within: float = 0.0) -> Variance
 def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
     """The variance between the medians of surveys, of the sides that have enough of them; None if
     none has."""
-    squares = freedom = 0.0
-    for side in sides:
-        if len(side.medians) >= SURVEYS_FOR_VARIANCE:
-            logs = [math.log(each) for each in side.medians]
-            mean = fmean(logs)
-            squares += sum((value - mean) ** 2 for value in logs)
-            freedom += len(logs) - 1
-    return Variance(max(squares / freedom, LEAST_VARIANCE), freedom) if freedom else None
+    known = [side.medians for side in sides if len(side.medians) >= SURVEYS_FOR_VARIANCE]
+    return process_variance([[*map(math.log, each)] for each in known], 0.0) if known else None
 
 
 def pooled(variances: Iterable[Variance]) -> Variance | None:

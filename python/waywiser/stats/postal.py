@@ -16,16 +16,13 @@ All curves of a profile are fitted at once: rows are curves (or draws of one), c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from waywiser.stats.order import CONFIDENCE, INTERVAL_SAMPLES, NORMAL_SCALE, Interval
-from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
+from waywiser.stats.scatter import LEAST_SIZES, Array, CurveBlocks, medians
 from waywiser.words import Value
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
 
 LEAST_SPAN = 64
 """Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
@@ -65,8 +62,6 @@ class Postal(Value, frozen=True):
 def fit_all(curves: Sequence[CurveBlocks], draws: int = DRAWS) -> list[Postal | None]:
     """The fits in the order given; None if a curve has too few sizes (`LEAST_SIZES`,
     `LEAST_SPAN`). Deterministic: the draws are seeded."""
-    import numpy as np
-
     found: list[Postal | None] = [None] * len(curves)
     rng = np.random.default_rng(SEED)
     fitted = [n for n, curve in enumerate(curves) if _is_enough(curve)]
@@ -84,8 +79,6 @@ def _is_enough(curve: CurveBlocks) -> bool:
 
 
 def _fit_some(curves: Sequence[CurveBlocks], draws: int, rng: Any) -> list[Postal]:
-    import numpy as np
-
     width = max(len(curve.bytes) for curve in curves)
     sizes = np.ones((len(curves), width))
     times = np.ones((len(curves), width))
@@ -118,8 +111,6 @@ def _fit_some(curves: Sequence[CurveBlocks], draws: int, rng: Any) -> list[Posta
 
 def _draw(blocks: Array, draws: int, rng: Any) -> tuple[Array, Array]:
     """(times, how often each size was drawn), both [draw, size]."""
-    import numpy as np
-
     count, width = blocks.shape
     chosen = rng.integers(0, width, (draws, width))
     times = medians(blocks[:, chosen]).T
@@ -143,8 +134,6 @@ def robust_lines(
 ) -> tuple[Array, Array]:
     """((latency, inverse rate), robust scale of deviations) of each row: of the sizes whose counts
     are above 0."""
-    import numpy as np
-
     line = _least_squares(sizes, times, counts / times**2) if start is None else start
     rounds = _ROUNDS if scale is None else _ROUNDS_OF_DRAWS
     found = np.zeros(len(sizes)) if scale is None else scale
@@ -162,8 +151,6 @@ def robust_lines(
 
 def _least_squares(sizes: Array, times: Array, weights: Array) -> Array:
     """Weighted lines of each row, neither parameter below 0."""
-    import numpy as np
-
     one = weights.sum(axis=1)
     n = (weights * sizes).sum(axis=1)
     nn = (weights * sizes**2).sum(axis=1)
@@ -188,8 +175,6 @@ def _deviation(sizes: Array, times: Array, line: Array) -> Array:
 
 
 def _postal(curve: CurveBlocks, line: Array, lines: Array, deviations: Array) -> Postal:
-    import numpy as np
-
     latency, rate = float(line[0]), float(line[1])
     half = latency / rate if rate > 0 else None
     sloped = lines[lines[:, 1] > 0]
@@ -209,8 +194,6 @@ def _postal(curve: CurveBlocks, line: Array, lines: Array, deviations: Array) ->
 
 def _interval(values: Array, estimate: float) -> Interval:
     """Percentiles; never without the value that is estimate."""
-    import numpy as np
-
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
     return Interval(min(float(low), estimate), max(float(high), estimate))

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    Array = NDArray[Any]
+Array = NDArray[Any]
+"""Numbers, as the docstrings say of which shape."""
 
 LEAST_SIZES = 6
 """Sizes of a curve from which on its shape can be described: fewer do not distinguish a line from
@@ -44,8 +45,6 @@ class CurveBlocks(NamedTuple):
     @property
     def table(self) -> Array:
         """Seconds by size and block; not-a-number if a block left a size out."""
-        import numpy as np
-
         numbers = sorted(set().union(*self.blocks))
         return np.array([[own.get(k, np.nan) for k in numbers] for own in self.blocks])
 
@@ -67,8 +66,6 @@ class CurveNoise(NamedTuple):
 
 def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
     """Curves with the noise of each size, pooled over all curves of the class."""
-    import numpy as np
-
     tables = [_table(curve) for curve in curves]
     keys = [n if curve.alike is None else ("class", curve.alike) for n, curve in enumerate(curves)]
     pools: dict[Hashable, dict[int, tuple[float, int]]] = {}
@@ -85,8 +82,6 @@ def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
 
 
 def _table(curve: CurveBlocks) -> Array:
-    import numpy as np
-
     table: Array = np.log(curve.table)
     if table.shape[1] > 1:
         table -= medians((table - np.nanmean(table, axis=1, keepdims=True)).T)
@@ -95,8 +90,6 @@ def _table(curve: CurveBlocks) -> Array:
 
 def medians(table: Array) -> Array:
     """Medians along the last axis, of what is a number; as ``np.nanmedian``, and faster."""
-    import numpy as np
-
     ordered = np.sort(table, axis=-1)  # what is no number comes last
     count = np.isfinite(ordered).sum(axis=-1, keepdims=True)
     low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=-1)
@@ -109,8 +102,6 @@ def _noise(
     curve: CurveBlocks, table: Array, pool: dict[int, tuple[float, int]]
 ) -> tuple[Array, Array]:
     """(variance of the median of blocks, degrees of freedom), of each size."""
-    import numpy as np
-
     variances, freedoms = [], []
     for i, within in enumerate(curve.within):
         near = curve.bytes[max(0, i - NEIGHBOURHOOD) : i + NEIGHBOURHOOD + 1]

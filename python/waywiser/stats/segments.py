@@ -53,47 +53,31 @@ class Segments:
         return full
 
     @cached_property
-    def known_medians(self) -> Array:
+    def medians(self) -> Array:
         below = self.ordered[self.starts + (self.counts - 1) // 2]
         above = self.ordered[self.starts + self.counts // 2]
-        return _between(below, above, 0.5)
+        return self.filled(_between(below, above, 0.5))
 
-    @property
-    def medians(self) -> Array:
-        return self.filled(self.known_medians)
-
-    def known_quantiles(self, probability: float) -> Array:
+    def quantiles(self, probability: float) -> Array:
         import numpy as np
 
         position = probability * (self.counts - 1)
         below = position.astype(np.int64)
         above = np.minimum(below + 1, self.counts - 1)
         low, high = self.ordered[self.starts + below], self.ordered[self.starts + above]
-        return _between(low, high, position - below)
-
-    def quantiles(self, probability: float) -> Array:
-        return self.filled(self.known_quantiles(probability))
-
-    @cached_property
-    def ranks(self) -> Array:
-        """The rank of the lower end of the median's interval for each known group; 0 for none."""
-        import numpy as np
-
-        sizes, place = np.unique(self.counts, return_inverse=True)
-        ranks = [lower_rank(int(size)) or 0 for size in sizes]
-        found: Array = np.array(ranks, dtype=np.int64)[place]
-        return found
+        return self.filled(_between(low, high, position - below))
 
     @property
     def intervals(self) -> tuple[Array, Array]:
         """The ends of the 95 % intervals of the medians; NaN also for too few values."""
         import numpy as np
 
-        has = self.ranks > 0
-        last = np.maximum(self.ranks, 1)
-        low = self.ordered[self.starts + last - 1]
-        high = self.ordered[self.starts + self.counts - last]
-        return self.filled(np.where(has, low, np.nan)), self.filled(np.where(has, high, np.nan))
+        sizes, place = np.unique(self.counts, return_inverse=True)
+        ranks = np.array([lower_rank(int(size)) or 0 for size in sizes], dtype=np.int64)[place]
+        last = np.maximum(ranks, 1)
+        ends = self.starts + last - 1, self.starts + self.counts - last
+        low, high = (self.filled(np.where(ranks > 0, self.ordered[at], np.nan)) for at in ends)
+        return low, high
 
     def sums(self, values: Array) -> Array:
         """Sums of ``values``, which lie as the values of the groups do; 0 for no values."""

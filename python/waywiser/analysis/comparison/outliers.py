@@ -10,17 +10,17 @@ columns together. Each value is decided about as one headline effect of the whol
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.stats.decision import Effect, decide
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.noise_model import Variance
 from waywiser.stats.order import NORMAL_SCALE
-
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
 
 LEAST_SCALE = 0.001
 """The least scale, of a logarithm: hosts do not agree by more than a tenth of a per cent in the
@@ -57,12 +57,8 @@ class ColumnScale(NamedTuple):
     hosts: int
 
 
-def columns_of(table: NDArray[float64]) -> list[ColumnScale]:
+def columns_of(table: NDArray[np.float64]) -> list[ColumnScale]:
     """The scale of each column of logarithms [row][column]; NaN means that a host has no value."""
-    import warnings
-
-    import numpy as np
-
     if not table.size:
         return []
     with warnings.catch_warnings():
@@ -79,12 +75,10 @@ def columns_of(table: NDArray[float64]) -> list[ColumnScale]:
 
 
 def outliers(
-    table: NDArray[float64], columns: Sequence[ColumnScale], threshold: float, significant: float
+    table: NDArray[np.float64], columns: Sequence[ColumnScale], threshold: float, significant: float
 ) -> list[Outlier]:
     """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
     ``significant`` of tables, to either side. The largest deviation first."""
-    import numpy as np
-
     enough = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
     if not enough:
         return []
@@ -111,11 +105,9 @@ def outliers(
     return sorted(outliers, key=lambda outlier: -outlier.difference)
 
 
-def tail_of(values: NDArray[float64]) -> int:
+def tail_of(values: NDArray[np.float64]) -> int:
     """Degrees of freedom of Student's distribution whose tail is as heavy, relative to the middle
     half, as that of ``values``."""
-    import numpy as np
-
     if len(values) < MANY:
         return 5
     half, tail = np.quantile(np.abs(values), (0.5, TAIL))

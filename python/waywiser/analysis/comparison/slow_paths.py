@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.node import gpus_of
@@ -22,11 +24,7 @@ from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
 
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
-    Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 MOST_HOSTS = 0.9
 """Share of hosts that have a path which others then miss."""
@@ -76,8 +74,6 @@ class PathTimes:
     """
 
     def __init__(self, equal: EqualHosts) -> None:
-        import numpy as np
-
         self.equal = equal
         self.hosts = [name for name, surveys in equal.hosts.items() for _ in surveys]
         """The host of each row."""
@@ -106,8 +102,6 @@ class PathTimes:
     def latest(self, table: Array) -> Array:
         """One row per host, so that a host that was measured often does not count more: its last
         value."""
-        import numpy as np
-
         last: dict[str, Array] = {}
         for name, row in zip(self.hosts, table, strict=True):
             last[name] = np.where(np.isfinite(row), row, last[name]) if name in last else row
@@ -220,8 +214,6 @@ def _links_of(workload: Workload) -> list[tuple[str, int]]:
 
 def _middle_of(values: Array, groups: Iterable[Sequence[int]]) -> Array:
     """The median over each group of columns; NaN for a row that has none of them."""
-    import numpy as np
-
     groups = list(groups)
     found = np.full((len(values), len(groups)), math.nan)
     with warnings.catch_warnings():
