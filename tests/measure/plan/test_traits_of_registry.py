@@ -5,13 +5,9 @@ from __future__ import annotations
 import itertools
 
 from machine.captured import machine
-from waywiser.machine.catalogue import (
-    Catalogue,
-    list_executors,
-    list_memories,
-    registered_traits,
-)
-from waywiser.measure.plan.preset import CHECK, FULL
+from waywiser.machine.catalogue import list_executors, list_memories, registered_traits
+from waywiser.measure.plan.basis import Basis
+from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.sets import set_executors
 
 
@@ -54,6 +50,8 @@ def test_memories_answer_alike_with_the_registry_and_without() -> None:
 
 
 def test_a_check_has_the_reference_and_a_survey_the_others_after_it() -> None:
-    catalogue = Catalogue(machine("h200-vm-4gpu"))
-    assert set_executors(catalogue, CHECK) == ["copy-engine"]
-    assert set_executors(catalogue, FULL) == ["copy-engine", "sm"]
+    found = {
+        name: set_executors(Basis(machine("h200-vm-4gpu"), Request(name)))
+        for name in ("check", "full")
+    }
+    assert found == {"check": ["copy-engine"], "full": ["copy-engine", "sm"]}

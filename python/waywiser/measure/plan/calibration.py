@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from waywiser.machine.catalogue import Catalogue
-from waywiser.machine.machine import Machine
+from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve
-from waywiser.measure.plan.preset import Preset
 from waywiser.measure.plan.sets import (
     between_gpus,
     bidirectional,
@@ -62,26 +61,22 @@ class ModelCurves:
     validation: tuple[PlannedCurve, ...]
 
 
-def model_curves(
-    machine: Machine, catalogue: Catalogue, preset: Preset, valid: Iterable[Path], seed: int
-) -> ModelCurves:
-    """The calibrating sets, and the validation sets of a seed. ``valid`` are the paths that the
+def model_curves(basis: Basis, valid: Iterable[Path]) -> ModelCurves:
+    """The calibrating sets, and the validation sets of the seed. ``valid`` are the paths that the
     machine has. There are none without a GPU."""
     known = set(map(str, valid))
-    executors = set_executors(catalogue, preset) if machine.gpus else []
+    catalogue = basis.catalogue
+    executors = set_executors(basis) if basis.machine.gpus else []
     calibrating: list[PlannedCurve] = []
     paths: list[Path] = []
     for n, executor in enumerate(executors):
-        host = _possible(from_host(machine, catalogue, executor), known)
-        peers = _possible(_peer_paths(machine, catalogue, executor), known)
+        host = _possible(from_host(basis, executor), known)
+        peers = _possible(_peer_paths(basis, executor), known)
         sets = calibrating_sets(host, peers, with_pairs=n == 0)
         calibrating += _curves(sets, known, catalogue)
         paths += [*host, *_possible(opposite(host), known), *peers]
-    validation = random_sets(paths, seed)
-    return ModelCurves(
-        tuple(calibrating),
-        tuple(_validation_curves(validation, catalogue))[:VALIDATION_SETS],
-    )
+    validation = _validation_curves(random_sets(paths, basis.request.seed), catalogue)
+    return ModelCurves(tuple(calibrating), tuple(validation))
 
 
 def calibrating_sets(
@@ -135,10 +130,10 @@ def random_sets(paths: Sequence[Path], seed: int) -> Iterator[list[Transfer]]:
             yield [Transfer(path, size) for path, size in zip(chosen, sizes, strict=True)]
 
 
-def _peer_paths(machine: Machine, catalogue: Catalogue, executor: str) -> list[Path]:
-    pairs = itertools.permutations([gpu.index for gpu in machine.gpus], 2)
-    found = between_gpus(catalogue, executor, pairs)
-    direct = [path for path in found if catalogue.peer_access(Transfer(path))]
+def _peer_paths(basis: Basis, executor: str) -> list[Path]:
+    pairs = itertools.permutations([gpu.index for gpu in basis.machine.gpus], 2)
+    found = between_gpus(basis.catalogue, executor, pairs)
+    direct = [path for path in found if basis.catalogue.peer_access(Transfer(path))]
     return direct or found
 
 

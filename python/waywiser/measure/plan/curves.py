@@ -24,8 +24,8 @@ import msgspec
 
 from waywiser.curves.name import name_of
 from waywiser.machine.catalogue import Catalogue, Parameter
-from waywiser.machine.machine import Machine
-from waywiser.measure.plan.preset import Depth, Preset
+from waywiser.measure.plan.basis import Basis
+from waywiser.measure.plan.preset import Depth
 from waywiser.words import Cache, Layout, Memory, Operation, Path, Place, Transfer, Workload
 from waywiser.words.records import Unsupported
 
@@ -142,11 +142,12 @@ def combinations(parameters: Sequence[Parameter], depth: Depth) -> list[Settings
 
 
 def path_curves(
-    paths: Iterable[Path], catalogue: Catalogue, preset: Preset
+    paths: Iterable[Path], basis: Basis
 ) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """Contiguous bytes on each path with its settings, and the settings that the registry
     does not support. On the way to files only those who know no other way have their own settings
     varied, unless everything is: what a CPU's threads do is seen in memory."""
+    catalogue, preset = basis.catalogue, basis.preset
     paths = list(paths)
     elsewhere = {path.executor for path in paths if not has_file(path)}
     curves: list[PlannedCurve] = []
@@ -158,7 +159,7 @@ def path_curves(
             continue
         principal, remote = is_principal(path, catalogue), is_remote(path, catalogue)
         a_guest = has_file(path) and path.executor in elsewhere and preset.depth < Depth.PAIRS
-        for index, transfer in enumerate(_settings(path, catalogue, preset, principal)):
+        for index, transfer in enumerate(_settings(path, basis, principal)):
             if a_guest and transfer.parameters:
                 continue
             if index and (reason := catalogue.unsupported_reason(transfer)):
@@ -175,13 +176,12 @@ def path_curves(
     return curves, unsupported_paths
 
 
-def _settings(
-    path: Path, catalogue: Catalogue, preset: Preset, principal: bool
-) -> Iterator[Transfer]:
+def _settings(path: Path, basis: Basis, principal: bool) -> Iterator[Transfer]:
     """The transfer with all defaults first, then its variations. Of settings that a search has to
     find no two together, and only on the paths that people ask for. A file that has no addresses
     is read to a GPU in each of its states: from the page cache that is another question than from
     the disk."""
+    catalogue, preset = basis.catalogue, basis.preset
     depth = preset.depth if principal else preset.secondary_depth
     if catalogue.is_searched(Transfer(path)):
         depth = min(preset.depth, Depth.SINGLE) if principal else Depth.DEFAULTS
@@ -283,9 +283,7 @@ def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:
     return any({"numa", "gpu"} <= set(kind.places) for kind in kinds)
 
 
-def pair_curves(
-    curves: Iterable[PlannedCurve], catalogue: Catalogue, preset: Preset
-) -> Iterator[PlannedCurve]:
+def pair_curves(curves: Iterable[PlannedCurve], basis: Basis) -> Iterator[PlannedCurve]:
     """Default paths together with their opposite, each pair once, between different places.
 
     If the preset does not ask for all: those between different places, and of those that the
@@ -301,36 +299,34 @@ def pair_curves(
             continue
         done.add(str(path.opposite))
         pair = (*curve.transfers, *opposite.transfers)
-        on_device = all(catalogue.timing(transfer) == "device" for transfer in pair)
+        on_device = all(basis.catalogue.timing(transfer) == "device" for transfer in pair)
         elsewhere = path.source.place != path.destination.place
         usual = elsewhere and (on_device or curve.principal)
-        if usual or preset.depth is Depth.PAIRS:
+        if usual or basis.preset.depth is Depth.PAIRS:
             yield replace(curve, transfers=pair, principal=False)
 
 
-def cache_curves(
-    curves: Iterable[PlannedCurve], catalogue: Catalogue, preset: Preset
-) -> Iterator[PlannedCurve]:
+def cache_curves(curves: Iterable[PlannedCurve], basis: Basis) -> Iterator[PlannedCurve]:
     """Default paths from memory that the CPU reaches, in the cache states other than warm. A
     file's state is a variant of its memory."""
+    catalogue = basis.catalogue
     for curve in curves:
         kinds = [catalogue.memories[t.path.source.kind] for t in curve.transfers]
-        included = curve.principal or (preset.depth is Depth.PAIRS and curve.is_default)
+        included = curve.principal or (basis.preset.depth is Depth.PAIRS and curve.is_default)
         if included and not curve.has_file and all(kind.cpu_accessible for kind in kinds):
             remote = curve.remote or any(map(catalogue.is_searched, curve.transfers))
             for state in CACHE_STATES:
                 yield replace(curve, cache=state, principal=False, remote=remote)
 
 
-def operation_curves(
-    machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[PlannedCurve], list[Unsupported]]:
+def operation_curves(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """Every operation at every place of its kind, with its settings; and the unsupported.
 
     If the machine has no place of the kind, the operation is reported once, with the reason.
     """
     curves: list[PlannedCurve] = []
     unsupported_paths: list[Unsupported] = []
+    machine, catalogue, depth = basis.machine, basis.catalogue, basis.preset.depth
     places = [Place("numa", node.index) for node in machine.numa]
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
     for kind in catalogue.operations:
@@ -340,12 +336,12 @@ def operation_curves(
             unsupported_paths.append(Unsupported(f"{kind.name}@{kind.places[0]}:0", why))
         for place in here:
             known = catalogue.operation_parameters(Operation(kind.name, place))
-            for settings in combinations(known, preset.depth)[:MOST_COMBINATIONS]:
+            for settings in combinations(known, depth)[:MOST_COMBINATIONS]:
                 operation = Operation(kind.name, place, settings)
                 if reason := catalogue.operation_unsupported_reason(operation):
                     unsupported_paths.append(Unsupported(str(operation), reason))
                     continue
                 is_empty = kind.name == EMPTY_INTERVAL
-                remote = not is_empty and preset.depth is Depth.DEFAULTS
+                remote = not is_empty and depth is Depth.DEFAULTS
                 curves.append(PlannedCurve(operation=operation, principal=is_empty, remote=remote))
     return curves, unsupported_paths

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from waywiser.machine.catalogue import Catalogue, ExecutorKind
+from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, combinations, is_principal, is_remote
-from waywiser.measure.plan.preset import Depth, Preset
+from waywiser.measure.plan.preset import Depth
 from waywiser.words import Layout, Path, Transfer
 from waywiser.words.records import Unsupported
 
@@ -63,14 +64,15 @@ def whole_units(layout: Layout, sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def layout_curves(
-    paths: Iterable[Path], catalogue: Catalogue, preset: Preset
+    paths: Iterable[Path], basis: Basis
 ) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """The layouts of each path whose executor moves them, and those not supported: per kind of
     layout and pair of memory kinds once. Usual paths alone, unless the preset is for everything:
     then each setting of them too."""
     curves: list[PlannedCurve] = []
     unsupported_paths: dict[str, Unsupported] = {}
-    everything = preset.depth is Depth.PAIRS
+    catalogue = basis.catalogue
+    everything = basis.preset.depth is Depth.PAIRS
     for path in paths:
         usual = _is_usual(path, catalogue)
         if not usual and (not everything or is_remote(path, catalogue)):
@@ -88,7 +90,7 @@ def layout_curves(
                 transfer = Transfer(path, parameters=settings, layout=layout)
                 if not settings or catalogue.unsupported_reason(transfer) is None:
                     needed = catalogue.peer_access(transfer)
-                    remote = preset.depth is Depth.DEFAULTS
+                    remote = basis.preset.depth is Depth.DEFAULTS
                     curves.append(PlannedCurve((transfer,), remote=remote, peer_access=needed))
     return curves, list(unsupported_paths.values())
 

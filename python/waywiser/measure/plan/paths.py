@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import msgspec
 
 from waywiser.machine.catalogue import Catalogue, MemoryKind
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.machine import Machine
+from waywiser.measure.plan.basis import with_hypothetical_gpu
 from waywiser.measure.plan.layouts import example
 from waywiser.words import Layout, Memory, Path, Place, Transfer
 from waywiser.words.records import Unsupported
@@ -80,13 +81,6 @@ def find_paths(machine: Machine) -> MachinePaths:
     for each in senseless:
         unsupported_paths += _unsupported_paths(each, of_memories)
     return MachinePaths(tuple(valid), tuple(unsupported_paths))
-
-
-def with_hypothetical_gpu(machine: Machine) -> Machine:
-    """The machine itself where it has a GPU, else the machine with one that answers for all."""
-    if machine.gpus:
-        return machine
-    return msgspec.structs.replace(machine, gpus=(Gpu(0, uuid="", name="hypothetical", pci=""),))
 
 
 def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:

@@ -17,9 +17,9 @@ from waywiser.curves.select import (
     texts_of_unsupported,
     without_group,
 )
-from waywiser.curves.sizes import SMALL_BYTES, parse_sizes
-from waywiser.machine.catalogue import Catalogue
+from waywiser.curves.sizes import SMALL_BYTES
 from waywiser.machine.machine import Machine
+from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.calibration import CALIBRATING_BYTES, MODEL_SECONDS, model_curves
 from waywiser.measure.plan.curves import (
     PlannedCurve,
@@ -30,9 +30,9 @@ from waywiser.measure.plan.curves import (
 )
 from waywiser.measure.plan.evidence import watched
 from waywiser.measure.plan.layouts import layout_curves
-from waywiser.measure.plan.paths import find_paths, with_hypothetical_gpu
+from waywiser.measure.plan.paths import find_paths
 from waywiser.measure.plan.points import PlannedPoint, Points
-from waywiser.measure.plan.preset import Depth, Preset, Request, find_preset
+from waywiser.measure.plan.preset import Depth, Preset, Request
 from waywiser.measure.plan.requested_workloads import (
     WorkloadError,
     parse_workload,
@@ -106,18 +106,16 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     Raises `WaywiserError` for an unknown preset, sizes that are none, and a pattern of ``only``
     that matches nothing.
     """
-    preset = find_preset(request.preset)
-    sizes = parse_sizes(request.sizes or preset.sizes)
-    catalogue = Catalogue(with_hypothetical_gpu(machine))
-    curves, unsupported_paths = _chosen(machine, catalogue, preset, request)
-    maker = Points(machine, catalogue, preset, request, sizes)
+    maker = Points(machine, request)
+    preset = maker.preset
+    curves, unsupported_paths = _chosen(maker)
     if not request.only:
         selected = [curve for curve in curves if _is_selected(curve, maker)]
         maker.skipped = len(curves) - len(selected)
         curves = selected
     validation: tuple[str, ...] = ()
     if request.model:
-        added, validation = _for_model(machine, catalogue, preset, request, curves)
+        added, validation = _for_model(maker, curves)
         curves = [*curves, *added]
     points = _points(curves, maker)
     if points or not maker.unsupported_paths:
@@ -136,21 +134,17 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         skipped=maker.skipped,
         worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
-        notes=tuple(_rounded(points, sizes)) if maker.explicit else (),
+        notes=tuple(_rounded(points, maker.sizes)) if maker.explicit else (),
         validation=tuple(identity for identity in validation if identity in measured),
     )
 
 
 def _for_model(
-    machine: Machine,
-    catalogue: Catalogue,
-    preset: Preset,
-    request: Request,
-    curves: Sequence[PlannedCurve],
+    basis: Basis, curves: Sequence[PlannedCurve]
 ) -> tuple[list[PlannedCurve], tuple[str, ...]]:
     """The sets for a model that the curves do not have, and the identities of those for
     validation."""
-    found = model_curves(machine, catalogue, preset, find_paths(machine).valid, request.seed)
+    found = model_curves(basis, find_paths(basis.machine).valid)
     known = {
         curve.at(size).identity
         for curve in curves
@@ -183,11 +177,8 @@ def _points(curves: list[PlannedCurve], maker: Points) -> list[PlannedPoint]:
         like = "" if by_itself else first.get(curve.text, "")
         found = maker.of(curve, "" if like == curve.text else like)
         if curve.requested and not found:
-            reason = (
-                maker.unsupported_paths[-1].reason
-                if maker.unsupported_paths
-                else "it has no such size"
-            )
+            unsupported = maker.unsupported_paths[-1:]
+            reason = unsupported[0].reason if unsupported else "it has no such size"
             raise WorkloadError(
                 f"--workload {curve.text!r} does not fit: {reason}",
                 remedy="name another size (of SIZE, --sizes), or survey with more --memory",
@@ -235,44 +226,36 @@ def _rounded(points: list[PlannedPoint], sizes: tuple[int, ...]) -> Iterator[str
         yield f"a {with_units(text)} takes whole numbers of its pieces: --sizes gives {given}"
 
 
-def _chosen(
-    machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
-) -> tuple[list[PlannedCurve], list[Unsupported]]:
+def _chosen(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """The curves that are asked for: by name, by pattern, or all of the preset."""
-    requested = requested_curves(request.workloads, machine)
-    if requested and not request.only:
+    requested = requested_curves(basis.request.workloads, basis.machine)
+    if requested and not basis.request.only:
         return requested, []
-    curves, unsupported_paths = _curves(machine, catalogue, preset)
-    curves, unsupported_paths = _select(machine, catalogue, curves, unsupported_paths, request.only)
+    curves, unsupported_paths = _select(basis, *_curves(basis))
     named = {curve.text for curve in requested}
     return [*requested, *(curve for curve in curves if curve.text not in named)], unsupported_paths
 
 
-def _curves(
-    machine: Machine, catalogue: Catalogue, preset: Preset
-) -> tuple[list[PlannedCurve], list[Unsupported]]:
-    if preset.links_only:
-        return check_curves(machine, preset)
-    found = find_paths(machine)
-    single, unsupported_paths = path_curves(found.valid, catalogue, preset)
-    curves = [*single, *pair_curves(single, catalogue, preset)]
-    if preset.cache_sizes:
-        curves += cache_curves(single, catalogue, preset)
-    curves += set_curves(machine, catalogue, preset, found.valid)
-    curves += bystander_curves(machine, catalogue, preset, found.valid)
-    laid_out, unserved = layout_curves(found.valid, catalogue, preset)
-    operations, unperformed = operation_curves(machine, catalogue, preset)
+def _curves(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
+    if basis.preset.links_only:
+        return check_curves(basis)
+    found = find_paths(basis.machine)
+    single, unsupported_paths = path_curves(found.valid, basis)
+    curves = [*single, *pair_curves(single, basis)]
+    if basis.preset.cache_sizes:
+        curves += cache_curves(single, basis)
+    curves += set_curves(basis, found.valid)
+    curves += bystander_curves(basis, found.valid)
+    laid_out, unserved = layout_curves(found.valid, basis)
+    operations, unperformed = operation_curves(basis)
     unsupported_paths = [*found.unsupported_paths, *unsupported_paths, *unserved, *unperformed]
     return [*curves, *laid_out, *operations], unsupported_paths
 
 
 def _select(
-    machine: Machine,
-    catalogue: Catalogue,
-    curves: list[PlannedCurve],
-    unsupported_paths: list[Unsupported],
-    only: tuple[str, ...],
+    basis: Basis, curves: list[PlannedCurve], unsupported_paths: list[Unsupported]
 ) -> tuple[list[PlannedCurve], list[Unsupported]]:
+    machine, only = basis.machine, basis.request.only
     if not only:
         return curves, unsupported_paths
     texts = [texts_of(curve.at(0), machine) for curve in curves]
@@ -282,7 +265,7 @@ def _select(
     for pattern in only:
         if any(matches_any(known, [pattern]) for known in texts):
             continue
-        _require_support(pattern, catalogue, machine)
+        _require_support(pattern, basis)
         unsupported = [each for each, known in of_unsupported if matches_any(known, [pattern])]
         if unsupported:
             raise NothingMatches(
@@ -301,7 +284,7 @@ def _select(
     )
 
 
-def _require_support(pattern: str, catalogue: Catalogue, machine: Machine) -> None:
+def _require_support(pattern: str, basis: Basis) -> None:
     """Raises `NothingMatches`, with the reason, for a whole path that the registry does not
     support."""
     if not is_whole_path(pattern):
@@ -310,11 +293,12 @@ def _require_support(pattern: str, catalogue: Catalogue, machine: Machine) -> No
         workload = parse_workload(without_group(pattern))
     except WorkloadError:  # the name of a set
         return
+    catalogue = basis.catalogue
     names = catalogue.executors.keys() | catalogue.memories.keys()
     for path in (transfer.path for transfer in workload.transfers):
         if not names >= {path.executor, path.source.kind, path.destination.kind}:
             return  # misspelt: the error has a suggestion
-    for _, reason in unsupported_transfers(workload, catalogue, machine):
+    for _, reason in unsupported_transfers(workload, catalogue, basis.machine):
         raise NothingMatches(f"--only {pattern!r} cannot be measured here", remedy=reason)
 
 
@@ -322,9 +306,7 @@ def _reasons(unsupported_paths: list[Unsupported]) -> str:
     """An example of each reason, `MOST_REASONS` at most: what this machine or these places do not
     support comes before what is impossible anywhere."""
     examples: dict[str, str] = {}
-    for unsupported in sorted(
-        unsupported_paths, key=lambda unsupported: "@" not in unsupported.path
-    ):
-        examples.setdefault(unsupported.reason, unsupported.path)
+    for each in sorted(unsupported_paths, key=lambda each: "@" not in each.path):
+        examples.setdefault(each.reason, each.path)
     stated = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
     return "; ".join(stated)

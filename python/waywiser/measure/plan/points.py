@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -19,12 +19,13 @@ from waywiser.curves.sizes import (
     thin,
 )
 from waywiser.machine.bounds import bound
-from waywiser.machine.catalogue import Catalogue, footprint
+from waywiser.machine.catalogue import footprint
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan import layouts
+from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.calibration import VALIDATION_PROCESSES
 from waywiser.measure.plan.curves import PlannedCurve
-from waywiser.measure.plan.preset import Depth, Preset, Request
+from waywiser.measure.plan.preset import Depth, Request
 from waywiser.words import Workload, format_bytes
 from waywiser.words.records import Unsupported
 
@@ -119,19 +120,17 @@ class PlannedPoint:
         return VISIT_SECONDS + BYTE_SECONDS * self.host_bytes
 
 
-@dataclass
-class Points:
+class Points(Basis):
     """Makes the points of curves; ``unsupported_paths`` and ``skipped`` gather what is not
     visited."""
 
-    machine: Machine
-    catalogue: Catalogue
-    preset: Preset
-    request: Request
-    sizes: tuple[int, ...]
-    unsupported_paths: list[Unsupported] = field(default_factory=list)
-    skipped: int = 0
+    unsupported_paths: list[Unsupported]
+    skipped = 0
     """Series that a more thorough preset, or `--only`, would measure."""
+
+    def __init__(self, machine: Machine, request: Request) -> None:
+        super().__init__(machine, request)
+        self.unsupported_paths = []
 
     @property
     def explicit(self) -> bool:

@@ -25,16 +25,17 @@ host_device_latency_sm, device_to_device_latency_sm the operations of pointer ch
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from waywiser.curves.sizes import BANDWIDTH_SIZE
 from waywiser.machine.catalogue import Catalogue
 from waywiser.machine.machine import Gpu, Machine
+from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_remote
 from waywiser.measure.plan.layouts import whole_units
 from waywiser.measure.plan.paths import NO_GPU
-from waywiser.measure.plan.preset import Depth, Preset
+from waywiser.measure.plan.preset import Depth
 from waywiser.words import Layout, Memory, Path, Place, Transfer
 from waywiser.words.records import Unsupported
 
@@ -58,35 +59,34 @@ LOAD_BYTES = 64 * 2**20
 """The bytes of a load."""
 
 
-def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:
+def set_executors(basis: Basis) -> list[str]:
     """Those by which all GPUs are measured at once: the reference of paths with a GPU, and the
     others that declare it unless the preset is for defaults alone."""
+    catalogue = basis.catalogue
     reference = catalogue.traits.reference_executor("gpu")
-    if preset.depth is Depth.DEFAULTS:
+    if basis.preset.depth is Depth.DEFAULTS:
         return [reference] if reference else []
     others = (kind.name for kind in catalogue.executors.values() if kind.in_sets)
     return sorted(others, key=lambda name: name != reference)
 
 
-def set_curves(
-    machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
-) -> Iterator[PlannedCurve]:
+def set_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedCurve]:
     """The sets over all GPUs, by each executor that the preset asks for.
 
     ``valid`` are the paths that the machine has. There are none with fewer than two GPUs.
     """
-    gpus = [gpu.index for gpu in machine.gpus]
+    catalogue, gpus = basis.catalogue, [gpu.index for gpu in basis.machine.gpus]
     known = set(map(str, valid))
-    for executor in set_executors(catalogue, preset) if len(gpus) > 1 else ():
-        host = from_host(machine, catalogue, executor)
-        shared = from_host(machine, catalogue, executor, shared=True)
+    for executor in set_executors(basis) if len(gpus) > 1 else ():
+        host = from_host(basis, executor)
+        shared = from_host(basis, executor, shared=True)
         sets = [host, opposite(host), bidirectional(host)]
-        yield from _together(sets, known, catalogue, preset)
-        yield from _together([shared], known, catalogue, preset, shared=True)
-        for curve in _together([opposite(shared)], known, catalogue, preset, shared=True):
+        yield from _together(sets, known, basis)
+        yield from _together([shared], known, basis, shared=True)
+        for curve in _together([opposite(shared)], known, basis, shared=True):
             yield replace(curve, sizes=(SHARED_SIZE,))
         sets = []
-        for one in gpus if preset.depth is Depth.PAIRS else gpus[:1]:
+        for one in gpus if basis.preset.depth is Depth.PAIRS else gpus[:1]:
             spokes = between_gpus(catalogue, executor, ((one, gpu) for gpu in gpus if gpu != one))
             for star in (spokes, opposite(spokes)):
                 # Peers alone if there are some: one process has peer access or has it not.
@@ -96,10 +96,10 @@ def set_curves(
         pairs = between_gpus(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
         ring = zip(gpus, [*gpus[1:], gpus[0]], strict=True) if len(gpus) > 2 else ()
         sets += [pairs, bidirectional(pairs), between_gpus(catalogue, executor, ring)]
-        yield from _together(sets, known, catalogue, preset)
+        yield from _together(sets, known, basis)
 
 
-def check_curves(machine: Machine, preset: Preset) -> tuple[list[PlannedCurve], list[Unsupported]]:
+def check_curves(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """What a nightly check measures, all principal, and what of it this machine cannot do.
 
     Each host link to its GPU, from it, and both together; every ordered pair of GPUs; the sets in
@@ -107,79 +107,60 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[PlannedCurve], 
     paths between the host's NUMA nodes. It asks the registry for no other path, so that planning
     takes no time of the half minute that there is.
     """
-    check = _Check(machine, preset)
-    executors = set_executors(check.catalogue, preset)
-    if machine.gpus:
-        curves = [curve for executor in executors for curve in check.of_gpus(executor)]
-    else:
-        curves = check.of_host(executors)
-    return [replace(curve, principal=True) for curve in curves], check.unsupported_paths
+    machine, catalogue = basis.machine, basis.catalogue
+    unsupported_paths: list[Unsupported] = []
 
-
-class _Check:
-    """Makes the curves of a nightly check."""
-
-    def __init__(self, machine: Machine, preset: Preset) -> None:
-        self._machine, self._preset = machine, preset
-        self.catalogue = Catalogue(machine)
-        self.unsupported_paths: list[Unsupported] = []
-
-    def of_host(self, executors: Iterable[str]) -> list[PlannedCurve]:
-        """Between NUMA nodes; paths to GPUs by these executors are not supported."""
-        traits, machine = self.catalogue.traits, self._machine
-        kind = traits.reference_memory("host", "numa")
-        memories = [Memory(kind, Place("numa", node.index)) for node in machine.numa]
-        executor = traits.reference_executor("host")
-        ends = itertools.product(memories, memories)
-        between = self._possible(Path(source, to, executor) for source, to in ends)
-        host, gpu = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
-        missing = f"{host} <-> {gpu} by {' and '.join(executors)}"
-        self.unsupported_paths.append(Unsupported(missing, machine.gpu_reason or NO_GPU))
-        return [_curve([path], self.catalogue, self._preset) for path in between]
-
-    def of_gpus(self, executor: str) -> list[PlannedCurve]:
-        """Between the host and GPUs, and between GPUs: alone, with the opposite, and in sets."""
-        catalogue, preset = self.catalogue, self._preset
-        gpus = [gpu.index for gpu in self._machine.gpus]
-        host_paths = from_host(self._machine, catalogue, executor)
-        links = self._possible(way for path in host_paths for way in (path, path.opposite))
-        peers = self._possible(between_gpus(catalogue, executor, itertools.permutations(gpus, 2)))
-        both = [[path, path.opposite] for path in links if path.source.place.kind == "numa"]
-        alone = [*([path] for path in links), *both, *([path] for path in peers)]
-        pairs = between_gpus(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
-        sets = [
-            host_paths,
-            opposite(host_paths),
-            bidirectional(host_paths),
-            pairs,
-            bidirectional(pairs),
-        ]
-        known = set(map(str, [*links, *peers]))
-        curves = [_curve(paths, catalogue, preset) for paths in alone]
-        return [*curves, *_together(sets, known, catalogue, preset)]
-
-    def _possible(self, paths: Iterable[Path]) -> list[Path]:
-        found = [(path, self.catalogue.unsupported_reason(Transfer(path))) for path in paths]
-        self.unsupported_paths += [
-            Unsupported(str(path), reason) for path, reason in found if reason
-        ]
+    def possible(paths: Iterable[Path]) -> list[Path]:
+        found = [(path, catalogue.unsupported_reason(Transfer(path))) for path in paths]
+        unsupported_paths.extend(Unsupported(str(path), reason) for path, reason in found if reason)
         return [path for path, reason in found if not reason]
 
+    executors = set_executors(basis)
+    if machine.gpus:
+        curves = [curve for name in executors for curve in _check_of_gpus(name, basis, possible)]
+    else:
+        curves = [_curve([path], basis) for path in possible(_between_nodes(basis))]
+        host, gpu = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+        missing = f"{host} <-> {gpu} by {' and '.join(executors)}"
+        unsupported_paths.append(Unsupported(missing, machine.gpu_reason or NO_GPU))
+    return [replace(curve, principal=True) for curve in curves], unsupported_paths
 
-def from_host(
-    machine: Machine, catalogue: Catalogue, executor: str, *, shared: bool = False
-) -> list[Path]:
+
+def _between_nodes(basis: Basis) -> Iterator[Path]:
+    traits = basis.catalogue.traits
+    kind, executor = traits.reference_memory("host", "numa"), traits.reference_executor("host")
+    memories = [Memory(kind, Place("numa", node.index)) for node in basis.machine.numa]
+    return (Path(*ends, executor) for ends in itertools.product(memories, memories))
+
+
+def _check_of_gpus(
+    executor: str, basis: Basis, possible: Callable[[Iterable[Path]], list[Path]]
+) -> list[PlannedCurve]:
+    """Links and ordered pairs alone, and the sets of all of them."""
+    gpus = [gpu.index for gpu in basis.machine.gpus]
+    host_paths = from_host(basis, executor)
+    links = possible(way for path in host_paths for way in (path, path.opposite))
+    peers = possible(between_gpus(basis.catalogue, executor, itertools.permutations(gpus, 2)))
+    both = [[path, path.opposite] for path in links if path.source.place.kind == "numa"]
+    alone = [*([path] for path in links), *both, *([path] for path in peers)]
+    pairs = between_gpus(basis.catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
+    of_host = (host_paths, opposite(host_paths), bidirectional(host_paths))
+    curves = [_curve(paths, basis) for paths in alone]
+    known = set(map(str, [*links, *peers]))
+    return [*curves, *_together([*of_host, pairs, bidirectional(pairs)], known, basis)]
+
+
+def from_host(basis: Basis, executor: str, *, shared: bool = False) -> list[Path]:
     """Paths to each GPU from its nearest NUMA node that has memory and CPUs here, else from the
     first one; from the first GPU's if there is one buffer for all. The memories are the references
     of paths with a GPU."""
-    host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
-    nodes = [node.index for node in machine.numa]
-    paths: list[Path] = []
-    for gpu in machine.gpus:
-        local = machine.gpus[0].numa if shared else gpu.numa
-        source = Memory(host, Place("numa", local if local in nodes else nodes[0]))
-        paths.append(Path(source, Memory(device, Place("gpu", gpu.index)), executor))
-    return paths
+    traits, gpus = basis.catalogue.traits, basis.machine.gpus
+    host, device = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+    nodes = [Place("numa", _node(gpus[0] if shared else gpu, basis.machine)) for gpu in gpus]
+    return [
+        Path(Memory(host, node), Memory(device, Place("gpu", gpu.index)), executor)
+        for node, gpu in zip(nodes, gpus, strict=True)
+    ]
 
 
 def between_gpus(
@@ -205,40 +186,32 @@ def bidirectional(paths: list[Path]) -> list[Path]:
 
 
 def _together(
-    sets: Iterable[list[Path]],
-    known: set[str],
-    catalogue: Catalogue,
-    preset: Preset,
-    *,
-    shared: bool = False,
+    sets: Iterable[list[Path]], known: set[str], basis: Basis, *, shared: bool = False
 ) -> Iterator[PlannedCurve]:
     """Each set as one curve; none for a single path, where one of them is not to be had, or where
     they need different processes."""
     for paths in sets:
         if len(paths) < 2 or not known.issuperset(map(str, paths)):
             continue
-        if not {True, False} <= {catalogue.peer_access(Transfer(path)) for path in paths}:
-            yield _curve(paths, catalogue, preset, shared=shared)
+        if not {True, False} <= {basis.catalogue.peer_access(Transfer(path)) for path in paths}:
+            yield _curve(paths, basis, shared=shared)
 
 
-def _curve(
-    paths: list[Path], catalogue: Catalogue, preset: Preset, *, shared: bool = False
-) -> PlannedCurve:
+def _curve(paths: list[Path], basis: Basis, *, shared: bool = False) -> PlannedCurve:
     transfers = tuple(map(Transfer, paths))
-    needed = catalogue.peer_access(*transfers)
-    return PlannedCurve(transfers, shared=shared, peer_access=needed, sizes=preset.set_sizes)
+    needed, sizes = basis.catalogue.peer_access(*transfers), basis.preset.set_sizes
+    return PlannedCurve(transfers, shared=shared, peer_access=needed, sizes=sizes)
 
 
-def bystander_curves(
-    machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
-) -> Iterator[PlannedCurve]:
+def bystander_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedCurve]:
     """Each bystander beside a large copy in each direction between each GPU and its nearest NUMA
     node, by each method that the transfer library uses with default settings; and loads alone. The
     copy is a list if the library moves only lists by the method.
 
     ``valid`` are the paths that the machine has.
     """
-    if preset.depth is Depth.DEFAULTS or not machine.numa:
+    machine, catalogue = basis.machine, basis.catalogue
+    if basis.preset.depth is Depth.DEFAULTS or not machine.numa:
         return
     host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
     for gpu in machine.gpus:

@@ -7,22 +7,22 @@ depends on the name of an executor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from waywiser.curves.classes import representatives
 from waywiser.curves.select import matches_any, require_match, texts_of
-from waywiser.curves.sizes import parse_sizes
 from waywiser.machine.calls import call_text
 from waywiser.machine.catalogue import Catalogue, Parameter, footprint
 from waywiser.machine.machine import Machine
+from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_principal, is_remote
 from waywiser.measure.plan.layouts import layout_curves
-from waywiser.measure.plan.paths import find_paths, with_hypothetical_gpu
+from waywiser.measure.plan.paths import find_paths
 from waywiser.measure.plan.points import PlannedPoint, Points
-from waywiser.measure.plan.preset import STANDARD, Request
+from waywiser.measure.plan.preset import Request
 from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
 from waywiser.words import Transfer, Value
 from waywiser.words.records import Unsupported
@@ -133,27 +133,28 @@ def find_targets(machine: Machine, request: TuneRequest) -> Targets:
 
     Raises `WaywiserError` for sizes that are none, and patterns that match nothing.
     """
-    catalogue = Catalogue(with_hypothetical_gpu(machine))
-    sizes = request.sizes or SIZES
-    survey = Request(sizes=sizes, memory_bytes=request.memory_bytes)
-    maker = Points(machine, catalogue, STANDARD, survey, parse_sizes(sizes))
+    survey = Request(sizes=request.sizes or SIZES, memory_bytes=request.memory_bytes)
+    maker = Points(machine, survey)
+    catalogue = maker.catalogue
     targets: list[Target] = []
-    for curve in _curves(machine, catalogue, request):
-        least = 0 if request.sizes else _least_bytes(curve, catalogue)
+    for curve in _curves(maker, request):
+        executor = catalogue.executors[curve.transfers[0].path.executor]
+        least = 0 if request.sizes else executor.least_bytes
         points = [point for point in maker.of(curve, "") if point.size >= least]
         targets += (_target(point, machine, catalogue) for point in points)
     targets.sort(key=lambda target: (not target.needs_search, target.point.size))
     return Targets(tuple(targets), tuple(maker.unsupported_paths))
 
 
-def _curves(machine: Machine, catalogue: Catalogue, request: TuneRequest) -> list[PlannedCurve]:
+def _curves(basis: Basis, request: TuneRequest) -> list[PlannedCurve]:
+    machine, catalogue = basis.machine, basis.catalogue
     found = find_paths(machine)
     plain = [
         PlannedCurve((Transfer(path),), peer_access=catalogue.peer_access(Transfer(path)))
         for path in found.valid
         if "contiguous" in catalogue.executors[path.executor].layouts
     ]
-    laid_out, _ = layout_curves(found.valid, catalogue, STANDARD) if request.paths else ([], [])
+    laid_out, _ = layout_curves(found.valid, basis) if request.paths else ([], [])
     curves = [
         curve for curve in (*plain, *laid_out) if parameters_of(curve.transfers[0], catalogue)
     ]
@@ -166,13 +167,7 @@ def _curves(machine: Machine, catalogue: Catalogue, request: TuneRequest) -> lis
             option="--paths",
         )
         return [curve for curve in curves if matches_any(texts[curve.text], request.paths)]
-    return list(_usual(curves, machine, catalogue))
-
-
-def _usual(
-    curves: Sequence[PlannedCurve], machine: Machine, catalogue: Catalogue
-) -> Iterator[PlannedCurve]:
-    """The first of each class of equivalent paths, of those that people ask a machine for."""
+    # the first of each class of equivalent paths, of those that people ask a machine for
     principal = [
         curve
         for curve in curves
@@ -180,7 +175,7 @@ def _usual(
         and not is_remote(curve.transfers[0].path, catalogue)
     ]
     first = representatives((curve.at(0) for curve in principal), machine)
-    return (curve for curve in principal if first[curve.text] == curve.text)
+    return [curve for curve in principal if first[curve.text] == curve.text]
 
 
 def parameters_of(transfer: Transfer, catalogue: Catalogue) -> tuple[Parameter, ...]:
@@ -205,10 +200,6 @@ def _moves_all(transfer: Transfer, parameter: Parameter) -> bool:
     settings = ({parameter.name: value} for value in parameter.choices[1:])
     varied = (msgspec.structs.replace(transfer, parameters=each) for each in settings)
     return not any(each.is_sparse for each in varied)
-
-
-def _least_bytes(curve: PlannedCurve, catalogue: Catalogue) -> int:
-    return catalogue.executors[curve.transfers[0].path.executor].least_bytes
 
 
 def _target(point: PlannedPoint, machine: Machine, catalogue: Catalogue) -> Target:

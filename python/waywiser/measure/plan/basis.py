@@ -1,0 +1,29 @@
+"""What a plan is made from."""
+
+from __future__ import annotations
+
+import msgspec
+
+from waywiser.curves.sizes import parse_sizes
+from waywiser.machine.catalogue import Catalogue
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.measure.plan.preset import Request, find_preset
+
+
+class Basis:
+    """A machine, what is requested of it, and what the registry can measure there, or could if it
+    had a GPU. Raises `WaywiserError` for an unknown preset and for sizes that are none."""
+
+    def __init__(self, machine: Machine, request: Request) -> None:
+        self.machine = machine
+        self.request = request
+        self.preset = find_preset(request.preset)
+        self.sizes = parse_sizes(request.sizes or self.preset.sizes)
+        self.catalogue = Catalogue(with_hypothetical_gpu(machine))
+
+
+def with_hypothetical_gpu(machine: Machine) -> Machine:
+    """The machine itself if it has a GPU, otherwise one with a GPU that it has not."""
+    if machine.gpus:
+        return machine
+    return msgspec.structs.replace(machine, gpus=(Gpu(0, uuid="", name="hypothetical", pci=""),))
