@@ -39,22 +39,3 @@ from waywiser.profile.rows import VisitRow
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import SCHEMA_VERSION
 from waywiser.profile.writable import WritableProfile
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "DamagedProfile",
-    "ExistingFile",
-    "LockedProfile",
-    "MissingProfile",
-    "NewerProfile",
-    "NotAProfile",
-    "NotWritable",
-    "OlderProfile",
-    "Profile",
-    "ProfileError",
-    "Run",
-    "RunHealth",
-    "VisitRow",
-    "WritableProfile",
-    "default_name",
-]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.profile.block import BlockEstimate
 from waywiser.profile.cores import CoreVerdict, decide_cores
@@ -117,12 +118,11 @@ def _decided(
     typical = float(np.median(np.concatenate([middle.ravel() for middle in middles])))
     division = divide(cubes, middles, typical)
     split = division.split
+    found = Sides(gpus=gpus, p_value=division.p_value, silhouette=division.silhouette)
     if split is None:
-        return Sides(
-            gpus=gpus,
+        return replace(
+            found,
             groups=(gpus,),
-            p_value=division.p_value,
-            silhouette=division.silhouette,
             local_seconds=typical,
             blocks=tuple(_undivided(timed)),
             cores=decide_cores(records, {}),
@@ -135,12 +135,10 @@ def _decided(
     seen = [each.side for each in blocks]
     local, remote = _local_and_remote(np.concatenate(middles), split, seen)
     sides = {(each.worker, each.memory, each.block): each.side for each in blocks}
-    return Sides(
-        gpus=gpus,
+    return replace(
+        found,
         groups=_groups(gpus, split),
         by=division.by,
-        p_value=division.p_value,
-        silhouette=division.silhouette,
         local_seconds=local,
         remote_seconds=remote,
         blocks=blocks,

@@ -155,11 +155,7 @@ def open_read_only(path: Path) -> Opened:
     stated_bytes(path)
     with explained(path):
         opened = _connect_read_only(path)
-        try:
-            check(opened.connection, path)
-        except BaseException:
-            opened.connection.close()
-            raise
+        _check(opened.connection, path)
         return opened
 
 
@@ -168,13 +164,7 @@ def open_writable(path: Path) -> sqlite3.Connection:
     stated_bytes(path)
     with explained(path):
         connection = _connect(path, "mode=rw")
-        try:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            check(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+        _check(connection, path, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON")
         return connection
 
 
@@ -221,7 +211,18 @@ def _roll_back(path: Path) -> None:
         connection.close()
 
 
-def check(connection: sqlite3.Connection, path: Path) -> None:
+def _check(connection: sqlite3.Connection, path: Path, *pragmas: str) -> None:
+    """Sets the pragmas, and closes a connection to a file that is damaged."""
+    try:
+        for pragma in pragmas:
+            connection.execute(pragma)
+        _require_whole(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _require_whole(connection: sqlite3.Connection, path: Path) -> None:
     """The tables are there, nothing is cut off, and (small files) every page is valid."""
     names = [(table.name, column) for table in TABLES for column in table.names]
     present = {

@@ -19,7 +19,7 @@ from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, MODEL, TABLE, count_key
 from waywiser.profile.single_lines import single_line_rows
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, require_valid
-from waywiser.words import Workload
+from waywiser.words import Workload, grouped
 from waywiser.words.closeable import Closeable
 from waywiser.words.numbers import whole_number
 from waywiser.words.records import Health, Locality, Samples, Series, Unsupported, Visit
@@ -217,10 +217,8 @@ class Profile(Closeable):
 
     def rows_by_series(self) -> dict[str, list[VisitRow]]:
         """The same by the identity of the series, in block order."""
-        found: dict[str, list[VisitRow]] = {}
-        for row in sorted(self.visit_rows(), key=lambda row: row.block):
-            found.setdefault(row.series, []).append(row)
-        return found
+        rows = sorted(self.visit_rows(), key=lambda row: row.block)
+        return grouped((row.series, row) for row in rows)
 
     def series_rows(self, identities: Iterable[str]) -> list[SeriesRow]:
         """The series with these identities, by curve, then by size. Raises `DamagedProfile` for
@@ -310,12 +308,9 @@ class Profile(Closeable):
     def _locality(self, row: tuple[int, int, int, str, str]) -> Locality:
         number, _, process, memory, text = row
         found = self._decode(text, Locality, f"locality {number}")
-        for name, stored, recorded in (
-            ("process", process, found.worker),
-            ("memory", memory, found.memory),
-        ):
-            if stored != recorded:
-                raise damaged(self.path, f"locality {number}: its {name} is not that of its record")
+        if (process, memory) != (found.worker, found.memory):
+            name = "memory" if process == found.worker else "process"
+            raise damaged(self.path, f"locality {number}: its {name} is not that of its record")
         return found
 
     def _require_moment(self, place: str, moment: str) -> None:

@@ -11,6 +11,7 @@ from waywiser.machine.traits import Traits
 from waywiser.profile.block import BlockEstimate
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
+from waywiser.words.number_format import count
 from waywiser.words.records import Rule, Series
 
 SPREAD_LIMIT = 0.10
@@ -101,17 +102,19 @@ def _of_sampling(
         yield QualityFlag("summary only", "another tool's mean or median, without its samples")
     for block in blocks:
         if block.interval is None and not block.summary:
-            yield QualityFlag("few samples", f"{_count(block.count)} give no interval")
+            yield QualityFlag("few samples", f"{count(block.count, 'sample')} give no interval")
     stops = sorted({visit.stop for visit in series.visits if visit.stop in ("budget", "limit")})
     if stops and not converged and not summaries:
         yield QualityFlag("not converged", f"sampling stopped at its {' and '.join(stops)}")
     void = sum(block.void for block in blocks)
     if void:
-        yield QualityFlag("void", f"{_count(void)} not counted: the watchdog opened the gate")
+        yield QualityFlag(
+            "void", f"{count(void, 'sample')} not counted: the watchdog opened the gate"
+        )
     below = sum(block.below_resolution for block in blocks)
     if below:
         yield QualityFlag(
-            "below resolution", f"{_count(below)} under 20 times the timer's overhead"
+            "below resolution", f"{count(below, 'sample')} under 20 times the timer's overhead"
         )
 
 
@@ -126,10 +129,8 @@ def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
         if block.spread >= SPREAD_LIMIT:
             yield QualityFlag("spread", f"the middle half spans {block.spread:.0%} of the median")
         if block.outliers.severe and block.largest_deviation >= DEVIATION_LIMIT:
-            yield QualityFlag(
-                "outliers",
-                f"{_count(block.outliers.severe)}, up to {block.largest_deviation:.0%} off",
-            )
+            severe = count(block.outliers.severe, "sample")
+            yield QualityFlag("outliers", f"{severe}, up to {block.largest_deviation:.0%} off")
 
 
 def _of_outliers(
@@ -207,7 +208,3 @@ def gpus_fed_by_host(workload: Workload) -> set[int]:
         if any(place.kind == "numa" for place in places):
             found.update(place.index for place in places if place.kind == "gpu")
     return found
-
-
-def _count(samples: int) -> str:
-    return "1 sample" if samples == 1 else f"{samples} samples"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
@@ -16,10 +18,7 @@ from waywiser.profile.validation import MOST, MOST_SECONDS
 from waywiser.words import Workload
 from waywiser.words.records import GpuState, Visit
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 MOST_SAMPLES = 2**26
 """The most samples that are unpacked together: 512 MiB per column."""
@@ -64,8 +63,6 @@ class SampleColumns:
     @cached_property
     def taken(self) -> Array:
         """The number of samples of each visit."""
-        import numpy as np
-
         total = 0
         for visit in self.visits:
             if visit.samples:
@@ -81,8 +78,6 @@ class SampleColumns:
     @cached_property
     def starts(self) -> Array:
         """The position of the first sample of each visit."""
-        import numpy as np
-
         found: Array = np.cumsum(self.taken) - self.taken
         return found
 
@@ -96,8 +91,6 @@ class SampleColumns:
     @cached_property
     def host(self) -> Array:
         """Seconds from call to completion; NaN if that was not taken."""
-        import numpy as np
-
         found = self._column("host", "<f8", np.nan)
         self._require_times(np.where(np.isnan(found), 0.0, found))
         return found
@@ -117,8 +110,6 @@ class SampleColumns:
 
     def transfers(self, visit: int) -> Array:
         """Seconds of each transfer of one visit: a row per sample, a column per transfer."""
-        import numpy as np
-
         row = self.visits[visit]
         count, width = row.samples, row.width
         if width == 1 and row.transfers is None:
@@ -137,8 +128,6 @@ class SampleColumns:
 
     def _column(self, name: str, kind: str, absent: float) -> Array:
         """``absent`` stands for each sample of a visit that has no such column."""
-        import numpy as np
-
         fill = np.array([absent], dtype=kind).tobytes()
         known: dict[tuple[bytes, int], bytes] = {}  # columns that many visits have alike
         parts = []
@@ -162,8 +151,6 @@ class SampleColumns:
         return np.frombuffer(data, kind)
 
     def _require(self, holds: Array, what: str) -> None:
-        import numpy as np
-
         if not holds.all():
             wrong = int(np.argmin(holds))
             visit = int(np.searchsorted(np.cumsum(self.taken), wrong, side="right"))
@@ -172,8 +159,6 @@ class SampleColumns:
     def _require_times(self, seconds: Array) -> None:
         """Checks that the times of each visit together are no longer than anybody can have
         measured."""
-        import numpy as np
-
         if not len(seconds):
             return
         with np.errstate(over="ignore", invalid="ignore"):

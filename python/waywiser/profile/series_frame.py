@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from waywiser.profile import Profile
 from waywiser.profile.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
 from waywiser.profile.rows import SeriesRow, VisitRow, series_row, visit_row
-from waywiser.profile.sample_columns import SampleColumns
+from waywiser.profile.sample_columns import Array, SampleColumns
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import Interval, lower_rank
 from waywiser.stats.segments import Segments
 from waywiser.words import Workload
 from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Series
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
 
 HOST_TICK_SECONDS = 1e-9
 """The unit of ``clock_gettime``."""
@@ -128,15 +125,11 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def host_timed(self) -> Array:
         """Whether the host's clock timed each visit, instead of the device's."""
-        import numpy as np
-
         return np.array([visit.mode == "host" for visit in self.visits], dtype=bool)
 
     @cached_property
     def counts(self) -> Array:
         """Samples of each visit that count: those that are not void."""
-        import numpy as np
-
         found: Array = np.bincount(self._visit_of_kept, minlength=len(self.visits))
         return found
 
@@ -149,8 +142,6 @@ class SeriesFrame(SampleColumns):
     def intervals(self) -> tuple[Array, Array]:
         """The ends of the median's 95 % interval within each block, no narrower than a tick of the
         clock; NaN if there is none."""
-        import numpy as np
-
         low, high = self._spans.intervals
         middle, tick = self.medians, self.ticks
         narrow = high - low < tick
@@ -172,8 +163,6 @@ class SeriesFrame(SampleColumns):
         The tick is divided by the smallest batch. A device's tick is read off its samples: the
         smallest step between two times that differ, which is at least one tick.
         """
-        import numpy as np
-
         spans = self._spans
         least = _reduced(np.minimum, self._kept_repetitions, spans)
         equal = least == _reduced(np.maximum, self._kept_repetitions, spans)
@@ -194,8 +183,6 @@ class SeriesFrame(SampleColumns):
     def deviations(self) -> Array:
         """The relative standard deviation of the samples of each visit, without other tools' means
         and medians; 0 for less than two samples."""
-        import numpy as np
-
         own = (self._kept_flags & SUMMARY) == 0
         visit = self._visit_of_kept[own]
         spans = Segments(self._kept_spans[own], np.bincount(visit, minlength=len(self.visits)))
@@ -249,8 +236,6 @@ class SeriesFrame(SampleColumns):
 
     @cached_property
     def _visit_of_kept(self) -> Array:
-        import numpy as np
-
         found: Array = np.repeat(np.arange(len(self.visits)), self.taken)[self._kept]
         return found
 
@@ -279,8 +264,6 @@ class SeriesFrame(SampleColumns):
 
     @cached_property
     def _host(self) -> Segments:
-        import numpy as np
-
         host = self.host[self._kept]
         known = ~np.isnan(host)
         visit = self._visit_of_kept[known]
@@ -292,8 +275,6 @@ class SeriesFrame(SampleColumns):
         0 if the intervals of the two medians overlap, or if a half has no interval: then the halves
         are not known to differ; 0 also if the first half took no time.
         """
-        import numpy as np
-
         spans = self._spans
         half = np.repeat(spans.counts // 2, spans.counts)
         place = np.arange(len(spans.values)) - np.repeat(spans.starts, spans.counts)
@@ -309,8 +290,6 @@ class SeriesFrame(SampleColumns):
 
     def _outliers(self, first: Array, third: Array) -> tuple[Array, Array]:
         """Mild and severe ones of each visit, by its quartiles; on a fence is inside."""
-        import numpy as np
-
         spans = self._spans
         first, third = (np.repeat(each[spans.known], spans.counts) for each in (first, third))
         beyond = np.maximum(first - spans.values, spans.values - third)
@@ -320,8 +299,6 @@ class SeriesFrame(SampleColumns):
 
     def _transfer_medians(self) -> list[tuple[float, ...]]:
         """The median of each transfer's own time, for each visit of several transfers."""
-        import numpy as np
-
         found: list[tuple[float, ...]] = [()] * len(self.visits)
         parts, counts, owners = [], [], []
         kept, starts, taken = self._kept, self.starts, self.taken
@@ -383,8 +360,6 @@ class SeriesFrame(SampleColumns):
 
     def _columns(self, quantiles: Sequence[Array], between_quartiles: Array) -> dict[str, Array]:
         """The numbers of each visit, by their names in `BlockEstimate`."""
-        import numpy as np
-
         medians = self.medians
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spread = np.where(medians != 0, between_quartiles / medians, 0.0)
@@ -404,15 +379,11 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def _are_single(self) -> Array:
         """Whether no sample of a visit is of several executions."""
-        import numpy as np
-
         most = _reduced(np.maximum, self._kept_repetitions, self._spans)
         found: Array = self._spans.filled(most, 1.0) <= 1
         return found
 
     def _host_intervals(self) -> list[Interval | None]:
-        import numpy as np
-
         low, high = self._host.intervals
         low[self.summaries_only] = np.nan
         return _intervals(low, high)

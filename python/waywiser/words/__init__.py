@@ -36,28 +36,3 @@ from waywiser.words.sizes import DecimalUnit, format_bytes, parse_bytes
 from waywiser.words.transfer import Layout, Path, Transfer
 from waywiser.words.value import Value, canonical_json
 from waywiser.words.workload import Cache, Operation, Quantity, Stop, TimingMode, Workload
-
-__all__ = [
-    "Cache",
-    "DecimalUnit",
-    "Layout",
-    "Memory",
-    "Operation",
-    "Path",
-    "Place",
-    "Quantity",
-    "Stop",
-    "TimingMode",
-    "Transfer",
-    "Value",
-    "WaywiserError",
-    "WordError",
-    "Workload",
-    "canonical_json",
-    "format_bytes",
-    "format_settings",
-    "grouped",
-    "parse_bytes",
-    "parse_settings",
-    "ranges_of",
-]

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import without_sizes
 
@@ -25,14 +26,10 @@ def member_lines(members: Sequence[str]) -> Iterator[str]:
     if len(members) <= MOST:
         yield from members
         return
-    groups: dict[str, list[str]] = {}
-    for member in members:
-        found = _EXECUTOR.search(member)
-        groups.setdefault(found[1] if found else "", []).append(member)
-    as_many: dict[tuple[str, bool], list[str]] = {}
-    for executor, group in groups.items():
-        many = counted(group) if len(group) > 1 else ""
-        as_many.setdefault((many, bool(executor)), []).append(executor)
+    found = ((_EXECUTOR.search(member), member) for member in members)
+    groups = grouped((match[1] if match else "", member) for match, member in found)
+    many_of = {name: counted(group) if len(group) > 1 else "" for name, group in groups.items()}
+    as_many = grouped(((many, bool(name)), name) for name, many in many_of.items())
     for (many, _), executors in as_many.items():
         first = groups[executors[0]][0]
         if not many:

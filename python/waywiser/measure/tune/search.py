@@ -123,14 +123,6 @@ class _Standing(NamedTuple):
     half: float
     error: float
 
-    @property
-    def low(self) -> float:
-        return self.log - self.half
-
-    @property
-    def high(self) -> float:
-        return self.log + self.half
-
 
 class Search:
     """The search of one path at one size.
@@ -248,7 +240,8 @@ class Search:
         """Whether it is clearly slower than another one, and by so much."""
         known = self._known()
         found, other = known[configuration], known[than]
-        return found.low > other.high and found.log > other.log + by
+        apart = found.log - other.log
+        return apart > found.half + other.half and apart > by
 
     def _contenders(self) -> list[Configuration]:
         """The best ones. What only one process measured is not dropped: it may have been
@@ -370,10 +363,6 @@ def _standings(
     return found
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 LEAST_PROCESSES = 3
 """Fewest processes of which a ratio has an interval: Student's factor of two is 12.7, so that the
 interval would say nothing."""
@@ -394,7 +383,7 @@ def ratio(slower: Mapping[int, Timing], faster: Mapping[int, Timing]) -> Ratio |
     if not both:
         return None
     logs = [math.log(slower[p].seconds / faster[p].seconds) for p in both]
-    mean, count = _mean(logs), len(logs)
+    mean, count = math.fsum(logs) / len(logs), len(logs)
     if count < LEAST_PROCESSES:
         return Ratio(math.exp(mean))
     between = math.fsum((x - mean) ** 2 for x in logs) / (count - 1) / count
