@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from waywiser.analysis.questions.pair_answers import MARKS, longer, signed
 from waywiser.curves.answer import Cell, Exhibit, Finding, Table, table
 from waywiser.curves.curve import Curve
-from waywiser.curves.kinds import usual
+from waywiser.curves.kinds import Kind, usual
 from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.subject import Subject
@@ -33,9 +33,9 @@ from waywiser.words import Place, Value, grouped
 class RemotePenalty(Value, frozen=True):
     """The cost of remote memory for one kind of transfer, at the sizes of one regime."""
 
-    kind: str
+    kind: Kind
     regime: Regime
-    curve: str
+    curve: Curve
     local: int
     """Processes with local memory; some have both."""
     remote: int
@@ -89,27 +89,21 @@ def costs(subject: Subject) -> list[RemotePenalty]:
     """The remote penalties of kinds with processes on both sides, decided together, small sizes
     first."""
     kinds = grouped(
-        ((kind.bare, regime), curve)
+        ((kind.bare, regime), (kind, curve))
         for curve, kind in usual(subject)
         if kind.group == "host-GPU"
         for regime in {regime_of(point.workload): 0 for point in curve.measured}
     )
-    compared = []
-    for (label, regime), curves in kinds.items():
-        processes = _processes(subject, curves, regime)
-        effect = remote_penalty(processes)
-        if effect is not None:
-            local, remote = (
-                sum(bool(p.local) for p in processes),
-                sum(bool(p.remote) for p in processes),
-            )
-            compared.append((label, regime, curves[0].text, local, remote, effect))
-    decisions = decide([effect for *_, effect in compared])
+    compared, effects = [], []
+    for (_, regime), members in kinds.items():
+        processes = _processes(subject, [curve for _, curve in members], regime)
+        if (effect := remote_penalty(processes)) is not None:
+            local, remote = (sum(map(bool, side)) for side in zip(*processes, strict=True))
+            compared.append((members[0][0], regime, members[0][1], local, remote))
+            effects.append(effect)
     return [
-        RemotePenalty(label, regime, curve, local, remote, decision)
-        for (label, regime, curve, local, remote, _), decision in zip(
-            compared, decisions, strict=True
-        )
+        RemotePenalty(*known, decision)
+        for known, decision in zip(compared, decide(effects), strict=True)
     ]
 
 
@@ -145,9 +139,9 @@ def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
     unsure = decision.verdict == "no change found"
     text = f"{signed(decision)}{f', {hidden_loss(decision)}' if unsure else ''}"
     return (
-        Cell(cost.kind),
+        Cell(cost.kind.bare),
         Cell(cost.regime),
-        Cell(text, MARKS[decision.verdict], cost.curve),
+        Cell(text, MARKS[decision.verdict], cost.curve.text),
         Cell(f"{cost.local} and {cost.remote}"),
     )
 
@@ -166,8 +160,8 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
         if cost.decision.verdict == "different":
             effect, span = longer(cost.decision)
             interval = Interval(1 + span.low, 1 + span.high) if span else None
-            what = f"remote over local, {cost.regime} of {cost.kind}"
-            yield Exhibit(cost.curve, what, 1 + effect, "ratio", interval)
+            what = f"remote over local, {cost.regime} of {cost.kind.bare}"
+            yield Exhibit(cost.curve.text, what, 1 + effect, "ratio", interval)
 
 
 def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:

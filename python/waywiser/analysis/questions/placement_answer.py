@@ -23,14 +23,14 @@ from waywiser.analysis.questions.placement import (
     PlacementSource,
     ProcessSpread,
 )
-from waywiser.analysis.questions.placement_options import (
+from waywiser.analysis.questions.placement_ranks import (
+    decided_ranks,
     host_gpus,
     is_headline_kind,
-    placement_options,
+    side_ranks,
 )
-from waywiser.analysis.questions.placement_ranks import decided_ranks, side_ranks
 from waywiser.analysis.questions.placement_text import sentences, unanswered
-from waywiser.analysis.questions.together import Together, found_together
+from waywiser.analysis.questions.together import found_together
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import RATE_BYTES
 from waywiser.curves.subject import Subject
@@ -49,10 +49,7 @@ def placement(subject: Subject) -> Placement:
         "latency" if by_latency and hides else "system" if shows else "not known"
     )
     sides = seen.groups if source == "latency" and seen is not None else _shown_sides(machine)
-    ranks = (
-        *decided_ranks(placement_options(subject, sides, source)),
-        *side_ranks(subject, source),
-    )
+    ranks = (*decided_ranks(subject, sides, source), *side_ranks(subject, source))
     found = Placement(
         machine=subject.name,
         source=source,
@@ -139,23 +136,19 @@ def _concurrent(subject: Subject) -> Iterator[ConcurrentUse]:
         gpus = host_gpus(each.curve)
         executors = {transfer.path.executor for transfer in each.transfers}
         if len(gpus) > 1 and executors == {reference} and not each.point.workload.shared:
-            yield _use(each, gpus)
-
-
-def _use(each: Together, gpus: tuple[int, ...]) -> ConcurrentUse:
-    directions = {t.path.source.place.kind for t in each.transfers}
-    return ConcurrentUse(
-        name=each.curve.name,
-        series=each.curve.text,
-        gpus=gpus,
-        is_bidirectional=len(directions) > 1,
-        rate=each.rate,
-        alone_rate=each.alone_rate,
-        share=each.share,
-        interval=each.share_interval,
-        verdict=each.decision.verdict,
-        detectable=each.decision.detectable,
-    )
+            directions = {transfer.path.source.place.kind for transfer in each.transfers}
+            yield ConcurrentUse(
+                name=each.curve.name,
+                series=each.curve.text,
+                gpus=tuple(sorted(gpus)),
+                is_bidirectional=len(directions) > 1,
+                rate=each.rate,
+                alone_rate=each.alone_rate,
+                share=each.share,
+                interval=each.share_interval,
+                verdict=each.decision.verdict,
+                detectable=each.decision.detectable,
+            )
 
 
 def _spreads(subject: Subject) -> Iterator[ProcessSpread]:
