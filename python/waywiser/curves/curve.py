@@ -84,6 +84,10 @@ class Curve:
         """Its measured point of ``size`` bytes."""
         return next((point for point in self.measured if point.bytes == size), None)
 
+    def beside(self, other: Curve) -> list[tuple[Point, Point]]:
+        """Its measured points and those of the other, at the sizes that both have."""
+        return [(p, its) for p in self.measured if (its := other.at(p.bytes)) is not None]
+
     @property
     def blocks(self) -> CurveBlocks:
         """The medians of the blocks without outliers, by size."""

@@ -59,7 +59,7 @@ def test_page_locked_memory_is_the_best_way_over_pcie(recorded: Subject) -> None
 def test_latency_and_rate_describe_page_locked_copies(recorded: Subject) -> None:
     curve = recorded.curve(PINNED)
     assert curve is not None
-    (fit,) = fitted([curve])
+    ((_, fit),) = fitted([curve])
     assert fit.is_line and fit.postal is not None and fit.postal.half_peak is not None
     assert 1.5e-6 < fit.postal.latency < 3.5e-6
     assert 53e9 < 1 / fit.postal.inverse_rate < 57e9

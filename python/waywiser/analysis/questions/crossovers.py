@@ -22,6 +22,7 @@ from waywiser.analysis.questions.duels import (
 )
 from waywiser.curves.answer import MATTERS, MOST_FINDINGS, Answer, Exhibit, Finding
 from waywiser.curves.methods import method_text, place_groups
+from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.machine.traits import Traits
 from waywiser.profile.layout_crossover import LayoutCrossover
@@ -67,8 +68,8 @@ def _importance(found: Duel, traits: Traits) -> int:
     executors against the alternative that they declare (of managed memory first), managed memory
     against explicit copies, peer access on against off. All others come after them, those that
     cross first."""
-    one, other = found.first.transfer, found.second.transfer
-    if one is None or other is None or not found.gpus:
+    one, other = found.first.first_transfer, found.second.first_transfer
+    if not found.gpus:
         return LEAST_IMPORTANT
     names = frozenset(found.names)
     known = [traits.executor(each.path.executor) for each in (one, other)]
@@ -77,8 +78,7 @@ def _importance(found: Duel, traits: Traits) -> int:
             return 3 if one.path.destination.place.kind == "gpu" else 4
         if any(each.alternative and names == {each.name, each.alternative.executor}
                for each in known):  # fmt: skip
-            ends = (one.path.source, one.path.destination)
-            return 1 if any(traits.memory(end.kind).migrates for end in ends) else 2
+            return 1 if any(traits.memory(end.kind).migrates for end in one.path.ends) else 2
         return LEAST_IMPORTANT
     if names == {traits.reference_memory(by, "numa") for by in ("host", "gpu")}:
         return 0
@@ -93,7 +93,7 @@ def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
     each two places, by the memory that comes first."""
     found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, Duel]] = {}
     for each in (duel.practical for duel in fought):
-        won = sum(s.low <= size <= s.high for s in each.decided for size in each.sizes)
+        won = sum(len(each.within(stretch)) for stretch in each.decided)
         if won >= LEAST_DECIDED:
             places = found.setdefault((frozenset(each.names), each.winners), {})
             former = places.get(each.pair.text)
@@ -195,11 +195,9 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
     ahead: list[str] = []
     for point in inside:
         times = {
-            method_text(other.transfer): timed(at, point)
+            method_text(other.first_transfer): timed(at, point)
             for other in found.pair.curves
-            if other is not winner
-            and other.transfer is not None
-            and (at := other.at(point.bytes)) is not None
+            if other is not winner and (at := other.at(point.bytes)) is not None
         }
         faster = [
             name
@@ -216,18 +214,13 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
 def _exhibits(found: Duel) -> Iterator[Exhibit]:
     """Both methods where the margin is largest."""
     widest = max(found.decided, key=lambda stretch: stretch.most)
-    common = [
-        ((point, other), timed(point, other))
-        for point in found.first.measured
-        if widest.low <= point.bytes <= widest.high
-        and (other := found.second.at(point.bytes)) is not None
-    ]
 
-    def margin(n: int) -> float:
-        a, b = common[n][1]
+    def margin(points: tuple[Point, Point]) -> float:
+        a, b = timed(*points)
         return max(a.seconds / b.seconds, b.seconds / a.seconds)
 
-    for point, seen in zip(*common[max(range(len(common)), key=margin)], strict=True):
+    points = max(found.within(widest), key=margin)
+    for point, seen in zip(points, timed(*points), strict=True):
         yield Exhibit(point.text, "time", seen.seconds, "s", seen.interval)
 
 

@@ -203,10 +203,8 @@ class MeasuredPair(NamedTuple):
     def of(cls, a: Curve, b: Curve) -> MeasuredPair:
         """The sizes that both curves have."""
         found = cls(a, b, {}, {})
-        by_size = {point.bytes: point for point in b.measured}
-        for point in a.measured:
-            other = by_size.get(point.bytes)
-            if other is not None and (ratios := ratios_of(point, other)):
+        for point, other in a.beside(b):
+            if ratios := ratios_of(point, other):
                 found.add(point, other, ratios, within(point) + within(other))
         return found
 

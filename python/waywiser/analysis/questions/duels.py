@@ -82,30 +82,22 @@ class Duel(Value, frozen=True):
 
     def _saved(self, stretch: WinnerRange) -> float:
         """The most seconds that the winner of a range saves."""
-        seen = (
-            timed(point, other)
-            for point in self.first.measured
-            if stretch.low <= point.bytes <= stretch.high
-            and (other := self.second.at(point.bytes)) is not None
-        )
+        seen = (timed(*points) for points in self.within(stretch))
         return max((abs(a.seconds - b.seconds) for a, b in seen), default=0.0)
 
     def _is_replicated(self, stretch: WinnerRange) -> bool:
-        inside = [size for size in self.sizes if stretch.low <= size <= stretch.high]
-        if len(inside) > 1:
-            return True
-        points = (curve.at(size) for curve in (self.first, self.second) for size in inside)
-        return all(point is not None and len(point.measured.blocks) > 1 for point in points)
+        inside = self.within(stretch)
+        return len(inside) > 1 or all(len(p.measured.blocks) > 1 for both in inside for p in both)
+
+    def within(self, stretch: WinnerRange) -> list[tuple[Point, Point]]:
+        """The points of both at the sizes of a range."""
+        both = self.first.beside(self.second)
+        return [each for each in both if stretch.low <= each[0].bytes <= stretch.high]
 
     @property
     def most(self) -> float:
         """The largest margin of any winner."""
         return max((stretch.most for stretch in self.decided), default=0.0)
-
-    @property
-    def sizes(self) -> list[int]:
-        """Sizes that both were measured at."""
-        return [point.bytes for point in self.first.measured if self.second.at(point.bytes)]
 
     @property
     def winners(self) -> tuple[str, ...]:
@@ -150,7 +142,7 @@ def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
         difference = _difference(first, second, principal, traits)
         if difference is None:
             continue
-        points = [(p, other) for p in first.measured if (other := second.at(p.bytes)) is not None]
+        points = first.beside(second)
         if len(points) >= LEAST_SIZES:
             seen = [timed(a, b) for a, b in points]
             stretches = duel([p.bytes for p, _ in points], *zip(*seen, strict=True))
@@ -178,9 +170,9 @@ def _difference(
 ) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), if that is one thing, of which one of the two
     is as by default."""
-    one, other = first.transfer, second.transfer
+    one, other = first.first_transfer, second.first_transfer
     both = {first.text, second.text} <= principal
-    if one is None or other is None or not {first.text, second.text} & principal:
+    if not {first.text, second.text} & principal:
         return None
     a, b = one.path, other.path
     source, destination = memory_text(a.source), memory_text(a.destination)

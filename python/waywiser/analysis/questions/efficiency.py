@@ -37,10 +37,12 @@ from waywiser.curves.point import Point
 from waywiser.curves.regimes import RATE_BYTES, START_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named, span
+from waywiser.model.curve import CurveModel
 from waywiser.profile.quality_flags import TARGET
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import relative
-from waywiser.words import Memory, Transfer, format_bytes, grouped
+from waywiser.stats.postal import Postal
+from waywiser.words import Memory, format_bytes, grouped
 from waywiser.words.number_format import count, format_rate, format_time
 
 USUAL_SHARE = 0.65
@@ -58,41 +60,31 @@ def answer(subject: Subject) -> Answer:
     alone = [curve for curve in subject.curves if curve.transfer is not None]
     fits = fitted([curve for curve in alone if is_method(curve)])
     groups = place_groups(subject)
-    found = [large for group in groups if (large := _with_bandwidth(group)) is not None]
-    best = [
-        finding
-        for group in sorted(found, key=lambda group: _importance(group.first))
-        if (finding := _best(subject, group)) is not None
-    ]
+    rated = [(group, tuple(_with_bandwidth(group))) for group in groups]
+    found = [PlaceGroup(pairs) for _, pairs in rated if pairs]
+    ordered = sorted(found, key=lambda group: _importance(group.first))
     first = {curve.text for curve in principal(alone)}
     return Answer(
         question="efficiency",
         title="Efficiency: which method is fastest, and what share of the bound does it reach?",
         summary=_summary(found, bool(groups)),
-        findings=ranked(best[:MOST_FINDINGS]),
-        tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
-        unanswered=tuple(_unanswered(fits, found, _latency_alone(groups))),
+        findings=ranked([_best(subject, group) for group in ordered[:MOST_FINDINGS]]),
+        tables=(*_of_fits([fit for fit in fits if fit[0].text in first]), *_of_the_best(found)),
+        unanswered=tuple(_unanswered(fits, found, [group for group, pairs in rated if not pairs])),
         answered=bool(found),
     )
 
 
-def _with_bandwidth(group: PlaceGroup) -> PlaceGroup | None:
-    """The group with those curves alone that show a bandwidth; None if it has none."""
-    pairs = []
+def _with_bandwidth(group: PlaceGroup) -> Iterator[PlacePair]:
+    """The pairs that have curves that show a bandwidth, with these alone."""
     for pair in group.pairs:
         if curves := tuple(filter(_shows_bandwidth, pair.curves)):
-            pairs.append(msgspec.structs.replace(pair, curves=curves))
-    return PlaceGroup(tuple(pairs)) if pairs else None
+            yield msgspec.structs.replace(pair, curves=curves)
 
 
 def _shows_bandwidth(curve: Curve) -> bool:
     """Whether it has a size whose time is not that of the latency alone."""
     return curve.measured[-1].bytes >= START_BYTES
-
-
-def _latency_alone(groups: Sequence[PlaceGroup]) -> list[PlaceGroup]:
-    """The groups without any curve that shows a bandwidth."""
-    return [group for group in groups if _with_bandwidth(group) is None]
 
 
 def _importance(pair: PlacePair) -> int:
@@ -102,14 +94,11 @@ def _importance(pair: PlacePair) -> int:
     return 0 if pair.source != pair.destination else 1
 
 
-def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
+def _best(subject: Subject, group: PlaceGroup) -> Finding:
     """The method of the highest rate between two places, and whether that is near what it could
     be."""
     pair = group.first
     curve = best_curve(pair)
-    transfer = curve.transfer
-    if transfer is None:
-        return None
     top, largest = sustained(curve), curve.measured[-1].bytes
     share, saturates = top.of_bound, saturation(curve)
     low = largest >= RATE_BYTES and share is not None and share < USUAL_SHARE
@@ -118,7 +107,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     return Finding(
         id="low-share" if low else "best-method",
         severity="warning" if low else "info",
-        statement=_statement(subject, pair, curve, transfer) + _range(group, curve),
+        statement=_statement(subject, pair, curve) + _range(group, curve),
         effect=1 - share if low and share is not None else None,
         devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
         exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
@@ -126,15 +115,15 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     )
 
 
-def _statement(subject: Subject, pair: PlacePair, curve: Curve, transfer: Transfer) -> str:
+def _statement(subject: Subject, pair: PlacePair, curve: Curve) -> str:
     """Which method is the fastest, at what rate and share of its bound, and where it saturates."""
-    top, even = sustained(curve), _even(pair, curve)
+    top, even, transfer = sustained(curve), _even(pair, curve), curve.first_transfer
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
     first = "One of the fastest methods" if even else "The fastest method"
     text = f"{first} {places} is {method_text(transfer)}"
-    if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
+    if any(_is_mapped(end, subject) for end in transfer.path.ends):
         text += " through the page cache"
     text += f": {top.rate_text} GB/s"
     if top.of_bound is not None and top.bound is not None:
@@ -161,8 +150,7 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
         return f"caches can hold {format_bytes(top.bytes)}, and it does not show memory bandwidth"
     if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
-        other = fastest.transfer if fastest is not curve else None
-        by = f", {method_text(other)}" if other is not None else ""
+        by = f", {method_text(fastest.first_transfer)}" if fastest is not curve else ""
         return (
             f"that is at {format_bytes(top.bytes)}: "
             f"{'data in the caches' if fits else 'a smaller size'} moves "
@@ -215,7 +203,7 @@ def _fastest(curves: Sequence[Curve]) -> Curve:
 
 def _is_faster(curve: Curve, other: Curve) -> bool:
     """Whether it is faster at all large sizes that both have, and several visits show that."""
-    points = [(point, at) for point in curve.measured if (at := other.at(point.bytes)) is not None]
+    points = curve.beside(other)
     least = points[-1][0].bytes / SUSTAINED_SPAN if points else 0
     large = [each for each in points if each[0].bytes >= least]
     replicated = all(len(point.measured.blocks) > 1 for pair in large for point in pair)
@@ -237,9 +225,9 @@ def _even(pair: PlacePair, best: Curve) -> list[str]:
     """Other methods that are as fast, with their bandwidth."""
     least = (1 - TARGET) * sustained(best).rate
     return [
-        f"{method_text(curve.transfer)} ({sustained(curve).rate_text} GB/s)"
+        f"{method_text(curve.first_transfer)} ({sustained(curve).rate_text} GB/s)"
         for curve in _rivals(pair, best)
-        if curve.transfer is not None and sustained(curve).rate >= least
+        if sustained(curve).rate >= least
     ]
 
 
@@ -303,13 +291,13 @@ def _unanswered(
             "the fastest method, because no size is large enough for a bandwidth: "
             f"{'; '.join(group.text for group in small)}"
         )
-    few = sum(fit.postal is None for fit in fits)
+    few = sum(model.postal is None for _, model in fits)
     if few:
         yield f"latency and bandwidth of {count(few, 'curve')}: too few sizes for a fit"
     odd = [
-        fit.curve.name
-        for fit in fits
-        if fit.postal is not None and not fit.is_line and not fit.ranges
+        curve.name
+        for curve, model in fits
+        if model.postal is not None and not model.is_line and not model.lines
     ]
     if odd:
         yield (
@@ -323,9 +311,9 @@ def _unanswered(
 
 def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
     """Latency, rate, half-peak size, saturation and share of the bound; one row for each class."""
-    by_class = grouped((fit.curve.representative, fit) for fit in fits)
-    classes = [found for found in by_class.values() if any(fit.postal for fit in found)]
-    drawn = {fit.postal.over for found in classes for fit in found if fit.postal is not None}
+    by_class = grouped((fit[0].representative, fit) for fit in fits)
+    classes = [found for found in by_class.values() if any(model.postal for _, model in found)]
+    drawn = {line.over for found in classes for _, model in found if (line := model.postal)}
     caption = (
         "Latency and bandwidth (GB/s) of t = latency + bytes / bandwidth, with 95 % intervals by "
         f"bootstrap over {' or '.join(sorted(drawn))}; the half-peak size is their product. "
@@ -346,19 +334,19 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
 
 
 def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
-    fit = max(found, key=lambda each: len(each.curve.measured))
-    curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
+    curve, model = max(found, key=lambda each: len(each[0].measured))
+    best, top = sustained(curve), peak(curve)
     name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} equivalent"
     if not _shows_bandwidth(curve):
-        latency, *_ = _cells_of_fit(fit)
+        latency, *_ = _cells_of_fit(model)
         return Cell(name, series=curve.text), latency, *[Cell("—")] * 4, Cell(), *[Cell("—")] * 2
     higher = top.rate * (1 - TOLERANCE) > best.rate
     saturates = "—" if higher and is_within_host(curve) else format_bytes(saturation(curve))
     at = f"{top.rate_text} at {format_bytes(top.bytes)}"
     return (
         Cell(name, series=curve.text),
-        *_cells_of_fit(fit),
-        _rate_cell(best),
+        *_cells_of_fit(model),
+        Cell(best.rate_text, series=best.text),
         Cell(saturates),
         Cell(at, series=top.text) if higher else Cell(),
         Cell(f"{best.of_bound:.0%}" if best.of_bound is not None else "—"),
@@ -366,25 +354,21 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     )
 
 
-def _rate_cell(point: Point) -> Cell:
-    return Cell(point.rate_text, series=point.text)
-
-
-def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
+def _cells_of_fit(model: CurveModel) -> tuple[Cell, Cell, Cell]:
     """Latency, rate and half-peak size."""
-    postal = fit.postal
+    postal = model.postal
     if postal is None:
         return Cell("—"), Cell("—"), Cell("—")
-    if fit.is_line:
+    if model.is_line:
         latency = format_time(postal.latency, relative(postal.latency, postal.latency_interval))
         known = relative(postal.inverse_rate, postal.inverse_rate_interval)
-        return Cell(latency), _cell_of_rate(postal.inverse_rate, known), Cell(_half_peak(fit))
-    if fit.ranges:
-        first, last = fit.ranges[0], fit.ranges[-1]
-        switches = ", ".join(format_bytes(each.low) for each in fit.ranges[1:])
+        return Cell(latency), _cell_of_rate(postal.inverse_rate, known), Cell(_half_peak(postal))
+    if model.lines:
+        first, *others = model.lines
+        switches = ", ".join(format_bytes(each.low) for each in others)
         return (
             Cell(format_time(first.latency) if first.latency > 0 else "—"),
-            _cell_of_rate(last.inverse_rate, None),
+            _cell_of_rate(others[-1].inverse_rate, None),
             Cell(f"other line from {switches}"),
         )
     return Cell("—", "unclear"), Cell("—", "unclear"), Cell("no line", "unclear")
@@ -394,12 +378,12 @@ def _cell_of_rate(inverse: float, known: float | None) -> Cell:
     return Cell(format_rate(1 / inverse, known) if inverse > 0 else "—")
 
 
-def _half_peak(fit: Fitted) -> str:
-    if fit.postal is None or fit.postal.half_peak is None:
+def _half_peak(line: Postal) -> str:
+    if line.half_peak is None:
         return "—"
-    interval = fit.postal.half_peak_interval
+    interval = line.half_peak_interval
     known = f" ({_about(interval.low)} to {_about(interval.high)})" if interval else ""
-    return f"{_about(fit.postal.half_peak)}{known}"
+    return f"{_about(line.half_peak)}{known}"
 
 
 def _about(size: float) -> str:
@@ -429,13 +413,13 @@ def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
         return
     best = {size: max(rate_at(curve, size) or 0.0 for curve in pair.curves) for size in SIZES}
     for curve in sorted(pair.principal, key=lambda each: -sustained(each).rate):
-        if curve.transfer is not None:
-            yield (
-                Cell(group.text),
-                Cell(method_text(curve.transfer), series=curve.text),
-                *(_cell_of_share(curve, size, best[size]) for size in SIZES),
-                _rate_cell(sustained(curve)),
-            )
+        top = sustained(curve)
+        yield (
+            Cell(group.text),
+            Cell(method_text(curve.first_transfer), series=curve.text),
+            *(_cell_of_share(curve, size, best[size]) for size in SIZES),
+            Cell(top.rate_text, series=top.text),
+        )
 
 
 def _cell_of_share(curve: Curve, size: int, best: float) -> Cell:

@@ -10,10 +10,7 @@ from waywiser.machine.traits import DECLARED
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import path_kind
-from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.postal import Postal
-from waywiser.words import Value
 
 SUSTAINED_SPAN = 8
 """The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
@@ -22,26 +19,8 @@ NEAR = 16
 """The largest ratio of sizes between which a time is interpolated."""
 
 
-class Fitted(Value, frozen=True):
-    """A curve of a single transfer with what describes it: its model's, so that both agree."""
-
-    curve: Curve
-    model: CurveModel
-
-    @property
-    def postal(self) -> Postal | None:
-        """None if it has too few sizes."""
-        return self.model.postal
-
-    @property
-    def is_line(self) -> bool:
-        """Whether one latency and one rate describe it at all sizes."""
-        return self.model.is_line
-
-    @property
-    def ranges(self) -> tuple[ProtocolRange, ...]:
-        """Lines over ranges of sizes, if one line does not describe it and two or three do."""
-        return self.model.lines
+Fitted = tuple[Curve, CurveModel]
+"""A curve of a single transfer with what describes it: its model's, so that both agree."""
 
 
 def peak(curve: Curve) -> Point:
@@ -60,10 +39,8 @@ def sustained(curve: Curve) -> Point:
 
 def is_within_host(curve: Curve) -> bool:
     """Returns whether its one transfer is between memories and files of the host."""
-    return curve.path is not None and {place.kind for place in curve.path.places} <= {
-        "numa",
-        "file",
-    }
+    path = curve.path
+    return path is not None and {place.kind for place in path.places} <= {"numa", "file"}
 
 
 def saturation(curve: Curve) -> int:
@@ -102,4 +79,4 @@ def fitted(curves: Sequence[Curve]) -> list[Fitted]:
             for curve in curves
         ]
     )
-    return [Fitted(curve, model) for curve, model in zip(curves, models, strict=True)]
+    return list(zip(curves, models, strict=True))
