@@ -9,7 +9,7 @@ at once, those that are slowed by as much are one group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.questions.together import Together, found_together
@@ -27,7 +27,7 @@ from waywiser.curves.answer import (
 from waywiser.curves.kinds import Kind, kind_of
 from waywiser.curves.name import name_of
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import NAMED, named, of_pairs, size_span, undecided
+from waywiser.curves.texts import NAMED, named, of_pairs, size_span, span, undecided
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval, relative
 from waywiser.words import Transfer, grouped
@@ -95,16 +95,11 @@ def _shares_of_sum(subject: Subject, bidirectional: Sequence[Together]) -> str:
     )
     parts: list[str] = []
     for name, paths in kinds.items():
-        shares = _span(f"{end(each.share for each in paths):.0%}" for end in (min, max))
-        rates = _span(format_rate(end(each.rate for each in paths), OF_SUM) for end in (min, max))
+        shares = span(*(f"{end(each.share for each in paths):.0%}" for end in (min, max)))
+        rates = span(*(format_rate(end(p.rate for p in paths), OF_SUM) for end in (min, max)))
         of_sum = "" if parts else " of the sum of each alone"
         parts.append(f"{shares}{of_sum} for {name}, {rates} GB/s")
     return f" Both directions at once reach {'; '.join(parts)}." if parts else ""
-
-
-def _span(ends: Iterable[str]) -> str:
-    """``755 to 756``; one of two equal ends."""
-    return " to ".join(dict.fromkeys(ends))
 
 
 def _is_reference(each: Together, subject: Subject) -> bool:
@@ -125,11 +120,9 @@ def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
         map(_row, found),
         "yes: takes longer than its slowest transfer alone by more than "
         f"{THRESHOLD:.0%}, no: equal, ? not determined. GB/s: all bytes until the last transfer "
-        "ends. Slowest, fastest: time together over time alone. If transfers wait for others "
-        "(for "
+        "ends. Slowest, fastest: time together over time alone. If transfers wait for others (for "
         "example copies out of one GPU on one engine), the slowest is counted from the common "
-        "start "
-        "to the common end, and the fastest from its own start.",
+        "start to the common end, and the fastest from its own start.",
     )
 
 
@@ -191,7 +184,7 @@ def _of_duplex(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
 def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
     """Returns the finding of kinds of which the first loses most."""
     each, odd = lost[0].middle, lost[0].is_odd
-    span = each.share_interval
+    share = each.share_interval
     parts = []
     for one in lost[:NAMED]:
         rate, interval = one.middle.carried((0, 1))
@@ -207,7 +200,7 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
         statement="bidirectional bandwidth is less than the sum of both directions alone: "
         + "; ".join(parts),
         effect=1 - each.share,
-        interval=Interval(1 - span.high, 1 - span.low) if span else None,
+        interval=Interval(1 - share.high, 1 - share.low) if share else None,
         devices=subject.gpus(place for t in transfers for place in t.path.places),
         exhibits=tuple(e for one in lost[:NAMED] for e in _exhibits(one.middle, (0, 1))),
         remedy="compare these paths with their equivalents: slot, width and firmware settings"

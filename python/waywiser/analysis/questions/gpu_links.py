@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from waywiser.analysis.questions.curve_pairs import PairResult
-from waywiser.analysis.questions.pair_answers import MARKS, signed
-from waywiser.analysis.questions.peer_groups import LINK_REGIMES, PeerResult, sizes_that_differ
+from waywiser.analysis.questions.pair_answers import MARKS
+from waywiser.analysis.questions.peer_groups import LINK_REGIMES, PeerResult, loosest
 from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.subject import Subject
@@ -64,8 +64,7 @@ def links_text(links: Mapping[int, Link]) -> str:
     marks = {gpu: _slower(link).mark for gpu, link in links.items()}
     slow = [f"gpu:{gpu}" for gpu, mark in marks.items() if mark == MARKS["different"]]
     if slow:
-        many = "link" if len(slow) == 1 else "links"
-        verb = "is" if len(slow) == 1 else "are"
+        many, verb = ("link", "is") if len(slow) == 1 else ("links", "are")
         return f"The {many} of {', '.join(slow)} to the host {verb} slower than those of the others"
     number = count(len(links), "GPU")
     unknown = sum(mark == MARKS["no change found"] for mark in marks.values())
@@ -87,11 +86,7 @@ def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table
         (
             "GPU",
             "slower",
-            *(
-                name
-                for direction in DIRECTIONS
-                for name in (f"{direction}, GB/s", f"{direction} ratio")
-            ),
+            *(name for each in DIRECTIONS for name in (f"{each}, GB/s", f"{each} ratio")),
         ),
         (_row(gpu, own) for gpu, own in rows.items()),
         f"GB/s at {link_sizes(rows)}. Ratio: bandwidth over the median of the equivalent GPUs, "
@@ -103,13 +98,11 @@ def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table
 def _row(gpu: int, own: Link) -> tuple[Cell, ...]:
     cells = [Cell(f"gpu:{gpu}"), _slower(own)]
     for direction in DIRECTIONS:
-        peer = own.get(direction)
-        result = of_link(peer) if peer is not None else None
-        if peer is None or result is None:
+        if (peer := own.get(direction)) and (result := of_link(peer)):
+            cells.append(Cell(result.sizes[-1].a.rate_text, series=peer.curve.text))
+            cells.append(Cell(ratio_text(result.decision)))
+        else:
             cells += [Cell("—"), Cell("—")]
-            continue
-        cells.append(Cell(result.sizes[-1].a.rate_text, series=peer.curve.text))
-        cells.append(Cell(ratio_text(result.decision)))
     return tuple(cells)
 
 
@@ -126,19 +119,15 @@ def _slower(own: Link) -> Cell:
         return Cell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
     open_ = [each for each in own.values() if each.verdict == "no change found"]
     if open_:
-        loosest = max(open_, key=lambda each: each.decision.detectable or 1.0)
-        mark = MARKS["no change found"]
-        return Cell(hidden_loss(loosest.decision), mark, loosest.curve.text)
+        worst = loosest(open_)
+        return Cell(hidden_loss(worst.decision), MARKS["no change found"], worst.curve.text)
     fast = [direction for direction in DIRECTIONS if direction in own and own[direction].is_fast]
     return Cell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
 
 
 def _by(own: Link, directions: Sequence[Group]) -> str:
     """``H2D +8.1 %, D2H +7.9 % at 64 MiB``: how much longer it takes."""
-    return ", ".join(
-        f"{direction} {signed(own[direction].decision)}{sizes_that_differ(own[direction])}"
-        for direction in directions
-    )
+    return ", ".join(f"{direction} {own[direction].effect_text}" for direction in directions)
 
 
 def of_link(peer: PeerResult) -> PairResult | None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from waywiser.analysis.questions import missing
 from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
 from waywiser.analysis.questions.pair_answers import MARKS, finding, longer, signed
-from waywiser.analysis.questions.peer_groups import PeerResult, peer_groups, sizes_that_differ
+from waywiser.analysis.questions.peer_groups import PeerResult, loosest, peer_groups
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
     Answer,
@@ -37,7 +37,6 @@ from waywiser.curves.texts import (
     NOT_DETERMINED,
     hidden_loss,
     percent,
-    size_ranges,
     size_span,
     survey_again,
     undecided,
@@ -78,7 +77,7 @@ def answer(subject: Subject) -> Answer:
         unanswered=tuple(
             undecided(
                 (
-                    (str(peers[0].kind), _loosest(peers).decision)
+                    (str(peers[0].kind), loosest(peers).decision)
                     for peers in groups
                     if verdict_of(peers) == "no change found"
                 ),
@@ -131,11 +130,6 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     )
 
 
-def _loosest(peers: Sequence[PeerResult]) -> PeerResult:
-    """Whose decision could have missed most."""
-    return max(peers, key=lambda each: each.decision.detectable or 1.0)
-
-
 def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
     return table(
         "Equivalent paths",
@@ -164,12 +158,12 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
     if verdict == "different":
         differ = [each for each in peers if each.verdict == "different"]
         worst = max(differ, key=lambda each: abs(longer(each.decision)[0]))
-        text = f"{signed(worst.decision)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
+        text = f"{worst.effect_text} ({len(differ)} of {len(peers)})"
         return Cell(text, MARKS[verdict], worst.curve.text)
     if verdict == "equivalent":
         return Cell("", MARKS[verdict], peers[0].curve.text)
-    loosest = _loosest(peers)
-    return Cell(hidden_loss(loosest.decision), MARKS[verdict], loosest.curve.text)
+    open_ = loosest(peers)
+    return Cell(hidden_loss(open_.decision), MARKS[verdict], open_.curve.text)
 
 
 def _extreme(peer: PeerResult) -> Cell:
@@ -207,11 +201,8 @@ def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding
 
 def _common_gpu(peers: Sequence[PeerResult]) -> int | None:
     """The GPU that is at an end of all of them; None if there is none."""
-    common: set[int] | None = None
-    for each in peers:
-        own = {place.index for place in _gpus(each)}
-        common = own if common is None else common & own
-    return min(common) if common else None
+    own = ({place.index for place in _gpus(each)} for each in peers)
+    return min(set.intersection(*own), default=None)
 
 
 def _gpus(peer: PeerResult) -> list[Place]:
@@ -226,8 +217,8 @@ def _link(
         return SharedResource(f"{source}'s memory", (source,))
     if peer.kind.group == "host-GPU":
         gpu = _gpus(peer)[0]
-        direct = [each for each in slow if each.kind.is_quiet and _is_to_host(each, gpu)]
-        if direct:
+        to_host = (e for e in slow if e.kind.group == "host-GPU" and gpu in e.path.places)
+        if any(each.kind.is_quiet for each in to_host):
             return SharedResource(f"{gpu}'s link to the host", (gpu,))
         memory = peer.kind.source if source.kind == "numa" else peer.kind.destination
         return SharedResource(f"copies of {memory} memory with {gpu}", (gpu,), False)
@@ -244,36 +235,33 @@ def _link(
     return SharedResource(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
 
 
-def _is_to_host(peer: PeerResult, gpu: Place) -> bool:
-    return peer.kind.group == "host-GPU" and gpu in peer.path.places
-
-
 def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> bool:
     """Whether most of the paths out of a GPU, or most into it, are slow: at least two."""
 
     def paths(found: Sequence[PeerResult], end: int) -> int:
-        between = [
-            each for each in found if each.kind.group == "GPU-GPU" and each.kind.link not in STAGED
-        ]
-        return sum(each.path.places[end] == place for each in between)
+        at = (each.kind for each in found if each.path.places[end] == place)
+        return sum(kind.group == "GPU-GPU" and kind.link not in STAGED for kind in at)
 
     return any(paths(slow, end) >= max(2, paths(peers, end) / 2) for end in (0, 1))
 
 
 def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult]) -> Finding:
-    head = _clearest(members)
+    # the smallest error; copies by a GPU alone first
+    head = min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
     assert head.different is not None
     effect = longer(head.decision)[0]
     severity: Severity = "error" if effect >= BROKEN and head.different.is_whole else "warning"
     whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
     source, destination = head.path.places
+    measured = head.different.sizes
+    sizes = head.sizes_that_differ or size_span(measured[0].bytes, measured[-1].bytes)
     return finding(
         subject,
         head.different,
         "slow-link" if link.is_hardware else "slow-path",
         f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} slow: "
         f"{head.kind} takes {{effect}} longer than {whom} ({source} to {destination}, "
-        f"{_sizes(head)}){_others(members, head)}{_seen(members)}",
+        f"{sizes}){_others(members, head)}{_seen(members)}",
         (
             "compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
             "with its equivalents'; measure again alone: "
@@ -297,20 +285,6 @@ def _seen(members: Sequence[PeerResult]) -> str:
     ]
     found = {flag.what: 0 for flag in flags if flag.kind in EXPLAINING}
     return f"; {', '.join(found)}" if found else ""
-
-
-def _clearest(members: Sequence[PeerResult]) -> PeerResult:
-    """The one whose decision has the smallest error; copies by a GPU alone first."""
-    return min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
-
-
-def _sizes(peer: PeerResult) -> str:
-    assert peer.different is not None
-    found = peer.different
-    among = [each.bytes for each in found.sizes]
-    if found.is_whole or not found.different:
-        return size_span(among[0], among[-1])
-    return size_ranges([each.bytes for each in found.different], among)
 
 
 def _others(members: Sequence[PeerResult], head: PeerResult) -> str:

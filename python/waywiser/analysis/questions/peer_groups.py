@@ -6,9 +6,10 @@ others is left out when the rest are compared again, so that it makes no other l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from waywiser.analysis.questions.curve_pairs import REGIMES, MeasuredPair, PairResult, logs, within
+from waywiser.analysis.questions.pair_answers import signed
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
 from waywiser.curves.point import Point
@@ -72,14 +73,25 @@ class PeerResult(Value, frozen=True):
     def is_fast(self) -> bool:
         return self.different is not None and not self.decision.slower
 
+    @property
+    def sizes_that_differ(self) -> str:
+        """``32 MiB to 64 MiB``; empty if a whole regime differs."""
+        found = self.different
+        if found is None or found.is_whole:
+            return ""
+        sizes = [each.bytes for each in found.different]
+        return size_ranges(sizes, [each.bytes for each in found.sizes])
 
-def sizes_that_differ(peer: PeerResult) -> str:
-    """`` at 32 MiB to 64 MiB``; empty if a whole regime differs."""
-    found = peer.different
-    if found is None or found.is_whole or not found.different:
-        return ""
-    sizes = [each.bytes for each in found.different]
-    return f" at {size_ranges(sizes, [each.bytes for each in found.sizes])}"
+    @property
+    def effect_text(self) -> str:
+        """``+8.1 % at 64 MiB``: how much longer it takes."""
+        at = f" at {self.sizes_that_differ}" if self.sizes_that_differ else ""
+        return f"{signed(self.decision)}{at}"
+
+
+def loosest(peers: Iterable[PeerResult]) -> PeerResult:
+    """Whose decision could have missed most."""
+    return max(peers, key=lambda each: each.decision.detectable or 1.0)
 
 
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:

@@ -172,8 +172,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
             continue  # what it takes is a cost of the copy beside it
         if not curve.workload.rated_bytes:
             continue  # no bandwidth to share: not every byte of a range is touched
-        found = _candidate(subject, curve)
-        if found is not None:
+        if found := _candidate(subject, curve):
             candidates.append(found)
         elif curve.measured[-1].bytes >= RATE_BYTES:
             unknown.append(curve)
@@ -183,21 +182,17 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
 def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
     """The candidate at the largest size at which each transfer has a bandwidth and was measured
     alone."""
+    # of a set that was measured at small sizes alone, as into one shared buffer, these must do
+    largest = min(transfer.bytes for transfer in curve.measured[-1].workload.transfers)
     for point in reversed(curve.measured):
         transfers = point.workload.transfers
-        if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, _largest(curve)):
+        if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, largest):
             continue
         alone = [_alone(subject, point.workload, transfer) for transfer in transfers]
         known = tuple(each for each in alone if each is not None)
         if len(known) == len(transfers):
             return _Candidate(curve, point, known)
     return None
-
-
-def _largest(curve: Curve) -> int:
-    """The smallest transfer of the largest size: of a set that was measured at small sizes alone,
-    as into one shared buffer, these must do."""
-    return min(transfer.bytes for transfer in curve.measured[-1].workload.transfers)
 
 
 def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | None:
@@ -229,17 +224,14 @@ def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
             lent = own.verdict == "no change found" and mean.verdict == "different"
             same = own.slower == mean.slower
             decisions[each.curve.text] = mean if lent and same else own
-    return [
-        Together(each.curve, each.point, each.alone, decisions[each.curve.text])
-        for each in candidates
-    ]
+    return [Together(*each, decisions[each.curve.text]) for each in candidates]
 
 
 def _family(each: _Candidate) -> Hashable:
     """Workloads with the same variance between processes: by one executor between the same kinds
     of memory, one path in both directions or a set, from buffers of their own or a shared one."""
     paths = [transfer.path for transfer in each.point.workload.transfers]
-    kinds = frozenset(memory.kind for path in paths for memory in (path.source, path.destination))
+    kinds = frozenset(memory.kind for path in paths for memory in path.ends)
     workload = each.point.workload
     return paths[0].executor, kinds, _is_duplex(workload.transfers), workload.shared
 
