@@ -36,7 +36,8 @@ class Kind(Value, frozen=True):
     """How near host memory and GPU are, if the system shows it; two nodes; ``local`` for two GPUs
     of one node."""
     is_quiet: bool = False
-    """See `is_quiet`."""
+    """Whether a GPU moves it between memories that its engines reach by themselves: no thread and
+    no memory bus of the host has a part in it, so that blocks scatter little."""
     reference: PathClass = ""
     """The class of paths that are compared by the executor."""
     scatters_as: tuple[str, ...] = ()
@@ -72,16 +73,15 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
     path = transfer.path
     traits = machine.traits
     group = class_of(path)
-    ends = {traits.same_memory(end.kind) for end in (path.source, path.destination)}
     return Kind(
         _word(path.source, path.destination, traits),
         _word(path.destination, path.source, traits),
         path.executor,
         group,
         nearness_of(path, machine),
-        is_quiet(path, traits),
+        traits.executor(path.executor).is_undisturbed and traits.are_reached_by_gpus(*path.ends),
         traits.executor(path.executor).reference,
-        tuple(sorted(ends)),
+        tuple(sorted({traits.same_memory(end.kind) for end in path.ends})),
         _link(transfer, machine) if group == "GPU-GPU" else "",
         submitter_of(transfer, machine),
     )
@@ -91,11 +91,7 @@ def submitter_of(transfer: Transfer, machine: Machine) -> str:
     """Empty if the transfer does not name a node, or is not between two GPUs."""
     node = whole_number(transfer.parameters.get("submit", ""), MOST_INDEX)
     gpus = [machine.gpu(place.index) for place in transfer.path.places if place.kind == "gpu"]
-    if (
-        node is None
-        or len(gpus) != 2
-        or transfer.path.source.place == (transfer.path.destination.place)
-    ):
+    if node is None or len(gpus) != 2 or len(set(transfer.path.places)) < 2:
         return ""
     local = [gpu is not None and gpu.numa == node for gpu in gpus]
     if any(gpu is None or gpu.numa < 0 for gpu in gpus):
@@ -121,17 +117,10 @@ def class_of(path: Path) -> Class:
     return "within a GPU" if source == destination else "GPU-GPU"
 
 
-def is_quiet(path: Path, traits: Traits) -> bool:
-    """Whether a GPU moves it between memories that its engines reach by themselves: no thread and
-    no memory bus of the host has a part in it, so that blocks scatter little."""
-    undisturbed = traits.executor(path.executor).is_undisturbed
-    return undisturbed and traits.are_reached_by_gpus(path.source, path.destination)
-
-
 def nearness_of(path: Path, machine: Machine) -> Nearness:
     """Whether both ends are on one NUMA node, as the system shows it; empty if it does not, or
     if there is only one node to be on."""
-    nodes = [_node(memory, machine) for memory in (path.source, path.destination)]
+    nodes = [_node(memory, machine) for memory in path.ends]
     if len(machine.numa) < 2 or min(nodes) < 0:
         return ""
     return "local" if nodes[0] == nodes[1] else "remote"
@@ -161,8 +150,7 @@ def _node(memory: Memory, machine: Machine) -> int:
 
 
 def _link(transfer: Transfer, machine: Machine) -> str:
-    one = machine.gpu(transfer.path.source.place.index)
-    other = machine.gpu(transfer.path.destination.place.index)
+    one, other = (machine.gpu(place.index) for place in transfer.path.places)
     if transfer.parameters.get("peer") == "off":
         return "peer off"
     if one is None or other is None:

@@ -153,7 +153,7 @@ def overview_of(
     ``first`` gives for each curve the first of its class, as
     `waywiser.curves.classes.representatives` finds it.
     """
-    sides, reasons = decide_sides(localities), Reasons.of(unsupported_paths, localities)
+    sides, reasons = decide_sides(localities), Reasons(unsupported_paths, localities)
     points: list[Point] = []
     where: dict[str, dict[int, Nearness]] = {}
     for known in series:
@@ -189,7 +189,7 @@ def _nearness(
         return {}
     known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
     if point.estimate and (note := local_and_remote(known, point.estimate.blocks)):
-        reasons.note(note, label_of(series.workload))
+        reasons.concerned("notes", note).append(label_of(series.workload))
     return {block: where for block, where in known.items() if where}
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
 
 from waywiser.curves.name import label_of
 from waywiser.curves.point import Point
@@ -28,41 +27,36 @@ class ReasonGroup(Value, frozen=True):
     remedy: str = ""
 
 
-Named = dict[str, list[str]]
-"""What each reason concerns."""
+Group = Literal[
+    "unsupported_paths", "failures", "unsupported", "skipped", "warnings", "notes", "unbounded",
+    "link_use_unknown",
+]  # fmt: skip
+"""Groups of reasons, as `waywiser.curves.overview.Overview` names them."""
 
 
-class Reasons(msgspec.Struct):
+class Reasons:
     """Reasons and what they concern, filled series by series."""
 
-    unsupported_paths: Named = msgspec.field(default_factory=dict)
-    failures: Named = msgspec.field(default_factory=dict)
-    unsupported: Named = msgspec.field(default_factory=dict)
-    skipped: Named = msgspec.field(default_factory=dict)
-    quality_flags: Named = msgspec.field(default_factory=dict)
-    notes: Named = msgspec.field(default_factory=dict)
-    unbounded: Named = msgspec.field(default_factory=dict)
-    link_use_unknown: Named = msgspec.field(default_factory=dict)
-    only_skipped: int = 0
-    """Series that nothing but a reason to skip them is known of."""
-    only_unsupported: int = 0
-    """Series that the machine never supported when measured."""
-    finished_visits: int = 0
-
-    @classmethod
-    def of(
-        cls, unsupported_paths: Iterable[Unsupported], localities: Iterable[Locality]
-    ) -> Reasons:
-        """The reasons before any series; notes the workers that did not find out where memory
-        is."""
-        found = cls()
+    def __init__(
+        self, unsupported_paths: Iterable[Unsupported], localities: Iterable[Locality]
+    ) -> None:
+        """Notes the workers that did not find out where memory is."""
+        self._found: dict[Group, dict[str, list[str]]] = {each: {} for each in get_args(Group)}
+        self.only_skipped = 0
+        """Series that nothing but a reason to skip them is known of."""
+        self.only_unsupported = 0
+        """Series that the machine never supported when measured."""
+        self.finished_visits = 0
         for unsupported in unsupported_paths:
-            found.unsupported_paths.setdefault(unsupported.reason, []).append(unsupported.path)
+            self.concerned("unsupported_paths", unsupported.reason).append(unsupported.path)
         for each in localities:
             if each.failure is not None:
                 note = f"the place of {each.memory} was not found: {each.failure.reason}"
-                found.note(note, f"worker {each.worker}")
-        return found
+                self.concerned("notes", note).append(f"worker {each.worker}")
+
+    def concerned(self, group: Group, reason: str) -> list[str]:
+        """What a reason concerns, to be added to."""
+        return self._found[group].setdefault(reason, [])
 
     def add(self, known: SeriesBlocks, point: Point, machine: Machine) -> None:
         series = known.series
@@ -79,18 +73,16 @@ class Reasons(msgspec.Struct):
                 self._unmeasured(visit, visit.failure, label)
             elif taken and point.estimate is None:
                 reason = "void: the watchdog opened the gate at every sample"
-                self.failures.setdefault(reason, []).append(name)
+                self.concerned("failures", reason).append(name)
             for note in visit.notes:
-                self.note(note, name)
+                self.concerned("notes", note).append(name)
         for flag in flags:
-            self.quality_flags.setdefault(flag.kind, []).append(f"{label}: {flag.what}")
+            self.concerned("warnings", flag.kind).append(f"{label}: {flag.what}")
         if point.bound is None and point.bytes:
-            curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
-            if point.name not in curves:
-                curves.append(point.name)
+            self.add_unbounded(why_unbounded(machine, series.workload), point)
         if point.link_use is not None and not point.link_use.known:
             reason = "; ".join(point.link_use.reasons)
-            self.link_use_unknown.setdefault(reason, []).append(point.name)
+            self.concerned("link_use_unknown", reason).append(point.name)
         self.finished_visits += sum(map(is_finished, series.visits))
         self.only_skipped += bool(point.skipped)
         kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
@@ -99,38 +91,29 @@ class Reasons(msgspec.Struct):
     def _unmeasured(self, visit: Visit, failure: Failure, label: str) -> None:
         name = f"{label}, block {visit.block}"
         if visit.stop == "skipped":
-            self.skipped.setdefault(failure.reason, []).append(name)
+            self.concerned("skipped", failure.reason).append(name)
         elif failure.kind != UNSUPPORTED:
-            self.failures.setdefault(f"{failure.kind}: {failure.reason}", []).append(name)
-        elif label not in (unsupported := self.unsupported.setdefault(failure.reason, [])):
+            self.concerned("failures", f"{failure.kind}: {failure.reason}").append(name)
+        elif label not in (unsupported := self.concerned("unsupported", failure.reason)):
             unsupported.append(label)
 
-    def note(self, note: str, what: str) -> None:
-        self.notes.setdefault(note, []).append(what)
+    def add_unbounded(self, reason: str, point: Point) -> None:
+        """Adds the curve of a point without a bound, once."""
+        if point.name not in (curves := self.concerned("unbounded", reason)):
+            curves.append(point.name)
 
     def grouped(self) -> dict[str, tuple[ReasonGroup, ...]]:
-        """The groups by their names in `waywiser.curves.overview.Overview`."""
+        """The groups: quality flags in the order of their gravity, each with its remedy; of others
+        the largest reason first."""
         return {
-            "unsupported_paths": groups(self.unsupported_paths),
-            "failures": groups(self.failures),
-            "unsupported": groups(self.unsupported),
-            "skipped": groups(self.skipped),
-            "warnings": self._warnings(),
-            "notes": groups(self.notes),
-            "unbounded": groups(self.unbounded),
-            "link_use_unknown": groups(self.link_use_unknown),
+            group: tuple(
+                ReasonGroup(reason, tuple(found[reason]), REMEDIES.get(reason, ""))
+                for reason in (REMEDIES if group == "warnings" else _largest_first(found))
+                if found.get(reason)
+            )
+            for group, found in self._found.items()
         }
 
-    def _warnings(self) -> tuple[ReasonGroup, ...]:
-        """Quality flags by kind, the gravest first, each with its remedy."""
-        return tuple(
-            ReasonGroup(kind, tuple(self.quality_flags[kind]), remedy)
-            for kind, remedy in REMEDIES.items()
-            if kind in self.quality_flags
-        )
 
-
-def groups(reasons: dict[str, list[str]]) -> tuple[ReasonGroup, ...]:
-    """The largest first."""
-    largest_first = sorted(reasons.items(), key=lambda item: -len(item[1]))
-    return tuple(ReasonGroup(reason, tuple(members)) for reason, members in largest_first)
+def _largest_first(found: Mapping[str, Sequence[str]]) -> list[str]:
+    return sorted(found, key=lambda reason: -len(found[reason]))

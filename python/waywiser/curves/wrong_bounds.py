@@ -104,15 +104,11 @@ def _reason(point: Point) -> str:
 
 
 def _move(point: Point, reason: str, reasons: Reasons) -> None:
-    curves = reasons.unbounded.setdefault(reason, [])
-    if point.name not in curves:
-        curves.append(point.name)
+    reasons.add_unbounded(reason, point)
     for flag in point.estimate.quality_flags if point.estimate else ():
         if flag.kind == "above bound":
-            members = reasons.quality_flags["above bound"]
+            members = reasons.concerned("warnings", flag.kind)
             members.remove(f"{label_of(point.workload)}: {flag.what}")
-            if not members:
-                del reasons.quality_flags["above bound"]
 
 
 def _without_bound(point: Point) -> Point:

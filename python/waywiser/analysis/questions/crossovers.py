@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
-from waywiser.analysis.questions.box_tables import box_table, fastest_by_row
+from waywiser.analysis.questions.box_tables import box_table
 from waywiser.analysis.questions.duels import (
     Duel,
     duel_table,
@@ -46,7 +46,7 @@ def answer(subject: Subject) -> Answer:
     traits = subject.machine.traits
     fought = [each for group in found for each in duels(group, traits)]
     fought.sort(key=lambda each: (_importance(each, traits), not each.crosses, -each.most))
-    boxes = fastest_by_row(subject)
+    boxes = [each for each in subject.overview.layout_crossovers if each.kind == "box"]
     return Answer(
         question="crossovers",
         title="Crossovers: which method is fastest at which size?",
@@ -140,9 +140,9 @@ def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
 def _where(found: Duel) -> str:
     place = f"{found.pair.text} ({found.common})" if found.common else found.pair.text
     won = [
-        f"{found.winner(s)} {sizes_text(s)} ({_times(s)})"
+        f"{found.winner(s)} {sizes_text(s.low, s.high)} ({_times(s)})"
         if found.crosses
-        else f"{_times(s)} {sizes_text(s)}"
+        else f"{_times(s)} {sizes_text(s.low, s.high)}"
         for s in found.decided
     ]
     text = f"{place} {', '.join(won)}"
@@ -176,14 +176,10 @@ def _remedy(found: Duel) -> str:
     if not found.crosses and not any(better):
         return f"use {found.winners[0]} if the program can choose"
     choices = []
-    named = [
-        (name or found.winner(each), each) for name, each in zip(better, found.decided, strict=True)
-    ]
-    for name, group in groupby(named, key=lambda one: one[0]):
+    named = [name or found.winner(each) for name, each in zip(better, found.decided, strict=True)]
+    for name, group in groupby(zip(named, found.decided, strict=True), key=lambda one: one[0]):
         stretches = [each for _, each in group]
-        first, last = stretches[0], stretches[-1]
-        whole = WinnerRange(first.winner, first.low, last.high, first.least, first.most)
-        choices.append(f"{name} {sizes_text(whole)}")
+        choices.append(f"{name} {sizes_text(stretches[0].low, stretches[-1].high)}")
     return f"choose by size: {', '.join(choices)}"
 
 
@@ -194,18 +190,18 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
     inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
     ahead: list[str] = []
     for point in inside:
-        times = {
-            method_text(other.first_transfer): timed(at, point)
+        times = (
+            (*timed(at, point), method_text(other.first_transfer))
             for other in found.pair.curves
             if other is not winner and (at := other.at(point.bytes)) is not None
-        }
+        )
         faster = [
-            name
-            for name, (theirs, ours) in times.items()
+            (theirs.seconds, name)
+            for theirs, ours, name in times
             if theirs.seconds * (1 + TOLERANCE) < ours.seconds
         ]
         if faster:
-            ahead.append(min(faster, key=lambda name: times[name][0].seconds))
+            ahead.append(min(faster, key=lambda each: each[0])[1])
     if 2 * len(ahead) <= len(inside):
         return ""
     return max(dict.fromkeys(ahead), key=ahead.count)
@@ -267,8 +263,8 @@ def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover]) -> str:
     if fought:
         parts.append(
             f"Of {count(len(fought), 'pair')} of methods that differ in one parameter, in "
-            f"{crossing} "
-            f"the faster one depends on the size, {winners} have one winner and {even} are even"
+            f"{crossing} the faster one depends on the size, {winners} have one winner and {even} "
+            "are even"
         )
     if boxes:
         parts.append(f"{count(len(boxes), 'comparison')} over the size of rows")

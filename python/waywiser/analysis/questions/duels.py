@@ -7,7 +7,7 @@ the same clock for all, while paths are otherwise timed by whom they need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 
 import msgspec
 
@@ -102,8 +102,7 @@ class Duel(Value, frozen=True):
     @property
     def winners(self) -> tuple[str, ...]:
         """The names in the order in which they win, each change once."""
-        names = [self.winner(stretch) for stretch in self.decided]
-        return tuple(name for n, name in enumerate(names) if n == 0 or name != names[n - 1])
+        return tuple(name for name, _ in groupby(map(self.winner, self.decided)))
 
     @property
     def crosses(self) -> bool:
@@ -206,11 +205,9 @@ def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     return any(traits.memory(end.kind).reference == "gpu" for end in host)
 
 
-def sizes_text(stretch: WinnerRange) -> str:
+def sizes_text(low: int, high: int) -> str:
     """``at 4 KiB``, ``from 8 B to 32 KiB``."""
-    return (
-        f"{'at' if stretch.low == stretch.high else 'from'} {size_span(stretch.low, stretch.high)}"
-    )
+    return f"{'at' if low == high else 'from'} {size_span(low, high)}"
 
 
 def margins_text(least: float, most: float) -> str:
@@ -223,9 +220,8 @@ def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
     matter = [each for each in found if each.most >= MATTERS]
     caption = (
         "Sizes at which one method is faster, and by how much longer the other takes; where "
-        "intervals "
-        f"separate and by more than {THRESHOLD:.0%}, without intervals by {UNKNOWN:.0%}; at a "
-        f"single size by {UNKNOWN:.0%}. yes: at all sizes."
+        f"intervals separate and by more than {THRESHOLD:.0%}, without intervals by {UNKNOWN:.0%}; "
+        f"at a single size by {UNKNOWN:.0%}. yes: at all sizes."
     )
     if even := len(found) - len(matter):
         caption += f" {even} further pairs never differ by {MATTERS:.0%}."
@@ -249,6 +245,6 @@ def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
 
 def _won(found: Duel, who: str) -> Cell:
     mine = [stretch for stretch in found.stretches if stretch.winner == who]
-    won = (f"{sizes_text(each)}: {margins_text(each.least, each.most)}" for each in mine)
+    won = (f"{sizes_text(s.low, s.high)}: {margins_text(s.least, s.most)}" for s in mine)
     mark: Mark = "yes" if mine and len(mine) == len(found.stretches) else ""
     return Cell("; ".join(won) or "—", mark)

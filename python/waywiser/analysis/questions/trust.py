@@ -85,7 +85,7 @@ def _finding(subject: Subject, found: Flagged, of: int) -> Finding:
         effect=found.typical,
         devices=subject.gpus(places) if found.kind.of_devices else (),
         exhibits=(found.worst.exhibit(),),
-        remedy=found.remedy,
+        remedy=REMEDIES[found.name],
     )
 
 
@@ -148,24 +148,20 @@ def _health(subject: Subject) -> Iterator[Finding]:
     health = subject.overview.health
     if health is None or not health.is_problem:
         return
-    gpus = [
-        subject.device(Place("gpu", gpu.index))
+    errors = [*map(str, health.rises), *health.xids, *health.standing]
+    gpus = (
+        Place("gpu", gpu.index)
         for gpu in subject.machine.gpus
-        if any(f"gpu:{gpu.index} " in f"{text} " for text in _counted_errors(subject))
-    ]
-    corrected = all(" corrected" in text or "replays" in text for text in _counted_errors(subject))
+        if any(f"gpu:{gpu.index} " in f"{text} " for text in errors)
+    )
+    corrected = all(" corrected" in text or "replays" in text for text in errors)
     yield Finding(
         id="health",
         severity="warning" if corrected else "error",
-        statement=f"error counters of the GPUs rose: {', '.join(_counted_errors(subject))}",
-        devices=tuple(gpus),
+        statement=f"error counters of the GPUs rose: {', '.join(errors)}",
+        devices=subject.gpus(gpus),
         remedy="check nvidia-smi -q and the kernel log; replace a device whose counters rise again",
     )
-
-
-def _counted_errors(subject: Subject) -> list[str]:
-    health = subject.overview.health
-    return [] if health is None else [*map(str, health.rises), *health.xids, *health.standing]
 
 
 def _summary(subject: Subject, points: Sequence[Point]) -> str:
@@ -253,7 +249,7 @@ def _of_flags(flags: Sequence[Flagged], of: int) -> tuple[Table, ...]:
                     amount(each.most, 1) if each.most is not None else "—",
                     series=each.worst.text,
                 ),
-                Cell(each.remedy),
+                Cell(REMEDIES[each.name]),
             )
             for each in flags
         ),
@@ -360,10 +356,6 @@ class Flagged(Value, frozen=True):
     @property
     def kind(self) -> FlagKind:
         return KINDS[self.name]
-
-    @property
-    def remedy(self) -> str:
-        return REMEDIES[self.name]
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
