@@ -145,18 +145,13 @@ class Curve:
         parts += [f"({self.workload.cache})"] if self.workload.cache != "warm" else []
         return with_units(" ".join(filter(None, parts)))
 
-    @property
-    def _has_bystander(self) -> bool:
-        transfers = self.workload.transfers
-        if any(DECLARED.executor(each.path.executor).bystander for each in transfers):
-            return True
-        return bystander_of(self.points[-1].workload, DECLARED) is not None
-
     @cached_property
     def family(self) -> str:
         if self.workload.operation is not None:
             return "operations"
-        if self._has_bystander:
+        executors = (each.path.executor for each in self.workload.transfers)
+        is_load = any(DECLARED.executor(each).bystander for each in executors)
+        if is_load or bystander_of(self.points[-1].workload, DECLARED) is not None:
             return BYSTANDERS
         if self.transfer is None:
             two = len(self.workload.transfers) == 2 and " <-> " in self.name
@@ -166,10 +161,9 @@ class Curve:
         if "file" in kinds:
             return "files"
         same = source == destination
-        family = FAMILIES[2 if same else 3]
         if kinds == ("numa", "numa"):
-            family = FAMILIES[4 if same else 5]
-        return _BY_KINDS.get(kinds, family)
+            return FAMILIES[4 if same else 5]
+        return _BY_KINDS.get(kinds, FAMILIES[2 if same else 3])
 
 
 def curves_of(points: Iterable[Point]) -> tuple[Curve, ...]:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from waywiser.analysis.questions import affinity, anisotropy, identical
 from waywiser.analysis.questions.anisotropy import faster_direction
@@ -41,53 +41,26 @@ LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
     """Those that any machine has a row of."""
-    choices = (each.title for subject in subjects for each, _ in alternatives(subject))
-    return (
-        *_table(
-            "Affinity",
-            "transfer",
-            subjects,
-            _affinity,
-            f"yes: memory of another node is slower or faster by {DIFFER} {LARGE}, no: equal",
-        ),
-        *_table(
-            "Anisotropy",
-            "transfer",
-            subjects,
-            _anisotropy,
-            f"yes: one direction is faster by {DIFFER} {LARGE} (-> as written, <- the opposite), "
-            "no: equal",
-        ),
-        *_table(
-            "Differences between equivalent paths",
-            "transfer",
-            subjects,
-            _identical,
-            f"yes: equivalent paths differ by {DIFFER} {LARGE}, no: all are equivalent",
-        ),
-        *chain.from_iterable(
-            _table(
-                title.capitalize(),
-                "direction",
-                subjects,
-                partial(_choice, title),
-                f"The faster one {LARGE}, and how many times as fast; yes: they differ by "
-                f"{DIFFER}, "
-                "no: equal",
-            )
-            for title in dict.fromkeys(choices)
-        ),
+    by_kind = (
+        _table(title, "transfer", subjects, map(cells, subjects), f"yes: {marks}")
+        for title, cells, marks in KINDS
     )
+    choices = [_by_choice(subject) for subject in subjects]
+    by_direction = (
+        _table(
+            title.capitalize(), "direction", subjects, (each.get(title, {}) for each in choices),
+            f"The faster one {LARGE}, and how many times as fast; yes: they differ by {DIFFER}, "
+            "no: equal",
+        )
+        for title in dict.fromkeys(chain.from_iterable(choices))
+    )  # fmt: skip
+    return tuple(chain.from_iterable((*by_kind, *by_direction)))
 
 
 def _table(
-    title: str,
-    first: str,
-    subjects: Sequence[Subject],
-    cells: Callable[[Subject], Cells],
-    marks: str,
+    title: str, first: str, subjects: Sequence[Subject], cells: Iterable[Cells], marks: str
 ) -> tuple[Table, ...]:
-    columns = [cells(subject) for subject in subjects]
+    columns = list(cells)
     rows = dict.fromkeys(row for column in columns for row in column)
     return table(
         title,
@@ -99,13 +72,9 @@ def _table(
 
 def names_of(subjects: Sequence[Subject]) -> list[str]:
     """The names of the machines; those with the same name are numbered: ``vm``, ``vm (2)``."""
-    seen: dict[str, int] = {}
-    names = []
-    for subject in subjects:
-        seen[subject.name] = seen.get(subject.name, 0) + 1
-        again = f" ({seen[subject.name]})" if seen[subject.name] > 1 else ""
-        names.append(f"{subject.name}{again}")
-    return names
+    names = [subject.name for subject in subjects]
+    before = [names[:n].count(name) for n, name in enumerate(names)]
+    return [f"{name} ({n + 1})" if n else name for name, n in zip(names, before, strict=True)]
 
 
 def _affinity(subject: Subject) -> Cells:
@@ -121,8 +90,7 @@ def _cell(group: CurveGroup, effect: Wording) -> Cell:
     found = cell(group.bandwidth, effect)
     if group.bandwidth is not None and group.bandwidth.verdict != "different":
         for regime in REGIMES[1:]:
-            below = group.regimes.get(regime)
-            if below is not None and below.is_of_kind:
+            if (below := group.regimes.get(regime)) and below.is_of_kind:
                 text = ", ".join(filter(None, (found.text, f"{regime} differs")))
                 return Cell(text, found.mark, below.pairs[0].a.text)
     return found
@@ -133,11 +101,24 @@ def _identical(subject: Subject) -> Cells:
     return {row: identical.group_cell(peers) for row, peers in rows.items()}
 
 
-def _choice(title: str, subject: Subject) -> Cells:
+KINDS = (
+    ("Affinity", _affinity,
+     f"memory of another node is slower or faster by {DIFFER} {LARGE}, no: equal"),
+    ("Anisotropy", _anisotropy,
+     f"one direction is faster by {DIFFER} {LARGE} (-> as written, <- the opposite), no: equal"),
+    ("Differences between equivalent paths", _identical,
+     f"equivalent paths differ by {DIFFER} {LARGE}, no: all are equivalent"),
+)  # fmt: skip
+"""Tables with a row for each kind of transfer: title, cells, and what their marks mean."""
+
+
+def _by_choice(subject: Subject) -> dict[str, Cells]:
+    found = grouped((choice.title, (choice, group)) for choice, group in alternatives(subject))
     return {
-        group.label: cell(group.bandwidth, partial(_times, choice))
-        for choice, group in alternatives(subject)
-        if choice.title == title
+        title: {
+            group.label: cell(group.bandwidth, partial(_times, choice)) for choice, group in own
+        }
+        for title, own in found.items()
     }
 
 
@@ -218,7 +199,7 @@ def _by_another(name: str, alternative: Alternative, transfer: Transfer) -> str 
     path = transfer.path
     if path.executor != name or (alternative.host_only and _is_peer(path)):
         return None
-    return _key(transfer, path=Path(path.source, path.destination, alternative.executor))
+    return _key(transfer, path=replace(path, executor=alternative.executor))
 
 
 def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
@@ -228,14 +209,11 @@ def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
 
 def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
     """The path with another kind of memory at the host; None if no end is a GPU's own memory."""
-    ends = [
-        msgspec.structs.replace(memory, kind=new) if memory.kind == old else memory
-        for memory in (path.source, path.destination)
-    ]
-    own = traits.reference_memory("gpu", "gpu")
-    gpu = any(memory.kind == own for memory in ends)
-    return Path(ends[0], ends[1], path.executor) if gpu else None
+    if traits.reference_memory("gpu", "gpu") not in (end.kind for end in path.ends):
+        return None
+    one, other = (replace(end, kind=new if end.kind == old else end.kind) for end in path.ends)
+    return Path(one, other, path.executor)
 
 
 def _is_peer(path: Path) -> bool:
-    return path.source.place.kind == path.destination.place.kind == "gpu"
+    return {place.kind for place in path.places} == {"gpu"}

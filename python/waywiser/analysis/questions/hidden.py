@@ -15,7 +15,6 @@ from waywiser.analysis.questions.pair_answers import MARKS, longer, signed
 from waywiser.curves.answer import Cell, Exhibit, Finding, Table, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
-from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import EQUIVALENT_WITHIN, hidden_loss
@@ -61,9 +60,8 @@ def findings(subject: Subject) -> Iterator[Finding]:
         effect=sides.remote_seconds / sides.local_seconds - 1 if sides.local_seconds else None,
         devices=tuple(subject.device(Place("gpu", gpu)) for gpu in sides.gpus),
         exhibits=tuple(_exhibits(subject, sides)),
-        remedy="do not rely on NUMA numbers here: use buffers that were measured to be on the "
-        "side of "
-        "their GPU, and keep the threads and rings of each side apart",
+        remedy="do not rely on NUMA numbers here: use buffers that were measured to be on the side "
+        "of their GPU, and keep the threads and rings of each side apart",
     )
 
 
@@ -112,26 +110,19 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
     what the size usually takes, in logarithms."""
     where = subject.overview.nearness
     points = [p for curve in curves for p in curve.measured if regime_of(p.workload) == regime]
-    usual_logs = _centres(points)
-    apart: dict[int, dict[str, dict[str, list[float]]]] = {}
-    for point in points:
-        sides = where.get(point.identity, {})
-        for block in point.measured.blocks:
-            side = sides.get(block.block, "")
-            if side in ("local", "remote") and block.median > 0:
-                distance = math.log(block.median) - usual_logs[point.bytes]
-                own = apart.setdefault(block.block, {"local": {}, "remote": {}})[side]
-                own.setdefault(point.curve, []).append(distance)
-    return [
-        SidesOfProcess(*({curve: median(found) for curve, found in sides[side].items()}
-                         for side in ("local", "remote")))
-        for sides in apart.values()
-    ]  # fmt: skip
-
-
-def _centres(points: Iterable[Point]) -> dict[int, float]:
     logs = grouped((point.bytes, math.log(point.seconds)) for point in points)
-    return {size: median(values) for size, values in logs.items()}
+    usual_logs = {size: median(values) for size, values in logs.items()}
+    apart = grouped(
+        ((block.block, side, point.curve), math.log(block.median) - usual_logs[point.bytes])
+        for point in points
+        for block in point.measured.blocks
+        if (side := where.get(point.identity, {}).get(block.block)) and block.median > 0
+    )
+    found: dict[int, dict[str, dict[str, float]]] = {}
+    for (process, side, curve), distances in apart.items():
+        own = found.setdefault(process, {"local": {}, "remote": {}})
+        own[side][curve] = median(distances)
+    return [SidesOfProcess(**sides) for sides in found.values()]
 
 
 def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
@@ -182,7 +173,7 @@ def sentences(found: Sides) -> Iterator[str]:
 
 def _two(found: Sides) -> str:
     first, second = (
-        f"GPU{'s' if len(group) > 1 else ''} {_ranges(group)}" for group in found.groups
+        f"GPU{'s' if len(group) > 1 else ''} {ranges_text(group)}" for group in found.groups
     )
     text = (
         f"{first} and {second} are on two sides: {found.local_seconds * 1e6:.2f} µs from memory on "
@@ -195,12 +186,11 @@ def _two(found: Sides) -> str:
 
 
 def _one(found: Sides) -> str:
-    small = ""
-    if found.p_value is not None and found.p_value <= P_LIMIT:
-        small = ", but differences that are too small to divide them"
-    microseconds = found.local_seconds * 1e6
+    differ = found.p_value is not None and found.p_value <= P_LIMIT
+    small = ", but differences that are too small to divide them" if differ else ""
+    which, microseconds = ranges_text(found.gpus), found.local_seconds * 1e6
     return (
-        f"GPUs {_ranges(found.gpus)} have equal latency to host memory, {microseconds:.2f} µs from "
+        f"GPUs {which} have equal latency to host memory, {microseconds:.2f} µs from "
         f"each of {len(found.blocks)} blocks: no hidden NUMA node was found{small}"
     )
 
@@ -208,9 +198,8 @@ def _one(found: Sides) -> str:
 def _cores(found: CoreVerdict) -> str:
     if found.verdict in ("not determined", "none seen"):
         return ""
-    times = (
-        f"{found.local_seconds * 1e9:.0f} against {found.remote_seconds * 1e9:.0f} ns for a load"
-    )
+    near, far = found.local_seconds * 1e9, found.remote_seconds * 1e9
+    times = f"{near:.0f} against {far:.0f} ns for a load"
     if found.verdict == "drifting":
         return (
             f"cores drift between two sides ({times}): {len(found.changed)} of "
@@ -222,6 +211,6 @@ def _cores(found: CoreVerdict) -> str:
     )
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def ranges_text(numbers: Sequence[int]) -> str:
     """``0-3, 6`` for 0, 1, 2, 3, 6."""
     return format_list(tuple(numbers)).replace(",", ", ")

@@ -25,11 +25,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import ONE_BLOCK, amount, size_span, survey_again
 from waywiser.curves.wrong_bounds import GPU_CACHE
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.irregular import (
-    LEVEL,
-    Irregularity,
-    irregularities,
-)
+from waywiser.stats.irregular import LEVEL, Irregularity, irregularities
 from waywiser.stats.scatter import LEAST_SIZES
 from waywiser.words import Value, format_bytes, grouped
 from waywiser.words.number_format import count
@@ -86,29 +82,21 @@ def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[CurveIrregul
     )
     for (first, _, low), members in groups.items():
         curve, what = max(members, key=lambda member: member[1].depth)
-        mates = [
-            mate for mate in curves if mate.representative == first and mate.at(low) is not None
-        ]
-        yield CurveIrregularity(
-            curve, what, len(members) - 1, len(mates), *_outgrown(subject, curve, what)
-        )
+        mates = sum(mate.representative == first and mate.at(low) is not None for mate in curves)
+        explained = _outgrown(subject, curve, what)
+        yield CurveIrregularity(curve, what, len(members) - 1, mates, *explained)
 
 
 def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, ...]:
     """The cache between the faster sizes and the slower ones, and what comes after it. Rates that
     recover to more than they were before the dip were held down by no cache."""
     before, after = curve.at(what.reference), curve.measured[-1]
-    if before is None or after.rate >= before.rate:
+    if before is None or after.rate >= before.rate or curve.path is None:
         return ()
-    transfer = curve.transfer
-    if transfer is None:
-        return ()
-    places = set(transfer.path.places)
-    if len(places) == 1 and next(iter(places)).kind == "gpu":
-        low, high = GPU_CACHE
-        return ("the last cache of the GPU", "memory") if low <= what.low <= high else ()
+    places = set(curve.path.places)
     if all(place.kind == "gpu" for place in places):
-        return ()
+        fits = len(places) == 1 and GPU_CACHE[0] <= what.low <= GPU_CACHE[1]
+        return ("the last cache of the GPU", "memory") if fits else ()
     sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
     between = [
         level
@@ -132,7 +120,6 @@ def _named(level: int, sizes: Mapping[int, int]) -> str:
 
 def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
     what, curve = found.what, found.curve
-    exhibits = _exhibits(curve, what)
     return Finding(
         id=f"{what.kind}-by-cache" if found.cache else what.kind,
         severity="warning" if found.corroborated and not found.cache else "info",
@@ -140,7 +127,7 @@ def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
         effect=what.depth,
         interval=what.interval,
         devices=subject.gpus(curve.workload.places),
-        exhibits=tuple(exhibits[:MOST_EXHIBITS]),
+        exhibits=tuple(_exhibits(curve, what)[:MOST_EXHIBITS]),
         remedy=_remedy(found),
     )
 
@@ -153,7 +140,8 @@ def _statement(found: CurveIrregularity) -> str:
             f"{curve.name} takes {what.depth:.0%} longer at {sizes} than the sizes around suggest"
         )
     else:
-        best, after = curve.at(what.reference), _fastest(curve, what)
+        best = curve.at(what.reference)
+        after = max((p for p in curve.measured if p.bytes >= what.low), key=lambda p: p.rate)
         assert best is not None
         text = (
             f"{curve.name} falls from {best.rate_text} GB/s at {format_bytes(what.reference)} to "
@@ -190,11 +178,14 @@ def _instead(found: CurveIrregularity) -> str:
     """Smaller pieces where these are faster, else more at once."""
     what, curve = found.what, found.curve
     before = curve.at(what.reference)
-    slow = [point.rate for point in curve.measured if what.low <= point.bytes <= what.high]
-    if before is not None and before.rate > max(slow):
+    if before is not None and before.rate > max(point.rate for point in _slow(curve, what)):
         return f"move pieces of {format_bytes(what.reference)}"
     after = next(point.bytes for point in curve.measured if point.bytes > what.high)
     return f"combine transfers into {format_bytes(after)} or more"
+
+
+def _slow(curve: Curve, what: Irregularity) -> list[Point]:
+    return [point for point in curve.measured if what.low <= point.bytes <= what.high]
 
 
 def _compact(size: int) -> str:
@@ -205,17 +196,12 @@ def _sizes(what: Irregularity) -> str:
     return size_span(what.low, what.high)
 
 
-def _fastest(curve: Curve, what: Irregularity) -> Point:
-    after = [point for point in curve.measured if point.bytes >= what.low]
-    return max(after, key=lambda point: point.rate)
-
-
 def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
     """The faster size before, then those that are slow, then the next."""
-    shown = [point for point in curve.measured if what.low <= point.bytes <= what.high]
     next_ones = [point for point in curve.measured if point.bytes > what.high]
     before = curve.at(what.reference)
-    ordered = [*([before] if before else []), *shown[: MOST_EXHIBITS - 2], *next_ones[:1]]
+    slow = _slow(curve, what)[: MOST_EXHIBITS - 2]
+    ordered = [*([before] if before else []), *slow, *next_ones[:1]]
     return [point.exhibit() for point in ordered if point.measured.rate is not None]
 
 
@@ -262,9 +248,7 @@ def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
 
 
 def _unanswered(
-    curves: Sequence[Curve],
-    tested: Sequence[Curve],
-    found: Sequence[CurveIrregularity],
+    curves: Sequence[Curve], tested: Sequence[Curve], found: Sequence[CurveIrregularity]
 ) -> Iterator[str]:
     for each in found:
         if not each.corroborated and not each.cache:
@@ -275,9 +259,7 @@ def _unanswered(
     few = len(curves) - len(tested)
     if few:
         yield f"{count(few, 'curve')} with fewer than {LEAST_SIZES} sizes, too few to find dips"
-    single = sum(
-        all(len(point.measured.blocks) < 2 for point in curve.measured) for curve in tested
-    )
+    single = sum(all(len(p.measured.blocks) < 2 for p in curve.measured) for curve in tested)
     if single:
         yield (
             f"{count(single, 'curve')} with a single block: the scatter of blocks is not known, "

@@ -133,18 +133,17 @@ def _measured(subject: Subject) -> dict[str, set[int]]:
 def _lost(subject: Subject) -> dict[int, dict[str, str]]:
     """Kinds of path that are not supported, or failed, by GPU, with the reason."""
     reasons = [
-        (path, group.reason)
+        (_parsed(path), group.reason)
         for group in subject.overview.unsupported_paths
         for path in group.members
     ]
     reasons += [
-        (point.curve, "it failed")
+        (point.workload.transfer, "it failed")
         for point in subject.overview.series
         if point.estimate is None and not point.skipped
     ]
     lost: dict[int, dict[str, str]] = {}
-    for path, reason in reasons:
-        transfer = _parsed(path)
+    for transfer, reason in reasons:
         if transfer is not None and _compared(transfer):
             kind = str(kind_of(transfer, subject.machine))
             for gpu in _gpus(transfer):

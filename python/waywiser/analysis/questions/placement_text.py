@@ -16,13 +16,13 @@ from waywiser.analysis.questions.placement import (
     PlacementQuestion,
     PlacementRank,
 )
-from waywiser.curves.answer import Cell, Mark, Table, table
+from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import EQUIVALENT_WITHIN, named, percent, size_span
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval, relative
-from waywiser.words import format_bytes, grouped, ranges_of
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_rate
 
 REGIME_TEXT: dict[Regime, str] = {
@@ -44,8 +44,8 @@ WORST: dict[PlacementQuestion, str] = {
 CHOICE: dict[PlacementQuestion, str] = {
     "buffer": "The NUMA node of buffer and thread",
     "side": "The side of the memory",
-    "gpu": "The GPU of a NUMA node",
     "thread": "The NUMA node of the thread that submits",
+    "gpu": "The GPU of a NUMA node",
     "pair": "The choice of two GPUs",
     "set": "The choice of GPUs that copy together",
 }
@@ -60,8 +60,7 @@ def sentences(found: Placement, subject: Subject) -> Iterator[str]:
     """The answer: nodes, sides, GPUs together; how sure it is follows what it is about."""
     yield from _nodes(found)
     yield from _sides(found, subject)
-    questions: tuple[PlacementQuestion, ...] = ("buffer", "side", "thread", "gpu", "pair", "set")
-    for question in questions:
+    for question in CHOICE:
         if question == "gpu" and found.nodes:
             yield from _nearest(found)
         else:
@@ -80,7 +79,7 @@ def unanswered(found: Placement, machine: Machine) -> Iterator[str]:
             "the NUMA node of buffers: no path between host and GPU was measured from two nodes; "
             "run waywiser survey --preset standard"
         )
-    if len(machine.gpus) > 1 and not found.of("pair") and not _linked(machine):
+    if len(machine.gpus) > 2 and not found.of("pair"):
         yield "GPUs that exchange data: no two pairs of GPUs were measured"
     if len(machine.gpus) > 2 and not found.of("set"):
         yield (
@@ -98,11 +97,6 @@ def _two_copies(machine: Machine) -> str:
     by = traits.reference_executor("gpu")
     node = machine.numa[0].index if machine.numa else 0
     return "; ".join(f"{host}@numa:{node} -> {device}@gpu:{gpu} by {by}" for gpu in gpus)
-
-
-def _linked(machine: Machine) -> bool:
-    """Whether there is only one pair of GPUs to choose."""
-    return len(machine.gpus) == 2
 
 
 def _undecided(found: Placement) -> Iterator[str]:
@@ -168,8 +162,7 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
         else:
             yield (
                 f"How sure this is: such latencies have a probability of {seen.p_value:.2g} by "
-                "chance, and "
-                f"{seen.agreeing} of {len(seen.blocks)} blocks of memory show it alone."
+                f"chance, and {seen.agreeing} of {len(seen.blocks)} blocks of memory show it alone."
             )
     elif found.source == "not known" and found.gpus and len(subject.machine.numa) < 2:
         nodes = count(len(subject.machine.numa), "NUMA node")
@@ -183,10 +176,8 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
         else:
             yield "Latencies of one GPU cannot show hidden sides: two GPUs and more can."
     if found.source != "system" and found.virtual:
-        cores = seen.cores if seen is not None else None
-        if cores is not None and cores.verdict == "drifting":
-            text = list(hidden.sentences(seen))[-1] if seen is not None else ""
-            yield f"{_capital(text)}."
+        if seen is not None and seen.cores.verdict == "drifting":
+            yield f"{_capital(list(hidden.sentences(seen))[-1])}."
         yield MOVES
 
 
@@ -210,9 +201,8 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
     """The cost of the worst choice for headline kinds: a sentence for large and one for small
     copies that differ, and one for kinds that do not."""
     known = [rank for rank in found.of(question) if rank.is_headline]
-    equal: list[tuple[str, float]] = []
-    regimes: tuple[Regime, ...] = ("bandwidth", "latency")
-    for regime in regimes:
+    equal: dict[str, float] = {}
+    for regime in (REGIMES[0], REGIMES[-1]):
         kinds = grouped((rank.transfer, rank) for rank in known if rank.regime == regime)
         worst = []
         for kind, own in kinds.items():
@@ -220,7 +210,7 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
             if differ:
                 worst.append(max(differ, key=lambda each: each.cost.longer))
             elif regime == "bandwidth" and all(r.cost.verdict == "equivalent" for r in own):
-                equal.append((kind, max(r.cost.limit or 0.0 for r in own)))
+                equal[kind] = max(r.cost.limit or 0.0 for r in own)
         if worst:
             parts = [_worst(rank) for rank in sorted(worst, key=lambda each: -each.cost.longer)]
             yield (
@@ -231,10 +221,10 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
                 names = named([f"({each.name})" for each in worst[0].good])
                 yield f"Not slower than the best: {names}."
     if equal:
-        limit = max(each for _, each in equal)
+        limit = percent(rounded_up(max(equal.values())))
         yield (
-            f"{CHOICE[question]} makes no difference of more than {percent(rounded_up(limit))} for "
-            f"{REGIME_TEXT['bandwidth']}: {named([kind for kind, _ in equal])}."
+            f"{CHOICE[question]} makes no difference of more than {limit} for "
+            f"{REGIME_TEXT['bandwidth']}: {named([*equal])}."
         )
 
 
@@ -257,9 +247,9 @@ def _worst(rank: PlacementRank) -> str:
 
 
 def _together(use: ConcurrentUse) -> str:
-    rate = format_rate(use.rate, _relative(use))
     alone = format_rate(use.alone_rate, 0.01)
-    head = f"{use.name}: {rate} GB/s, {use.share:.0%}{_span(use.interval)} of {alone} GB/s alone"
+    share = f"{use.share:.0%}{_span(use.interval)}"
+    head = f"{use.name}: {_rate(use)} GB/s, {share} of {alone} GB/s alone"
     if use.verdict == "different" and use.share < 1:
         return f"{head}. Plan with this bandwidth for {_gpus(use.gpus)} together."
     if use.verdict == "equivalent":
@@ -269,8 +259,8 @@ def _together(use: ConcurrentUse) -> str:
     return f"{head}; a loss of less than {percent(use.detectable)} could have been missed."
 
 
-def _relative(use: ConcurrentUse) -> float | None:
-    return relative(use.share, use.interval, of_rate=True)
+def _rate(use: ConcurrentUse) -> str:
+    return format_rate(use.rate, relative(use.share, use.interval, of_rate=True))
 
 
 def _span(interval: Interval | None) -> str:
@@ -293,10 +283,7 @@ def _spreads(found: Placement) -> Iterator[str]:
 
 def _gpus(numbers: Sequence[int]) -> str:
     """``gpu:0``, ``GPUs 0-3``."""
-    if len(numbers) == 1:
-        return f"gpu:{numbers[0]}"
-    listed = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges_of(numbers))
-    return f"GPUs {listed}"
+    return f"gpu:{numbers[0]}" if len(numbers) == 1 else f"GPUs {hidden.ranges_text(numbers)}"
 
 
 def cost_text(cost: PlacementCost) -> str:
@@ -334,10 +321,7 @@ def placement_tables(found: Placement) -> tuple[Table, ...]:
 
 def _gpu_row(gpu: GpuPlacement) -> tuple[Cell, ...]:
     rank = gpu.rank
-    worst = Cell("—")
-    if rank is not None:
-        worst = _cost_cell(rank)
-        worst = Cell(f"{worst.text} ({rank.transfer})".strip(), worst.mark, worst.series)
+    worst = _cost_cell(rank, f" ({rank.transfer})") if rank is not None else Cell("—")
     return (
         Cell(f"gpu:{gpu.gpu}"),
         Cell("—" if gpu.node is None else f"numa:{gpu.node}"),
@@ -351,10 +335,8 @@ def _cost_rows(found: Placement) -> Iterator[tuple[Cell, ...]]:
     ordered = sorted(found.ranks, key=lambda each: not each.is_headline)
     kinds = grouped(((rank.question, rank.transfer), rank) for rank in ordered)
     for (question, kind), ranks in kinds.items():
-        cells = []
-        for regime in REGIMES:
-            own = [rank for rank in ranks if rank.regime == regime]
-            cells.append(_cost_cell(max(own, key=_gravity)) if own else Cell("—"))
+        worst = {rank.regime: _cost_cell(rank) for rank in sorted(reversed(ranks), key=_gravity)}
+        cells = (worst.get(regime, Cell("—")) for regime in REGIMES)
         yield (Cell(CHOICE[question]), Cell(kind), *cells)
 
 
@@ -366,22 +348,20 @@ def _gravity(rank: PlacementRank) -> tuple[bool, bool, float]:
     return differs, cost.verdict == "no change found", cost.longer if differs else limit
 
 
-def _cost_cell(rank: PlacementRank) -> Cell:
+def _cost_cell(rank: PlacementRank, of: str = "") -> Cell:
     cost = rank.cost
-    mark: Mark = MARKS[cost.verdict]
+    text = "not replicated" if cost.limit is None else f"< {percent(rounded_up(cost.limit))}"
     if cost.verdict == "different":
-        return Cell(f"+{cost_text(cost)}", mark, rank.worst.series)
-    if cost.limit is None:
-        return Cell("not replicated", mark, rank.worst.series)
-    return Cell(f"< {percent(rounded_up(cost.limit))}", mark, rank.worst.series)
+        text = f"+{cost_text(cost)}"
+    return Cell(f"{text}{of}", MARKS[cost.verdict], rank.worst.series)
 
 
 def _use_row(use: ConcurrentUse) -> tuple[Cell, ...]:
     loss = "" if use.detectable is None else f"< {percent(use.detectable)}"
-    mark: Mark = MARKS[use.verdict]
+    mark = MARKS[use.verdict]
     return (
         Cell(use.name),
         Cell(loss if mark == "unclear" else "", mark, use.series),
-        Cell(format_rate(use.rate, _relative(use))),
+        Cell(_rate(use)),
         Cell(f"{use.share:.0%}{_span(use.interval)}"),
     )
