@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.analysis.questions.pair_answers import MARKS, longer, signed
+from waywiser.analysis.questions.pair_answers import MARKS, signed, time_ratio
 from waywiser.curves.answer import Cell, Exhibit, Finding, Table, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
@@ -24,7 +24,7 @@ from waywiser.profile.cores import CoreVerdict
 from waywiser.profile.locality import Sides
 from waywiser.stats.decision import Decision, decide
 from waywiser.stats.division import P_LIMIT
-from waywiser.stats.order import Interval, median
+from waywiser.stats.order import median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
 from waywiser.words import Place, Value, grouped
 
@@ -149,10 +149,8 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
     yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.remote_seconds, "s")
     for cost in costs(subject):
         if cost.decision.verdict == "different":
-            effect, span = longer(cost.decision)
-            interval = Interval(1 + span.low, 1 + span.high) if span else None
             what = f"remote over local, {cost.regime} of {cost.kind.bare}"
-            yield Exhibit(cost.curve.text, what, 1 + effect, "ratio", interval)
+            yield time_ratio(cost.curve.text, what, cost.decision)
 
 
 def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:

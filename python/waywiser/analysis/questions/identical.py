@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from waywiser.analysis.questions import missing
 from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
-from waywiser.analysis.questions.pair_answers import MARKS, finding, longer, signed
+from waywiser.analysis.questions.pair_answers import MARKS, finding, longer, signed, time_ratio
 from waywiser.analysis.questions.peer_groups import PeerResult, loosest, peer_groups
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
@@ -42,7 +42,6 @@ from waywiser.curves.texts import (
     undecided,
 )
 from waywiser.stats.decision import THRESHOLD, Verdict
-from waywiser.stats.order import Interval
 from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.severity import Severity
 
@@ -311,10 +310,7 @@ def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
             own.value * longer_than_others if own.unit == "B/s" else own.value / longer_than_others,
             own.unit,
         )
-        effect, interval = longer(decision)
-        times = Interval(1 + interval.low, 1 + interval.high) if interval else None
-        what = "time over that of its equivalents"
-        yield Exhibit(at.a.text, what, 1 + effect, "ratio", times)
+        yield time_ratio(at.a.text, "time over that of its equivalents", decision)
 
 
 def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:

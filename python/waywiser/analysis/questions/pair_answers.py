@@ -143,6 +143,13 @@ def exhibits(decision: Decision, at: PointPair, what: str) -> tuple[Exhibit, ...
     return first, second, Exhibit(first.series, what, decision.ratio, "ratio", decision.interval)
 
 
+def time_ratio(series: str, what: str, decision: Decision) -> Exhibit:
+    """How many times as long the first takes as the second."""
+    effect, span = longer(decision)
+    times = Interval(1 + span.low, 1 + span.high) if span else None
+    return Exhibit(series, what, 1 + effect, "ratio", times)
+
+
 def where(result: RegimeResult) -> str:
     """`` at 32 MiB to 64 MiB``: of a difference at some sizes alone; empty for a whole regime."""
     if result.evidence[0] is result.decision or not result.sizes_text:

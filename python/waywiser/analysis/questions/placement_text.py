@@ -100,29 +100,24 @@ def _two_copies(machine: Machine) -> str:
 
 
 def _undecided(found: Placement) -> Iterator[str]:
+    large = (rank for rank in found.ranks if rank.is_headline and rank.regime == "bandwidth")
     open_ = grouped(
-        (rank.question, rank)
-        for rank in found.ranks
-        if rank.is_headline
-        and rank.regime == "bandwidth"
-        and rank.cost.verdict == "no change found"
+        ((rank.question, rank.transfer), rank.cost.detectable)
+        for rank in large
+        if rank.cost.verdict == "no change found"
     )
-    for question, ranks in open_.items():
-        parts = list(dict.fromkeys(f"{r.transfer} {_hidden(_loosest(ranks, r))}" for r in ranks))
+    texts = grouped((question, f"{kind} {_unseen(own)}") for (question, kind), own in open_.items())
+    for question, parts in texts.items():
         choice = CHOICE[question].replace("The", "the", 1)
         yield f"{choice}, {REGIME_TEXT['bandwidth']}: {named(parts)}"
 
 
-def _loosest(ranks: Sequence[PlacementRank], rank: PlacementRank) -> PlacementCost:
-    """The cost that could hide most, of the same kind of transfer."""
-    own = [each.cost for each in ranks if each.transfer == rank.transfer]
-    return max(own, key=lambda cost: math.inf if cost.detectable is None else cost.detectable)
-
-
-def _hidden(cost: PlacementCost) -> str:
-    if cost.detectable is None:
+def _unseen(detectable: Sequence[float | None]) -> str:
+    """The most that any of several differences could be."""
+    known = [each for each in detectable if each is not None]
+    if len(known) < len(detectable):
         return "measured in one process"
-    return f"could differ by {percent(cost.detectable)} unseen"
+    return f"could differ by {percent(max(known))} unseen"
 
 
 # Sentences.
@@ -335,7 +330,8 @@ def _cost_rows(found: Placement) -> Iterator[tuple[Cell, ...]]:
     ordered = sorted(found.ranks, key=lambda each: not each.is_headline)
     kinds = grouped(((rank.question, rank.transfer), rank) for rank in ordered)
     for (question, kind), ranks in kinds.items():
-        worst = {rank.regime: _cost_cell(rank) for rank in sorted(reversed(ranks), key=_gravity)}
+        own = grouped((rank.regime, rank) for rank in ranks)
+        worst = {regime: _cost_cell(max(found, key=_gravity)) for regime, found in own.items()}
         cells = (worst.get(regime, Cell("—")) for regime in REGIMES)
         yield (Cell(CHOICE[question]), Cell(kind), *cells)
 
