@@ -13,7 +13,7 @@ from analysis.questions.machines import machine
 from analysis.questions.subjects import curve, postal
 from kept import RESULTS, unpacked
 from waywiser.cli import run
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 
 GUIDE = RESULTS.parent / "how-to" / "place-threads-and-buffers.md"
 EXAMPLE = GUIDE.parent / "examples" / "placement.py"

@@ -15,7 +15,7 @@ from damaging import reseal
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 
 NVML = """
 import sys

@@ -27,7 +27,7 @@ from waywiser.notebook.optional_package import MissingPackage
 from waywiser.notebook.profile_view import NoSuchPath, ProfileView
 from waywiser.profile import MissingProfile, NotAProfile, Profile
 from waywiser.profile.sample_rows import rows_of
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.words import WaywiserError
 from waywiser.words.records import Failure
 

@@ -42,7 +42,7 @@ from waywiser.cli.percent import parse_fraction
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.comparison import _span, comparison_parts
 from waywiser.stats.order import Interval

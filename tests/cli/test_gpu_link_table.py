@@ -18,7 +18,7 @@ from waywiser.curves.overview import overview
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine, PcieLink
 from waywiser.profile import Profile
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.profile import profile_parts
 

@@ -7,7 +7,7 @@ import pytest
 
 from machine.captured import machine
 from waywiser.machine import native
-from waywiser.machine.native_machine import native_machine
+from waywiser.machine.native_words import native_machine
 
 
 def test_places_and_how_they_see_each_other_are_handed_over(

@@ -14,7 +14,7 @@ import profiles
 from plain_statistics import block_of
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.words import TimingMode, Workload
 from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
 

@@ -16,7 +16,7 @@ from sides import records
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.profile import WritableProfile
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.words import Transfer, Workload
 from waywiser.words.records import Series, Visit
 

@@ -76,7 +76,7 @@ def _request(options: SimulateOptions) -> Request | None:
 
 def _before(survey: SimulatedSurvey) -> str:
     """What is said before the work starts."""
-    from waywiser.machine.machine_line import machine_line
+    from waywiser.machine.machine import machine_line
     from waywiser.words.number_format import count
 
     plan = survey.plan

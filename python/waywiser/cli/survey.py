@@ -12,7 +12,7 @@ from types import FrameType
 
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, put_line, say
-from waywiser.machine.machine_line import machine_line
+from waywiser.machine.machine import machine_line
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL

@@ -21,7 +21,7 @@ from waywiser.cli.progress import (
 )
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.cli.survey import stopped_by_signals
-from waywiser.machine.machine_line import machine_line
+from waywiser.machine.machine import machine_line
 from waywiser.measure.option import stored
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.survey_request import require_output_name, selection_of

@@ -9,7 +9,7 @@ from typing import Any
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.profile.estimate import worst_stop
-from waywiser.profile.path_ends import ends, joined
+from waywiser.profile.sample_rows import ends, joined
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval
 from waywiser.words import format_settings

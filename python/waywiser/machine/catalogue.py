@@ -9,8 +9,7 @@ import msgspec
 
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
-from waywiser.machine.native_machine import native_machine
-from waywiser.machine.native_words import native_operation, native_transfer
+from waywiser.machine.native_words import native_machine, native_operation, native_transfer
 from waywiser.machine.traits import ExecutorTraits, MemoryTraits, Traits
 from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value, Workload
 

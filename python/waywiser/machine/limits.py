@@ -1,14 +1,28 @@
-"""What the system lets this process have: cgroup quotas and resource limits."""
+"""What the system lets this process have: cgroup quotas and resource limits.
+
+A limit counts wherever it is set on the way up, since a container rarely sees its own as the
+innermost. Source of the names: the kernel's Documentation/admin-guide/cgroup-v2.rst and
+cgroup-v1/memory.rst.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from waywiser.machine.system_files import SystemFiles
 
 _MOUNT = "/sys/fs/cgroup"
-NO_LIMIT = 1 << 60
+_NO_LIMIT = 1 << 60
 """Version 1 of cgroups writes "no limit" as a number near 2^63."""
+
+_SYSTEM = SystemFiles()
+_VERSIONS = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+_EVENTS = ("memory.events", "memory.oom_control")
 
 
 def cgroup_folders(files: SystemFiles, controller: str) -> list[str]:
@@ -46,12 +60,7 @@ def cpu_quota(files: SystemFiles) -> float | None:
 
 def memory_limit(files: SystemFiles) -> int | None:
     """Bytes that the cgroups allow; None without a limit."""
-    limits = (
-        files.integer(f"{folder}/{name}")
-        for folder in cgroup_folders(files, "memory")
-        for name in ("memory.max", "memory.limit_in_bytes")
-    )
-    return min((limit for limit in limits if limit is not None and limit < NO_LIMIT), default=None)
+    return min((limit for limit, _ in _memory_limits(files)), default=None)
 
 
 def memlock(files: SystemFiles) -> int | str | None:
@@ -61,3 +70,32 @@ def memlock(files: SystemFiles) -> int | str | None:
             soft = line.removeprefix("Max locked memory").split()[0]
             return int(soft) if soft.isdigit() else soft
     return None
+
+
+def available_bytes(files: SystemFiles = _SYSTEM) -> int | None:
+    """Bytes that may still be used under the tightest limit, page cache that can be dropped
+    counted as free; None if there is no limit."""
+    return min((left for _, left in _memory_limits(files)), default=None)
+
+
+def killed_for_memory(files: SystemFiles = _SYSTEM) -> int:
+    """How many processes of this control group the kernel has killed for want of memory."""
+    paths = (f"{folder}/{name}" for folder in cgroup_folders(files, "memory") for name in _EVENTS)
+    counts = (_counter(files, path, "oom_kill") for path in paths)
+    return next((count for count in counts if count is not None), 0)
+
+
+def _memory_limits(files: SystemFiles) -> Iterator[tuple[int, int]]:
+    """Each limit that holds for this process, and the bytes that are left of it."""
+    for folder in cgroup_folders(files, "memory"):
+        for limit_file, used_file, inactive in _VERSIONS:
+            limit = files.integer(f"{folder}/{limit_file}")
+            if limit is not None and limit < _NO_LIMIT:
+                used = files.integer(f"{folder}/{used_file}") or 0
+                droppable = _counter(files, f"{folder}/memory.stat", inactive) or 0
+                yield limit, max(0, limit - max(0, used - droppable))
+
+
+def _counter(files: SystemFiles, path: str, name: str) -> int | None:
+    match = re.search(rf"^{name} ([0-9]+)$", files.text(path) or "", re.MULTILINE)
+    return int(match[1]) if match else None

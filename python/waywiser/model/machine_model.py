@@ -28,9 +28,9 @@ from waywiser.model.profile_capacities import profile_capacities
 from waywiser.model.rate import CountModel, fit_counts
 from waywiser.profile import Profile
 from waywiser.profile.errors import DamagedProfile, ProfileError
-from waywiser.profile.keep_model import keep_model
 from waywiser.profile.profile import KeptModel
 from waywiser.profile.series_frame import SeriesFrame
+from waywiser.profile.writable import keep_model
 from waywiser.words import Value, Workload
 
 SCHEMA = 2

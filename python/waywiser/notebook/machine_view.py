@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.machine.machine_line import machine_line
+from waywiser.machine.machine import Gpu, Machine, machine_line
 from waywiser.machine.peaks import peaks
 from waywiser.machine.system_files import format_list
 from waywiser.notebook.data_table import DataTable

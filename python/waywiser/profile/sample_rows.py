@@ -10,7 +10,7 @@ from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.profile.estimate import rate
 from waywiser.profile.locality import Sides, decide_sides, nearness
-from waywiser.profile.path_ends import ends
+from waywiser.words import Workload
 from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Series, Visit
 
 TYPES: dict[str, type] = {
@@ -111,3 +111,19 @@ def records(samples: Samples) -> Iterator[dict[str, Any]]:
 def _taken(value: Any) -> Any:
     """None for a gap, which the others of its column make NaN."""
     return None if isinstance(value, float) and isnan(value) else value
+
+
+def ends(workload: Workload) -> tuple[str | None, str | None, str | None]:
+    """The source, the destination and the executor of a workload; None for an operation."""
+    paths = [transfer.path for transfer in workload.transfers]
+    return (
+        joined(path.source for path in paths),
+        joined(path.destination for path in paths),
+        joined(path.executor for path in paths),
+    )
+
+
+def joined(parts: Iterable[Any]) -> str | None:
+    """The same of several transfers in one text, each once; None for an operation."""
+    texts = dict.fromkeys(map(str, parts))
+    return "; ".join(texts) if texts else None

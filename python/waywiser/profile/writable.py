@@ -1,10 +1,11 @@
-"""The profile of the one who measures: made new or resumed, and filled visit by visit."""
+"""Profiles that are written to: visit by visit by the one who measures, whole at once, or with a
+model that is kept in them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
 from waywiser.profile.output_file import new_output
-from waywiser.profile.profile import Profile, is_finished
+from waywiser.profile.profile import KeptModel, Profile, is_finished
+from waywiser.profile.schema import MODEL
 from waywiser.words.records import Health, Locality, Unsupported, Visit
 
 
@@ -186,3 +188,70 @@ class WritableProfile(Profile):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+def write_profile(
+    path: str | os.PathLike[str],
+    machine: Machine,
+    environment: Mapping[str, Any],
+    visits: Iterable[Visit],
+    *,
+    plan_json: str | bytes = "{}",
+    unsupported_paths: Sequence[Unsupported] = (),
+    command: Sequence[str] = (),
+) -> None:
+    """Writes a profile of one run in one transaction; thousands of visits in a second.
+
+    The file gets its name when it is complete. Raises `ExistingFile`, `NotWritable`, and whatever
+    ``visits`` raises; then nothing is left.
+    """
+    with (
+        new_output(Path(path)) as part,
+        explained(part),
+        writing.new_database(part, machine, plan_json, unsupported_paths) as connection,
+    ):
+        row = writing.begin_run(connection, 1, environment, command)
+        known: set[str] = set()
+        number = 0
+        for number, visit in enumerate(visits, start=1):
+            if (identity := visit.workload.identity) not in known:
+                writing.insert_series(connection, visit.workload)
+                known.add(identity)
+            writing.insert_visit(connection, number, visit, 1)
+        writing.note_rows(connection, "visit", number)
+        writing.end_run(connection, row)
+
+
+def keep_model(path: Path, model: KeptModel) -> None:
+    """Stores the model, in place of a former one, in one transaction.
+
+    Raises `NotWritable` for a file that may not be written or belongs to another user,
+    `LockedProfile` while a survey writes to it, and the `ProfileError` of a bad file.
+    """
+    _require_own(path)
+    held = lock(path)
+    try:
+        with closing(open_writable(path)) as connection, explained(path):
+            connection.execute("BEGIN IMMEDIATE")
+            # Made anew: the table of a file from elsewhere may have other columns.
+            connection.execute(f"DROP TABLE IF EXISTS {MODEL.name}")
+            connection.execute(MODEL.sql())
+            writing.put(connection, MODEL.name, (1, *model))
+            connection.execute("COMMIT")
+    finally:
+        os.close(held)
+
+
+def _require_own(path: Path) -> None:
+    try:
+        owner = path.stat().st_uid
+    except OSError as error:
+        raise NotWritable(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if owner != os.geteuid():
+        raise NotWritable(
+            "belongs to another user", where=str(path), remedy="copy it, to keep a model in it"
+        )
+    if not os.access(path, os.W_OK):
+        raise NotWritable(
+            "may not be written", where=str(path), remedy="copy it, to keep a model in it"
+        )

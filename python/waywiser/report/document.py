@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from waywiser import __version__
-from waywiser.machine.machine_line import machine_line
+from waywiser.machine.machine import machine_line
 from waywiser.report.chapters.curves import curves
 from waywiser.report.chapters.glossary import glossary
 from waywiser.report.chapters.headlines import headlines

@@ -30,7 +30,7 @@ canonical JSON, so that new kinds of workload need no new columns.
 from waywiser.words.errors import WaywiserError, WordError
 from waywiser.words.grouping import grouped
 from waywiser.words.memory import Memory, Place
-from waywiser.words.ranges import ranges_of
+from waywiser.words.numbers import ranges_of
 from waywiser.words.settings import format_settings, parse_settings
 from waywiser.words.sizes import DecimalUnit, format_bytes, parse_bytes
 from waywiser.words.transfer import Layout, Path, Transfer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from waywiser.words.errors import WordError
@@ -75,3 +76,14 @@ def whole_number(text: str, most: int = MOST_BYTES) -> int | None:
 def decimal_number(text: str) -> float:
     """``3``, ``0.03``, ``1e-3`` or NaN if the text is no number; infinity if it is too large."""
     return float(text) if _DECIMAL.fullmatch(text) else math.nan
+
+
+def ranges_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Ascending: (0, 3) and (6, 6) of 3, 0, 1, 2, 6."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found

@@ -9,7 +9,7 @@ import pytest
 
 import profiles
 from waywiser.analysis.comparison.node import LoadedLink, gpus_of, read_node, renumbered
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.words import Operation, Workload
 from waywiser.words.records import GpuState, Samples
 

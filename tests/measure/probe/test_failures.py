@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from waywiser.measure.probe.failures import order_failed
 from waywiser.measure.probe.serve import OrderFailed
+from waywiser.measure.probe.worker import order_failed
 
 
 class GpuError(RuntimeError):

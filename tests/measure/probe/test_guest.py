@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from scripted_orders import a_machine
 
+from waywiser.machine import limits
 from waywiser.machine.machine import Machine
-from waywiser.measure.probe import cgroup
 from waywiser.measure.probe.guest import (
     PROCESS_BYTES,
     GuestError,
@@ -98,7 +98,7 @@ def test_sharing_uses_every_gpu() -> None:
 
 
 def test_memory_is_bounded_by_the_control_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "available_bytes", lambda: GIB)
+    monkeypatch.setattr(limits, "available_bytes", lambda: GIB)
     bound, note = memory_bound(4 * GIB)
     assert bound == GIB - PROCESS_BYTES
     assert "bounded by the control group: 512 MiB of 1 GiB left" in note
@@ -106,11 +106,11 @@ def test_memory_is_bounded_by_the_control_group(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_limit_memory_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "available_bytes", lambda: None)
+    monkeypatch.setattr(limits, "available_bytes", lambda: None)
     assert memory_bound(4 * GIB) == (4 * GIB, "")
 
 
 def test_a_limit_that_leaves_nothing_is_said_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "available_bytes", lambda: PROCESS_BYTES)
+    monkeypatch.setattr(limits, "available_bytes", lambda: PROCESS_BYTES)
     with pytest.raises(GuestError, match="only 512 MiB of memory are left"):
         memory_bound(GIB)

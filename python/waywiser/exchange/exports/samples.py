@@ -33,8 +33,7 @@ from waywiser.exchange.exports.json_lines import json_text, write_lines
 from waywiser.profile import Profile
 from waywiser.profile.estimate import worst_stop
 from waywiser.profile.locality import decide_sides
-from waywiser.profile.path_ends import ends
-from waywiser.profile.sample_rows import COLUMNS, gb_per_s, records, rows_of
+from waywiser.profile.sample_rows import COLUMNS, ends, gb_per_s, records, rows_of
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Workload
 from waywiser.words.records import Series, Visit

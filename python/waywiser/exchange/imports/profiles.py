@@ -25,7 +25,7 @@ from waywiser.exchange.imports.reading import clipped
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import Machine
-from waywiser.profile.whole import write_profile
+from waywiser.profile.writable import write_profile
 from waywiser.words import Value
 from waywiser.words.records import Unsupported, Visit
 

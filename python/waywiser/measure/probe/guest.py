@@ -7,8 +7,8 @@ import socket
 import struct
 from typing import Self
 
+from waywiser.machine import limits
 from waywiser.machine.machine import Gpu, Machine
-from waywiser.measure.probe import cgroup
 from waywiser.words import WaywiserError, format_bytes
 from waywiser.words.closeable import Closeable
 from waywiser.words.records import Unsupported
@@ -117,7 +117,7 @@ def memory_bound(requested_bytes: int) -> tuple[int, str]:
     Bounded by the control group's limit, never by the size of the machine: MemTotal can be wrong
     in both directions. Raises `GuestError` if the limit leaves nothing to measure with.
     """
-    available = cgroup.available_bytes()
+    available = limits.available_bytes()
     if available is None or requested_bytes <= available - PROCESS_BYTES:
         return requested_bytes, ""
     bound = available - PROCESS_BYTES

@@ -10,9 +10,8 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from waywiser.measure.probe import cgroup
+from waywiser.machine import limits
 from waywiser.measure.probe.environment import worker_environment
-from waywiser.measure.probe.log import Log
 from waywiser.measure.probe.protocol import (
     End,
     Failed,
@@ -25,6 +24,29 @@ from waywiser.measure.probe.protocol import (
 )
 from waywiser.words import WaywiserError
 from waywiser.words.records import Failure
+
+_KEPT_BYTES = 8192
+_SHOWN_LINES = 4
+_SHOWN_CHARACTERS = 400
+
+
+class Log:
+    """The last few kilobytes of a stream of output."""
+
+    def __init__(self) -> None:
+        self._end = b""
+
+    def add(self, data: bytes) -> None:
+        self._end = (self._end + data)[-_KEPT_BYTES:]
+
+    def tail(self) -> str:
+        """The last lines as one line of printable text; empty when nothing was printed."""
+        lines = self._end.decode("utf-8", "replace").splitlines()
+        printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
+        shown = [line.strip() for line in printable if line.strip()][-_SHOWN_LINES:]
+        text = " | ".join(shown)
+        return text if len(text) <= _SHOWN_CHARACTERS else "…" + text[-_SHOWN_CHARACTERS:]
+
 
 _READ_BYTES = 1 << 20
 """All that a pipe holds, unless an administrator has allowed larger pipes."""
@@ -62,7 +84,7 @@ class Member:
         self._prints = True
         """Until the worker has closed its output."""
         self._lines = Lines()
-        self._killed_before = cgroup.killed_for_memory()
+        self._killed_before = limits.killed_for_memory()
         with ExitStack() as mine, ExitStack() as its:
             orders, self._orders = _pipe(its, mine)
             self.answers, answers = _pipe(mine, its)
@@ -143,7 +165,7 @@ class Member:
         if status >= 0:
             return self._failure("crash", f"the worker ended with status {status}{torn}")
         name = _signal_name(-status)
-        if name == "SIGKILL" and cgroup.killed_for_memory() > self._killed_before:
+        if name == "SIGKILL" and limits.killed_for_memory() > self._killed_before:
             reason = "the kernel killed the worker: the control group's memory limit was reached"
             return self._failure("out-of-memory", reason)
         return self._failure("crash", f"the worker was killed by {name}{torn}")

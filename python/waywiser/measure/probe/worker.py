@@ -19,15 +19,48 @@ from waywiser.machine import native
 from waywiser.machine.catalogue import Requirements
 from waywiser.machine.counters import LinkCounters
 from waywiser.machine.machine import Machine
-from waywiser.machine.native_machine import native_machine
-from waywiser.machine.native_words import native_memory, native_operation, native_transfer
-from waywiser.measure.probe.failures import order_failed
+from waywiser.machine.native_words import (
+    native_machine,
+    native_memory,
+    native_operation,
+    native_transfer,
+)
 from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
 from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
 from waywiser.words import Workload
 from waywiser.words.records import LinkEvidence, Order
+
+_GPU_KINDS = {
+    "out_of_memory": "out-of-memory",
+    "sticky": "sticky",
+    "unavailable": "gpu",
+    "other": "gpu",
+}
+"""Kinds of native GPU errors as kinds of `waywiser.words.records.Failure`."""
+
+
+def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
+    """The failure that an exception raised while preparing or measuring amounts to.
+
+    The worker is lost after a sticky error or without a driver. It is also given up after running
+    out of memory, which can leave half-made allocations, and after anything nobody foresaw.
+    """
+    if isinstance(error, OrderFailed):
+        return error
+    if isinstance(error, library.NotSupported):
+        return OrderFailed("not-supported", str(error))
+    if isinstance(error, library.WrongBytes):
+        return OrderFailed("wrong-bytes", str(error))
+    if isinstance(error, library.GpuError):
+        message, kind = error.args[0], error.args[1]
+        why = library.gpu_unavailable_reason() if kind == "unavailable" else ""
+        reason = f"{why} ({message})" if why else str(message)
+        return OrderFailed(_GPU_KINDS[kind], reason, fatal=kind != "other")
+    if isinstance(error, MemoryError):
+        return OrderFailed("out-of-memory", f"host memory: {str(error) or 'none left'}", fatal=True)
+    return OrderFailed("crash", f"{type(error).__name__}: {error}", fatal=True)
 
 
 class NativeMeasurer:

@@ -8,7 +8,7 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.curves.imported import imported_from
-from waywiser.machine.machine_line import machine_line
+from waywiser.machine.machine import machine_line
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Words, numbers

@@ -17,8 +17,7 @@ from waywiser.curves.imported import imported_from
 from waywiser.curves.overview import Overview, Summary
 from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
-from waywiser.machine.machine import Machine
-from waywiser.machine.machine_line import machine_line
+from waywiser.machine.machine import Machine, machine_line
 from waywiser.measure.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned, resume_command

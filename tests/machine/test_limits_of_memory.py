@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from waywiser.machine.limits import available_bytes, killed_for_memory
 from waywiser.machine.system_files import SystemFiles
-from waywiser.measure.probe.cgroup import available_bytes, killed_for_memory
 
 
 def write(root: Path, files: dict[str, str]) -> None:
