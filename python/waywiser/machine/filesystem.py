@@ -87,15 +87,11 @@ def _is_below(path: str, mount: str) -> bool:
 def _disk_folder(files: SystemFiles, mount: _Mount) -> str:
     """The folder of the whole disk in /sys/class/block; empty for a file system that is on none."""
     for key in (mount.number, ""):
-        name = _block_name(files, key) if key else mount.source.removeprefix("/dev/")
+        uevent = files.fields(f"/sys/dev/block/{key}/uevent") if key else {}
+        name = uevent.get("DEVNAME", "") if key else mount.source.removeprefix("/dev/")
         if name and files.text(f"/sys/class/block/{name}/size") is not None:
             return f"/sys/class/block/{_whole(files, name)}"
     return ""
-
-
-def _block_name(files: SystemFiles, number: str) -> str:
-    uevent = files.fields(f"/sys/dev/block/{number}/uevent")
-    return uevent.get("DEVNAME", "")
 
 
 def _whole(files: SystemFiles, name: str) -> str:

@@ -164,7 +164,7 @@ def _gpu(door: Nvml, handle: object, handles: list[object]) -> GpuFacts:
     return GpuFacts(
         uuid=door.text("DeviceGetUUID", handle),
         name=door.text("DeviceGetName", handle),
-        pci=read_pci_address(door, handle),
+        pci=pci_address(getattr(door.ask("DeviceGetPciInfo", handle), "busId", "")),
         compute=".".join(map(str, compute)) if compute else "",
         pcie_generation_now=door.ask("DeviceGetCurrPcieLinkGeneration", handle, default=0),
         pcie_width_now=door.ask("DeviceGetCurrPcieLinkWidth", handle, default=0),
@@ -203,11 +203,6 @@ def read_state(door: Nvml, handle: object) -> dict[str, Any]:
         "temperature_c": door.ask("DeviceGetTemperature", handle, _TEMPERATURE_GPU, default=0),
         "power_w": door.ask("DeviceGetPowerUsage", handle, default=0) / 1000,
     }
-
-
-def read_pci_address(door: Nvml, handle: object) -> str:
-    """``0000:1b:00.0``, as the kernel writes it; empty if unknown."""
-    return pci_address(getattr(door.ask("DeviceGetPciInfo", handle), "busId", ""))
 
 
 def pci_address(text: str | bytes) -> str:

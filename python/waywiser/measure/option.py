@@ -14,17 +14,13 @@ from typing import Any, Literal, NamedTuple
 from waywiser.words.numbers import Bounds
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 class Stored(NamedTuple):
     """Where a profile stores an option: in the request of its plan, or in the selection of the
     machine. ``convert`` makes what is stored of what was given."""
 
     part: Literal["request", "selection"]
     field: str
-    convert: Callable[[Any], Any] = _same
+    convert: Callable[[Any], Any] = lambda value: value
 
 
 @dataclass(frozen=True)

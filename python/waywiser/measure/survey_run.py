@@ -139,15 +139,9 @@ def nonempty_plan(machine: Machine, request: Request) -> Plan:
     return plan
 
 
-def host_lock() -> SurveyLock:
-    """Held while this host is measured. Raises `waywiser.measure.probe.guest.GuestError` on entry
-    if another survey runs here now."""
-    return SurveyLock()
-
-
 def require_free_host() -> None:
     """Raises `waywiser.measure.probe.guest.GuestError` if another survey runs here now."""
-    with host_lock():
+    with SurveyLock():
         pass
 
 

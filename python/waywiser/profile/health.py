@@ -9,6 +9,7 @@ import msgspec
 
 from waywiser.profile import RunHealth
 from waywiser.words import Value
+from waywiser.words.number_format import count
 from waywiser.words.records import STANDING_COUNTERS, Health
 
 _LINK = re.compile(r"^NVLink \d+ ")
@@ -52,16 +53,11 @@ class HealthReport(Value, frozen=True):
     def __str__(self) -> str:
         """One line: what rose or that nothing did, what stands, what could not be read."""
         found = [*map(str, self.rises), *self.xids, *self.standing]
-        head = f"counted while it ran: {', '.join(found)}" if found else self._nothing
+        nothing = f"no error counter of {count(self.gpus, 'GPU')} rose" if self.gpus else ""
+        head = f"counted while it ran: {', '.join(found)}" if found else nothing
         missing = [f"{', '.join(what)} ({why})" for why, what in self.unavailable.items()]
         parts = [head, f"unknown: {'; '.join(missing)}" if missing else "", *self.unread]
         return f"health: {'; '.join(filter(None, parts))}"
-
-    @property
-    def _nothing(self) -> str:
-        if not self.gpus:
-            return ""
-        return f"no error counter of {'1 GPU' if self.gpus == 1 else f'{self.gpus} GPUs'} rose"
 
 
 def health_report(runs: Sequence[RunHealth]) -> HealthReport | None:
@@ -75,7 +71,13 @@ def health_report(runs: Sequence[RunHealth]) -> HealthReport | None:
         gpus=max((len(_read(start) & _read(end)) for _, start, end in both), default=0),
         rises=tuple(rise for run, start, end in both for rise in rises(start, end, run)),
         xids=tuple(dict.fromkeys(text for _, _, end in both for text in _xids(end))),
-        standing=tuple(text for health in latest for text in _standing(health)),
+        standing=tuple(
+            f"gpu:{gpu.index} {name}"
+            for health in latest
+            for gpu in health.gpus
+            for name in STANDING_COUNTERS
+            if gpu.counters.get(name)
+        ),
         unavailable=_unavailable(latest),
         unread=tuple(_unread(runs)),
     )
@@ -103,13 +105,6 @@ def rises(start: Health, end: Health, run: int = 0) -> Iterator[Rise]:
 def _xids(end: Health) -> Iterator[str]:
     for gpu in end.gpus:
         yield from (f"gpu:{gpu.index} XID {number}" for number in gpu.xids)
-
-
-def _standing(health: Health) -> Iterator[str]:
-    for gpu in health.gpus:
-        yield from (
-            f"gpu:{gpu.index} {name}" for name in STANDING_COUNTERS if gpu.counters.get(name)
-        )
 
 
 def _unavailable(latest: Iterable[Health]) -> dict[str, tuple[str, ...]]:

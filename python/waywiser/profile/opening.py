@@ -60,18 +60,12 @@ def stated_bytes(path: Path) -> int:
     page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
     if application_id != APPLICATION_ID:
         raise NotAProfile("is another program's database", where=where, remedy=_REMEDY)
-    if version > SCHEMA_VERSION:
-        raise NewerProfile(
-            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
-            where=where,
-            remedy="update Waywiser",
-        )
-    if version < SCHEMA_VERSION:
-        raise OlderProfile(
-            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
-            where=where,
-            remedy="survey the machine again, or read it with the Waywiser that made it",
-        )
+    if version != SCHEMA_VERSION:
+        what = f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}"
+        if version > SCHEMA_VERSION:
+            raise NewerProfile(what, where=where, remedy="update Waywiser")
+        remedy = "survey the machine again, or read it with the Waywiser that made it"
+        raise OlderProfile(what, where=where, remedy=remedy)
     return int((65536 if page_size == 1 else page_size) * pages)
 
 

@@ -148,7 +148,7 @@ class WritableProfile(Profile):
                             f"block {visit.block} of {visit.workload} is finished already",
                             where=str(self.path),
                         )
-                    writing.delete_visit(self._connection, former)
+                    self._connection.execute("DELETE FROM visit WHERE visit = ?", (former,))
                     replaced += 1
                 if identity not in self._known and identity not in known:
                     writing.insert_series(self._connection, visit.workload)
@@ -247,11 +247,7 @@ def _require_own(path: Path) -> None:
         owner = path.stat().st_uid
     except OSError as error:
         raise NotWritable(f"cannot be read: {error.strerror}", where=str(path)) from error
-    if owner != os.geteuid():
-        raise NotWritable(
-            "belongs to another user", where=str(path), remedy="copy it, to keep a model in it"
-        )
-    if not os.access(path, os.W_OK):
-        raise NotWritable(
-            "may not be written", where=str(path), remedy="copy it, to keep a model in it"
-        )
+    is_own = owner == os.geteuid()
+    if not is_own or not os.access(path, os.W_OK):
+        why = "may not be written" if is_own else "belongs to another user"
+        raise NotWritable(why, where=str(path), remedy="copy it, to keep a model in it")

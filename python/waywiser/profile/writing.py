@@ -119,9 +119,5 @@ def end_run(connection: sqlite3.Connection, row: Sequence[Any]) -> None:
     put(connection, "run", (number, started, now(), *others))
 
 
-def delete_visit(connection: sqlite3.Connection, number: int) -> None:
-    connection.execute("DELETE FROM visit WHERE visit = ?", (number,))
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")

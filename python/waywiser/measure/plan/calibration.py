@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from waywiser.machine.catalogue import Catalogue
@@ -53,15 +52,7 @@ MODEL_SECONDS = 30.0
 """What ``--model`` adds to a deadline of the preset."""
 
 
-@dataclass(frozen=True)
-class ModelCurves:
-    """The sets for a model."""
-
-    calibrating: tuple[PlannedCurve, ...]
-    validation: tuple[PlannedCurve, ...]
-
-
-def model_curves(basis: Basis, valid: Iterable[Path]) -> ModelCurves:
+def model_curves(basis: Basis, valid: Iterable[Path]) -> list[PlannedCurve]:
     """The calibrating sets, and the validation sets of the seed. ``valid`` are the paths that the
     machine has. There are none without a GPU."""
     known = set(map(str, valid))
@@ -76,7 +67,7 @@ def model_curves(basis: Basis, valid: Iterable[Path]) -> ModelCurves:
         calibrating += _curves(sets, known, catalogue)
         paths += [*host, *_possible(opposite(host), known), *peers]
     validation = _validation_curves(random_sets(paths, basis.request.seed), catalogue)
-    return ModelCurves(tuple(calibrating), tuple(validation))
+    return [*calibrating, *validation]
 
 
 def calibrating_sets(

@@ -151,12 +151,9 @@ def _for_model(
         if len(curve.transfers) > 1
         for size in (curve.sizes or (CALIBRATING_BYTES,))
     }
-    added = [
-        curve
-        for curve in (*found.calibrating, *found.validation)
-        if curve.at(0).identity not in known
-    ]
-    return added, tuple(curve.at(0).identity for curve in found.validation)
+    added = [curve for curve in found if curve.at(0).identity not in known]
+    validation = (curve for curve in found if curve.for_model == "validation")
+    return added, tuple(curve.at(0).identity for curve in validation)
 
 
 def _is_selected(curve: PlannedCurve, maker: Points) -> bool:

@@ -187,7 +187,7 @@ class WorkerGroup:
                     and (isinstance(message, Ready) or message.id == number)
                 )
                 if in_turn and isinstance(message, Progressed) and expected is Result:
-                    member.doing = _sampling(message)
+                    member.doing = f"measuring: {message.n} samples, median {message.median:.3g} s"
                     if readings:
                         readings.under_load()
                     if heard and member is members[0]:
@@ -231,10 +231,6 @@ def _failed(answers: Sequence[object]) -> Failed | None:
 def _fatal(message: FromWorker) -> bool:
     """Whether the worker says that it cannot go on: at whatever time, and of whatever order."""
     return isinstance(message, Failed) and message.fatal
-
-
-def _sampling(progress: Progressed) -> str:
-    return f"measuring: {progress.n} samples, median {progress.median:.3g} s"
 
 
 def _visit(

@@ -12,6 +12,7 @@ import msgspec
 
 from waywiser.machine.machine import Machine, require_real
 from waywiser.measure.plan.points import PlannedPoint
+from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
@@ -19,7 +20,6 @@ from waywiser.measure.survey_run import (
     Interrupted,
     SurveyError,
     commission_of,
-    host_lock,
     measure_orders,
     next_worker,
     require_same,
@@ -209,8 +209,9 @@ class _Before(NamedTuple):
         with Profile.open(file) as profile:
             machine = profile.machine
             require_real(machine, str(file))
-            same = _note_of(profile, request)
-            stored = same or _last_note(profile)
+            notes = _notes(profile)
+            same = next((n for n in reversed(notes) if _is_alike(n.request, request)), None)
+            stored = same or next(reversed(notes), None)
             own = stored.selection if stored else commission_of(profile).selection
             _require_agreement(selection, own, file)
             if same is not None:
@@ -218,7 +219,7 @@ class _Before(NamedTuple):
             rows = profile.visit_rows()
             last = max((row.block for row in rows), default=-1)
             # An interrupted tuning goes on with the blocks after its own.
-            return cls(machine, own, max((last + 1, *(n.end_block for n in _notes(profile)))))
+            return cls(machine, own, max((last + 1, *(n.end_block for n in notes))))
 
 
 def _nothing_left(found: Targets, cut: Sequence[Target], least: float) -> SurveyError:
@@ -246,7 +247,7 @@ def tune(
     if note.request.grid:
         note = msgspec.structs.replace(note, grids=tuning.grids)
     environment = {**run_environment(tuning.scope), TUNING: msgspec.to_builtins(note)}
-    with host_lock(), _opened(tuning, file, environment, command) as profile:
+    with SurveyLock(), _opened(tuning, file, environment, command) as profile:
         visits = list(profile.visits())
         done = [visit for visit in visits if is_finished(visit)]
         tuner = tuning.tuner(list(finished_visits(done, tuning.note.first_block)))
@@ -333,15 +334,6 @@ def _notes(profile: Profile) -> list[TuneNote]:
     return found
 
 
-def _last_note(profile: Profile) -> TuneNote | None:
-    return next(iter(reversed(_notes(profile))), None)
-
-
-def _note_of(profile: Profile, request: TuneRequest) -> TuneNote | None:
-    """The note of the latest run with the same request; its memory may differ."""
-    same = [
-        note
-        for note in _notes(profile)
-        if msgspec.structs.replace(note.request, memory_bytes=request.memory_bytes) == request
-    ]
-    return same[-1] if same else None
+def _is_alike(one: TuneRequest, other: TuneRequest) -> bool:
+    """Whether two requests differ in memory at most: the limit of the system may have changed."""
+    return msgspec.structs.replace(one, memory_bytes=other.memory_bytes) == other

@@ -162,7 +162,7 @@ class Tuner:
 
     def expected_seconds(self, target: Target) -> float:
         """About how long a target takes, without the start of processes."""
-        each = self._visit_seconds(target.point) + SAMPLING_SECONDS
+        each = self._costs.visit_seconds(target.point) + SAMPLING_SECONDS
         return self.expected_visits(target) * each
 
     @property
@@ -171,9 +171,6 @@ class Tuner:
         kinds = len({_needs_no_peers(target) for target in self.targets})
         processes = self._grid or ROUNDS + REPORTED
         return kinds * processes * self._costs.worker_seconds
-
-    def _visit_seconds(self, point: PlannedPoint) -> float:
-        return self._costs.visit_seconds(point)
 
     # The orders.
 
@@ -233,7 +230,7 @@ class Tuner:
         process = Process(point.curve.peer_access is not False, block)
         starting = self._costs.worker_seconds if process != self._process else 0.0
         now = self._clock()
-        if now + starting + self._visit_seconds(point) > end:
+        if now + starting + self._costs.visit_seconds(point) > end:
             self._cut = True
             return False
         yield self._order(point, process)
@@ -253,7 +250,7 @@ class Tuner:
             rule=RULE,
             seed=seed,
             buffer_bytes=point.buffer_bytes,
-            expected_seconds=self._visit_seconds(point),
+            expected_seconds=self._costs.visit_seconds(point),
             timeout_seconds=point.timeout_seconds,
         )
 
@@ -295,7 +292,7 @@ class Tuner:
     def _reserved_seconds(self, targets: Iterable[Target]) -> float:
         """What the reported measurements of targets take."""
         return REPORTED * math.fsum(
-            self._visit_seconds(point)
+            self._costs.visit_seconds(point)
             for target in targets
             for point in (self._reported(target) or [target.point] * 3)
         )
@@ -316,7 +313,7 @@ class Tuner:
         available = self._deadline - now - self.processes_seconds - reserved
         expected = [self.expected_seconds(target) for target in left]
         share = expected[0] / math.fsum(expected) if math.fsum(expected) else 1.0
-        least = 2 * self._visit_seconds(left[0].point) + self._costs.worker_seconds
+        least = 2 * self._costs.visit_seconds(left[0].point) + self._costs.worker_seconds
         return now + max(available * share, min(least, available))
 
     # What was found.
