@@ -93,7 +93,7 @@ def die(*_):
 if {moment!r} == "link":
     waywiser.words.atomic_write.os.link = die
 else:
-    writing.fill = die
+    writing.count_rows = die
 WritableProfile.create({str(path)!r}, profiles.machine(), {{}})
 """
     found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -25,9 +25,7 @@ def call_text(transfers: Sequence[Transfer], traits: Traits = DECLARED) -> str:
         text += " in both directions at once"
     elif len(transfers) > 1:
         text = f"{len(transfers)} × {text} at once"
-    memories = dict.fromkeys(
-        filter(None, (_memory(end, traits) for end in (first.source, first.destination)))
-    )
+    memories = dict.fromkeys(filter(None, (_memory(end, traits) for end in first.ends)))
     return f"{text}, {' to '.join(memories)}" if memories else text
 
 

@@ -67,9 +67,5 @@ def _between(source: Gpu, destination: Gpu, *, through_host: bool) -> frozenset[
 
 
 def _union(*known: frozenset[LinkKind] | None) -> frozenset[LinkKind] | None:
-    found: frozenset[LinkKind] = frozenset()
-    for kinds in known:
-        if kinds is None:
-            return None
-        found |= kinds
-    return found
+    found = [kinds for kinds in known if kinds is not None]
+    return frozenset().union(*found) if len(found) == len(known) else None

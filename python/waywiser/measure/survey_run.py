@@ -93,17 +93,21 @@ class Survey:
         return outlook(self.plan)
 
 
-class Watcher(Protocol):
-    """Whoever wants to see a survey being made."""
-
-    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
-        """Once, before anything is measured; ``finished`` are visits of earlier runs."""
+class VisitWatcher(Protocol):
+    """Whoever wants to see visits being made."""
 
     def progress(self, progress: Progress) -> None:
         """The estimate of the visit that is being measured."""
 
     def visit(self, visit: Visit) -> None:
         """A visit that is finished and stored."""
+
+
+class Watcher(VisitWatcher, Protocol):
+    """Whoever wants to see a survey being made."""
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        """Once, before anything is measured; ``finished`` are visits of earlier runs."""
 
 
 def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int = 0) -> Survey:
@@ -130,11 +134,9 @@ def nonempty_plan(machine: Machine, request: Request) -> Plan:
     """The plan of a survey. Raises `SurveyError` if it measures nothing."""
     plan = make_plan(machine, request)
     if not plan.points:
-        why = (
-            plan.unsupported_paths[-1].reason
-            if plan.unsupported_paths
-            else "no size fits the paths that --only selects"
-        )
+        unsupported = plan.unsupported_paths[-1:]
+        nothing = "no size fits the paths that --only selects"
+        why = unsupported[0].reason if unsupported else nothing
         raise SurveyError("nothing is left to measure", remedy=why)
     return plan
 

@@ -218,8 +218,7 @@ def _is_local(visit: Visit, sides: Sides) -> Iterator[bool]:
     if not any(buffer.gpu_seconds for buffer in visit.buffers):
         return  # as of most visits of most surveys
     for n, transfer in enumerate(visit.workload.transfers):
-        ends = (transfer.path.source, transfer.path.destination)
-        groups = [sides.group_of(m.place.index) for m in ends if m.place.kind == "gpu"]
+        groups = [sides.group_of(p.index) for p in transfer.path.places if p.kind == "gpu"]
         buffers = visit.buffers[2 * n : 2 * n + 2]
         known = [side for buffer in buffers if (side := sides.side_of(buffer)) is not None]
         if len(groups) == len(known) == 1:

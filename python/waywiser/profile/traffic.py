@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from waywiser.machine.traits import Traits
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.records import GpuTraffic, LinkEvidence, Series
@@ -79,7 +81,9 @@ def _link_use(workload: Workload, found: LinkEvidence, traits: Traits) -> LinkUs
     reasons = dict.fromkeys(
         f"gpu:{gpu.index}: {reason}" for gpu in found.gpus for reason in gpu.reasons
     )
-    counted = any(_is_counted(gpu) for gpu in found.gpus)
+    counted = any(
+        count is not None for gpu in found.gpus for count in msgspec.structs.astuple(gpu.work)
+    )
     if found.reason or not counted:
         why = (found.reason,) if found.reason else tuple(reasons)
         return LinkUse((), (), 0, 0, why or ("no counter was read",))
@@ -91,13 +95,6 @@ def _link_use(workload: Workload, found: LinkEvidence, traits: Traits) -> LinkUs
     used = tuple(each for each in carried if each.bytes >= least)
     kinds = dict.fromkeys(each.link for each in used)
     return LinkUse(tuple(kinds), used, found.executions, moved, tuple(reasons))
-
-
-def _is_counted(gpu: GpuTraffic) -> bool:
-    work = gpu.work
-    return any(
-        each is not None for each in (work.nvlink_tx, work.nvlink_rx, work.pcie_tx, work.pcie_rx)
-    )
 
 
 def _of_gpu(
@@ -137,8 +134,7 @@ def _links(by_link: dict[int, int]) -> int:
 
 def _is_brought_back(transfer: Transfer, traits: Traits) -> bool:
     """Whether its bytes have to move back before each execution, since they moved in place."""
-    ends = (transfer.path.source, transfer.path.destination)
-    return all(traits.memory(end.kind).migrates for end in ends)
+    return all(traits.memory(end.kind).migrates for end in transfer.path.ends)
 
 
 def _expected(workload: Workload, gpu: int) -> tuple[int, int]:
@@ -147,7 +143,7 @@ def _expected(workload: Workload, gpu: int) -> tuple[int, int]:
     for transfer in workload.transfers:
         ends = [
             memory.place.kind == "gpu" and memory.place.index == gpu
-            for memory in (transfer.path.source, transfer.path.destination)
+            for memory in transfer.path.ends
         ]
         if ends == [True, False]:
             sent += transfer.bytes

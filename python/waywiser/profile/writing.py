@@ -33,27 +33,18 @@ def new_database(
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.executescript("BEGIN;" + create_sql())
-        fill(connection, machine, plan, unsupported_paths)
+        meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
+        for row in meta.items():
+            put(connection, "meta", row)
+        put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
+        put(connection, "plan", (1, plan))
+        for unsupported in unsupported_paths:
+            put(connection, "refusal", (unsupported.path, unsupported.reason))
+        count_rows(connection, *COUNTED)
         yield connection
         connection.execute("COMMIT")
     finally:
         connection.close()
-
-
-def fill(
-    connection: sqlite3.Connection,
-    machine: Machine,
-    plan: str,
-    unsupported_paths: Sequence[Unsupported],
-) -> None:
-    meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
-    for key, value in meta.items():
-        put(connection, "meta", (key, value))
-    put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
-    put(connection, "plan", (1, plan))
-    for unsupported in unsupported_paths:
-        put(connection, "refusal", (unsupported.path, unsupported.reason))
-    count_rows(connection, *COUNTED)
 
 
 def put(connection: sqlite3.Connection, table: str, values: Sequence[Any]) -> None:

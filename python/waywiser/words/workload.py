@@ -140,9 +140,7 @@ class Workload(Value, frozen=True, omit_defaults=True):
     @property
     def curve(self) -> str:
         """The text without sizes: series with equal text lie on one curve."""
-        parts = [transfer.way for transfer in self.transfers]
-        body = "; ".join(parts) if parts else str(self.operation)
-        return f"{body}{self.states}"
+        return self.texts[1]
 
     @classmethod
     def parse(cls, text: str) -> Workload:

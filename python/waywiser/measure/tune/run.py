@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,11 +14,11 @@ from waywiser.machine.machine import Machine, require_real
 from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
-from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
 from waywiser.measure.survey_run import (
     Interrupted,
     SurveyError,
+    VisitWatcher,
     commission_of,
     measure_orders,
     next_worker,
@@ -142,16 +142,6 @@ class Tuning:
         }
 
 
-class TuneWatcher(Protocol):
-    """Whoever wants to see a tuning being made."""
-
-    def progress(self, progress: Progress) -> None:
-        """The estimate of the visit that is being measured."""
-
-    def visit(self, visit: Visit) -> None:
-        """A visit that is finished and stored."""
-
-
 def prepare_tuning(
     file: Path, request: TuneRequest, selection: MachineSelection, budget_seconds: float
 ) -> Tuning:
@@ -233,7 +223,7 @@ def _nothing_left(found: Targets, cut: Sequence[Target], least: float) -> Survey
 def tune(
     tuning: Tuning,
     file: Path,
-    watcher: TuneWatcher,
+    watcher: VisitWatcher,
     *,
     command: Sequence[str] = (),
     worker: tuple[str, ...] = MEASURE,
