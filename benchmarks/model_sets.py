@@ -31,12 +31,8 @@ from waywiser.curves.name import name_of  # noqa: E402
 from waywiser.machine.machine import Machine  # noqa: E402
 from waywiser.model.capacity import CapacityModel, CapacityModelReader  # noqa: E402
 from waywiser.model.capacity_fit import fit_capacities  # noqa: E402
-from waywiser.model.profile_capacities import (  # noqa: E402
-    ValidatedSet,
-    profile_capacities,
-    validated,
-    validation_sets,
-)
+from waywiser.model.held_out import ValidatedSet, validated, validation_sets  # noqa: E402
+from waywiser.model.machine_model import profile_capacities  # noqa: E402
 from waywiser.model.timed_sets import TimedSet, timed  # noqa: E402
 from waywiser.model.whatif import with_gpus  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402

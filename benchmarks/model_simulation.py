@@ -23,7 +23,7 @@ from model.simgrid_sets import spans, usual_sets  # noqa: E402
 from waywiser.analysis.comparison.comparison import compare  # noqa: E402
 from waywiser.analysis.comparison.node import read_node  # noqa: E402
 from waywiser.curves.name import name_of  # noqa: E402
-from waywiser.model.profile_capacities import profile_capacities  # noqa: E402
+from waywiser.model.machine_model import profile_capacities  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 from waywiser.words import format_bytes  # noqa: E402
 

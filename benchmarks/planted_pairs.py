@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from analysis.comparison.nodes import slower  # noqa: E402
 from waywiser.analysis.comparison.comparison import compare  # noqa: E402
 from waywiser.analysis.comparison.node import Node, read_node  # noqa: E402
-from waywiser.cli.percent import parse_fraction  # noqa: E402
+from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.select import matches_any, sized_texts_of  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 

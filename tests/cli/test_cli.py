@@ -153,7 +153,7 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("waywiser.cli.printing.print_result", fail)
+    monkeypatch.setattr("waywiser.cli.printing.plain_console", fail)
 
 
 def test_what_nobody_foresaw_asks_for_a_report(

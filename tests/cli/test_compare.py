@@ -30,6 +30,7 @@ from waywiser.analysis.comparison.comparison_text import changed_alone
 from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.cli import run
+from waywiser.cli.app import parse_fraction
 from waywiser.cli.compare import (
     SEPARATOR,
     CompareError,
@@ -38,7 +39,6 @@ from waywiser.cli.compare import (
 from waywiser.cli.compare import (
     compare as verb,
 )
-from waywiser.cli.percent import parse_fraction
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary

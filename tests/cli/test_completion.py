@@ -15,8 +15,7 @@ import pytest
 
 from waywiser import cli
 from waywiser.cli.completion import verbs
-from waywiser.cli.completion_scripts import SHELLS, completion_script
-from waywiser.cli.completion_words import VerbWords
+from waywiser.cli.completion_scripts import SHELLS, VerbWords, completion_script
 from waywiser.curves.name import SETS
 from waywiser.curves.terms import TERMS
 from waywiser.machine.traits import declared_executors, declared_memories

@@ -17,7 +17,7 @@ from waywiser.model.alone import SampledCurve
 from waywiser.model.capacity import CapacityModel, CapacityModelReader, Queue
 from waywiser.model.errors import ModelError
 from waywiser.model.export import EXPORTS
-from waywiser.model.profile_capacities import profile_capacities
+from waywiser.model.machine_model import profile_capacities
 from waywiser.profile import Profile
 from waywiser.words import Workload
 

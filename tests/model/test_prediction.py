@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
-from waywiser.cli.printing import print_result
+from waywiser.cli.streams import print_result
 from waywiser.errors import WaywiserError
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.measure.plan.requested_workloads import parse_workload
 from waywiser.model.capacity import Queue
-from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import MachineModel, fitted_model
 from waywiser.model.prediction import (
@@ -26,6 +25,7 @@ from waywiser.model.prediction import (
     Predictor,
     measured_times,
 )
+from waywiser.model.whatif import Change, MachineChanges
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.report.views.prediction import prediction_parts

@@ -11,7 +11,8 @@ from kept import RESULTS, unpacked
 from waywiser.model.capacity import CapacityModelReader
 from waywiser.model.curve import fit_curves, times_of
 from waywiser.model.errors import ModelError
-from waywiser.model.profile_capacities import profile_capacities, validated, validation_sets
+from waywiser.model.held_out import validated, validation_sets
+from waywiser.model.machine_model import profile_capacities
 from waywiser.model.timed_sets import TimedSet
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame

@@ -13,11 +13,11 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.model.capacity import CapacityModel
-from waywiser.model.changes import Change, MachineChanges
 from waywiser.model.errors import ModelError
-from waywiser.model.profile_capacities import profile_capacities
+from waywiser.model.machine_model import profile_capacities
 from waywiser.model.recorded_noise import RecordedNoise, drawn, middle_of
 from waywiser.model.simulation import SimulatedMachine, Simulation
+from waywiser.model.whatif import Change, MachineChanges
 from waywiser.profile import Profile
 from waywiser.words import Operation, Workload
 from waywiser.words.records import Process, Samples

@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from analysis.questions.subjects import Seconds, curve, postal, subject
 from waywiser.curves.point import Point
-from waywiser.report.figures.axes import Axis, bandwidth_axis, size_axis
+from waywiser.report.figures.axes import Axis, gb_per_s_label, size_axis, value_axis
 from waywiser.report.figures.bars import Bar, bars_picture
 from waywiser.report.figures.curves import (
     BAND,
@@ -32,7 +32,6 @@ from waywiser.report.figures.curves import (
 )
 from waywiser.report.figures.drawing import Drawing, Shape, Text
 from waywiser.report.figures.drawn_point import DrawnPoint
-from waywiser.report.figures.markers import MARKERS
 from waywiser.report.figures.render import (
     MARGIN,
     PIXELS_PER_INCH,
@@ -43,7 +42,7 @@ from waywiser.report.figures.render import (
     png_file,
     svg_file,
 )
-from waywiser.report.figures.styles import colour_of
+from waywiser.report.figures.styles import MARKERS, colour_of
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SERIES
 from waywiser.report.parts import Picture
@@ -54,7 +53,7 @@ COPY = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
 def test_equal_factors_are_equally_far_apart() -> None:
-    axis = bandwidth_axis(200.0, 30.0, 0.5, 50.0)
+    axis = value_axis(200.0, 30.0, 0.5, 50.0, gb_per_s_label)
     assert axis.start > axis.at(0.5) > axis.at(50.0) > axis.end
     assert axis.at(0.5) - axis.at(5.0) == pytest.approx(axis.at(5.0) - axis.at(50.0))
 

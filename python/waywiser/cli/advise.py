@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from waywiser.cli.app import Json, ProfileFile
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import COUNTS
@@ -29,7 +30,7 @@ def advise(
     table: bool = False,
     placement: bool = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Say which method to use for one copy, how fast it is and why, or, with --placement, where to
     put buffers and threads and which GPUs to use together.
 
@@ -63,7 +64,8 @@ def advise(
     }
     require_options(of_copies, placement=placement, table=table)
     if placement:
-        return _placement(file, tables=table, json=json)
+        _placement(file, tables=table, json=json)
+        return
     request = CopyRequest.of(
         source,
         destination,
@@ -73,15 +75,14 @@ def advise(
         max_threads=max_threads,
         polite=polite,
     )
-    return _advise(file, request, is_of_one_size=bool(size), table=table, json=json)
+    _advise(file, request, is_of_one_size=bool(size), table=table, json=json)
 
 
 def _advise(
     file: str, request: CopyRequest, *, is_of_one_size: bool, table: bool, json: bool
-) -> int:
+) -> None:
     """Shows the method for one size, or that of every measured size."""
     from waywiser.analysis.policy.advice import advise, find_table
-    from waywiser.cli.printing import print_result
     from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
     from waywiser.report.views.advice import advice_parts, table_parts
@@ -94,7 +95,6 @@ def _advise(
     else:
         found, notes = find_table(subjects, request)
         print_result(found, table_parts(found, notes), json=json)
-    return 0
 
 
 def require_options(of_copies: Mapping[str, object], *, placement: bool, table: bool) -> None:
@@ -121,16 +121,14 @@ def require_options(of_copies: Mapping[str, object], *, placement: bool, table: 
         )
 
 
-def _placement(file: str, *, tables: bool, json: bool) -> int:
+def _placement(file: str, *, tables: bool, json: bool) -> None:
     from waywiser.analysis.questions.placement_answer import placement
-    from waywiser.cli.printing import print_result
     from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:
         found, simulated = placement(Subject.of(profile)), profile.machine.simulated
     print_result(found, _placement_parts(found, simulated, tables), json=json)
-    return 0
 
 
 def _placement_parts(found: Placement, simulated: str, tables: bool) -> Iterator[Block | Section]:

@@ -12,7 +12,8 @@ from waywiser.cli.command_help import Waywiser
 from waywiser.cli.option_parameters import option_of
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
-from waywiser.words.numbers import MOST_GPUS, Bounds
+from waywiser.words import WordError
+from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -67,6 +68,19 @@ Repeat = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
+
+
+def parse_fraction(text: str, what: str) -> float:
+    """A fraction from 0 to below 1. Raises `WordError` for anything else."""
+    number = text.strip()
+    percent = number.endswith("%")
+    value = decimal_number(number.removesuffix("%"))
+    value = value / 100 if percent else value
+    if not 0 <= value < 1:
+        raise WordError(
+            f"{text!r} is no {what}", remedy="write 3% or 0.03: from 0 to less than 100%"
+        )
+    return value
 
 
 def _version(requested: bool) -> None:

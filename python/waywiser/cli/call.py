@@ -69,15 +69,12 @@ def _helped(words: Sequence[str]) -> list[str]:
 
 def command() -> Any:
     """The whole command as click's object, for running and for documenting it."""
-    for module in _VERBS:
-        import_module(f"waywiser.cli.{module}")
+    modules = [f"waywiser.cli.{module}" for module in _VERBS]
+    for module in modules:
+        import_module(module)
     # Somebody may have imported a verb of these before.
-    app.registered_commands.sort(key=lambda each: _VERBS.index(_module_of(each.callback)))
+    app.registered_commands.sort(key=lambda each: modules.index(each.callback.__module__))
     return typer.main.get_command(app)
-
-
-def _module_of(function: Any) -> str:
-    return str(function.__module__).rpartition(".")[2]
 
 
 def _require_said(arguments: Sequence[str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json, ProfileFile, Repeat, Threshold
-from waywiser.cli.percent import parse_fraction
+from waywiser.cli.app import Json, ProfileFile, Repeat, Threshold, parse_fraction
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def check(
     """
     from waywiser.analysis.comparison.checkup import check_up
     from waywiser.analysis.comparison.node import read_node
-    from waywiser.cli.printing import print_result
     from waywiser.cli.remeasure import measure_again
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.cli.app import Json, Only, Repeat, Threshold
+from waywiser.cli.app import Json, Only, Repeat, Threshold, parse_fraction
 from waywiser.cli.command_help import Verb
-from waywiser.cli.percent import parse_fraction
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
@@ -69,7 +69,6 @@ def compare(
     """
     from waywiser.analysis.comparison.comparison import compare as compared
     from waywiser.analysis.comparison.node import read_node
-    from waywiser.cli.printing import print_result
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,

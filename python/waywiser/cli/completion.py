@@ -11,8 +11,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from waywiser.cli.completion_scripts import SHELLS, completion_script
-from waywiser.cli.completion_words import FILES, NOTHING, PROFILES, OptionWords, Values, VerbWords
+from waywiser.cli.completion_scripts import (
+    FILES,
+    NOTHING,
+    PROFILES,
+    SHELLS,
+    OptionWords,
+    Values,
+    VerbWords,
+    completion_script,
+)
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
@@ -25,7 +33,7 @@ _PROFILE_OPTIONS = ("--repeat", "--baseline")
 
 
 @verb("Print a script that completes words in your shell.")
-def completion(shell: str) -> int:
+def completion(shell: str) -> None:
     """Print a script for bash, zsh or fish that completes commands, options, executors, memories,
     terms of --only, presets and profiles.
 
@@ -41,7 +49,6 @@ def completion(shell: str) -> int:
             f"there is no completion for {shell!r}", remedy=f"write one of {', '.join(SHELLS)}"
         )
     print(completion_script(shell, verbs()), end="")
-    return 0
 
 
 def verbs() -> tuple[VerbWords, ...]:

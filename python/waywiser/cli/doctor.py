@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
     waywiser doctor node.wwp --severity error
         check the machine of a profile; exit with 1 for errors alone
     """
-    from waywiser.cli.printing import print_result
     from waywiser.doctor.diagnosis import diagnose, live_situation, stored_situation, unchecked
     from waywiser.doctor.finding import at_least
     from waywiser.report.parts import Words

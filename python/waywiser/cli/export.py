@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +35,7 @@ def export(
     output: str = "",
     consumer: str = "",
     piece: str = "",
-) -> int:
+) -> None:
     """Write a profile's samples, a summary, or settings of other programs.
 
     --summary: Write a row per path and size: bandwidth, latency and intervals.
@@ -62,7 +64,8 @@ def export(
             raise ExportError(
                 f"--for {consumer} has one form", remedy="remove --format and --summary"
             )
-        return _export_settings(file, output, consumer, piece)
+        _export_settings(file, output, consumer, piece)
+        return
     if piece:
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
     format = format or _format_of(output)
@@ -79,10 +82,9 @@ def export(
         else:
             with _text_stream(output) as stream:
                 writers[format](profile, stream)
-    return 0
 
 
-def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
+def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
     from waywiser.exchange.settings.consumers import settings_text
     from waywiser.profile import Profile
 
@@ -93,7 +95,6 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
         text = settings_text(profile, consumer, piece_bytes)
     with _text_stream(output) as stream:
         stream.write(text)
-    return 0
 
 
 def _format_of(output: str) -> str:
@@ -110,7 +111,6 @@ def _format_of(output: str) -> str:
 @contextmanager
 def _text_stream(output: str) -> Iterator[TextIO]:
     """The stream of an output; the terminal takes no more than a screen unless it is named."""
-    from waywiser.cli.one_screen import OneScreen
     from waywiser.profile.output_file import STANDARD_OUTPUT, open_text_output
 
     if output or not sys.stdout.isatty():
@@ -120,6 +120,38 @@ def _text_stream(output: str) -> Iterator[TextIO]:
     screen = OneScreen()
     yield screen
     sys.stdout.write(screen.text)
+
+
+class TooLongForScreen(WaywiserError):
+    """Text that a terminal is not asked to show."""
+
+
+class OneScreen(io.StringIO):
+    """Keeps what is written. Raises `TooLongForScreen` as soon as it has more lines than the
+    terminal, less one for the next prompt."""
+
+    def __init__(self) -> None:
+        super().__init__(newline="")
+        self._size = shutil.get_terminal_size()
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self._lines() >= self._size.lines:
+            raise TooLongForScreen(
+                f"this is more than the {self._size.lines} lines of the terminal",
+                remedy="write it to a file with -o FILE, or to the terminal with -o -",
+            )
+        return written
+
+    @property
+    def text(self) -> str:
+        """What was written."""
+        return self.getvalue()
+
+    def _lines(self) -> int:
+        """Lines of the terminal, which folds long ones."""
+        width = max(1, self._size.columns)
+        return sum(max(1, -(-len(line) // width)) for line in self.text.splitlines())
 
 
 def _export_parquet(profile: Profile, output: str, summary: bool) -> None:

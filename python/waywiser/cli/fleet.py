@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json, Threshold
-from waywiser.cli.percent import parse_fraction
+from waywiser.cli.app import Json, Threshold, parse_fraction
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ def fleet(files: list[str], threshold: Threshold = "3%", json: Json = False, pag
         also write a page of figures
     """
     from waywiser.cli.pages import require_page, write_page
-    from waywiser.cli.printing import print_result
     from waywiser.profile.output_file import STANDARD_OUTPUT, require_one_output
     from waywiser.report.views.fleet import fleet_parts
 
@@ -53,8 +54,6 @@ def fleet(files: list[str], threshold: Threshold = "3%", json: Json = False, pag
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
-    import os
-
     from waywiser.analysis.comparison.fleet import assess_fleet
     from waywiser.analysis.comparison.node import Node, read_node
     from waywiser.profile import ProfileError
@@ -73,9 +72,6 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
 
 def _profiles_of(name: str) -> list[str]:
     """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
-    import os
-    from pathlib import Path
-
     from waywiser.profile.name import SUFFIX
 
     if not os.path.isdir(name):  # no error for a name that is too long

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def import_(
     machine: str | None = None,
     topology: str | None = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Make one profile from results of nvbandwidth, Comm|Scope, OSU, nccl-tests or BenchPress.
 
     FILE...: Results of another tool, or a folder of them.
@@ -45,7 +46,6 @@ def import_(
     waywiser import nvbandwidth.json --topology capture.json -o node.wwp
         the same with the links of the machine that was measured
     """
-    from waywiser.cli.printing import print_result
     from waywiser.exchange.imports.profiles import import_files
     from waywiser.exchange.imports.reading import clipped
     from waywiser.profile import default_name
@@ -62,7 +62,6 @@ def import_(
         command=("waywiser", "import", *map(clipped, files)),
     )
     print_result(_document(found, target), _parts(found, target), json=json)
-    return 0
 
 
 def _document(found: Imported, target: Path) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ def list_(everything: bool = False, json: Json = False) -> None:
     waywiser list --all
         also each path that this machine cannot measure
     """
-    from waywiser.cli.printing import print_result
     from waywiser.curves.name import SETS
     from waywiser.machine.catalogue import list_executors, list_memories, list_operations
     from waywiser.report.views.registry import registry_parts

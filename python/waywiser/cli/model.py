@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from waywiser.cli.app import Json, ProfileFile
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
-
-if TYPE_CHECKING:
-    from waywiser.model.held_out import Validation
 
 SCHEMA = 1
 """The schema of the JSON forms. A new field does not change it."""
@@ -26,7 +26,7 @@ def model(
     export: str = "",
     output: str = "",
     json: Json = False,
-) -> int:
+) -> None:
     """Fit latencies, bandwidths and shared capacities, and keep them in the profile for predict.
 
     --all: Show every curve and every capacity.
@@ -54,7 +54,6 @@ def model(
         _show_validation(file, everything=everything, json=json)
     else:
         _show_model(file, everything=everything, json=json)
-    return 0
 
 
 def _require_sense(
@@ -81,9 +80,6 @@ def _require_sense(
 
 def _show_model(file: str, *, everything: bool, json: bool) -> None:
     """Fits the model and keeps it in the profile."""
-    import msgspec
-
-    from waywiser.cli.printing import print_result
     from waywiser.model.machine_model import obtained_model
     from waywiser.profile import Profile
     from waywiser.report.views.model import model_parts
@@ -91,8 +87,13 @@ def _show_model(file: str, *, everything: bool, json: bool) -> None:
     with Profile.open(file) as profile:
         found = obtained_model(profile, keep=True)
         imported = "imported" in profile.environment
-    head = {"schema": SCHEMA, "profile": file, "kept": found.is_kept, "note": found.note}
-    document = {**head, "model": msgspec.to_builtins(found.model)}
+    document = {
+        "schema": SCHEMA,
+        "profile": file,
+        "kept": found.is_kept,
+        "note": found.note,
+        "model": found.model,
+    }
     parts = model_parts(found, file, everything=everything, imported=imported)
     print_result(document, parts, json=json)
 
@@ -124,18 +125,12 @@ def _export(file: str, format: str, output: str) -> None:
 
 
 def _show_validation(file: str, *, everything: bool, json: bool) -> None:
-    from waywiser.cli.printing import print_result
     from waywiser.model.held_out import validation
     from waywiser.profile import Profile
     from waywiser.report.views.model import validation_parts
 
     with Profile.open(file) as profile:
         found = validation(profile)
-    parts = validation_parts(found, everything=everything)
-    print_result(_validation_document(file, found), parts, json=json)
-
-
-def _validation_document(file: str, found: Validation) -> dict[str, Any]:
     sets = [
         {
             "workload": str(each.timed.workload),
@@ -148,14 +143,12 @@ def _validation_document(file: str, found: Validation) -> dict[str, Any]:
         for each in found.sets
     ]
     head = {"schema": SCHEMA, "profile": file}
-    return {**head, "rows": found.rows, "notes": found.notes, "sets": sets}
+    document = {**head, "rows": found.rows, "notes": found.notes, "sets": sets}
+    print_result(document, validation_parts(found, everything=everything), json=json)
 
 
 def _show_published(file: str, switches: str, *, json: bool) -> None:
     """Shows the model of messages by the rule of a paper."""
-    import msgspec
-
-    from waywiser.cli.printing import print_result
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches
     from waywiser.profile import Profile

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ HEAD_BYTES = 4096
 
 
 @verb("Show or write which method is fastest for each copy.")
-def policy(files: list[str], output: str = "", compare: bool = False, json: Json = False) -> int:
+def policy(files: list[str], output: str = "", compare: bool = False, json: Json = False) -> None:
     """Show which method is fastest for each copy by its size, or write it for waywiser.transfer.
 
     FILE...: Profiles (.wwp) of one machine, or one policy; with --compare two, each a profile or a
@@ -55,41 +56,34 @@ def policy(files: list[str], output: str = "", compare: bool = False, json: Json
             remedy="write waywiser policy --compare A B",
         )
     if compare:
-        return _compare(files, json=json)
-    source = _read(files)
+        _compare(files, json=json)
+        return
+    found, tables = _read(files)
     if output:
-        write_output(output, source.policy.to_json(), policy_file)
+        write_output(output, found.to_json(), policy_file)
     if json:
-        sys.stdout.write(source.policy.to_json().decode())
+        sys.stdout.write(found.to_json().decode())
     elif output != STANDARD_OUTPUT:
-        from waywiser.cli.printing import print_result
-
-        print_result(None, _written(source, output) if output else _shown(source, files))
-    return 0
+        print_result(None, _written(found, output) if output else _shown(found, tables, files))
 
 
-class _Source(NamedTuple):
-    """A policy, and the tables that it was made of if it is not from a file."""
-
-    policy: Policy
-    tables: tuple[DecisionTable, ...] = ()
-
-
-def _written(source: _Source, output: str) -> Iterator[Block]:
+def _written(found: Policy, output: str) -> Iterator[Block]:
     from waywiser.report.parts import Words
     from waywiser.words.number_format import count
 
-    classes = source.policy.classes
+    classes = found.classes
     rows = count(sum(len(each.rows) for each in classes), "row")
     yield Words(f"{output}: {rows} for {count(len(classes), 'kind')} of copies")
     yield Words(_install(output))
 
 
-def _shown(source: _Source, files: Sequence[str]) -> Iterator[Block | Section]:
+def _shown(
+    found: Policy, tables: Sequence[DecisionTable], files: Sequence[str]
+) -> Iterator[Block | Section]:
     from waywiser.report.parts import Code, Section, Words
     from waywiser.report.views.policy import policy_parts
 
-    yield from policy_parts(source.policy, source.tables)
+    yield from policy_parts(found, tables)
     command = Code(f"waywiser policy {' '.join(files)} -o machine.json", indent=4)
     yield Section("", "", (Words("To use it:"), command, Words(_install("machine.json"))))
 
@@ -101,7 +95,8 @@ def _install(file: str) -> str:
     )
 
 
-def _read(files: Sequence[str]) -> _Source:
+def _read(files: Sequence[str]) -> tuple[Policy, tuple[DecisionTable, ...]]:
+    """A policy, and the tables that it was made of if it is not from a file."""
     from waywiser.analysis.policy.build import decision_tables, policy_of
     from waywiser.analysis.policy.errors import NotAPolicy, PolicyError
     from waywiser.analysis.policy.file import read_policy
@@ -116,7 +111,7 @@ def _read(files: Sequence[str]) -> _Source:
             remedy="give profiles alone, or two files with --compare",
         )
     if policies:
-        return _Source(read_policy(policies[0]))
+        return read_policy(policies[0]), ()
     subjects = []
     for file in dict.fromkeys(files):
         with Profile.open(file) as profile:
@@ -128,7 +123,7 @@ def _read(files: Sequence[str]) -> _Source:
             where=files[0],
             remedy="measure paths: waywiser survey --preset standard",
         )
-    return _Source(policy_of(tables, subjects), tables)
+    return policy_of(tables, subjects), tables
 
 
 def _is_policy(file: str) -> bool:
@@ -142,13 +137,10 @@ def _is_policy(file: str) -> bool:
         return Path(file).suffix == ".json"
 
 
-def _compare(files: Sequence[str], *, json: bool) -> int:
+def _compare(files: Sequence[str], *, json: bool) -> None:
     from waywiser.analysis.policy.difference import compare_policies
-    from waywiser.cli.printing import print_result
     from waywiser.report.views.policy import difference_parts
 
-    first, second = (_read([file]) for file in files)
-    found = compare_policies(first.policy, second.policy, first.tables, second.tables)
-    parts = difference_parts(found, files, (first.policy, second.policy))
-    print_result(found, parts, json=json)
-    return 0
+    policies, tables = zip(*(_read([file]) for file in files), strict=True)
+    found = compare_policies(*policies, *tables)
+    print_result(found, difference_parts(found, files, policies), json=json)

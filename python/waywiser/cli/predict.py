@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
+
 from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import COUNTS
 
 if TYPE_CHECKING:
-    from waywiser.model.changes import MachineChanges
     from waywiser.model.machine_model import MachineModel
     from waywiser.model.prediction import Prediction
+    from waywiser.model.whatif import MachineChanges
     from waywiser.profile import Profile
     from waywiser.report.parts import Block
     from waywiser.words import Workload
@@ -32,7 +35,7 @@ def predict(
     gpus: GpuCount = None,
     compare: bool = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Predict what transfers take that run together: time, interval, what limits them.
 
     -w, --workload TEXT: Transfers that start together, as survey --workload has them, each with a
@@ -45,13 +48,12 @@ def predict(
     waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
         predict a copy and its opposite together
     """
-    import msgspec
-
-    from waywiser.cli.printing import print_result
     from waywiser.measure.plan.requested_workloads import parse_workload
-    from waywiser.model.changes import Change, MachineChanges
     from waywiser.model.machine_model import obtained_model
+    from waywiser.model.prediction import measured_times
+    from waywiser.model.whatif import Change, MachineChanges
     from waywiser.profile import Profile
+    from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.prediction import measured_parts, prediction_parts
 
     selected = parse_workload(_required("; ".join(workload or ())))
@@ -65,7 +67,8 @@ def predict(
         obtained = obtained_model(profile)
         found = _predicted(profile, obtained.model, assumed, selected, messages)
         if compare:
-            found = _with_measured(found, profile, selected, messages)
+            measured = measured_times(SeriesFrame.read(profile), selected, messages)
+            found = msgspec.structs.replace(found, measured=measured)
         origin = _origin(profile)
         head = {"schema": SCHEMA, "profile": file, "created": profile.created}
     document: dict[str, Any] = {
@@ -75,10 +78,9 @@ def predict(
         "is_known": found.is_known,
         "error": found.error,
     }
-    measured = measured_parts(found) if compare else ()
-    parts = chain(prediction_parts(found), measured, _origin_parts(origin, obtained.note, file))
+    beside = measured_parts(found) if compare else ()
+    parts = chain(prediction_parts(found), beside, _origin_parts(origin, obtained.note, file))
     print_result(document, parts, json=json)
-    return 0
 
 
 def _predicted(
@@ -88,8 +90,6 @@ def _predicted(
     workload: Workload,
     messages: int,
 ) -> Prediction:
-    import msgspec
-
     from waywiser.model.errors import ModelError
     from waywiser.model.prediction import Predictor
 
@@ -101,18 +101,6 @@ def _predicted(
         return found
     note = f"the machine is assumed to have {assumed}, which nobody measured"
     return msgspec.structs.replace(found, notes=(note, *found.notes))
-
-
-def _with_measured(
-    found: Prediction, profile: Profile, workload: Workload, messages: int
-) -> Prediction:
-    import msgspec
-
-    from waywiser.model.prediction import measured_times
-    from waywiser.profile.series_frame import SeriesFrame
-
-    measured = measured_times(SeriesFrame.read(profile), workload, messages)
-    return msgspec.structs.replace(found, measured=measured)
 
 
 def _required(text: str) -> str:

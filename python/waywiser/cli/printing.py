@@ -1,16 +1,14 @@
-"""Prints what a verb found: as JSON, or as text for the terminal or a pipe."""
+"""The consoles that texts are printed to: a terminal, or a pipe."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from waywiser.cli import streams
-from waywiser.report.parts import Block, Section
-from waywiser.report.terminal import print_parts
 from waywiser.words.visible import visible
 
 PIPE_COLUMNS = 160
@@ -40,18 +38,3 @@ class _Patient(Console):
     def on_broken_pipe(self) -> None:
         self.quiet = True
         streams.give_up(sys.stderr if self.stderr else sys.stdout)
-
-
-def print_result(
-    document: object,
-    parts: Iterable[Block | Section],
-    *,
-    json: bool = False,
-    to_errors: bool = False,
-) -> None:
-    """Prints the ``document`` as JSON, or the ``parts`` as text, to standard output or, the text,
-    ``to_errors``."""
-    if json:
-        streams.print_json(document)
-    else:
-        print_parts(plain_console(to_errors=to_errors), parts)

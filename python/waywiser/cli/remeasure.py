@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from waywiser.cli.streams import say
 from waywiser.profile.planned import resume_command
 from waywiser.report.parts import Block, Code, Words
 from waywiser.words import WaywiserError
@@ -70,7 +71,6 @@ def measure_again(
 
 def _start(request: Request, selection: MachineSelection, target: Path) -> None:
     from waywiser.cli.progress import watcher
-    from waywiser.cli.streams import say
     from waywiser.measure.survey_run import prepare, start
     from waywiser.words.number_format import count
 
@@ -83,7 +83,6 @@ def _start(request: Request, selection: MachineSelection, target: Path) -> None:
 
 def _continue(target: Path, *, is_unfinished: bool) -> None:
     from waywiser.cli.progress import watcher
-    from waywiser.cli.streams import say
     from waywiser.measure.survey_run import resume
 
     say(f"waywiser: {'going on with' if is_unfinished else 'using'} {target}\n")

@@ -29,7 +29,7 @@ class ReportError(WaywiserError):
 @verb("Make a page of profiles: status, findings, figures.")
 def report(
     files: list[str], output: str = "", format: str = "", figure: str = "", whole: bool = False
-) -> int:
+) -> None:
     """Make a page of profiles: status, findings, figures, everything that was measured.
 
     FILE...: Profiles (.wwp), side by side.
@@ -57,9 +57,9 @@ def report(
         require_page(output)
     made = document(read(files))
     if figure == LIST:
-        return _list(made)
-    write_page(output, _content(made, format, figure, whole))
-    return 0
+        _list(made)
+    else:
+        write_page(output, _content(made, format, figure, whole))
 
 
 def _without_copies(files: Sequence[str]) -> list[str]:
@@ -73,7 +73,7 @@ def _without_copies(files: Sequence[str]) -> list[str]:
     return kept
 
 
-def _list(made: Document) -> int:
+def _list(made: Document) -> None:
     pictures = made.pictures()
     if not pictures:
         raise ReportError(
@@ -81,7 +81,6 @@ def _list(made: Document) -> int:
             remedy="survey more sizes or paths",
         )
     put_line("\n".join(f"{picture.name}  {picture.title}" for picture in pictures))
-    return 0
 
 
 def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.cli.app import Json, Only, ProfileFile
+from waywiser.cli.streams import print_result
 from waywiser.cli.verb import verb
 
 
@@ -32,7 +33,6 @@ def show_profile(
     headline_last: bool = False,
 ) -> None:
     """Raises `WaywiserError` for bad files and patterns."""
-    from waywiser.cli.printing import print_result
     from waywiser.curves.overview import overview
     from waywiser.profile import Profile
     from waywiser.report.views.profile import profile_parts

@@ -42,7 +42,7 @@ def simulate(
     from waywiser.cli.streams import say
     from waywiser.cli.survey import stopped_by_signals
     from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
-    from waywiser.model.changes import Change, MachineChanges
+    from waywiser.model.whatif import Change, MachineChanges
     from waywiser.profile.output_file import require_output, require_profile_name
 
     target = Path(output)

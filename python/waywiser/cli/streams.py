@@ -6,8 +6,14 @@ import codecs
 import io
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+import msgspec
+
+if TYPE_CHECKING:
+    from waywiser.report.parts import Block, Section
 
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""
@@ -88,12 +94,28 @@ def put_line(text: object) -> None:
 
 def print_json(document: object) -> None:
     """Writes a document to standard output."""
-    import msgspec
-
     from waywiser.words.visible import escaped_json
 
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
     sys.stdout.write(escaped_json(text.decode()) + "\n")
+
+
+def print_result(
+    document: object,
+    parts: Iterable[Block | Section],
+    *,
+    json: bool = False,
+    to_errors: bool = False,
+) -> None:
+    """Prints the ``document`` as JSON, or the ``parts`` as text, to standard output or, the text,
+    ``to_errors``."""
+    if json:
+        print_json(document)
+        return
+    from waywiser.cli.printing import plain_console
+    from waywiser.report.terminal import print_parts
+
+    print_parts(plain_console(to_errors=to_errors), parts)
 
 
 def give_up(stream: TextIO) -> None:

@@ -170,7 +170,8 @@ def result_line(tuned: Tuned) -> str:
     if tuned.over_default is None:
         parts.append("the defaults: no setting is faster")
     else:
-        note = " (not shown to be faster)" if _may_gain_nothing(tuned.over_default) else ""
+        around = tuned.over_default.interval
+        note = " (not shown to be faster)" if around is None or around.low <= 1 else ""
         parts.append(f"{_ratio(tuned.over_default)} of the defaults{note}")
     if tuned.over_plain is not None:
         parts.append(f"{_ratio(tuned.over_plain)} of {tuned.plain}")
@@ -185,10 +186,6 @@ def _ratio(ratio: Ratio) -> str:
         return f"{ratio.value:.{digits}f}x [too few processes for an interval]"
     low, high = ratio.interval.low, ratio.interval.high
     return f"{ratio.value:.{digits}f}x [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _may_gain_nothing(gain: Ratio) -> bool:
-    return gain.interval is None or gain.interval.low <= 1
 
 
 class TuneProgress:

@@ -36,10 +36,10 @@ from waywiser.measure.survey_run import (
     Watcher,
     nonempty_plan,
 )
-from waywiser.model.changes import MachineChanges
 from waywiser.model.errors import ModelError
-from waywiser.model.profile_capacities import profile_capacities
+from waywiser.model.machine_model import profile_capacities
 from waywiser.model.simulation import SimulatedMachine, Simulation
+from waywiser.model.whatif import MachineChanges
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
 from waywiser.words.records import Process, Unsupported, Visit

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, Protocol, TypeVar
 
 from waywiser.curves.classes import Classes, Key
 from waywiser.machine.machine import Machine
 from waywiser.words import Transfer, Value, Workload
+from waywiser.words.grouping import grouped
 
 
 class TransferCurve(Protocol):
@@ -51,6 +52,16 @@ class SampledCurve(Value, frozen=True):
         return times[n - 1] + slope * (bytes - sizes[n - 1])
 
 
+Alike = TypeVar("Alike", bound=Hashable)
+Known = TypeVar("Known", bound=TransferCurve)
+
+
+def longest(curves: Iterable[tuple[Alike, Known]]) -> dict[Alike, Known]:
+    """Of the curves that are alike the one with the most sizes; of equals the first."""
+    by_key = grouped(curves)
+    return {key: max(same, key=lambda curve: len(curve.sizes)) for key, same in by_key.items()}
+
+
 NEAR = 4
 """Sizes up to this factor from a size show how its time grows with its bytes."""
 
@@ -80,12 +91,9 @@ class AloneCurves:
         """``curves`` by the transfer's text without its size."""
         self.curves = dict(curves)
         self._classes = Classes(machine)
-        self._first: dict[Key, TransferCurve] = {}
-        for text, curve in self.curves.items():
-            key = self._key(Transfer.parse(text))
-            known = self._first.get(key)
-            if known is None or len(curve.sizes) > len(known.sizes):
-                self._first[key] = curve
+        self._first = longest(
+            (self._key(Transfer.parse(text)), curve) for text, curve in self.curves.items()
+        )
 
     def _key(self, transfer: Transfer) -> Key:
         return self._classes.key(Workload((transfer,)))

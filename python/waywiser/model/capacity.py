@@ -26,7 +26,7 @@ from waywiser.model.resources import Groups, MachineResources, ResourceUse, meth
 from waywiser.model.share import Demand, Filled, fill
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.order import CONFIDENCE, Interval
-from waywiser.words import Transfer, Value, Workload
+from waywiser.words import Place, Transfer, Value, Workload
 
 SCHEMA = 1
 """The schema of the JSON form of a model."""
@@ -67,15 +67,29 @@ class Capacity(Value, frozen=True):
         return CapacityKey(self.resource, self.method)
 
 
+End = Literal["source", "destination"]
+
+ENDS: tuple[End, ...] = ("source", "destination")
+
+
 class Queue(Value, frozen=True):
     """Transfers by one method that run one after another."""
 
-    end: Literal["source", "destination"]
+    end: End
     """They have this GPU in common."""
     method: str
     gap: float
     """Seconds that each takes to start after another one, beyond its latency."""
     rests_on: tuple[str, ...] = ()
+
+    @property
+    def way(self) -> str:
+        return "out of" if self.end == "source" else "into"
+
+    def gpu(self, transfer: Transfer) -> Place | None:
+        """The GPU at this end of a transfer; None if that is no GPU."""
+        place = transfer.path.places[ENDS.index(self.end)]
+        return place if place.kind == "gpu" else None
 
 
 class CapacityKey(Value, frozen=True):
@@ -220,6 +234,7 @@ class CapacityModelReader:
                     moving -= self._saved(use, method, transfer.bytes)
                     moving = max(moving, transfer.bytes * use.passes / capacity)
             queue = next((q for q in queues if q.method == method), None)
+            gpu = queue.gpu(transfer) if queue else None
             found.append(
                 Demand(
                     bytes=transfer.bytes,
@@ -227,7 +242,7 @@ class CapacityModelReader:
                     latency=alone.latency,
                     loads=loads,
                     passes=passes,
-                    queue=_queue_name(queue, transfer),
+                    queue=f"{method} {queue.way} {gpu}" if queue and gpu else "",
                     gap=queue.gap if queue else 0.0,
                 )
             )
@@ -368,11 +383,10 @@ class CapacityModelReader:
         transfer."""
         methods = [self.method(transfer) for transfer in workload.transfers]
         of_sets = max(self.model.deviations.get(method, 0.0) for method in methods)
-        squares = [of_sets**2]
-        for method, waited in zip(methods, filled.waited, strict=True):
-            own = self.model.transfer_deviations.get(method, 0.0) if not waited else 0.0
-            squares.append(max(of_sets, own) ** 2)
-        return squares
+        own = [self.model.transfer_deviations.get(method, 0.0) for method in methods]
+        pairs = zip(own, filled.waited, strict=True)
+        of_each = [of_sets if waited else max(of_sets, deviation) for deviation, waited in pairs]
+        return [deviation**2 for deviation in (of_sets, *of_each)]
 
     def _longest(
         self, workload: Workload, unknown: Sequence[tuple[ResourceUse, str, float]]
@@ -431,16 +445,6 @@ def _capacity(known: Mapping[CapacityKey, float], use: ResourceUse, method: str)
             f"the capacity of {use.name} is {found:g} B/s", remedy="give it a capacity above 0"
         )
     return found
-
-
-def _queue_name(queue: Queue | None, transfer: Transfer) -> str:
-    """The queue of a transfer; empty if that end is no GPU."""
-    if queue is None:
-        return ""
-    source, destination = transfer.path.places
-    place = source if queue.end == "source" else destination
-    what = "out of" if queue.end == "source" else "into"
-    return f"{queue.method} {what} {place}" if place.kind == "gpu" else ""
 
 
 def _require_transfers(workload: Workload) -> None:

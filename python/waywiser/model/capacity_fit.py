@@ -20,6 +20,7 @@ Analysis*, 1988, section 2.3, with finite differences).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
@@ -28,10 +29,12 @@ import msgspec
 
 from waywiser.machine.machine import Machine
 from waywiser.model.capacity import (
+    ENDS,
     Capacity,
     CapacityKey,
     CapacityModel,
     CapacityModelReader,
+    End,
     Queue,
     SetMember,
 )
@@ -294,7 +297,7 @@ class _MethodFit:
 
     def _find_queues(self) -> None:
         """Sets whose transfers never overlap, and have one GPU in common."""
-        for end in ("source", "destination"):
+        for end in ENDS:
             waiting = [s.timed for s in self.sets if s.timed.is_one_after_another
                        and _is_star(s.timed, end)]  # fmt: skip
             stars = [s.timed for s in self.sets if _is_star(s.timed, end)]
@@ -306,9 +309,7 @@ class _MethodFit:
                 total = sum(one.seconds for one in alone if one is not None)
                 gaps.append((each.span - total) / (len(alone) - 1))
             names = tuple(str(each.workload) for each in waiting)
-            queue = Queue("source" if end == "source" else "destination", self.method,
-                          max(median(gaps), 0.0), names)  # fmt: skip
-            self.queues.append(queue)
+            self.queues.append(Queue(end, self.method, max(median(gaps), 0.0), names))
 
     # The search.
 
@@ -556,9 +557,9 @@ def _noise_of(timed: TimedSet, noise: Mapping[bool, Variance]) -> float:
     return math.sqrt(variance * median_share(len(timed.spans)))
 
 
-def _is_star(timed: TimedSet, end: str) -> bool:
+def _is_star(timed: TimedSet, end: End) -> bool:
     """Whether all transfers have one GPU as this end, and different other ends."""
-    position = 0 if end == "source" else 1
+    position = ENDS.index(end)
     common = {t.path.places[position] for t in timed.workload.transfers}
     others = {t.path.places[1 - position] for t in timed.workload.transfers}
     one = next(iter(common))
@@ -574,7 +575,7 @@ def _slowed_groups(
     """GPUs that are joined by pairs of transfers with the host that are slower together than
     alone."""
     joined: list[set[int]] = []
-    for timed in (each for of_method in sets.values() for each in of_method):
+    for timed in _all(sets):
         transfers = timed.workload.transfers
         gpus = {p.index for t in transfers for p in t.path.places if p.kind == "gpu"}
         hosts = {p for t in transfers for p in t.path.places if p.kind == "numa"}
@@ -584,14 +585,8 @@ def _slowed_groups(
         slowest = max(one.seconds for one in alone if one is not None)
         deviation = math.sqrt(timed.squares / max(len(timed.spans) - 1, 1))
         if math.log(timed.span / slowest) > max(2 * LEAST_SLOWDOWN, CLEARLY * deviation):
-            together = set(gpus)
-            apart = []
-            for group in joined:
-                if group & together:
-                    together |= group
-                else:
-                    apart.append(group)
-            joined = [*apart, together]
+            together = gpus.union(*(group for group in joined if group & gpus))
+            joined = [*(group for group in joined if not group & gpus), together]
     return [tuple(sorted(group)) for group in joined]
 
 
@@ -604,20 +599,17 @@ def _carried(
 ) -> dict[str, dict[str, float]]:
     """The most that a kind of resource carried, by method."""
     found: dict[str, dict[str, float]] = {}
-    for timed in measured:
-        moved: dict[str, tuple[ResourceUse, int, float]] = {}
-        methods = {reader.method(transfer) for transfer in timed.workload.transfers}
-        latency = 0.0
-        for transfer in timed.workload.transfers:
-            latency = max(latency, reader.latency(transfer))
-            for use in reader.uses(transfer):
-                _, before, _ = moved.get(use.name, (use, 0, 0.0))
-                moved[use.name] = use, before + use.passes * transfer.bytes, latency
-        moving = max(timed.span - latency, timed.span / 2)
-        for method in methods if len(methods) == 1 else ():
-            own = found.setdefault(method, {})
-            for use, amount, _ in moved.values():
-                own[use.kind] = max(own.get(use.kind, 0.0), amount / moving)
+    for method, sets in _by_method(reader, measured).items():
+        own = found.setdefault(method, {})
+        for timed in sets:
+            moved: Counter[tuple[str, str]] = Counter()
+            for transfer in timed.workload.transfers:
+                for use in reader.uses(transfer):
+                    moved[use.name, use.kind] += use.passes * transfer.bytes
+            latency = max(map(reader.latency, timed.workload.transfers))
+            moving = max(timed.span - latency, timed.span / 2)
+            for (_, kind), amount in moved.items():
+                own[kind] = max(own.get(kind, 0.0), amount / moving)
     return found
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from waywiser.curves.classes import representatives
 from waywiser.machine.machine import Machine
+from waywiser.model.alone import longest
 from waywiser.model.curve_form import CurveForm, Form, forms_of
 from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
@@ -209,15 +210,9 @@ def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveMo
     times = [medians(curve.blocks.table) for curve in curves]
     forms = forms_of([curve.blocks.bytes for curve in curves], times)
     own = list(map(_fitted, curves, times, fits, forms))
-    longest: dict[Any, CurveModel] = {}
-    for curve, model in zip(curves, own, strict=True):
-        known, alike = longest.get(curve.blocks.alike), curve.blocks.alike
-        if alike is not None and (known is None or len(model.sizes) > len(known.sizes)):
-            longest[alike] = model
-    return [
-        _borrowed(model, longest.get(curve.blocks.alike))
-        for curve, model in zip(curves, own, strict=True)
-    ]
+    alike = [curve.blocks.alike for curve in curves]
+    shapes = longest(pair for pair in zip(alike, own, strict=True) if pair[0] is not None)
+    return [_borrowed(model, shapes.get(key)) for key, model in zip(alike, own, strict=True)]
 
 
 def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveForm) -> CurveModel:
@@ -259,22 +254,24 @@ def _parameters(
         return few, few
     flat = "the time does not grow with the size"
     if is_line:
-        latency = FittedParameter(postal.latency, postal.latency_interval)
-        if postal.latency_interval.low <= 0:
-            latency = FittedParameter(None, reason="the line may begin at 0")
-        if postal.inverse_rate_interval.low <= 0:
-            return latency, FittedParameter(None, reason=flat)
-        return latency, FittedParameter(postal.inverse_rate, postal.inverse_rate_interval)
+        return (
+            _identified(postal.latency, postal.latency_interval, "the line may begin at 0"),
+            _identified(postal.inverse_rate, postal.inverse_rate_interval, flat),
+        )
     if not lines:
         none = FittedParameter(None, reason="one to three lines do not describe the curve")
         return none, none
-    first, last = lines[0], lines[-1]
-    latency = FittedParameter(first.latency)
-    if first.latency <= 0:
-        latency = FittedParameter(None, reason="the first line begins below 0")
-    if last.inverse_rate <= 0:
-        return latency, FittedParameter(None, reason=f"{flat} from {last.low} bytes on")
-    return latency, FittedParameter(last.inverse_rate)
+    return (
+        _identified(lines[0].latency, None, "the first line begins below 0"),
+        _identified(lines[-1].inverse_rate, None, f"{flat} from {lines[-1].low} bytes on"),
+    )
+
+
+def _identified(value: float, around: Interval | None, reason: str) -> FittedParameter:
+    """A parameter that is above 0, or else the ``reason`` why it is not identified."""
+    if (around.low if around else value) <= 0:
+        return FittedParameter(None, reason=reason)
+    return FittedParameter(value, around)
 
 
 def _borrowed(model: CurveModel, longest: CurveModel | None) -> CurveModel:

@@ -8,20 +8,18 @@ held out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.model.capacity import CapacityModel, CapacityModelReader, SetPrediction
 from waywiser.model.curve import CurveTimes, fit_curves, times_of
-from waywiser.model.machine_model import is_of_copies
+from waywiser.model.errors import ModelError
+from waywiser.model.machine_model import is_of_copies, profile_capacities
 from waywiser.model.messages import classes_of, curve_of, messages_of
 from waywiser.model.prediction_interval import PathKind
-from waywiser.model.profile_capacities import (
-    ValidatedSet,
-    profile_capacities,
-    validated,
-    validation_sets,
-)
 from waywiser.model.rate import held_out_deviations
+from waywiser.model.timed_sets import TimedSet, timed
 from waywiser.profile import Profile
+from waywiser.profile.planned import planned
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
 from waywiser.words import Value
@@ -56,6 +54,40 @@ class AccuracyRow(Value, frozen=True):
     worst: float
     coverage: float | None
     """The share of measurements in their 95 % interval; None if the interval is made from them."""
+
+
+class ValidatedSet(Value, frozen=True):
+    """A measured set beside its prediction."""
+
+    timed: TimedSet
+    prediction: SetPrediction
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured span, minus 1."""
+        return self.prediction.span / self.timed.span - 1
+
+    @property
+    def is_in_interval(self) -> bool:
+        return self.prediction.interval.contains(self.timed.span)
+
+    @property
+    def transfer_errors(self) -> tuple[float, ...]:
+        """Predicted over measured time of each transfer, minus 1; empty if they were not timed."""
+        own = self.timed.transfer_seconds
+        if not own:
+            return ()
+        pairs = zip(self.prediction.own_seconds, own, strict=True)
+        return tuple(predicted / measured - 1 for predicted, measured in pairs)
+
+    @property
+    def are_transfers_in_interval(self) -> tuple[bool, ...]:
+        """Whether each measured time is in its interval; empty if they were not timed."""
+        own = self.timed.transfer_seconds
+        if not own:
+            return ()
+        rows = zip(self.prediction.intervals, self.prediction.waited, own, strict=True)
+        return tuple(around.contains(waited + measured) for around, waited, measured in rows)
 
 
 class Validation(Value, frozen=True):
@@ -165,3 +197,22 @@ def _set_rows(found: Sequence[ValidatedSet]) -> Iterator[AccuracyRow]:
         if of_transfers:
             inside = [is_in for each in own for is_in in each.are_transfers_in_interval]
             yield accuracy(f"{text}, each transfer", of_transfers, inside)
+
+
+def validation_sets(profile: Profile, frame: SeriesFrame | None = None) -> list[TimedSet]:
+    """The measured sets that no model is fitted to."""
+    identities = set(planned(profile.plan_json).validation)
+    _, sets = timed(frame or SeriesFrame.read(profile))
+    return [each for each in sets if each.workload.identity in identities]
+
+
+def validated(model: CapacityModel, sets: Iterable[TimedSet]) -> list[ValidatedSet]:
+    """Measured sets beside what the model predicts, without those that it cannot answer."""
+    reader = CapacityModelReader(model)
+    found = []
+    for each in sets:
+        try:
+            found.append(ValidatedSet(each, reader.predicted(each.workload)))
+        except ModelError:
+            continue
+    return found

@@ -20,14 +20,18 @@ import msgspec
 from waywiser.curves.classes import Classes, Key
 from waywiser.machine.machine import Machine
 from waywiser.model import capacity
+from waywiser.model.alone import longest
 from waywiser.model.capacity import CapacityModel
+from waywiser.model.capacity_fit import fit_capacities
 from waywiser.model.curve import CurveModel, FittedParameter, fit_curves, times_of
 from waywiser.model.errors import ModelError
 from waywiser.model.messages import MessageClass, MessageTimes, classes_of, curve_of, messages_of
-from waywiser.model.profile_capacities import profile_capacities
 from waywiser.model.rate import CountModel, fit_counts
+from waywiser.model.timed_sets import timed
 from waywiser.profile import Profile
 from waywiser.profile.errors import DamagedProfile, ProfileError
+from waywiser.profile.locality import decide_sides
+from waywiser.profile.planned import planned
 from waywiser.profile.profile import KeptModel
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.writable import keep_model
@@ -81,14 +85,11 @@ class CurveFinder:
     @cached_property
     def _first(self) -> dict[Key, CurveModel]:
         """The longest curve of each class of equivalent transfers."""
-        found: dict[Key, CurveModel] = {}
-        for text, curve in self._own.items():
-            if text not in self._messages:
-                key = self._classes.key(Workload.parse(text))
-                known = found.get(key)
-                if known is None or len(curve.sizes) > len(known.sizes):
-                    found[key] = curve
-        return found
+        return longest(
+            (self._classes.key(Workload.parse(text)), curve)
+            for text, curve in self._own.items()
+            if text not in self._messages
+        )
 
     def of(self, workload: Workload) -> CurveModel | None:
         """Returns None if neither the transfer nor an equivalent one was measured. A size that is
@@ -139,6 +140,23 @@ def fitted_model(profile: Profile, frame: SeriesFrame | None = None) -> MachineM
         messages=tuple(classes),
         counts=_counts(messages),
     )
+
+
+def profile_capacities(profile: Profile, frame: SeriesFrame | None = None) -> CapacityModel:
+    """The model of a profile, from all but its validation sets. ``frame`` is the profile's, if it
+    was read already. Raises `ProfileError` for a damaged file, `ModelError` if it has no
+    transfers."""
+    singles, sets = timed(frame or SeriesFrame.read(profile))
+    if not singles:
+        raise ModelError(
+            "no transfer was measured alone, so that there is nothing to model",
+            where=str(profile.path),
+            remedy="survey the machine with transfers: waywiser survey --model -o FILE",
+        )
+    sides = decide_sides(profile.localities())
+    groups = sides.groups if sides is not None and len(sides.groups) > 1 else ()
+    validation = planned(profile.plan_json).validation
+    return fit_capacities(profile.machine, singles, sets, validation=validation, sides=groups)
 
 
 def obtained_model(profile: Profile, *, keep: bool = False) -> ObtainedModel:

@@ -14,15 +14,16 @@ from functools import cached_property
 
 import msgspec
 
+from waywiser.curves.texts import size_span
 from waywiser.machine.system_files import format_list
 from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction, no_later
-from waywiser.model.changes import MachineChanges
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import MessageClass, locality_of, messages_of
 from waywiser.model.rate import ONE_SENDER, CountModel
 from waywiser.model.timed_sets import usual_blocks
+from waywiser.model.whatif import MachineChanges
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, median
 from waywiser.words import Transfer, Value, Workload, format_bytes
@@ -205,14 +206,13 @@ class Predictor:
             return None
         rate = transfer.bytes / max(seconds - alone.latency, seconds * (1 - FILLED))
         method = self._sets.method(transfer)
-        fullest: tuple[float, Capacity | None] = (FILLED, None)
-        for use in self._sets.uses(transfer):
-            each = self._sets.own_capacity(use, method)
-            if each is not None:
-                share = use.passes * rate / each.bytes_per_second
-                if share > fullest[0]:
-                    fullest = share, each
-        return fullest[1]
+        shares = {
+            use.passes * rate / each.bytes_per_second: each
+            for use in reversed(self._sets.uses(transfer))  # of equals the first
+            if (each := self._sets.own_capacity(use, method)) is not None
+        }
+        fullest = max(shares, default=0.0)
+        return shares[fullest] if fullest > FILLED else None
 
     # Transfers that start together.
 
@@ -291,9 +291,9 @@ class Predictor:
             return ""
         method = self._sets.method(transfer)
         for queue in self.model.capacities.queues:
-            place = transfer.path.places[0 if queue.end == "source" else 1]
-            if queue.method == method and place.kind == "gpu":
-                return f"queue {'out of' if queue.end == 'source' else 'into'} {place}"
+            gpu = queue.gpu(transfer)
+            if queue.method == method and gpu is not None:
+                return f"queue {queue.way} {gpu}"
         return ""
 
     # Messages between ranks, and copies between ranks and GPUs.
@@ -361,7 +361,7 @@ class Predictor:
             raise ModelError(
                 f"{count} messages of {format_bytes(transfer.bytes)} are beyond what was measured",
                 remedy=f"ask for at most {model.counts[-1]} messages of "
-                f"{format_bytes(model.sizes[0])} to {format_bytes(model.sizes[-1])}",
+                f"{size_span(model.sizes[0], model.sizes[-1])}",
             )
         alone = model.seconds(1, transfer.bytes)
         limits: tuple[LimitingCapacity, ...] = ()
@@ -487,7 +487,7 @@ def _predicted(curve: CurveModel, bytes: int) -> CurvePrediction:
     if found is None:
         raise ModelError(
             f"{format_bytes(bytes)} is more than {MOST_BEYOND} times beyond what was measured of "
-            f"{curve.text}, {_span_text(curve)}",
+            f"{curve.text}, {size_span(curve.sizes[0], curve.sizes[-1])}",
             remedy="name a size nearer to them, or survey more sizes: waywiser survey --sizes",
         )
     return found
@@ -515,14 +515,8 @@ def _notes_of(
     if found.extrapolated:
         yield (
             f"{format_bytes(found.bytes)} is beyond the measured sizes of {curve.text}, "
-            f"{_span_text(curve)}"
+            f"{size_span(curve.sizes[0], curve.sizes[-1])}"
         )
-
-
-def _span_text(curve: CurveModel) -> str:
-    """``8 B to 1 GiB``; of one size ``64 MiB``."""
-    ends = dict.fromkeys(format_bytes(size) for size in (curve.sizes[0], curve.sizes[-1]))
-    return " to ".join(ends)
 
 
 def _sizes_text(curve: CurveModel, found: CurvePrediction) -> str:
@@ -532,16 +526,13 @@ def _sizes_text(curve: CurveModel, found: CurvePrediction) -> str:
     sizes = found.rests_on
     if len(sizes) <= 4:
         return f"{curve.text} of {', '.join(map(format_bytes, sizes))}"
-    return (
-        f"{curve.text}, {len(sizes)} sizes from {format_bytes(sizes[0])} to "
-        f"{format_bytes(sizes[-1])}"
-    )
+    return f"{curve.text}, {len(sizes)} sizes from {size_span(sizes[0], sizes[-1])}"
 
 
 def _counts_text(model: CountModel) -> str:
     return (
         f"{model.kind} [test={model.test}], {model.counts[0]} to {model.counts[-1]} messages of "
-        f"{format_bytes(model.sizes[0])} to {format_bytes(model.sizes[-1])}"
+        f"{size_span(model.sizes[0], model.sizes[-1])}"
     )
 
 

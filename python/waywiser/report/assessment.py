@@ -126,7 +126,9 @@ def advice(entry: Entry) -> list[Found]:
         for each in findings(entry)
         if each[1].severity == "error" or (each[1].remedy and not _is_of_numbers(entry, *each))
     ]
-    return sorted(found, key=lambda each: not _concerns_gpu(each[1]))
+    return sorted(
+        found, key=lambda each: not any(d.place.startswith("gpu:") for d in each[1].devices)
+    )
 
 
 def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
@@ -176,7 +178,3 @@ def worst_of(answer: Answer) -> Severity:
 
 def _question(entry: Entry, link: str) -> str:
     return link.removeprefix(entry.key)
-
-
-def _concerns_gpu(finding: Finding) -> bool:
-    return any(device.place.startswith("gpu:") for device in finding.devices)

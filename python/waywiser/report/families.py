@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from waywiser.curves.curve import BYSTANDERS, FAMILIES, Curve
 from waywiser.machine.traits import Traits
 from waywiser.report.entry import Entry
-from waywiser.words import Memory, Transfer, Value, format_settings
+from waywiser.words import Transfer, Value, format_settings
 from waywiser.words.grouping import grouped
 from waywiser.words.sizes_in_text import with_units
 
@@ -143,16 +143,12 @@ def method_of(transfer: Transfer, traits: Traits) -> str:
     named = [
         end for end in path.ends if end.place.kind != "gpu" or end.kind != plain or end.variant
     ]
-    kinds = list(dict.fromkeys(map(_kind, named)))
+    kinds = list(dict.fromkeys(f"{end.kind}{format_settings(end.variant)}" for end in named))
     if path.source.place.kind != path.destination.place.kind:
         kinds.sort()
     arrow = " -> " if path.source.place.kind == path.destination.place.kind else "/"
     executor = f"{path.executor}{format_settings(transfer.parameters)}"
     return with_units(", ".join(filter(None, (executor, arrow.join(kinds)))))
-
-
-def _kind(memory: Memory) -> str:
-    return f"{memory.kind}{format_settings(memory.variant)}"
 
 
 _MEMORY = re.compile(r"[\w-]+(?:\[[^\]]*\])?@")

@@ -16,8 +16,7 @@ import pytest
 
 import profiles
 import sides
-from waywiser.cli.export import ExportError, export
-from waywiser.cli.one_screen import OneScreen, TooLongForScreen
+from waywiser.cli.export import ExportError, OneScreen, TooLongForScreen, export
 from waywiser.curves.overview import overview
 from waywiser.curves.series_rows import SERIES_TYPES
 from waywiser.exchange.exports.samples import write_csv, write_json

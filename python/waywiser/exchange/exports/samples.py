@@ -51,11 +51,6 @@ def summary_rows(profile: Profile) -> Iterator[tuple[Any, ...]]:
     return series_rows(overview(profile, frame=frame).series, frame, profile.machine)
 
 
-def write_summary_csv(profile: Profile, stream: TextIO) -> None:
-    """One row per series."""
-    _write_csv(SERIES_TYPES, summary_rows(profile), stream)
-
-
 def write_summary_json(profile: Profile, stream: TextIO) -> None:
     """One object per series, on a line of its own."""
     head = {
@@ -149,7 +144,7 @@ WRITERS: Mapping[str, Callable[[Profile, TextIO], None]] = {
 """What writes the samples as text, by format."""
 
 SUMMARY_WRITERS: Mapping[str, Callable[[Profile, TextIO], None]] = {
-    "csv": write_summary_csv,
+    "csv": lambda profile, stream: _write_csv(SERIES_TYPES, summary_rows(profile), stream),
     "json": write_summary_json,
 }
 """What writes a row per series as text, by format."""

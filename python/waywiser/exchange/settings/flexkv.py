@@ -13,6 +13,8 @@ from waywiser.exchange.settings.list_methods import (
     DIRECTIONS,
     MULTIPROCESSORS,
     ONE_CALL_EACH,
+    SwitchChoice,
+    choose,
     list_directions,
 )
 from waywiser.exchange.settings.origin import (
@@ -21,7 +23,6 @@ from waywiser.exchange.settings.origin import (
     head_lines,
     omitted_lines,
 )
-from waywiser.exchange.settings.switch import SwitchChoice, choose
 
 
 def flexkv_variables(subject: Subject, piece: int = 0) -> str:

@@ -7,11 +7,16 @@ from call to completion, as in `waywiser.profile.layout_crossover`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
-from waywiser.exchange.settings.origin import SettingsError, samples_text, seen_rate_text
+from waywiser.exchange.settings.origin import (
+    SettingsError,
+    longer_text,
+    samples_text,
+    seen_rate_text,
+)
 from waywiser.machine.calls import call_text
 from waywiser.machine.traits import DECLARED, Traits
 from waywiser.profile.estimate import Estimate
@@ -165,9 +170,6 @@ class KernelRule(Value, frozen=True):
     from_count: int
     """The smallest number of pieces that the kernel moves."""
 
-    def takes_kernel(self, piece: int, number: int) -> bool:
-        return piece < self.below and number >= self.from_count
-
 
 class KernelAndEngine(Value, frozen=True):
     """Kernel and copy engine on the same pieces."""
@@ -183,7 +185,7 @@ class KernelAndEngine(Value, frozen=True):
 
     def loss_by(self, rule: KernelRule) -> float:
         """That of the method which the rule chooses."""
-        return self.loss(rule.takes_kernel(self.cell.piece, self.cell.count))
+        return self.loss(self.cell.piece < rule.below and self.cell.count >= rule.from_count)
 
     @property
     def text(self) -> str:
@@ -231,3 +233,46 @@ def best_rule(found: Sequence[KernelAndEngine], from_count: int) -> KernelRule:
         return max(losses), sum(losses)
 
     return min(rules, key=cost)
+
+
+# One switch for all pieces: it depends on the bytes of one piece, which depend on the model.
+
+MOST_FACTOR = 2.0
+"""A measured size that differs from the pieces of the user by a larger factor decides nothing."""
+
+
+class SwitchChoice(NamedTuple):
+    """What is chosen, and why."""
+
+    kernel: bool | None
+    """None if it cannot be decided."""
+    reason: str
+    found: Sequence[KernelAndEngine]
+    """The lists that decide."""
+
+
+def choose(direction: ListDirection | None, piece: int, *engine_calls: str) -> SwitchChoice:
+    """The method that loses less at the measured sizes next to ``piece`` bytes."""
+    found = kernels_and_engines(direction.cells, *engine_calls) if direction is not None else []
+    if not found:
+        return SwitchChoice(
+            None, "no list was moved by both a kernel and this copy-engine call", ()
+        )
+    if not piece:
+        return SwitchChoice(
+            None, "it depends on the bytes of a piece; name them with --piece", found
+        )
+    sizes = sorted({each.cell.piece for each in found})
+    near = min(sizes, key=lambda size: max(size / piece, piece / size))
+    if max(near / piece, piece / near) > MOST_FACTOR:
+        reason = f"pieces of about {format_bytes(piece)} were not measured"
+        return SwitchChoice(None, f"{reason}; the nearest are of {format_bytes(near)}", found)
+    decisive = [each for each in found if each.cell.piece == near]
+    losses = {kernel: max(d.loss(kernel) for d in decisive) for kernel in (True, False)}
+    kernel = losses[True] < losses[False]
+    return SwitchChoice(
+        kernel,
+        f"at pieces of {format_bytes(near)} it takes {longer_text(losses[kernel], 'the other')}; "
+        f"the other takes {longer_text(losses[not kernel], 'it')}",
+        decisive,
+    )

@@ -17,6 +17,8 @@ from waywiser.exchange.settings.list_methods import (
     ONE_CALL,
     ONE_CALL_EACH,
     Direction,
+    SwitchChoice,
+    choose,
     list_directions,
 )
 from waywiser.exchange.settings.origin import (
@@ -25,7 +27,6 @@ from waywiser.exchange.settings.origin import (
     head_lines,
     omitted_lines,
 )
-from waywiser.exchange.settings.switch import SwitchChoice, choose
 
 KEY = "hicache-io-backend"
 

@@ -285,12 +285,14 @@ def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
     at = {point.bytes: point for point in curve.measured}
     cells = [SheetCell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
-    others = [point for point in curve.measured if point.bytes not in usual]
+    others = [
+        f"{format_bytes(point.bytes)}: {' '.join(figure(point))}"
+        for point in curve.measured
+        if point.bytes not in usual
+    ]
     shares = [point.of_bound for point in curve.measured if point.of_bound]
     cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else ""))
-    return SheetRow(
-        tuple(cells), entry.links.anchor(curve.text), more="; ".join(map(_other, others))
-    )
+    return SheetRow(tuple(cells), entry.links.anchor(curve.text), more="; ".join(others))
 
 
 def _cell(point: Point | None) -> SheetCell:
@@ -299,10 +301,6 @@ def _cell(point: Point | None) -> SheetCell:
     text, note = figure(point)
     flagged = _FLAGGED if point.estimate.quality_flags else ""
     return SheetCell(f"{text}{flagged}", note=note)
-
-
-def _other(point: Point) -> str:
-    return f"{format_bytes(point.bytes)}: {' '.join(figure(point))}"
 
 
 def _operations(entry: Entry, found: Sequence[Curve], _: str) -> Sheet:

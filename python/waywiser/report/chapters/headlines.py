@@ -25,13 +25,10 @@ def headlines(entries: Sequence[Entry]) -> Section:
     return Section("headlines", TITLE, (sheet,) if sheet.rows else ())
 
 
-def _rows(entry: Entry) -> list[HeadlineRow]:
-    return headline_rows(entry.subject.machine, entry.curves)
-
-
 def _beside(entries: Sequence[Entry]) -> Sheet:
     """The first row of each group; a file is read on each machine."""
-    found = [{_key(row): row for row in _rows(entry) if row.large is not None} for entry in entries]
+    rows_of = (headline_rows(entry.subject.machine, entry.curves) for entry in entries)
+    found = [{_key(row): row for row in rows if row.large is not None} for rows in rows_of]
     keys = sorted({key for rows in found for key in rows}, key=lambda key: ORDER.index(key[0]))
     sheet = []
     for key in keys:

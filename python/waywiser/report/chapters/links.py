@@ -8,6 +8,7 @@ from functools import partial
 
 from waywiser.analysis.questions.hidden import sentences
 from waywiser.curves.point import Point
+from waywiser.curves.texts import size_span
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Gpu, Machine, NumaNode
 from waywiser.report.chapters.each import each
@@ -64,16 +65,12 @@ def _links(entry: Entry) -> Iterator[Block]:
             yield Words(text[0].upper() + text[1:] + ".")
     pictures: list[Picture] = []
     if machine.gpus:
-        pictures.append(_topology(entry, _rated(measured)))
+        rated = {key: each for key, each in measured.items() if each.most is not None}
+        pictures.append(_topology(entry, rated))
     if len(places(machine)) >= LEAST_PLACES and measured:
         pictures += _matrices(entry, measured)
     if pictures:
         yield Pictures(tuple(pictures))
-
-
-def _rated(measured: Measured) -> Measured:
-    """Those with a size that is large enough for a bandwidth."""
-    return {key: found for key, found in measured.items() if found.most is not None}
 
 
 def _topology(entry: Entry, measured: Measured) -> Picture:
@@ -110,14 +107,7 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
 def _at(measured: Measured) -> str:
     """Which sizes bandwidths are of: `` at 64 MiB``; empty if there is no bandwidth."""
     sizes = {found.most.bytes for found in measured.values() if found.most is not None}
-    return f" at {_span(sizes)}" if sizes else ""
-
-
-def _span(sizes: Iterable[int]) -> str:
-    """``8 B``, ``8 B to 64 B``."""
-    ordered = sorted(set(sizes))
-    first, last = format_bytes(ordered[0]), format_bytes(ordered[-1])
-    return first if first == last else f"{first} to {last}"
+    return f" at {size_span(min(sizes), max(sizes))}" if sizes else ""
 
 
 def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
@@ -308,7 +298,8 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
         note = f"Within host memory: {'; '.join(by_cpus)}." if by_cpus else ""
         yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates, note)
     if times:
-        title = f"Latency of {_span(measured[key].least.bytes for key in times)}"
+        sizes = [measured[key].least.bytes for key in times]
+        title = f"Latency of {size_span(min(sizes), max(sizes))}"
         yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, _LATENCY)
 
 

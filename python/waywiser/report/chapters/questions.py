@@ -80,23 +80,19 @@ def _answers(entries: Sequence[Entry]) -> Sheet:
     """A row for each question, a column for each machine."""
     titles = {a.question: a.title for entry in entries for a in entry.answers}
     several = len(entries) > 1
+    key = "" if several else entries[0].key
     return Sheet.of(
         "Questions and answers",
         ("question", *(entry.name if several else "answer" for entry in entries)),
         (
             (
-                SheetCell(title, link=_where(entries, question)),
+                SheetCell(title, link=f"{key}question-{question}"),
                 *(_answer(entry, question) for entry in entries),
             )
             for question, title in titles.items()
         ),
         "? a finding to review, × a problem.",
     )
-
-
-def _where(entries: Sequence[Entry], question: str) -> str:
-    """The section of a question: of its only machine, or of all."""
-    return f"{entries[0].key if len(entries) == 1 else ''}question-{question}"
 
 
 def _answer(entry: Entry, question: str) -> SheetCell:

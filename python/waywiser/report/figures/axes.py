@@ -49,16 +49,6 @@ def size_axis(start: float, end: float, sizes: Sequence[int]) -> Axis:
     return Axis(start, end, (low - room) * two, (high + room) * two, ticks)
 
 
-def bandwidth_axis(start: float, end: float, low: float, high: float) -> Axis:
-    """An axis in GB/s."""
-    return _decades(start, end, low, high, lambda value: f"{value:g}")
-
-
-def time_axis(start: float, end: float, low: float, high: float) -> Axis:
-    """An axis in seconds; labels have their unit."""
-    return _decades(start, end, low, high, _time)
-
-
 def draw_axes(drawing: Drawing, x: Axis, y: Axis, title: str) -> None:
     """A light grid with its labels, a line below, and above what the y axis is."""
     for value, label in x.ticks:
@@ -74,9 +64,10 @@ def draw_axes(drawing: Drawing, x: Axis, y: Axis, title: str) -> None:
     drawing.text(x.start, y.end - 8, title, INK, on_baseline=True)
 
 
-def _decades(
+def value_axis(
     start: float, end: float, low: float, high: float, label: Callable[[float], str]
 ) -> Axis:
+    """An axis of values from ``low`` to ``high``, with the ``label`` of each of its ticks."""
     bottom, top = math.log10(low), math.log10(high)
     if (missing := LEAST_SPAN - (top - bottom)) > 0:
         bottom, top = bottom - missing / 2, top + missing / 2
@@ -96,7 +87,12 @@ def _ticks(bottom: float, top: float) -> list[float]:
     return [value for value in values if bottom <= math.log10(value) <= top]
 
 
-def _time(seconds: float) -> str:
+def gb_per_s_label(rate: float) -> str:
+    return f"{rate:g}"
+
+
+def time_label(seconds: float) -> str:
+    """Seconds with their unit."""
     for scale, unit in reversed(_SECONDS):
         if seconds >= scale * 0.9999:
             return f"{seconds / scale:.3g} {unit}"

@@ -13,11 +13,17 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from waywiser.curves.point import Point
-from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
+from waywiser.report.figures.axes import (
+    Axis,
+    draw_axes,
+    gb_per_s_label,
+    size_axis,
+    time_label,
+    value_axis,
+)
 from waywiser.report.figures.drawing import Drawing, Key
 from waywiser.report.figures.drawn_point import DrawnPoint
-from waywiser.report.figures.markers import Position
-from waywiser.report.figures.styles import Style, colour_of, marker_of
+from waywiser.report.figures.styles import Position, Style, colour_of, marker_of
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SOFT
 from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
@@ -144,8 +150,8 @@ def _draw(
     values = [v for each in drawn for point in each.points if (v := _value(point, what))]
     sizes = [point.bytes for each in drawn for point in each.points]
     x = size_axis(LEFT, RIGHT, sizes)
-    value_axis = bandwidth_axis if what == "bandwidth" else time_axis
-    y = value_axis(BOTTOM, TOP, min(values), max([*values, *bounds]))
+    label = gb_per_s_label if what == "bandwidth" else time_label
+    y = value_axis(BOTTOM, TOP, min(values), max([*values, *bounds]), label)
     plotted = [_plot(each, what, x, y) for each in drawn]
     same = _drawn_once(plotted)
     axes_width = RIGHT + LABEL_ROOM
@@ -288,13 +294,10 @@ def _names_at_lines(
             found.bars([((last + 3, end), (left - 13, middle))], colour, 0.7, 0.55)
         found.markers([(left - 8, middle)], marker_of(first.drawn.style), colour, 5)
         found.text(left, middle, first.drawn.label, INK, size=NAME_SIZE)
-        for n, each in enumerate(under, 1):
-            _name_of_same(found, each, left, middle + n * NAME_LINE)
-
-
-def _name_of_same(found: Drawing, each: _Plotted, left: float, middle: float) -> None:
-    found.text(left - 8, middle, "=", INK, size=NAME_SIZE, anchor="middle")
-    found.text(left, middle, each.drawn.label, INK, size=NAME_SIZE)
+        for each in under:
+            middle += NAME_LINE
+            found.text(left - 8, middle, "=", INK, size=NAME_SIZE, anchor="middle")
+            found.text(left, middle, each.drawn.label, INK, size=NAME_SIZE)
 
 
 def _spread_out(
@@ -410,17 +413,10 @@ def _data(
     """The same values as are drawn: a row for each size, a column for each curve."""
     at = [{point.bytes: point for point in each.points} for each in drawn]
     sizes = sorted({size for points in at for size in points})
-    rows = (
-        (
-            format_bytes(size),
-            *_cells(at, size, what),
-            *([_used_at(size, drawn, used)] if used else []),
-        )
-        for size in sizes
-    )
-    columns = ("size", *numbers(*(each.label for each in drawn)), *(["use"] if used else []))
+    rows = ((format_bytes(n), *_cells(at, n, what), _used_at(n, drawn, used)) for n in sizes)
+    columns = ("size", *numbers(*(each.label for each in drawn)), "use")
     caption = "GB/s; ± as in the method." if what == "bandwidth" else "± as in the method."
-    return Sheet.of(title, columns, rows, caption)
+    return Sheet.of(title, columns, rows, caption).without_empty_columns()
 
 
 def _cells(at: Sequence[dict[int, DrawnPoint]], size: int, what: Quantity) -> Iterator[SheetCell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.report.figures.markers import MARKERS, Position, Step, Steps
+from waywiser.report.figures.styles import MARKERS, Position, Step, Steps
 from waywiser.report.figures.text_width import folded
 from waywiser.report.figures.theme import INK, SOFT, Colour
 

@@ -65,14 +65,15 @@ def inline(picture: Picture, drawn: Drawing, prefix: str) -> str:
 
 def _page_elements(drawn: Drawing) -> str:
     """All marks, the names beside the axes in a group of their own: a narrow frame hides it."""
-
-    def elements(marks: Sequence[Shape | Text]) -> str:
-        return _elements(marks, lambda colour: f"var({colour.variable})")
-
+    axes = _elements(drawn.marks[: drawn.names_from], _of_page)
     if drawn.names_from is None:
-        return elements(drawn.marks)
-    axes, names = drawn.marks[: drawn.names_from], drawn.marks[drawn.names_from :]
-    return f'{elements(axes)}\n<g class="names">\n{elements(names)}\n</g>'
+        return axes
+    names = _elements(drawn.marks[drawn.names_from :], _of_page)
+    return f'{axes}\n<g class="names">\n{names}\n</g>'
+
+
+def _of_page(colour: Colour) -> str:
+    return f"var({colour.variable})"
 
 
 def key_sign(key: Key) -> str:
@@ -81,7 +82,7 @@ def key_sign(key: Key) -> str:
         return "="
     marker = Drawing(1, 1)
     marker.markers([(0.5, 0.5)], key.marker, key.colour, 1.0)
-    elements = _elements(marker.marks, lambda colour: f"var({colour.variable})")
+    elements = _elements(marker.marks, _of_page)
     return f'<svg viewBox="0 0 1 1" aria-hidden="true">{elements}</svg>'
 
 

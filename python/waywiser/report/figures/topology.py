@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.report.figures.drawing import Drawing
-from waywiser.report.figures.markers import Position
+from waywiser.report.figures.styles import Position
 from waywiser.report.figures.text_width import shortened, text_width
 from waywiser.report.figures.theme import INK, PANEL, PAPER, SERIES, SOFT, Colour
 from waywiser.words import Value

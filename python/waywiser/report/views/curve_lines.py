@@ -134,13 +134,12 @@ def _group_rows(group: PathCurves, marks: Marks, most: Limits) -> Iterator[Row]:
     name = with_units(group.name)
     layouts = sorted(filter(_has_layout, group.settings), key=_run)
     others = [curve for curve in group.settings if not _has_layout(curve)]
+    head, what = f"{name}, ", "setting"
     if group.default is not None:
         yield _row(name, group.default, marks)
-        yield from _settings_rows("  ", "other setting", others, marks, most)
-        yield from _settings_rows("  ", "layout", layouts, marks, most)
-    else:
-        yield from _settings_rows(f"{name}, ", "setting", others, marks, most)
-        yield from _settings_rows(f"{name}, ", "layout", layouts, marks, most)
+        head, what = "  ", "other setting"
+    yield from _settings_rows(head, what, others, marks, most)
+    yield from _settings_rows(head, "layout", layouts, marks, most)
 
 
 def _settings_rows(

@@ -103,7 +103,8 @@ def _curve_blocks(curve: Curve, marks: Marks) -> Iterator[Block]:
         each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
         yield Words(f"each transfer of {size_of(last.text)}: {each}", "note", indent=2)
     for why, sizes in _skipped(curve).items():
-        yield Words(f"skipped, as {_because(why)}: {', '.join(sizes)}", "note", indent=2)
+        because = f"it is {why}" if why.startswith(EQUAL) else why
+        yield Words(f"skipped, as {because}: {', '.join(sizes)}", "note", indent=2)
 
 
 def _cells(point: Point, marks: Marks) -> Iterator[str]:
@@ -147,10 +148,6 @@ def _skipped(curve: Curve) -> dict[str, list[str]]:
         for point in curve.points
         if point.skipped
     )
-
-
-def _because(why: str) -> str:
-    return f"it is {why}" if why.startswith(EQUAL) else why
 
 
 # Several curves.

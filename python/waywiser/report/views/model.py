@@ -83,10 +83,9 @@ def _capacities(model: MachineModel, everything: bool) -> Iterator[tuple[object,
 
 def _queues(model: MachineModel) -> Iterator[tuple[object, ...]]:
     for queue in model.capacities.queues:
-        end = "out of" if queue.end == "source" else "into"
         gap = f"{format_time(queue.gap)} between transfers"
         one = "one transfer runs after another"
-        yield f"queue {end} each GPU", queue.method, gap, one, len(queue.rests_on)
+        yield f"queue {queue.way} each GPU", queue.method, gap, one, len(queue.rests_on)
 
 
 def model_parts(
