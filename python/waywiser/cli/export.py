@@ -35,7 +35,7 @@ def export(
     output: str = "",
     consumer: str = "",
     piece: str = "",
-) -> None:
+) -> int:
     """Write a profile's samples, a summary, or settings of other programs.
 
     --summary: Write a row per path and size: bandwidth, latency and intervals.
@@ -64,8 +64,7 @@ def export(
             raise ExportError(
                 f"--for {consumer} has one form", remedy="remove --format and --summary"
             )
-        _export_settings(file, output, consumer, piece)
-        return
+        return _export_settings(file, output, consumer, piece)
     if piece:
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
     format = format or _format_of(output)
@@ -82,9 +81,10 @@ def export(
         else:
             with _text_stream(output) as stream:
                 writers[format](profile, stream)
+    return 0
 
 
-def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
+def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
     from waywiser.exchange.settings.consumers import settings_text
     from waywiser.profile import Profile
 
@@ -95,6 +95,7 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
         text = settings_text(profile, consumer, piece_bytes)
     with _text_stream(output) as stream:
         stream.write(text)
+    return 0
 
 
 def _format_of(output: str) -> str:

@@ -20,7 +20,7 @@ import msgspec
 from waywiser.curves.classes import Classes, Key
 from waywiser.machine.machine import Machine
 from waywiser.model import capacity
-from waywiser.model.alone import longest
+from waywiser.model.alone import TransferCurve, longest
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.capacity_fit import fit_capacities
 from waywiser.model.curve import CurveModel, FittedParameter, fit_curves, times_of
@@ -222,16 +222,16 @@ def _counts(messages: Sequence[MessageTimes]) -> tuple[CountModel, ...]:
 
 
 def _has_sense(model: MachineModel) -> Iterable[bool]:
+    timed_curves: list[TransferCurve] = [*model.curves, *model.capacities.curves.values()]
+    for known in timed_curves:
+        yield _are_sizes(known.sizes) and len(known.times) == len(known.sizes)
+        yield _are_times(known.times)
     for curve in model.curves:
-        yield _are_sizes(curve.sizes) and len(curve.times) == len(curve.sizes)
-        yield len(curve.deviations) == len(curve.sizes) and _are_times(curve.times)
+        yield len(curve.deviations) == len(curve.sizes)
         nodes = [bytes for bytes, _ in curve.nodes]
         yield (not nodes or _are_sizes(nodes)) and _are_times([t for _, t in curve.nodes])
         yield (curve.form != "switched lines" or bool(curve.switches)) and curve.ratio_spread >= 0
         yield all(map(_is_parameter, (curve.latency, curve.inverse_rate)))
-    for sampled in model.capacities.curves.values():
-        yield _are_sizes(sampled.sizes) and len(sampled.times) == len(sampled.sizes)
-        yield _are_times(sampled.times)
     for each in model.capacities.capacities:
         around = each.interval
         yield 0 < each.bytes_per_second <= MOST_BYTES and 0 <= each.deviation < 10

@@ -23,8 +23,8 @@ MOST_JOBS = 1000
 LOCALITIES: tuple[Locality, ...] = ("on-socket", "on-node", "off-node")
 
 
-class MessageTimes(Value, frozen=True):
-    """The measured times of one workload of equal messages, with one for each job."""
+class MessageKind(Value, frozen=True):
+    """What messages may have in common."""
 
     source: str
     """The kind of memory: ``pinned``, ``device``."""
@@ -32,6 +32,15 @@ class MessageTimes(Value, frozen=True):
     locality: Locality
     test: str
     """What was measured, by the name that the executor's setting ``test`` has; empty for a copy."""
+
+    @property
+    def kind(self) -> tuple[str, str, Locality, str]:
+        return self.source, self.destination, self.locality, self.test
+
+
+class MessageTimes(MessageKind, frozen=True):
+    """The measured times of one workload of equal messages, with one for each job."""
+
     count: int
     """Messages that start together."""
     bytes: int
@@ -97,13 +106,9 @@ APART = 2.0
 """The gap between two classes is at least so many times as wide as either is in itself."""
 
 
-class MessageClass(Value, frozen=True):
+class MessageClass(MessageKind, frozen=True):
     """Pairs of ranks, or a rank and a GPU, that take the same time."""
 
-    source: str
-    destination: str
-    locality: Locality
-    test: str
     pairs: tuple[tuple[int, int], ...]
     of: int
     """Classes of this locality: more than one where its pairs differ."""
@@ -121,8 +126,7 @@ def classes_of(messages: Iterable[MessageTimes]) -> list[MessageClass]:
     groups: dict[tuple[str, str, Locality, str], dict[tuple[int, int], dict[int, float]]] = {}
     for each in messages:
         if each.count == 1 and each.test in ("", "ping-pong"):
-            key = (each.source, each.destination, each.locality, each.test)
-            pairs = groups.setdefault(key, {})
+            pairs = groups.setdefault(each.kind, {})
             pairs.setdefault(each.ranks, {})[each.bytes] = median(each.seconds)
     found = []
     for key, pairs in sorted(groups.items()):
@@ -165,10 +169,7 @@ def curve_of(
     minimum of them all, as the published rule takes it."""
     times: dict[int, dict[int, float]] = {}
     for each in messages:
-        same = (each.source, each.destination, each.locality, each.test, each.count)
-        if same != (found.source, found.destination, found.locality, found.test, 1):
-            continue
-        if each.ranks in found.pairs:
+        if each.kind == found.kind and each.count == 1 and each.ranks in found.pairs:
             first = found.pairs.index(each.ranks) * MOST_JOBS
             blocks = times.setdefault(each.bytes, {})
             blocks |= {first + n: seconds for n, seconds in enumerate(each.seconds[:MOST_JOBS])}

@@ -141,6 +141,11 @@ class _Table(NamedTuple):
     counts: Array
     seconds: Array
 
+    @property
+    def bytes(self) -> Array:
+        """Those of all messages."""
+        return np.outer(self.sizes, self.counts)
+
     def only(self, kept: Array) -> _Table:
         return _Table(self.sizes, self.counts[kept], self.seconds[:, kept])
 
@@ -201,20 +206,16 @@ def _table(messages: Sequence[MessageTimes], least: bool) -> _Table | None:
 def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLimit | None]:
     """(first, gaps, limit)."""
     limit = _limit(table) if is_limited else None
-    first, gaps = np.zeros(len(table.sizes)), np.zeros(len(table.sizes))
-    for n, size in enumerate(table.sizes):
-        limited = np.zeros_like(table.counts)
-        if limit is not None:
-            limited = limit.seconds(table.counts * size)
-        first[n], gaps[n] = _first_and_gap(table.counts, table.seconds[n], limited)
+    limited = limit.seconds(table.bytes) if limit is not None else np.zeros_like(table.seconds)
+    rows = zip(table.seconds, limited, strict=True)
+    first, gaps = np.array([_first_and_gap(table.counts, *row) for row in rows]).T
     return first, gaps, limit
 
 
 def _limit(table: _Table) -> InjectionLimit | None:
     """Returns None if no size shows that more messages bring no more rate."""
-    total = np.outer(table.sizes, table.counts)
     with np.errstate(invalid="ignore"):
-        rates = total / table.seconds
+        rates = table.bytes / table.seconds
         highest = float(np.nanmax(rates))
         saturated = rates >= SATURATED * highest
         flat = np.zeros_like(saturated)
@@ -224,7 +225,7 @@ def _limit(table: _Table) -> InjectionLimit | None:
                 flat[n] = row & (rates[n, at[-1]] <= PLATEAU * rates[n, at[0]])
     if flat.sum() < LEAST_SATURATED:
         return None
-    bytes, seconds = total[flat], table.seconds[flat]
+    bytes, seconds = table.bytes[flat], table.seconds[flat]
     count = len(bytes)
     drawn = np.random.default_rng(SEED).integers(0, count, (DRAWS, count))
     rows = np.concatenate([np.arange(count)[None], drawn])
@@ -266,7 +267,6 @@ def _held_out(table: _Table, is_limited: bool) -> Array:
     first, gaps, limit = _fitted(table.only(kept), is_limited)
     times = first[:, None] + gaps[:, None] * (table.counts - 1)
     if limit is not None:
-        limited = limit.seconds(np.outer(table.sizes, table.counts))
-        times = np.maximum(times, limited)
+        times = np.maximum(times, limit.seconds(table.bytes))
     off: Array = np.abs(np.log(times / table.seconds))[:, ~kept]
     return off
