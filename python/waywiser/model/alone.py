@@ -57,7 +57,7 @@ Known = TypeVar("Known", bound=TransferCurve)
 
 
 def longest(curves: Iterable[tuple[Alike, Known]]) -> dict[Alike, Known]:
-    """Of the curves that are alike the one with the most sizes; of equals the first."""
+    """The curve with the most sizes of those that are alike; the first of equals."""
     by_key = grouped(curves)
     return {key: max(same, key=lambda curve: len(curve.sizes)) for key, same in by_key.items()}
 
