@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -107,7 +108,7 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     times = table.times_at(request.bytes)
     if times is None:
         raise _not_in_range(table, request)
-    return _advice(request, table, times, notes)
+    return _MethodsOfCopy(request, table, times).advice(notes)
 
 
 def find_table(
@@ -130,8 +131,7 @@ def find_table(
             remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
         )
     tables = decision_tables(subjects, request.places, request.bytes, request.count)
-    table, notes = _table(tables, kind, request, machine)
-    return table, [*notes, *_equivalence(table, request, machine)]
+    return _table(tables, kind, request, machine)
 
 
 def _is_reached_by_gpus(request: CopyRequest) -> bool:
@@ -164,45 +164,48 @@ def _table(
 ) -> tuple[DecisionTable, list[str]]:
     """The table of the copy, of the most threads."""
     is_list = request.count > 1
-    same = [each for each in tables if _kind_alone(each) == kind and (each.count > 1) == is_list]
+    same = [each for each in tables if _is_of(each, kind) and (each.count > 1) == is_list]
     threads = max((each.threads for each in same), default=0)
     same = [each for each in same if each.threads == threads]
-    with_peers = [each for each in same if each.kind.peers_idle]
-    notes = []
-    if request.peers_idle and not with_peers:
-        notes.append("no method that uses the links of other GPUs was measured for this copy")
-    chosen = with_peers if request.peers_idle and with_peers else same
-    found = next((each for each in chosen if each.kind.peers_idle == (chosen is with_peers)), None)
+    idle = request.peers_idle and any(each.kind.peers_idle for each in same)
+    found = next((each for each in same if each.kind.peers_idle == idle), None)
     if found is None:
         what = "lists " if is_list else ""
         raise NotMeasured(
             f"no method was measured for {what}{request.source} -> {request.destination}",
             remedy=_measure(request),
         )
-    if _is_equivalent(found, request, machine) is None:
-        raise NotMeasured(
-            f"{request.places} was not measured, and is not equivalent to {found.paths[0]}",
-            remedy=_measure(request),
-        )
-    return msgspec.structs.replace(found, fewer_cpus=()), [*notes, *found.notes]
+    notes = [*found.notes]
+    if request.peers_idle and not idle:
+        notes.insert(0, "no method that uses the links of other GPUs was measured for this copy")
+    if not _is_measured_itself(found, request):
+        if not _is_equivalent(found, request, machine):
+            raise NotMeasured(
+                f"{request.places} was not measured, and is not equivalent to {found.paths[0]}",
+                remedy=_measure(request),
+            )
+        notes.append(f"measured at {found.paths[0]}, which is equivalent to {request.places}")
+    return msgspec.structs.replace(found, fewer_cpus=()), notes
 
 
-def _kind_alone(table: DecisionTable) -> CopyKind:
-    return msgspec.structs.replace(table.kind, peers_idle=False)
+def _is_of(table: DecisionTable, kind: CopyKind) -> bool:
+    """Whether it is of a kind, with or without the links of other GPUs."""
+    return msgspec.structs.replace(table.kind, peers_idle=False) == kind
 
 
-def _is_equivalent(table: DecisionTable, request: CopyRequest, machine: Machine) -> bool | None:
-    """False if the places were measured themselves, True if equivalent ones were, else None."""
-    if table.paths[0] == request.places or request.source.place.kind == "file":
-        return False
-    if "file" in (request.source.place.kind, request.destination.place.kind):
-        return False
+def _is_measured_itself(table: DecisionTable, request: CopyRequest) -> bool:
+    """Whether the places of the copy were measured. All files are one place."""
+    ends = request.source.place.kind, request.destination.place.kind
+    return table.paths[0] == request.places or "file" in ends
+
+
+def _is_equivalent(table: DecisionTable, request: CopyRequest, machine: Machine) -> bool:
     if request.places in table.paths:
         return True
     classes = Classes(machine)
-    ends = [Place.parse(each) for each in table.paths[0].split(" -> ")]
+    ends = (Place.parse(each) for each in table.paths[0].split(" -> "))
     own = _key(classes, request, request.source.place, request.destination.place)
-    return True if own == _key(classes, request, *ends) else None
+    return own == _key(classes, request, *ends)
 
 
 def _key(classes: Classes, request: CopyRequest, source: Place, destination: Place) -> object:
@@ -211,12 +214,6 @@ def _key(classes: Classes, request: CopyRequest, source: Place, destination: Pla
         msgspec.structs.replace(request.destination, place=destination),
     )
     return classes.key(Workload((Transfer(Path(*memories, "")),)))
-
-
-def _equivalence(table: DecisionTable, request: CopyRequest, machine: Machine) -> list[str]:
-    if not _is_equivalent(table, request, machine):
-        return []
-    return [f"measured at {table.paths[0]}, which is equivalent to {request.places}"]
 
 
 def _measure(request: CopyRequest) -> str:
@@ -243,109 +240,85 @@ def _not_in_range(table: DecisionTable, request: CopyRequest) -> NotMeasured:
     )
 
 
-def _advice(
-    request: CopyRequest,
-    table: DecisionTable,
-    times: Sequence[MethodTime | None],
-    notes: Sequence[str],
-) -> Advice:
-    excluded = [_excluded(request, time) for time in times]
-    allowed = [n for n, time in enumerate(times) if time is not None and not excluded[n]]
-    if not allowed:
-        least = min(time.costs.threads for time in times if time is not None)
-        raise PolicyError(
-            f"every method needs more than {request.max_threads} threads",
-            remedy=f"allow {least} threads or more",
+class _MethodsOfCopy:
+    """The methods with a time for one copy, by their position in the table."""
+
+    def __init__(
+        self, request: CopyRequest, table: DecisionTable, times: Sequence[MethodTime | None]
+    ) -> None:
+        """Raises `PolicyError` if the request excludes all methods."""
+        self._request = request
+        self._table = table
+        self._times = {n: time for n, time in enumerate(times) if time is not None}
+        most = math.inf if request.max_threads is None else request.max_threads
+        self._allowed = {n: time for n, time in self._times.items() if time.costs.threads <= most}
+        if not self._allowed:
+            least = min(time.costs.threads for time in self._times.values())
+            raise PolicyError(
+                f"every method needs more than {request.max_threads} threads",
+                remedy=f"allow {least} threads or more",
+            )
+        self._chosen = self._choose()
+
+    def _choose(self) -> int:
+        """The method to use, among those that are allowed."""
+        simplest = min(self._allowed)
+        if self._request.polite:
+            return simplest
+        decision = self._table.at(self._request.bytes)
+        usual = decision.chosen if decision is not None else simplest
+        if usual in self._allowed:
+            return usual
+        times = [self._allowed.get(n) for n in range(len(self._table.methods))]
+        return good([Timed(each.seconds, each.interval) if each else None for each in times])[0]
+
+    def advice(self, notes: Sequence[str]) -> Advice:
+        request, table, chosen = self._request, self._table, self._chosen
+        best = self._advised(chosen)
+        others = [n for n in self._times if n != chosen]
+        others.sort(key=lambda n: (n not in self._allowed, self._times[n].seconds))
+        return Advice(
+            request=request,
+            kind=table.kind,
+            best=best,
+            alternatives=tuple(map(self._advised, others)),
+            why=self._why(),
+            code=code_lines(request.source, request.destination, request.count, best.method,
+                            best.time.costs, polite=request.polite,
+                            plain=chosen == table.plain, max_threads=request.max_threads),
+            measured=table.paths[0],
+            notes=tuple(notes),
+            table=table,
+        )  # fmt: skip
+
+    def _advised(self, n: int) -> AdvisedMethod:
+        time = self._times[n]
+        moved = self._request.bytes * (time.pieces if self._request.count > 1 else 1)
+        return AdvisedMethod(
+            method=self._table.methods[n],
+            time=time,
+            bytes_per_second=moved / time.seconds,
+            low=moved / time.high,
+            high=moved / time.low,
+            margin=time.seconds / self._times[self._chosen].seconds - 1,
+            excluded="" if n in self._allowed else f"takes {time.costs.threads} threads",
         )
-    timed = [
-        Timed(time.seconds, time.interval) if time is not None and n in allowed else None
-        for n, time in enumerate(times)
-    ]
-    chosen = _chosen(request, table, timed, allowed)
-    best = _advised(request, table, times, chosen, chosen, excluded)
-    others = [n for n, time in enumerate(times) if time is not None and n != chosen]
-    others.sort(key=lambda n: (bool(excluded[n]), time.seconds if (time := times[n]) else 0.0))
-    alternatives = tuple(_advised(request, table, times, n, chosen, excluded) for n in others)
-    return Advice(
-        request=request,
-        kind=table.kind,
-        best=best,
-        alternatives=alternatives,
-        why=_why(request, table, timed, chosen),
-        code=code_lines(request.source, request.destination, request.count, best.method,
-                        best.time.costs, polite=request.polite,
-                        plain=chosen == table.plain, max_threads=request.max_threads),
-        measured=table.paths[0],
-        notes=tuple(notes),
-        table=table,
-    )  # fmt: skip
 
-
-def _chosen(
-    request: CopyRequest,
-    table: DecisionTable,
-    timed: Sequence[Timed | None],
-    allowed: Sequence[int],
-) -> int:
-    """The number of the method to use, among those that are allowed."""
-    if request.polite:
-        return allowed[0]
-    decision = table.at(request.bytes)
-    usual = decision.chosen if decision is not None else allowed[0]
-    return usual if usual in allowed else good(timed)[0]
-
-
-def _excluded(request: CopyRequest, time: MethodTime | None) -> str:
-    limit = request.max_threads
-    if time is None or limit is None or time.costs.threads <= limit:
-        return ""
-    return f"takes {time.costs.threads} threads"
-
-
-def _advised(
-    request: CopyRequest,
-    table: DecisionTable,
-    times: Sequence[MethodTime | None],
-    n: int,
-    chosen: int,
-    excluded: Sequence[str],
-) -> AdvisedMethod:
-    time, best = times[n], times[chosen]
-    assert time is not None and best is not None
-    moved = request.bytes * (time.pieces if request.count > 1 else 1)
-    return AdvisedMethod(
-        method=table.methods[n],
-        time=time,
-        bytes_per_second=moved / time.seconds,
-        low=moved / time.high,
-        high=moved / time.low,
-        margin=time.seconds / best.seconds - 1,
-        excluded=excluded[n],
-    )
-
-
-def _why(
-    request: CopyRequest, table: DecisionTable, times: Sequence[Timed | None], chosen: int
-) -> str:
-    known = [n for n, each in enumerate(times) if each is not None]
-    own = times[chosen]
-    assert own is not None
-    if len(known) == 1 and request.max_threads is not None:
-        return f"it is the only measured method with at most {request.max_threads} threads"
-    if len(known) == 1:
-        return "it is the only method of the transfer library that was measured here"
-    if request.polite:
-        return "it takes least from other work"
-    fastest = min(known, key=lambda n: each.seconds if (each := times[n]) else 0.0)
-    if chosen == fastest:
-        simpler = [n for n in known if n < chosen]
-        if not simpler:
+    def _why(self) -> str:
+        most = self._request.max_threads
+        if len(self._allowed) == 1 and most is not None:
+            return f"it is the only measured method with at most {most} threads"
+        if len(self._allowed) == 1:
+            return "it is the only method of the transfer library that was measured here"
+        if self._request.polite:
+            return "it takes least from other work"
+        fastest = min(self._allowed, key=lambda n: self._allowed[n].seconds)
+        if self._chosen == fastest == min(self._allowed):
             return "it is the fastest method, and takes least from other work"
-        return f"it is the fastest, by more than the noise and {THRESHOLD:.0%}"
-    other = times[fastest]
-    assert other is not None
-    loss = own.seconds / other.seconds - 1
-    return (
-        f"{table.methods[fastest]} takes {1 - 1 / (1 + loss):.1%} less time, which is not more "
-        f"than the noise or {THRESHOLD:.0%}, and takes more from other work"
-    )
+        if self._chosen == fastest:
+            return f"it is the fastest, by more than the noise and {THRESHOLD:.0%}"
+        gain = 1 - self._allowed[fastest].seconds / self._allowed[self._chosen].seconds
+        return (
+            f"{self._table.methods[fastest]} takes {gain:.1%} less time, which is not more "
+            f"than the noise or {THRESHOLD:.0%}, and takes more from other work"
+        )

@@ -78,6 +78,7 @@ class _Option(NamedTuple):
     method: Method
     transfer: Transfer
     times: Mapping[int, _Time]
+    is_plain: bool
     key: tuple[float | bool | str, ...]
 
     @property
@@ -98,7 +99,15 @@ def decision_tables(
     With ``count``, lists have one table: that of lists of so many pieces.
     """
     _require_one_machine(subjects)
-    return tuple(_tables(subjects, places, size, count))
+    tables: list[DecisionTable] = []
+    former: dict[CopyKind, int] = {}
+    for found in candidates(subjects, places):
+        # With as many CPUs as a survey had, its times count, and not those of one with more.
+        least = former.get(found.kind, 0) + 1
+        former[found.kind] = found.threads
+        costs = CostsOfMethods(found.machine, found.kind, subjects)
+        tables += _TableMaker(found, least, costs).tables(size, count)
+    return tuple(tables)
 
 
 def build_policy(subjects: Sequence[Subject]) -> Policy:
@@ -187,53 +196,166 @@ def _require_one_machine(subjects: Sequence[Subject]) -> None:
             )
 
 
-def _tables(
-    subjects: Sequence[Subject], places: str, size: int, pieces: int
-) -> Iterator[DecisionTable]:
-    former: dict[CopyKind, int] = {}
-    for found in candidates(subjects, places):
-        # With as many CPUs as a survey had, its times count, and not those of one with more.
-        least = former.get(found.kind, 0) + 1
-        former[found.kind] = found.threads
-        costs = CostsOfMethods(found.machine, subjects)
-        idle = [each for each in found.candidates if needs_idle_peers(each.method)]
+class _TableMaker:
+    """Makes the tables of one kind of copy that was measured with one number of threads."""
+
+    def __init__(self, found: Candidates, least: int, costs: CostsOfMethods) -> None:
+        """``least`` is the number of CPUs from which the survey counts."""
+        self._found = found
+        self._least = least
+        self._costs = costs
         usual = [each for each in found.candidates if not needs_idle_peers(each.method)]
-        alone = [each for each in usual if not each.piece]
-        single = [
-            each for each in alone if DECLARED.executor(each.method.executor).library.contiguous
+        self._idle = [each for each in found.candidates if needs_idle_peers(each.method)]
+        self._lists = [each for each in usual if each.piece]
+        self._alone = [each for each in usual if not each.piece]
+        self._single = [
+            each
+            for each in self._alone
+            if DECLARED.executor(each.method.executor).library.contiguous
         ]
-        if single:
-            options = list(_single(single, found.kind, costs, size))
-            yield _with_fewer_cpus(found, found.kind, options, least, costs)
-        of_lists = [each for each in usual if each.piece]
-        lists = list(_lists(of_lists, alone, found.kind, costs, pieces))
+
+    def tables(self, size: int, pieces: int) -> Iterator[DecisionTable]:
+        """As `decision_tables`."""
+        kind = self._found.kind
+        if self._single:
+            yield self._with_fewer_cpus(kind, self._options(self._single, size))
+        lists = list(self._options_of_lists(pieces))
         needed = max((each.threads for _, options in lists for each in options), default=1)
         for count, options in lists:
-            threads = max(needed, least)
-            yield _table(found, found.kind, count, options, threads, costs)
-        if idle:
-            kind = msgspec.structs.replace(found.kind, peers_idle=True)
-            options = list(_single([*single, *idle], found.kind, costs, size))
-            yield _with_fewer_cpus(found, kind, options, least, costs)
+            yield self._table(kind, count, options, max(needed, self._least))
+        if self._idle:
+            kind = msgspec.structs.replace(kind, peers_idle=True)
+            yield self._with_fewer_cpus(kind, self._options([*self._single, *self._idle], size))
 
+    def _with_fewer_cpus(self, kind: CopyKind, options: Sequence[_Option]) -> DecisionTable:
+        """The table of contiguous copies, with those of fewer CPUs."""
+        usable: dict[int, list[_Option]] = {}
+        for needed in sorted({option.threads for option in options}):
+            able = [each for each in options if each.threads <= needed]
+            usable[max(needed, self._least)] = able
+        *fewer, table = (self._table(kind, 1, able, cpus) for cpus, able in usable.items())
+        known = tuple(each for each in fewer if _is_known(each, table))
+        return msgspec.structs.replace(table, fewer_cpus=known)
 
-def _with_fewer_cpus(
-    found: Candidates,
-    kind: CopyKind,
-    options: Sequence[_Option],
-    least: int,
-    costs: CostsOfMethods,
-) -> DecisionTable:
-    """The table of contiguous copies, with those of fewer CPUs. ``least``: the number of CPUs from
-    which the survey counts."""
-    usable: dict[int, list[_Option]] = {}
-    for needed in sorted({option.threads for option in options}):
-        usable[max(needed, least)] = [each for each in options if each.threads <= needed]
-    *some, (threads, everything) = usable.items()
-    table = _table(found, kind, 1, everything, threads, costs)
-    fewer = (_table(found, kind, 1, able, cpus, costs) for cpus, able in some)
-    known = tuple(each for each in fewer if _is_known(each, table))
-    return msgspec.structs.replace(table, fewer_cpus=known)
+    def _table(
+        self, kind: CopyKind, count: int, options: Sequence[_Option], threads: int
+    ) -> DecisionTable:
+        options = sorted(options, key=lambda option: option.key)
+        sizes, chosen = _decided(options, is_list=count > 1)
+        known = [[option.times.get(size) for size in sizes] for option in options]
+        times = [[each.shown if each else None for each in row] for row in known]
+        decisions = []
+        for n, (size, method) in enumerate(zip(sizes, chosen, strict=True)):
+            start = 1 if n == 0 and count > 1 else _start(n, sizes, chosen, times)
+            why = _why([time.timed if (time := row[n]) else None for row in known], method)
+            at = tuple(row[n] for row in times)
+            decisions.append(SizeDecision(size, start, method, at, why))
+        measured = {each.method.executor for each in options}
+        return DecisionTable(
+            kind=kind,
+            threads=threads,
+            count=count,
+            methods=tuple(option.method for option in options),
+            plain=next((n for n, each in enumerate(options) if each.is_plain), None),
+            decisions=tuple(decisions),
+            paths=self._found.paths,
+            notes=self._found.notes,
+            not_measured=self._costs.others(options[0].transfer, measured),
+        )
+
+    def _options(self, found: Sequence[Candidate], beyond: int) -> list[_Option]:
+        """Those of contiguous copies, at the measured sizes, between them, and at ``beyond`` if
+        that is larger."""
+        sizes = sorted({size for each in found for size in each.times})
+        sizes += [
+            low * 2**doublings
+            for low, high in pairwise(sizes)
+            for doublings in range(1, (high - 1).bit_length())
+            if low * 2**doublings < high
+        ]
+        sizes += [beyond] if beyond > max(sizes) else []
+        options = []
+        for each in found:
+            times = {size: time for size in sizes if (time := self._at(each, size)) is not None}
+            options.append(self._option(each, times))
+        return options
+
+    def _options_of_lists(self, pieces: int) -> Iterator[tuple[int, list[_Option]]]:
+        """The options of lists for each range of counts: (the smallest count, options over pieces).
+
+        Times of a piece size are of its measured count nearest to the middle of the range; without
+        one in the range, they are estimated for the middle. Copies of one piece help to estimate
+        short lists. With ``pieces`` there is one range, and all times are of lists of so many.
+        """
+        counts: dict[int, set[int]] = {}
+        for each in self._lists:
+            counts.setdefault(each.piece, set()).update(size // each.piece for size in each.times)
+        alone = [_alone(each, self._alone) for each in self._lists]
+        known_to = max((count for several in counts.values() for count in several), default=0)
+        starts = [pieces] if pieces > 1 else [n for n in FEWEST_PIECES if n <= max(known_to, 2)]
+        ends = [*starts[1:], pieces + 1 if pieces > 1 else 4 * starts[-1]]
+        for low, high in zip(starts, ends, strict=True) if counts else ():
+            middle = round(math.sqrt(low * (high - 1)))
+            by_method: dict[Method, dict[int, _Time]] = {}
+            first: dict[Method, Candidate] = {}
+            for each, one in zip(self._lists, alone, strict=True):
+                within = [n for n in counts[each.piece] if low <= n < high]
+                count = min(within, key=lambda n: abs(math.log(n / middle)), default=middle)
+                if time := self._at(each, count * each.piece, one):
+                    by_method.setdefault(each.method, {})[each.piece] = time
+                    first[each.method] = each
+            if by_method:
+                yield low, [self._option(first[m], times) for m, times in by_method.items()]
+
+    def _option(self, candidate: Candidate, times: Mapping[int, _Time]) -> _Option:
+        largest = candidate.times[max(candidate.times)].transfer
+        method = self._costs.method(largest)
+        plain = is_plain(method, *(place.kind for place in largest.path.places))
+        key = simplicity(self._costs.of(largest), method, plain)
+        return _Option(method, largest, times, plain, key)
+
+    def _at(
+        self, candidate: Candidate, size: int, alone: MeasuredTime | None = None
+    ) -> _Time | None:
+        """The time at a size: measured, between its neighbours, or a little beyond the largest
+        size. None below the smallest size of one copy. A list of fewer pieces has one: between the
+        time of one piece ``alone`` and that of the smallest list that was measured, or without the
+        first at least their share of the second, and at most all of it."""
+        is_list = candidate.piece > 0
+        known = candidate.times
+        if is_list and alone is not None and alone.timed.seconds < known[min(known)].timed.seconds:
+            known = {candidate.piece: alone, **known}
+        if (own := known.get(size)) is not None:
+            return _Time(self._shown(own, size), own.timed)
+        found = _interpolated(known, size, is_list=is_list)
+        if found is None:
+            return None
+        ends, line, span = found
+        compared = (line, line) if is_list else span
+        intervals = [interval for each in ends if (interval := each.timed.interval)]
+        timed = Timed(line, _covering(compared, intervals, ends))
+        low, high = msgspec.structs.astuple(_covering(span, [each.interval for each in ends], ends))
+        own = next(each for each in ends if each is not alone)
+        shown = msgspec.structs.replace(
+            self._shown(own, size), seconds=line, low=low, high=high,
+            interpolated=True, series=own.transfer.way,
+        )  # fmt: skip
+        return _Time(shown, timed)
+
+    def _shown(self, known: MeasuredTime, size: int) -> MethodTime:
+        """A measured time with the costs and settings of the method at a size."""
+        transfer = msgspec.structs.replace(known.transfer, bytes=size)
+        layout = transfer.layout
+        return MethodTime(
+            seconds=known.timed.seconds,
+            low=known.interval.low,
+            high=known.interval.high,
+            costs=self._costs.of(transfer),
+            series=known.series,
+            pieces=size // layout.run if layout is not None else 1,
+            processes=known.processes,
+            settings=self._costs.settings(transfer),
+        )
 
 
 def _is_known(fewer: DecisionTable, table: DecisionTable) -> bool:
@@ -248,45 +370,6 @@ def _is_known(fewer: DecisionTable, table: DecisionTable) -> bool:
         if best not in fewer.methods and best.executor != own.executor:
             return False
     return True
-
-
-def _table(
-    found: Candidates,
-    kind: CopyKind,
-    count: int,
-    options: Sequence[_Option],
-    threads: int,
-    costs: CostsOfMethods,
-) -> DecisionTable:
-    options = sorted(options, key=lambda option: option.key)
-    sizes, chosen = _decided(options, is_list=count > 1)
-    known = [[option.times.get(size) for size in sizes] for option in options]
-    times = [[each.shown if each else None for each in row] for row in known]
-    timed = [[each.timed if each else None for each in row] for row in known]
-    decisions = []
-    for n, (size, method) in enumerate(zip(sizes, chosen, strict=True)):
-        at = tuple(row[n] for row in times)
-        start = _start(n, sizes, chosen, times)
-        if n == 0 and count > 1:
-            start = 1
-        why = _why([row[n] for row in timed], method)
-        decisions.append(SizeDecision(size, start, method, at, why))
-    plain = (
-        n for n, each in enumerate(options)
-        if is_plain(each.method, *(place.kind for place in each.transfer.path.places))
-    )  # fmt: skip
-    measured = {each.method.executor for each in options}
-    return DecisionTable(
-        kind=kind,
-        threads=threads,
-        count=count,
-        methods=tuple(option.method for option in options),
-        plain=next(plain, None),
-        decisions=tuple(decisions),
-        paths=found.paths,
-        notes=found.notes,
-        not_measured=costs.others(options[0].transfer, measured),
-    )
 
 
 def _decided(options: Sequence[_Option], *, is_list: bool) -> tuple[list[int], list[int]]:
@@ -355,104 +438,12 @@ def _start(
     return min(max(start, low + 1), high)
 
 
-def _single(
-    found: Sequence[Candidate], kind: CopyKind, costs: CostsOfMethods, beyond: int
-) -> Iterator[_Option]:
-    sizes = sorted({size for each in found for size in each.times})
-    sizes += [
-        low * 2**doublings
-        for low, high in pairwise(sizes)
-        for doublings in range(1, (high - 1).bit_length())
-        if low * 2**doublings < high
-    ]
-    sizes += [beyond] if beyond > max(sizes) else []
-    for each in found:
-        times = {size: time for size in sizes if (time := _at(each, size, kind, costs)) is not None}
-        yield _option(each, times, kind, costs)
-
-
-def _lists(
-    found: Sequence[Candidate],
-    single: Sequence[Candidate],
-    kind: CopyKind,
-    costs: CostsOfMethods,
-    pieces: int = 0,
-) -> Iterator[tuple[int, list[_Option]]]:
-    """The options of lists for each range of counts: (the smallest count, options over pieces).
-
-    Times of a piece size are of its measured count nearest to the middle of the range; without one
-    in the range, they are estimated for the middle. The ``single`` copies help to estimate short
-    lists. With ``pieces`` there is one range, and all times are of lists of so many pieces.
-    """
-    counts: dict[int, set[int]] = {}
-    for each in found:
-        for size in each.times:
-            counts.setdefault(each.piece, set()).add(size // each.piece)
-    alone = [_alone(each, single) for each in found]
-    known_to = max((count for several in counts.values() for count in several), default=0)
-    starts = [pieces] if pieces > 1 else [n for n in FEWEST_PIECES if n <= max(known_to, 2)]
-    ends = [*starts[1:], pieces + 1 if pieces > 1 else 4 * starts[-1]]
-    for low, high in zip(starts, ends, strict=True) if found else ():
-        middle = round(math.sqrt(low * (high - 1)))
-        by_method: dict[Method, dict[int, _Time]] = {}
-        first: dict[Method, Candidate] = {}
-        for each, one in zip(found, alone, strict=True):
-            within = [n for n in counts[each.piece] if low <= n < high]
-            count = min(within, key=lambda n: abs(math.log(n / middle)), default=middle)
-            time = _at(each, count * each.piece, kind, costs, alone=one)
-            if time is not None:
-                by_method.setdefault(each.method, {})[each.piece] = time
-                first[each.method] = each
-        if by_method:
-            yield low, [_option(first[m], times, kind, costs) for m, times in by_method.items()]
-
-
 def _alone(found: Candidate, single: Sequence[Candidate]) -> MeasuredTime | None:
     """The fastest copy of one piece of a list by the same executor, or by any if the executor moves
     lists alone; None if none was measured."""
     own = [each for each in single if each.method.executor == found.method.executor]
     known = (time for each in own or single if (time := each.times.get(found.piece)) is not None)
     return min(known, key=lambda time: time.timed.seconds, default=None)
-
-
-def _option(
-    candidate: Candidate, times: Mapping[int, _Time], kind: CopyKind, costs: CostsOfMethods
-) -> _Option:
-    largest = candidate.times[max(candidate.times)].transfer
-    method = costs.method(candidate.method.executor, largest)
-    plain = is_plain(method, *(place.kind for place in largest.path.places))
-    key = simplicity(costs.of(largest, kind), method, kind, plain)
-    return _Option(method, largest, times, key)
-
-
-def _at(
-    candidate: Candidate,
-    size: int,
-    kind: CopyKind,
-    costs: CostsOfMethods,
-    *,
-    alone: MeasuredTime | None = None,
-) -> _Time | None:
-    """The time at a size: measured, between its neighbours, or a little beyond the largest size.
-    None below the smallest size of one copy. A list of fewer pieces has one: between the time of
-    one piece ``alone`` and that of the smallest list that was measured, or without the first at
-    least their share of the second, and at most all of it."""
-    is_list = candidate.piece > 0
-    known = candidate.times
-    if is_list and alone is not None and alone.timed.seconds < known[min(known)].timed.seconds:
-        known = {candidate.piece: alone, **known}
-    if (own := known.get(size)) is not None:
-        return _Time(_shown(own, own.timed.seconds, own.interval, size, kind, costs), own.timed)
-    found = _interpolated(known, size, is_list=is_list)
-    if found is None:
-        return None
-    ends, line, span = found
-    intervals = [each.timed.interval for each in ends]
-    compared = (line, line) if is_list else span
-    timed = Timed(line, _covering(compared, [i for i in intervals if i], ends))
-    shown = _covering(span, [each.interval for each in ends], ends)
-    own = next(each for each in ends if each is not alone)
-    return _Time(_shown(own, line, shown, size, kind, costs, interpolated=True), timed)
 
 
 def _interpolated(
@@ -514,31 +505,6 @@ def _covering(
     return Interval(span[0] * below, span[1] * above)
 
 
-def _shown(
-    known: MeasuredTime,
-    seconds: float,
-    interval: Interval,
-    size: int,
-    kind: CopyKind,
-    costs: CostsOfMethods,
-    *,
-    interpolated: bool = False,
-) -> MethodTime:
-    transfer = msgspec.structs.replace(known.transfer, bytes=size)
-    layout = transfer.layout
-    return MethodTime(
-        seconds=seconds,
-        low=interval.low,
-        high=interval.high,
-        costs=costs.of(transfer, kind),
-        interpolated=interpolated,
-        series=known.transfer.way if interpolated else known.series,
-        pieces=size // layout.run if layout is not None else 1,
-        processes=known.processes,
-        settings=costs.settings(transfer),
-    )
-
-
 def _by_cpus(table: DecisionTable) -> list[tuple[int, DecisionTable]]:
     """The tables of a policy with the number of CPUs from which they hold. Of those with equal
     choices, the one with the most methods."""
@@ -558,7 +524,6 @@ def _chosen(table: DecisionTable) -> list[tuple[int, Method]]:
 def _rows(table: DecisionTable, threads: int) -> Iterator[PolicyRow]:
     for decision in table.decisions:
         time, method = decision.time, table.methods[decision.chosen]
-        other = decision.next
         yield PolicyRow(
             from_bytes=decision.from_bytes,
             bytes=decision.bytes,
@@ -569,27 +534,26 @@ def _rows(table: DecisionTable, threads: int) -> Iterator[PolicyRow]:
             seconds=_rounded(time.seconds),
             low=_rounded(time.low),
             high=_rounded(time.high),
-            next=_next(table, decision, other) if other is not None else None,
-            costs=_rounded_costs(time),
+            next=_next(table, decision),
+            costs=_rounded_costs(time.costs),
             pieces=time.pieces,
         )
 
 
-def _next(table: DecisionTable, decision: SizeDecision, other: int) -> NextBest:
-    method, time = table.methods[other], decision.times[other]
-    assert time is not None
+def _next(table: DecisionTable, decision: SizeDecision) -> NextBest | None:
+    other = decision.next
+    time = decision.times[other] if other is not None else None
+    if other is None or time is None:
+        return None
+    executor, settings = table.methods[other].executor, dict(sorted(time.settings.items()))
     margin = time.seconds / decision.time.seconds - 1
-    settings = dict(sorted(time.settings.items()))
-    return NextBest(method.executor, settings, _rounded(time.seconds), _rounded(margin))
+    return NextBest(executor, settings, _rounded(time.seconds), _rounded(margin))
 
 
-def _rounded_costs(time: MethodTime) -> MethodCosts:
-    small, product = time.costs.small_copy, time.costs.matrix_product
-    return msgspec.structs.replace(
-        time.costs,
-        small_copy=_rounded(small) if small is not None else None,
-        matrix_product=_rounded(product) if product is not None else None,
-    )
+def _rounded_costs(costs: MethodCosts) -> MethodCosts:
+    slowdowns = {"small_copy": costs.small_copy, "matrix_product": costs.matrix_product}
+    rounded = {name: _rounded(each) for name, each in slowdowns.items() if each is not None}
+    return msgspec.structs.replace(costs, **rounded)
 
 
 def _rounded(value: float) -> float:

@@ -35,41 +35,44 @@ _BLOCKS = "blocks"
 
 
 class CostsOfMethods:
-    """The costs of the methods of one machine, by its registry."""
+    """The costs of the methods of one kind of copy on one machine, by its registry."""
 
-    def __init__(self, machine: Machine, subjects: Sequence[Subject] = ()) -> None:
+    def __init__(self, machine: Machine, kind: CopyKind, subjects: Sequence[Subject]) -> None:
+        self._kind = kind
         self._catalogue = Catalogue(machine)
         self._slowdowns = _slowdowns(subjects)
         versions = {run.version for subject in subjects for run in subject.overview.runs}
         self._knows_defaults = versions == {__version__}
 
-    def method(self, executor: str, transfer: Transfer) -> Method:
+    def method(self, transfer: Transfer) -> Method:
         """The method as a policy names it: with the number of relays, not with their names."""
-        settings = {
-            name: value
-            for name, value in transfer.parameters.items()
-            if name in DECLARED.executor(executor).library.settings
-        }
-        if RELAYS in DECLARED.executor(executor).library.settings:
+        executor = transfer.path.executor
+        taken = DECLARED.executor(executor).library.settings
+        settings = {name: value for name, value in transfer.parameters.items() if name in taken}
+        if RELAYS in taken:
             settings[RELAYS] = str(_relays(self._requirements(transfer), transfer))
         return Method(executor, settings)
 
     def settings(self, transfer: Transfer) -> dict[str, str]:
         """All settings of the method by name, as a policy names them. What the transfer does not
         name has the default value, if this version measured it."""
-        executor = transfer.path.executor
-        named = self.method(executor, transfer).settings
-        if not self._knows_defaults or self._catalogue.unsupported_reason(transfer) is not None:
+        named = self.method(transfer).settings
+        if not self._knows_defaults:
             return named
+        taken = DECLARED.executor(transfer.path.executor).library.settings
         defaults = {
-            each.name: each.choices[0]
-            for each in self._catalogue.parameters(transfer)
-            if each.name in DECLARED.executor(executor).library.settings
-            and each.name != RELAYS
-            and each.choices
-            and is_bounded(each.name, each.choices[0])
+            name: value
+            for name, value in self._defaults(transfer).items()
+            if name in taken and name != RELAYS and is_bounded(name, value)
         }
         return {**defaults, **named}
+
+    def _defaults(self, transfer: Transfer) -> dict[str, str]:
+        """The default values of parameters; none of a transfer that is not supported."""
+        if self._catalogue.unsupported_reason(transfer) is not None:
+            return {}
+        parameters = self._catalogue.parameters(transfer)
+        return {each.name: each.choices[0] for each in parameters if each.choices}
 
     def others(self, transfer: Transfer, measured: Collection[str]) -> tuple[str, ...]:
         """The executors with which the library could make a copy too, besides those that were
@@ -88,16 +91,15 @@ class CostsOfMethods:
                 found.append(kind.name)
         return tuple(found)
 
-    def of(self, transfer: Transfer, kind: CopyKind) -> MethodCosts:
+    def of(self, transfer: Transfer) -> MethodCosts:
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
-        relays = RELAYS in executor.library.settings
-        large = kind, str(_plain_method(transfer)), transfer.layout is not None
+        large = self._kind, _text(transfer), transfer.layout is not None
         return MethodCosts(
             threads=needs.threads,
             multiprocessors=self._multiprocessors(transfer),
             pinned_bytes=needs.pinned_bytes,
-            relays=_relays(needs, transfer) if relays else 0,
+            relays=_relays(needs, transfer) if RELAYS in executor.library.settings else 0,
             small_copy=self._slowdowns.get(_Pair(*large, is_load=False)),
             matrix_product=self._slowdowns.get(_Pair(*large, is_load=True)),
         )
@@ -105,11 +107,8 @@ class CostsOfMethods:
     def _multiprocessors(self, transfer: Transfer) -> int | None:
         if DECLARED.executor(transfer.path.executor).family != _KERNELS:
             return 0
-        value = transfer.parameters.get(_BLOCKS, "")
-        if not value and self._catalogue.unsupported_reason(transfer) is None:
-            parameters = self._catalogue.parameters(transfer)
-            value = next((each.choices[0] for each in parameters if each.name == _BLOCKS), "")
-        return whole_number(value)
+        own = transfer.parameters.get(_BLOCKS)
+        return whole_number(own or self._defaults(transfer).get(_BLOCKS, ""))
 
     def _requirements(self, transfer: Transfer) -> Requirements:
         """None of a transfer that this machine, as its profile describes it, does not support."""
@@ -118,9 +117,7 @@ class CostsOfMethods:
         return self._catalogue.requirements(transfer)
 
 
-def simplicity(
-    costs: MethodCosts, method: Method, kind: CopyKind, plain: bool
-) -> tuple[float | bool | str, ...]:
+def simplicity(costs: MethodCosts, method: Method, plain: bool) -> tuple[float | bool | str, ...]:
     """A key by which simpler methods come first: those that take less from others."""
     several = costs.multiprocessors
     return (
@@ -148,8 +145,9 @@ def _relays(needs: Requirements, transfer: Transfer) -> int:
     return len(set(needs.device_bytes) - own)
 
 
-def _plain_method(transfer: Transfer) -> Method:
-    return Method(transfer.path.executor, dict(sorted(transfer.parameters.items())))
+def _text(transfer: Transfer) -> str:
+    """The executor with its settings."""
+    return str(Method(transfer.path.executor, transfer.parameters))
 
 
 class _Pair(NamedTuple):
@@ -191,7 +189,7 @@ def _beside(subject: Subject, alone: dict[str, Point]) -> Iterator[tuple[_Pair, 
             if kind is not None and factor is not None:
                 is_load = DECLARED.executor(bystander.path.executor).bystander
                 is_list = large.layout is not None
-                pair = _Pair(kind, str(_plain_method(large)), is_list, is_load)
+                pair = _Pair(kind, _text(large), is_list, is_load)
                 yield pair, large.bytes, factor
 
 
