@@ -8,6 +8,7 @@ from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.system import read_pci
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import GpuState
@@ -73,9 +74,7 @@ def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iter
     ``gpu_states`` are readings while bytes moved: without one for a GPU, a lower generation is
     how an idle GPU saves power and no more than an ``info``.
     """
-    loaded: dict[int, list[GpuState]] = {}
-    for state in gpu_states:
-        loaded.setdefault(state.index, []).append(state)
+    loaded = grouped((state.index, state) for state in gpu_states)
     for gpu in machine.gpus:
         readings = loaded.get(gpu.index, [])
         width = max((s.pcie_width for s in readings), default=gpu.pcie.width_now)

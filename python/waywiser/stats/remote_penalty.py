@@ -14,13 +14,14 @@ curves differ by.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.stats.decision import Effect
 from waywiser.stats.noise_model import Variance, combined, process_variance
 from waywiser.stats.order import median
+from waywiser.words.grouping import grouped
 
 
 class SidesOfProcess(NamedTuple):
@@ -49,9 +50,8 @@ def _turned(processes: Sequence[SidesOfProcess]) -> bool:
 def _within(processes: Sequence[SidesOfProcess]) -> Effect:
     """Each process shows the cost."""
     costs = [_level(each.remote) - _level(each.local) for each in processes]
-    patterns: dict[Hashable, list[float]] = {}
-    for each, cost in zip(processes, costs, strict=True):
-        patterns.setdefault((frozenset(each.local), frozenset(each.remote)), []).append(cost)
+    sides = ((frozenset(each.local), frozenset(each.remote)) for each in processes)
+    patterns = grouped(zip(sides, costs, strict=True))
     difference = fmean([fmean(found) for found in patterns.values()])
     weight = sum(1 / len(found) for found in patterns.values()) / len(patterns) ** 2
     return _effect(difference, [costs], weight)

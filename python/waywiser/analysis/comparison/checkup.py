@@ -26,9 +26,10 @@ from waywiser.analysis.comparison.differences import gpu_models
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
-from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison, SizeChange
+from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
@@ -162,10 +163,8 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
 
 def _undecided(comparison: ProfileComparison) -> Iterator[str]:
     yield from map(suspicion, comparison.of("suspected"))
-    causes: dict[tuple[bool, bool], list[PathChange]] = {}
-    for path in comparison.undecided:
-        causes.setdefault(comparison.noisy_sides(path), []).append(path)
-    for cause, paths in causes.items():
+    causes = ((comparison.noisy_sides(path), path) for path in comparison.undecided)
+    for cause, paths in grouped(causes).items():
         more = f"; the same for {count(len(paths) - 1, 'more headline path')}" if paths[1:] else ""
         needed = f" (a check has to find {comparison.most_hidden:.0%})"
         yield f"{could_miss(paths[0], needed)}{more}: {REMEDIES[cause]}"

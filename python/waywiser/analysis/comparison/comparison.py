@@ -32,9 +32,9 @@ from waywiser.analysis.comparison.sides import ComparisonSides
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.machine.machine import Machine
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
+from waywiser.words.grouping import grouped
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -193,11 +193,11 @@ def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[st
 
 
 def _by_identity(side: Sequence[Node]) -> Summaries:
-    found: dict[str, list[tuple[int, SeriesSummary]]] = {}
-    for number, survey in enumerate(side):
-        for series in survey.matched_series:
-            found.setdefault(series.identity, []).append((number, series))
-    return found
+    return grouped(
+        (series.identity, (number, series))
+        for number, survey in enumerate(side)
+        for series in survey.matched_series
+    )
 
 
 def _chosen(

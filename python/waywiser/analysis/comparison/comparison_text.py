@@ -14,6 +14,7 @@ from waywiser.analysis.comparison.path_change import (
     SizeChange,
 )
 from waywiser.curves.headline import headline_label, in_order
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 from waywiser.words.sizes_in_text import with_units
 
@@ -84,10 +85,8 @@ def why_suspected(path: PathChange) -> str:
 
 def suspected_lines(found: ProfileComparison) -> Iterator[str]:
     """One line for each reason of a suspicion, with how many paths have it."""
-    reasons: dict[str, list[PathChange]] = {}
-    for path in found.of("suspected"):
-        reasons.setdefault(why_suspected(path), []).append(path)
-    for reason, paths in reasons.items():
+    suspected = ((why_suspected(path), path) for path in found.of("suspected"))
+    for reason, paths in grouped(suspected).items():
         below = sum(path.is_below_detectable for path in paths)
         smaller = (
             f"; of these significant, but below the smallest detectable loss: {below}"

@@ -14,6 +14,7 @@ from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
 from waywiser.analysis.comparison.node import Node, device_of
 from waywiser.machine.machine import Gpu
 from waywiser.profile.planned import resume_command, stored_request
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 
 ENVIRONMENT = (
@@ -151,11 +152,7 @@ def _changed(
 
 def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
     """The files that have each value; unknown values are skipped."""
-    found: dict[str, list[str]] = {}
-    for node in nodes:
-        if text := value(node):
-            found.setdefault(text, []).append(node.called)
-    return found
+    return grouped((text, node.called) for node in nodes if (text := value(node)))
 
 
 def _side(values: Mapping[str, Sequence[str]]) -> str:

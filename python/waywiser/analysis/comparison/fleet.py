@@ -30,6 +30,8 @@ from waywiser.profile.health import health_report
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
+from waywiser.words.grouping import grouped
+from waywiser.words.records import Failure
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -252,25 +254,25 @@ def _failing_paths(surveys: Sequence[Node], usual: set[str]) -> Iterator[Fault]:
     last survey that tried them."""
     tried: dict[str, list[SeriesSummary]] = {}
     for survey in surveys:
-        curves: dict[str, list[SeriesSummary]] = {}
-        for series in survey.matched_series:
-            if series.blocks or any(
-                failure.kind not in NOT_MEASURED for failure in series.failures
-            ):
-                curves.setdefault(series.curve, []).append(series)
-        tried.update(curves)
-    failed: dict[str, list[str]] = {}
-    for curve in usual & tried.keys():
-        if not any(series.blocks for series in tried[curve]):
-            first = tried[curve][0]
-            reason = next(f for f in first.failures if f.kind not in NOT_MEASURED)
-            name = name_of(surveys[-1].own_numbers(first.workload))
-            failed.setdefault(f"{reason.kind}: {reason.reason}", []).append(name)
-    for text, names in sorted(failed.items()):
+        own = ((s.curve, s) for s in survey.matched_series if s.blocks or _failure_of(s))
+        tried.update(grouped(own))
+    failed = [
+        (f"{reason.kind}: {reason.reason}", name_of(surveys[-1].own_numbers(series[0].workload)))
+        for curve, series in tried.items()
+        if curve in usual
+        and not any(each.blocks for each in series)
+        and (reason := _failure_of(series[0]))
+    ]
+    for text, names in sorted(grouped(failed).items()):
         names.sort()
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         again = _survey_again(surveys[-1].name, names, ())
         yield Fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
+
+
+def _failure_of(series: SeriesSummary) -> Failure | None:
+    """The first one that is a property of the path."""
+    return next((each for each in series.failures if each.kind not in NOT_MEASURED), None)
 
 
 def _bad_health(surveys: Sequence[Node]) -> Iterator[Fault]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.analysis.comparison.node import Node
-from waywiser.machine.machine import Gpu
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.words.grouping import grouped
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
@@ -59,17 +60,18 @@ def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
 def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
     """Groups nodes by what hosts of a class share: the models of GPUs, and the rest of the machine.
     Widths and lanes are left out: they are what may be wrong."""
-    classes: dict[tuple[tuple[str, ...], tuple[str | int, ...]], list[Node]] = {}
-    for node in nodes:
-        machine = node.machine
-        rest = (machine.architecture, machine.cpu_model, len(machine.packages), len(machine.numa))
-        models = tuple(sorted({gpu.name for gpu in machine.gpus}))
-        classes.setdefault((models, rest), []).append(node)
+    classes = grouped((_kind(node.machine), node) for node in nodes)
     for without in [kind for kind in classes if not kind[0]]:
         others = [kind for kind in classes if kind[0] and kind[1] == without[1]]
         if len(others) == 1:
             classes[others[0]] += classes.pop(without)
     return list(classes.values())
+
+
+def _kind(machine: Machine) -> tuple[tuple[str, ...], tuple[str | int, ...]]:
+    """(the models of GPUs, the rest of the machine)."""
+    rest = (machine.architecture, machine.cpu_model, len(machine.packages), len(machine.numa))
+    return tuple(sorted({gpu.name for gpu in machine.gpus})), rest
 
 
 def _numbers_of_class(gpus: Sequence[int]) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from statistics import fmean
@@ -30,6 +30,7 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.words import Workload
+from waywiser.words.grouping import grouped
 
 Key = tuple[str, Regime]
 
@@ -161,11 +162,9 @@ def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Nois
       is at least that of the paths that differ only in the executor's parameters.
     - A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
     """
-    equivalent = _pooled_by([part.peers for part in parts], parts)
-    similar = _pooled_by([part.similar for part in parts], parts)
-    curves: dict[str, list[Part]] = {}
-    for part in parts:
-        curves.setdefault(part.curve, []).append(part)
+    equivalent = _pooled_by((part.peers, part.noise) for part in parts)
+    similar = _pooled_by((part.similar, part.noise) for part in parts)
+    curves = grouped((part.curve, part) for part in parts)
     found = []
     for part in parts:
         known = equivalent[part.peers]
@@ -181,11 +180,8 @@ def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Nois
     return found
 
 
-def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, Noise]:
-    groups: dict[Key, list[Noise]] = {}
-    for key, part in zip(keys, parts, strict=True):
-        groups.setdefault(key, []).append(part.noise)
-    return {key: _pooled(own) for key, own in groups.items()}
+def _pooled_by(noises: Iterable[tuple[Key, Noise]]) -> dict[Key, Noise]:
+    return {key: _pooled(own) for key, own in grouped(noises).items()}
 
 
 def _pooled(noises: Sequence[Noise]) -> Noise:
@@ -197,13 +193,9 @@ def _pooled(noises: Sequence[Noise]) -> Noise:
 def parts_of(before: Summaries, after: Summaries, threshold: float = THRESHOLD) -> list[Part]:
     """All series that both sides have measured, by curve and regime. ``threshold`` is the relative
     change that matters."""
-    sizes: dict[tuple[str, Regime], list[SizePair]] = {}
-    for identity, old in before.items():
-        new = after.get(identity, ())
-        pair = _size_pair(old, new)
-        if all(pair.medians):
-            series = old[0][1]
-            sizes.setdefault((series.curve, regime_of(series.workload)), []).append(pair)
+    pairs = (_size_pair(old, after.get(identity, ())) for identity, old in before.items())
+    measured = (pair for pair in pairs if all(pair.medians))
+    sizes = grouped(((p.workload.curve, regime_of(p.workload)), p) for p in measured)
     return [
         Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes), threshold)
         for (curve, regime), found in sizes.items()
@@ -242,10 +234,7 @@ def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
 
 
 def _by_survey(medians: Medians) -> dict[int, list[float]]:
-    by_file: dict[int, list[float]] = {}
-    for (file, _), value in medians.items():
-        by_file.setdefault(file, []).append(value)
-    return by_file
+    return grouped((file, value) for (file, _), value in medians.items())
 
 
 def _surveys(medians: Medians) -> Surveys:

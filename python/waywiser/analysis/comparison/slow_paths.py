@@ -23,6 +23,7 @@ from waywiser.curves.regimes import Regime, regime_of
 from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
+from waywiser.words.grouping import grouped
 
 Array = NDArray[np.float64]
 
@@ -88,9 +89,10 @@ class PathTimes:
                     workloads.setdefault(series.identity, series.workload)
             rows.append(row)
         self.workloads = list(workloads.values())
-        self.groups: dict[tuple[str, Regime], list[int]] = {}
-        for at, workload in enumerate(self.workloads):
-            self.groups.setdefault((workload.curve, regime_of(workload)), []).append(at)
+        self.groups = grouped(
+            ((workload.curve, regime_of(workload)), at)
+            for at, workload in enumerate(self.workloads)
+        )
         raw = np.array([[row.get(identity, math.nan) for identity in workloads] for row in rows])
         self.sizes = columns_of(self.latest(raw))
         """One for each of ``workloads``."""
@@ -159,12 +161,12 @@ class PathTimes:
 
     def _links(self) -> Iterable[list[int]]:
         """The columns of bandwidths over each link."""
-        found: dict[tuple[str, int], list[int]] = {}
-        for column, ((_, regime), members) in enumerate(self.groups.items()):
-            if regime == "bandwidth":
-                for link in _links_of(self.workloads[members[0]]):
-                    found.setdefault(link, []).append(column)
-        return found.values()
+        return grouped(
+            (link, column)
+            for column, ((_, regime), members) in enumerate(self.groups.items())
+            if regime == "bandwidth"
+            for link in _links_of(self.workloads[members[0]])
+        ).values()
 
     @property
     def usual(self) -> set[str]:

@@ -32,6 +32,7 @@ from waywiser.stats.noise_model import (
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
 from waywiser.words import Memory, Transfer
+from waywiser.words.grouping import grouped
 from waywiser.words.numbers import whole_number
 
 LARGE = 2**20
@@ -122,9 +123,7 @@ def threads_of(machine: Machine) -> int:
 def candidates(subjects: Sequence[Subject], places: str = "") -> Iterator[Candidates]:
     """Those of each kind of copy and each number of threads. ``places`` is the pair to decide of,
     ``numa:1 -> gpu:0``; by default the pair that was measured most."""
-    by_threads: dict[int, list[Subject]] = {}
-    for subject in subjects:
-        by_threads.setdefault(threads_of(subject.machine), []).append(subject)
+    by_threads = grouped((threads_of(each.machine), each) for each in subjects)
     for threads, same in sorted(by_threads.items()):
         kinds: dict[CopyKind, dict[str, _Pair]] = {}
         for number, subject in enumerate(same):
