@@ -138,8 +138,9 @@ def _attributes(
     kinds = {each.arg: ast.unparse(each.annotation) for each in arguments if each.annotation}
     for node, below in zip(body, [*body[1:], None], strict=True):
         text = _text(below)
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            name, kind = node.target.id, ast.unparse(node.annotation)
+        if isinstance(node, ast.AnnAssign):
+            name = ast.unparse(node.target).removeprefix("self.")
+            kind = ast.unparse(node.annotation)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and text:
             name, kind = node.targets[0].attr, kinds.get(ast.unparse(node.value), "")
         else:

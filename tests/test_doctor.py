@@ -10,7 +10,7 @@ from machine.captured import ALL, machine
 from machine.fake_system import system_of
 from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
 from waywiser.doctor.finding import DoctorFinding, at_least
-from waywiser.doctor.gpu import link_findings
+from waywiser.doctor.gpu import links
 from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.profile.health import HealthReport, Rise
@@ -198,17 +198,17 @@ def test_what_the_topology_skipped_is_reported(tmp_path: Path) -> None:
 
 
 def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -> None:
-    idle = [f for f in link_findings(A100) if f.id == "link-generation"]
+    idle = [f for f in links(Situation(A100)) if f.id == "link-generation"]
     assert [f.severity for f in idle] == ["info"] * 4
-    loaded = [GpuState(i, pcie_generation=3 if i == 2 else 4, pcie_width=16) for i in range(4)]
-    (slow,) = link_findings(A100, loaded)
+    loaded = tuple(GpuState(i, pcie_generation=3 if i == 2 else 4, pcie_width=16) for i in range(4))
+    (slow,) = links(Situation(A100, link_states=loaded))
     assert (slow.severity, slow.id) == ("warning", "link-generation")
     assert "gpu:2" in slow.what and "3 of 4" in slow.what
 
 
 def test_the_best_reading_under_load_counts() -> None:
-    states = [GpuState(i, pcie_generation=g, pcie_width=16) for i in range(4) for g in (1, 4)]
-    assert list(link_findings(A100, states)) == []
+    states = tuple(GpuState(i, pcie_generation=g, pcie_width=16) for i in range(4) for g in (1, 4))
+    assert list(links(Situation(A100, link_states=states))) == []
 
 
 def test_the_severest_come_first_and_the_asked_severity_filters(tmp_path: Path) -> None:
@@ -281,10 +281,10 @@ def test_nothing_is_left_unchecked_on_the_machine_itself(tmp_path: Path) -> None
 def test_readings_of_a_survey_show_links_and_clocks_under_load() -> None:
     cap = ("power limit",)
     states = tuple(GpuState(1, throttle=cap if n < 2 else ()) for n in range(8))
-    links = (GpuState(1, pcie_generation=3, pcie_width=16),)
+    link_states = (GpuState(1, pcie_generation=3, pcie_width=16),)
     gpus = tuple(msgspec.structs.replace(gpu, throttle=()) for gpu in A100.gpus)
     found = stored(
-        msgspec.structs.replace(A100, gpus=gpus), gpu_states=states, link_states=links
+        msgspec.structs.replace(A100, gpus=gpus), gpu_states=states, link_states=link_states
     )  # fmt: skip
     assert one(found, "throttling").evidence.endswith("2 of 8 readings while bytes moved")
     slow = [f for f in found if f.id == "link-generation" and f.severity == "warning"]

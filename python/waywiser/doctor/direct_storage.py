@@ -25,13 +25,9 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
     )
     if not (reasons := list(_obstacles(situation))):
         way = f"nvidia-fs {module}" if module else "PCI P2PDMA"
-        yield DoctorFinding(
-            "gpudirect-storage",
-            "info",
-            f"cuFile can use GPUDirect Storage by {way} for {', '.join(mounted)}",
-            seen,
-            "check one file with gdscheck -p and gdsio",
-        )
+        what = f"cuFile can use GPUDirect Storage by {way} for {', '.join(mounted)}"
+        remedy = "check one file with gdscheck -p and gdsio"
+        yield DoctorFinding("gpudirect-storage", "info", what, seen, remedy)
         return
     otherwise = (
         "files are read into host memory and copied (compatibility mode)"

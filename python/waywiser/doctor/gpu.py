@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.machine import Gpu
 from waywiser.machine.system import read_pci
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_INDEX, whole_number
-from waywiser.words.records import GpuState
+from waywiser.words.severity import Severity
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""
@@ -64,55 +64,41 @@ def driver(situation: Situation) -> Iterator[DoctorFinding]:
 
 
 def links(situation: Situation) -> Iterator[DoctorFinding]:
-    """PCIe links below what device and slot can do together."""
-    yield from link_findings(situation.machine, situation.link_states)
-
-
-def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iterator[DoctorFinding]:
-    """Links narrower or slower than they can be.
-
-    ``gpu_states`` are readings while bytes moved: without one for a GPU, a lower generation is
-    how an idle GPU saves power and no more than an ``info``.
-    """
-    loaded = grouped((state.index, state) for state in gpu_states)
-    for gpu in machine.gpus:
+    """PCIe links narrower or slower than device and slot can be together. Without a reading while
+    bytes moved, a lower generation is how an idle GPU saves power and no more than an ``info``."""
+    loaded = grouped((state.index, state) for state in situation.link_states)
+    for gpu in situation.machine.gpus:
         readings = loaded.get(gpu.index, [])
         width = max((s.pcie_width for s in readings), default=gpu.pcie.width_now)
         generation = max((s.pcie_generation for s in readings), default=gpu.pcie.generation_now)
         if 0 < width < gpu.pcie.width_max:
-            yield _narrow(gpu, width)
+            most = gpu.pcie.width_max
+            yield DoctorFinding(
+                "link-width",
+                "warning",
+                f"gpu:{gpu.index} has {width} of {most} PCIe lanes",
+                f"{gpu.name} at {gpu.pci}: x{width} now, x{most} possible",
+                "reseat the card or its riser, and check the bifurcation of the slot in the "
+                "firmware",
+            )
         if 0 < generation < gpu.pcie.generation_max:
             yield _slow(gpu, generation, under_load=bool(readings))
 
 
-def _narrow(gpu: Gpu, width: int) -> DoctorFinding:
-    return DoctorFinding(
-        "link-width",
-        "warning",
-        f"gpu:{gpu.index} has {width} of {gpu.pcie.width_max} PCIe lanes",
-        f"{gpu.name} at {gpu.pci}: x{width} now, x{gpu.pcie.width_max} possible",
-        "reseat the card or its riser, and check the bifurcation of the slot in the firmware",
-    )
-
-
 def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> DoctorFinding:
-    most = gpu.pcie.generation_max
+    link, most = f"gpu:{gpu.index}'s PCIe link", gpu.pcie.generation_max
     evidence = f"{gpu.name} at {gpu.pci}: generation {generation} now, {most} possible"
+    severity: Severity = "info"
+    what = f"{link} is at generation {generation} of {most}; idle GPUs lower it"
+    remedy = "a survey reads it again under load"
     if under_load:
-        return DoctorFinding(
-            "link-generation",
-            "warning",
-            f"gpu:{gpu.index}'s PCIe link stays at generation {generation} of {most} under load",
-            evidence + ", read while bytes moved",
-            "check the link speed in the firmware, the riser, and PCIe errors in the kernel log",
+        severity = "warning"
+        what = f"{link} stays at generation {generation} of {most} under load"
+        evidence += ", read while bytes moved"
+        remedy = (
+            "check the link speed in the firmware, the riser, and PCIe errors in the kernel log"
         )
-    return DoctorFinding(
-        "link-generation",
-        "info",
-        f"gpu:{gpu.index}'s PCIe link is at generation {generation} of {most}; idle GPUs lower it",
-        evidence,
-        "a survey reads it again under load",
-    )
+    return DoctorFinding("link-generation", severity, what, evidence, remedy)
 
 
 def clocks(situation: Situation) -> Iterator[DoctorFinding]:

@@ -13,6 +13,18 @@ LOW_MEMLOCK_BYTES = 64 << 20
 LOW_MEMORY_BYTES = 4 << 30
 """What a survey takes by default at most."""
 
+HUGE_PAGES = {
+    "always": (
+        "transparent huge pages are always on: ordinary pageable memory uses them too",
+        "compare only with machines that have the same setting",
+    ),
+    "never": (
+        "transparent huge pages are off: pageable[pages=huge] gets ordinary pages",
+        "as root: write madvise into it",
+    ),
+}
+"""What a setting of transparent huge pages means, and what can be done."""
+
 
 def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:
     """The kernel moves pages to where they are used, in the middle of a measurement."""
@@ -29,24 +41,11 @@ def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:
 
 def huge_pages(situation: Situation) -> Iterator[DoctorFinding]:
     """Whether ordinary memory comes in huge pages unasked, or cannot come so at all."""
-    path = "/sys/kernel/mm/transparent_hugepage/enabled"
     setting = situation.text("transparent_huge_pages")
-    if setting == "always":
-        yield DoctorFinding(
-            "huge-pages",
-            "info",
-            "transparent huge pages are always on: ordinary pageable memory uses them too",
-            f"{path}: {setting}",
-            "compare only with machines that have the same setting",
-        )
-    elif setting == "never":
-        yield DoctorFinding(
-            "huge-pages",
-            "info",
-            "transparent huge pages are off: pageable[pages=huge] gets ordinary pages",
-            f"{path}: {setting}",
-            "as root: write madvise into it",
-        )
+    if setting in HUGE_PAGES:
+        what, remedy = HUGE_PAGES[setting]
+        evidence = f"/sys/kernel/mm/transparent_hugepage/enabled: {setting}"
+        yield DoctorFinding("huge-pages", "info", what, evidence, remedy)
 
 
 def swap(situation: Situation) -> Iterator[DoctorFinding]:

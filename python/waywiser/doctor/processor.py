@@ -9,25 +9,30 @@ from waywiser.doctor.situation import Situation
 from waywiser.machine.environment import BUSY_FRACTION
 from waywiser.machine.system_files import format_list, parse_list
 
+TURBO = {
+    "on": (
+        "turbo is on: clocks depend on temperature and on what other cores do",
+        "keep it for realistic numbers; compare only with machines that use it too",
+    ),
+    "off": ("turbo is off: repeatable, but slower than in ordinary use", ""),
+}
+"""What the state of turbo means, and what can be done."""
+
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:
     """The frequency governor, which decides how fast a core wakes up."""
     found = situation.items("governor", str)
+    file = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
     if not found and situation.is_host_known:
-        yield DoctorFinding(
-            "governor",
-            "info",
-            "the processor's frequency governor is not shown",
-            "no /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-            "",
-        )
+        what = "the processor's frequency governor is not shown"
+        yield DoctorFinding("governor", "info", what, f"no {file}", "")
     elif found and found != ["performance"]:
         yield DoctorFinding(
             "governor",
             "warning",
             f"the frequency governor is {', '.join(found)}: cores reduce their clock "
             "between samples",
-            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            file,
             "as root: cpupower frequency-set -g performance",
         )
 
@@ -35,22 +40,10 @@ def governor(situation: Situation) -> Iterator[DoctorFinding]:
 def boost(situation: Situation) -> Iterator[DoctorFinding]:
     """Turbo clocks, which depend on temperature and on what other cores do."""
     state = situation.text("turbo")
-    if state == "on":
-        yield DoctorFinding(
-            "turbo",
-            "info",
-            "turbo is on: clocks depend on temperature and on what other cores do",
-            "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost",
-            "keep it for realistic numbers; compare only with machines that use it too",
-        )
-    elif state == "off":
-        yield DoctorFinding(
-            "turbo",
-            "info",
-            "turbo is off: repeatable, but slower than in ordinary use",
-            "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost",
-            "",
-        )
+    if state in TURBO:
+        what, remedy = TURBO[state]
+        evidence = "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost"
+        yield DoctorFinding("turbo", "info", what, evidence, remedy)
 
 
 def threads(situation: Situation) -> Iterator[DoctorFinding]:

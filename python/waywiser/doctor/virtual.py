@@ -11,10 +11,7 @@ from waywiser.doctor.situation import Situation
 def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
     """A virtual machine, and whether it shows where its GPUs hang."""
     machine = situation.machine
-    if not machine.virtual:
-        return
-    hidden = bool(machine.gpus) and all(gpu.numa < 0 for gpu in machine.gpus)
-    if hidden:
+    if machine.virtual and machine.gpus and all(gpu.numa < 0 for gpu in machine.gpus):
         yield DoctorFinding(
             "hidden-topology",
             "warning",
@@ -23,7 +20,7 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
             "numa_node is -1 for every GPU",
             "use measured locality only; virtual CPUs may move between sockets within seconds",
         )
-    else:
+    elif machine.virtual:
         yield DoctorFinding(
             "virtualisation",
             "info",

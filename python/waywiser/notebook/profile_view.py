@@ -87,46 +87,23 @@ class ProfileView:
         """Use `read_profile`."""
         self._profile = profile
         self._frame = SeriesFrame.read(profile)
-        self._overview = overview(profile, frame=self._frame)
-        self._machine = profile.machine
-        self._node = node_of(profile, self._frame)
-        self._created = profile.created
-        self._environment = profile.environment
-
-    @property
-    def path(self) -> str:
+        self.path: str = str(profile.path)
         """The file."""
-        return str(self._profile.path)
-
-    @property
-    def machine(self) -> Machine:
+        self.machine: Machine = profile.machine
         """The machine that was measured."""
-        return self._machine
-
-    @property
-    def created(self) -> str:
+        self.created: str = profile.created
         """UTC, ISO 8601."""
-        return self._created
-
-    @property
-    def environment(self) -> dict[str, Any]:
+        self.environment: dict[str, Any] = profile.environment
         """What could explain a number, as the latest run found it."""
-        return self._environment
-
-    @property
-    def overview(self) -> Overview:
+        self.overview: Overview = overview(profile, frame=self._frame)
         """What ``waywiser show --json`` writes."""
-        return self._overview
-
-    @property
-    def node(self) -> Node:
+        self.node: Node = node_of(profile, self._frame)
         """What comparisons read."""
-        return self._node
 
     @cached_property
     def series(self) -> DataTable:
         """One row per series, by curve, then by size; those that were not measured too."""
-        rows = series_rows(self._overview.series, self._frame, self._machine)
+        rows = series_rows(self.overview.series, self._frame, self.machine)
         return DataTable.of("series", SERIES_TYPES, rows)
 
     @cached_property
@@ -136,7 +113,7 @@ class ProfileView:
         return DataTable(
             "samples",
             SAMPLE_TYPES,
-            lambda: rows_of_series(self._with_samples(), self._overview.sides, self._machine),
+            lambda: rows_of_series(self._with_samples(), self.overview.sides, self.machine),
             lambda: int(self._frame.taken.sum()),
         )
 
@@ -172,7 +149,7 @@ class ProfileView:
             curves = [self.measured_curve(path) for path in paths]
         else:
             curves = [self._by_text[row.first.text] for row in self._headlines[:MOST_CURVES]]
-        return curve_figure(curves, quantity, title or self._node.name, named=bool(paths))
+        return curve_figure(curves, quantity, title or self.node.name, named=bool(paths))
 
     def placement(self) -> Placement:
         """Where to put buffers and threads, and which GPUs to use together, each with the cost of
@@ -193,7 +170,7 @@ class ProfileView:
             for row in self._headlines
             if path.casefold() == row.group.casefold()
         ]
-        machine = self._machine
+        machine = self.machine
         found = found or [c for c in known if matches_any(texts_of(c.workload, machine), [path])]
         if len(found) == 1:
             return found[0]
@@ -211,7 +188,7 @@ class ProfileView:
             if path in (row.path, row.curve) and row.not_measured:
                 return str(row.not_measured)
         unsupported_paths = (
-            group.reason for group in self._overview.unsupported_paths if path in group.members
+            group.reason for group in self.overview.unsupported_paths if path in group.members
         )
         return next(unsupported_paths, "")
 
@@ -255,12 +232,12 @@ class ProfileView:
 
     @cached_property
     def _subject(self) -> Subject:
-        machine, name = self._machine, self._node.name
-        return Subject(name, machine, self._curves, self._overview, self._environment)
+        machine, name = self.machine, self.node.name
+        return Subject(name, machine, self._curves, self.overview, self.environment)
 
     @cached_property
     def _curves(self) -> tuple[Curve, ...]:
-        return curves_of(self._overview.series)
+        return curves_of(self.overview.series)
 
     @cached_property
     def _by_text(self) -> dict[str, Curve]:
@@ -269,7 +246,7 @@ class ProfileView:
     @cached_property
     def _headlines(self) -> list[HeadlineRow]:
         """One for each headline path, by group."""
-        return headline_path_rows(self._machine, by_family(self._curves))
+        return headline_path_rows(self.machine, by_family(self._curves))
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:
@@ -282,7 +259,7 @@ class ProfileView:
     def _repr_html_(self) -> str:
         """What a notebook shows: the machine and the headline paths."""
         lines = [
-            f"<p><b>{html.escape(visible(self._node.name))}</b>, {html.escape(self._created)}</p>",
+            f"<p><b>{html.escape(visible(self.node.name))}</b>, {html.escape(self.created)}</p>",
             f"<p>{html.escape(visible(self._described()))}</p>",
         ]
         if self._headlines:
@@ -292,10 +269,10 @@ class ProfileView:
 
     def _described(self) -> str:
         """``2 NVIDIA H200, Intel Xeon 8468; 740 series of 62 curves, 726 converged``."""
-        gpus = Counter(gpu.name for gpu in self._machine.gpus)
+        gpus = Counter(gpu.name for gpu in self.machine.gpus)
         parts = [f"{number} {name}" for name, number in gpus.items()]
-        parts += [self._machine.cpu_model] if self._machine.cpu_model else []
-        said = self._overview.summary
+        parts += [self.machine.cpu_model] if self.machine.cpu_model else []
+        said = self.overview.summary
         what = (
             f"{count(said.series, 'series')} of {count(said.curves, 'curve')}, "
             f"{said.converged} converged"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -66,40 +66,27 @@ def compare_policies(
     compared = [
         at for kind in ones if kind in others for at in _compared(kind, ones[kind], others[kind])
     ]
-    differences: list[PolicyDifference] = []
+    # Without those that the next smaller count of pieces has as well.
+    once: dict[tuple[object, ...], PolicyDifference] = {}
     for (kind, count, methods), group in groupby(
         compared, key=lambda at: (at.kind, at.pieces, at.methods)
     ):
         found = list(group)
         if methods[0] != methods[1]:
-            differences.append(
-                PolicyDifference(
-                    kind,
-                    count,
-                    found[0].size,
-                    found[-1].size,
-                    methods,
-                    _worst(_loss(at, at.first, at.second, first_tables) for at in found),
-                    _worst(_loss(at, at.second, at.first, second_tables) for at in found),
-                )
+            low, high = found[0].size, found[-1].size
+            losses = (
+                _worst(_loss(at, at.first, at.second, first_tables) for at in found),
+                _worst(_loss(at, at.second, at.first, second_tables) for at in found),
             )
+            difference = PolicyDifference(kind, count, low, high, methods, *losses)
+            once.setdefault((kind, low, high, methods), difference)
     return PolicyComparison(
         sizes=len(compared),
         equal=sum(at.methods[0] == at.methods[1] for at in compared),
-        differences=tuple(_once(differences)),
+        differences=tuple(once.values()),
         only_first=tuple(kind for kind in ones if kind not in others),
         only_second=tuple(kind for kind in others if kind not in ones),
     )
-
-
-def _once(differences: Sequence[PolicyDifference]) -> Iterator[PolicyDifference]:
-    """Without those that the next smaller count of pieces has as well."""
-    known: set[tuple[object, ...]] = set()
-    for each in differences:
-        key = str(each.kind), each.first_bytes, each.last_bytes, each.methods
-        if key not in known:
-            known.add(key)
-            yield each
 
 
 def _compared(kind: CopyKind, one: PolicyClass, other: PolicyClass) -> list[_At]:
