@@ -95,12 +95,16 @@ def _compared(
     of them that are not slower then; and what was compared last."""
     parts = parts_of(before, after, threshold)
     compared = list(path_changes(parts, groups, sides.devices))
-    if not sides.repeats or not any(path.verdict == "suspected" for path in compared):
+    suspected = {path.curve: path for path in compared if path.verdict == "suspected"}
+    if not sides.repeats or not suspected:
         return compared, [], parts
     again = _by_identity([*sides.new, *sides.repeats])
     parts = parts_of(before, {identity: again[identity] for identity in after}, threshold)
-    together = list(path_changes(parts, groups, sides.devices))
-    return (*_measured_again(compared, together), parts)
+    together = {path.curve: path for path in path_changes(parts, groups, sides.devices)}
+    found = [together[path.curve] if path.curve in suspected else path for path in compared]
+    still = ("suspected", "regression")
+    refuted = [path for path in suspected.values() if together[path.curve].verdict not in still]
+    return found, refuted, parts
 
 
 def _notes(
@@ -119,21 +123,6 @@ def _notes(
     yield from (f"{slower(path)} in the survey, and not when measured again" for path in refuted)
     yield from _disputed(paths, {path.curve for path in refuted})
     yield from sides.rejected
-
-
-def _measured_again(
-    paths: Sequence[PathChange], together: Sequence[PathChange]
-) -> tuple[list[PathChange], list[PathChange]]:
-    """The paths, suspected ones as they are ``together`` with the repeats; and those of them that
-    are not slower then."""
-    with_repeats = {path.curve: path for path in together}
-    found = [with_repeats[path.curve] if path.verdict == "suspected" else path for path in paths]
-    refuted = [
-        path
-        for path, settled in zip(paths, found, strict=True)
-        if path.verdict == "suspected" and settled.verdict not in ("suspected", "regression")
-    ]
-    return found, refuted
 
 
 def _slow_processes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.analysis.comparison.path_change import (
@@ -183,10 +184,7 @@ def summary(found: ProfileComparison) -> str:
 
 def counts_text(found: ProfileComparison) -> str:
     """``2 regressions, 86 no change, 2 not decided``; empty without paths."""
-    counts: dict[str, int] = {}
-    for path in found.paths:
-        word = verdict_text(found, path)
-        counts[word] = counts.get(word, 0) + 1
+    counts = Counter(verdict_text(found, path) for path in found.paths)
     order: list[str] = [*WORST_FIRST]
     order.insert(order.index("no change") + 1, NOT_DECIDED)
     return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in order
@@ -203,18 +201,16 @@ def changed_alone(found: ProfileComparison) -> str:
     paths = found.changed_alone
     if not paths:
         return ""
-    slower = sum(path.ratio < 1 for path in paths)
-    kinds = [
-        f"{n} {word}" for n, word in ((len(paths) - slower, "faster"), (slower, "slower")) if n
-    ]
+    directions = Counter("slower" if path.ratio < 1 else "faster" for path in paths)
+    kinds = ", ".join(f"{number} {word}" for word, number in sorted(directions.items()))
+    ((most, number),) = directions.most_common(1)
     it = "it is" if len(paths) == 1 else "they are"
     why = "among so many paths some seem to change by chance; a second survey shows which do again"
-    if len(paths) >= SEVERAL and max(slower, len(paths) - slower) >= ONE_SIDED * len(paths):
-        word = "slower" if slower * 2 > len(paths) else "faster"
-        why = f"but most are {word}: the whole machine may be {word}; a second survey shows it"
+    if len(paths) >= SEVERAL and number >= ONE_SIDED * len(paths):
+        why = f"but most are {most}: the whole machine may be {most}; a second survey shows it"
     return (
         f"{len(paths)} of {count(len(found.measured), 'path')} changed by more than the threshold, "
-        f"each tested alone ({', '.join(kinds)}); tested with all others {it} not significant: "
+        f"each tested alone ({kinds}); tested with all others {it} not significant: "
         f"{why}"
     )
 

@@ -214,7 +214,9 @@ class ProfileComparison(Value, frozen=True):
         return tuple(
             path
             for path in bounded or headlines
-            if path.verdict != "suspected" and _hides(path, self.most_hidden)
+            if path.verdict != "suspected"
+            and path.parts[-1].regime == "bandwidth"
+            and (path.detectable is None or path.detectable > self.most_hidden)
         )
 
     @property
@@ -252,13 +254,6 @@ BOUNDED: frozenset[Group] = frozenset(
     {"H2D", "D2H", "bidirectional", "P2P", "P2P bidirectional", "host-to-all", "all-to-host"}
 )
 """Headline groups for which `MOST_HIDDEN` holds: pinned copies, P2P and sets."""
-
-
-def _hides(path: PathChange, loss: float) -> bool:
-    """Whether the path is one of bandwidth that could hide a larger loss."""
-    if path.parts[-1].regime != "bandwidth":
-        return False
-    return path.detectable is None or path.detectable > loss
 
 
 CONFIRMED = 0.0003

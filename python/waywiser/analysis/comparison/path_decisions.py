@@ -20,6 +20,7 @@ from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.stats.decision import Decision, Effect, decide
 from waywiser.stats.noise_model import ENOUGH_FREEDOM, Noise, Variance, of_difference
+from waywiser.words import Workload
 from waywiser.words.sizes_in_text import size_of
 
 SIDES = 2
@@ -36,18 +37,18 @@ def path_changes(
         for part, noise in zip(parts, noises, strict=True)
     ]
     decisions = iter(decide(list(chain.from_iterable(effects))))
-    of_sides = zip(*(_noises_alone(parts, side) for side in range(SIDES)), strict=True)
-    curves: dict[str, list[tuple[Part, PartChange]]] = {}
+    of_sides = zip(_noises_alone(parts, 0), _noises_alone(parts, 1), strict=True)
+    curves: dict[str, list[PartChange]] = {}
+    workloads: dict[str, Workload] = {}
     for part, noise, own, alone in zip(parts, noises, effects, of_sides, strict=True):
         sizes = [
             _size_change(size, effect, decision, is_variance_known=noise.survey is not None)
             for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
         ]
-        change = _part_change(part, sizes, alone)
-        curves.setdefault(part.curve, []).append((part, change))
-    for curve, found in curves.items():
-        workload = found[-1][0].sizes[-1].workload
-        changes = sorted((change for _, change in found), key=lambda part: part.sizes[-1].bytes)
+        curves.setdefault(part.curve, []).append(_part_change(part, sizes, alone))
+        workloads[part.curve] = part.sizes[-1].workload
+    for curve, workload in workloads.items():
+        changes = sorted(curves[curve], key=lambda part: part.sizes[-1].bytes)
         verdict, why = _verdict(changes)
         yield PathChange(
             curve=curve,
@@ -73,29 +74,25 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
     ]
 
 
-def _noises_alone(parts: Sequence[Part], side: int) -> Iterator[tuple[float | None, float | None]]:
-    """Yields for each part, as before (0) or now (1) alone show it, the deviation between processes
-    and the smallest relative loss that would be found if both sides were like that one."""
+def _noises_alone(parts: Sequence[Part], side: int) -> Iterator[SideNoise]:
+    """Yields that of each part as before (0) or now (1) alone show it."""
     alone = [part.on_side(side) for part in parts]
     for part, noise in zip(parts, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
         process, own = noise.process, part.typical.sides[side]
         once = of_difference(own, own, noise)
         both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
-        yield process.deviation if process.freedom > 0 else None, both.detectable
+        yield SideNoise(process.deviation if process.freedom > 0 else None, both.detectable)
 
 
 def _part_change(
-    part: Part,
-    sizes: Sequence[SizeChange],
-    noises: Sequence[tuple[float | None, float | None]],
+    part: Part, sizes: Sequence[SizeChange], noise: tuple[SideNoise, SideNoise]
 ) -> PartChange:
     typical = sizes[part.sizes.index(part.typical)]
-    before, now = noises
     return PartChange(
         regime=part.regime,
         processes=typical.processes,
         surveys=typical.surveys,
-        noise=(SideNoise(*before), SideNoise(*now)),
+        noise=noise,
         decision=typical.decision,
         ratio_with_outliers=part.typical.ratio_with_outliers(),
         verdict=typical.verdict,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.node import gpus_of
-from waywiser.analysis.comparison.outliers import ColumnScale, columns_of, outliers
+from waywiser.analysis.comparison.outliers import columns_of, outliers
 from waywiser.curves.name import name_of
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.stats.noise_model import without_outliers
@@ -180,22 +180,17 @@ class PathTimes:
 
     def described(self) -> tuple[UsualPath, ...]:
         """What the class does on each path."""
-        return tuple(
-            self._usual(curve, regime, members, column)
-            for ((curve, regime), members), column in zip(
-                self.groups.items(), self.columns, strict=True
-            )
-        )
-
-    def _usual(
-        self, curve: str, regime: Regime, members: Sequence[int], column: ColumnScale
-    ) -> UsualPath:
-        most = max(self.sizes[at].hosts for at in members)
-        usual = [at for at in members if self.sizes[at].hosts * 2 >= most]
-        largest = max(usual, key=lambda at: self.workloads[at].bytes)
-        workload, seconds = self.workloads[largest], math.exp(self.sizes[largest].middle)
-        name = name_of(workload)
-        return UsualPath(curve, name, regime, column.hosts, column.scale, workload.bytes, seconds)
+        found = []
+        for ((curve, regime), members), (_, scale, hosts) in zip(
+            self.groups.items(), self.columns, strict=True
+        ):
+            most = max(self.sizes[at].hosts for at in members)
+            usual = [at for at in members if self.sizes[at].hosts * 2 >= most]
+            largest = max(usual, key=lambda at: self.workloads[at].bytes)
+            workload, seconds = self.workloads[largest], math.exp(self.sizes[largest].middle)
+            name = name_of(workload)
+            found.append(UsualPath(curve, name, regime, hosts, scale, workload.bytes, seconds))
+        return tuple(found)
 
 
 def _links_of(workload: Workload) -> list[tuple[str, int]]:

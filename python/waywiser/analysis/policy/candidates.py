@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from waywiser.analysis.policy.decision_table import CopyKind, Method
@@ -99,7 +100,6 @@ class _Found(NamedTuple):
     point: Point
     curve: str
     representative: str
-    survey: int
 
 
 class _Pair(NamedTuple):
@@ -125,13 +125,10 @@ def candidates(subjects: Sequence[Subject], places: str = "") -> Iterator[Candid
     ``numa:1 -> gpu:0``; by default the pair that was measured most."""
     by_threads = grouped((threads_of(each.machine), each) for each in subjects)
     for threads, same in sorted(by_threads.items()):
-        kinds: dict[CopyKind, dict[str, _Pair]] = {}
-        for number, subject in enumerate(same):
-            for kind, text, found in _found(subject, number):
-                pairs = kinds.setdefault(kind, {})
-                pairs.setdefault(text, _Pair(text, [])).found.append(found)
+        kinds = grouped(chain.from_iterable(map(_found, same)))
         for kind in sorted(kinds, key=str):
-            yield _of_kind(kind, threads, list(kinds[kind].values()), same[0].machine, places)
+            pairs = [_Pair(text, found) for text, found in grouped(kinds[kind]).items()]
+            yield _of_kind(kind, threads, pairs, same[0].machine, places)
 
 
 def kind_of(
@@ -159,7 +156,8 @@ def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool)
     return "peers" if access and peer else "no-peers"
 
 
-def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Found]]:
+def _found(subject: Subject) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
+    """(kind, (pair of places, measured point)) of all methods that the library can use."""
     reported = _reported_blocks(subject)
     for curve in subject.curves:
         transfer = curve.transfer
@@ -175,11 +173,9 @@ def _found(subject: Subject, survey: int) -> Iterator[tuple[CopyKind, str, _Foun
         text = " -> ".join(map(str, path.places))
         piece = transfer.layout.run if transfer.layout is not None else 0
         for point in curve.measured:
-            if piece and point.bytes < 2 * piece:
-                continue
-            if not _is_reported(transfer, point, reported):
-                continue
-            yield kind, text, _Found(method, piece, point, curve.text, curve.representative, survey)
+            if point.bytes >= 2 * piece and _is_reported(transfer, point, reported):
+                found = _Found(method, piece, point, curve.text, curve.representative)
+                yield kind, (text, found)
 
 
 _Reported = Mapping[tuple[str, str, int], int]
@@ -262,11 +258,9 @@ def _of_kind(
     groups: list[list[_Pair]] = []
     for pair in pairs:
         matching = (g for g in groups if any(pair.representatives & e.representatives for e in g))
-        group = next(matching, None)
-        if group is None:
-            groups.append([pair])
-        else:
-            group.append(pair)
+        if (group := next(matching, None)) is None:
+            groups.append(group := [])
+        group.append(pair)
     groups.sort(key=lambda group: all(pair.text != places for pair in group))
     base, *others = groups[0]
     times = {pair.text: _times(pair.found) for pair in groups[0]}
@@ -283,14 +277,8 @@ def _of_kind(
     for group in groups[1:]:
         notes.append(f"{group[0].text} is not equivalent to {base.text}, and is not used")
     chosen = [slowest, *(pair for pair in (base, *others) if pair is not slowest)]
-    return Candidates(
-        kind,
-        threads,
-        tuple(times[slowest.text]),
-        tuple(pair.text for pair in chosen),
-        tuple(notes),
-        machine,
-    )
+    paths = tuple(pair.text for pair in chosen)
+    return Candidates(kind, threads, tuple(times[slowest.text]), paths, tuple(notes), machine)
 
 
 def _slower_by(base: Sequence[Candidate], other: Sequence[Candidate]) -> float | None:
@@ -320,17 +308,13 @@ def _times(found: Sequence[_Found]) -> list[Candidate]:
         Candidate(
             method,
             piece,
-            {size: _time(points, noise.of(by_size, size)) for size, points in _ascending(by_size)},
+            {size: _time(by_size[size], noise.of(by_size, size)) for size in sorted(by_size)},
         )
         for (method, piece), by_size in chosen.items()
     ]
 
 
 _BySize = Mapping[int, Sequence[_Found]]
-
-
-def _ascending(by_size: _BySize) -> list[tuple[int, Sequence[_Found]]]:
-    return sorted(by_size.items())
 
 
 class _Noise:
@@ -340,13 +324,12 @@ class _Noise:
         self._own: dict[tuple[int, bool], Variance] = {}
         surveys: list[Surveys] = []
         for curve in curves:
-            by_regime: dict[bool, list[Variance]] = {}
-            for size, points in curve.items():
-                side = _surveys(points)
-                surveys.append(side)
-                within = max(_within(each.point.measured) for each in points)
-                known = process_variance(side.replicates, within)
-                by_regime.setdefault(size >= LARGE, []).append(known)
+            sides = {size: _surveys(points) for size, points in curve.items()}
+            surveys += sides.values()
+            by_regime = grouped(
+                (size >= LARGE, process_variance(side.replicates, _within(curve[size])))
+                for size, side in sides.items()
+            )
             for regime, variances in by_regime.items():
                 if own := averaged(variances):
                     self._own[id(curve), regime] = own
@@ -371,8 +354,9 @@ def _middle(variances: Sequence[Variance]) -> Variance | None:
     return Variance(median([each.value for each in variances]), freedom)
 
 
-def _within(found: Estimate) -> float:
-    return max((each.deviation**2 for each in found.blocks), default=0.0)
+def _within(points: Sequence[_Found]) -> float:
+    blocks = (block for each in points for block in each.point.measured.blocks)
+    return max((block.deviation**2 for block in blocks), default=0.0)
 
 
 def _blocks(found: Estimate) -> list[float]:
