@@ -1,4 +1,7 @@
-"""Writes ``docs/profile-schema.md`` from the schema: ``python -m waywiser.profile.document``."""
+"""Writes ``docs/profile-schema.md`` from the schema:
+
+python docs/profile_schema.py > docs/profile-schema.md
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def _head() -> str:
     """What holds for all tables."""
     return f"""# The profile file
 
-<!-- Made by `python -m waywiser.profile.document > docs/profile-schema.md`; a test checks it. -->
+<!-- Made by `python docs/profile_schema.py > docs/profile-schema.md`; a test checks it. -->
 
 A profile (`.wwp`) is one SQLite database with a rollback journal, readable with the `sqlite3`
 program or any library: `application_id` is {APPLICATION_ID} (`0x{APPLICATION_ID:X}`, the bytes

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import runpy
 import sqlite3
 import zlib
 from pathlib import Path
@@ -10,15 +11,15 @@ import pytest
 
 import profiles
 from waywiser.profile import Profile
-from waywiser.profile.document import QUERIES, SAMPLES_IN_PYTHON, document
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
 
-PAGE = Path(__file__).parents[2] / "docs" / "profile-schema.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = runpy.run_path(str(DOCS / "profile_schema.py"))
 
 
 def test_the_page_is_current() -> None:
-    remedy = "python -m waywiser.profile.document > docs/profile-schema.md"
-    assert PAGE.read_text() == document(), remedy
+    remedy = "python docs/profile_schema.py > docs/profile-schema.md"
+    assert (DOCS / "profile-schema.md").read_text() == PAGE["document"](), remedy
 
 
 def test_the_file_is_what_the_page_says(tmp_path: Path) -> None:
@@ -34,7 +35,7 @@ def test_the_file_is_what_the_page_says(tmp_path: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize(("question", "sql"), QUERIES)
+@pytest.mark.parametrize(("question", "sql"), PAGE["QUERIES"])
 def test_each_question_of_the_page_has_an_answer(tmp_path: Path, question: str, sql: str) -> None:
     connection = sqlite3.connect(profiles.write(tmp_path / "a.wwp"))
     assert connection.execute(sql).fetchall(), question
@@ -44,11 +45,12 @@ def test_each_question_of_the_page_has_an_answer(tmp_path: Path, question: str, 
 def test_the_lines_of_python_read_the_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len([line for line in SAMPLES_IN_PYTHON.splitlines() if line]) == 5
+    lines_of_page = PAGE["SAMPLES_IN_PYTHON"]
+    assert len([line for line in lines_of_page.splitlines() if line]) == 5
     with Profile.open(profiles.write(tmp_path / "host.wwp")) as profile:
         measured = [visit for visit in profile.visits() if len(visit.samples)]
     monkeypatch.chdir(tmp_path)
-    exec(SAMPLES_IN_PYTHON, {})
+    exec(lines_of_page, {})
     lines = capsys.readouterr().out.splitlines()
     expected = [
         f"{visit.workload} {visit.block} {len(visit.samples)} {median(visit.samples.span)}"
