@@ -10,7 +10,7 @@ from machine.captured import machine
 from machine.fake_system import system_of
 from waywiser import cli
 from waywiser.cli.doctor import doctor
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.doctor import diagnosis
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation

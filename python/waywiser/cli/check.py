@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json, ProfileFile, Repeat, Threshold, parse_fraction
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:

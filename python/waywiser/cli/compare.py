@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.cli.app import Json, Only, Repeat, Threshold, parse_fraction
 from waywiser.cli.command_help import Verb
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 

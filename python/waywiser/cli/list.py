@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from waywiser.cli.app import Json, ProfileFile
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 

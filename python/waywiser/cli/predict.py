@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import COUNTS

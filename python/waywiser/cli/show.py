@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.cli.app import Json, Only, ProfileFile
-from waywiser.cli.streams import print_result
+from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 
 

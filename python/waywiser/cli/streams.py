@@ -6,14 +6,13 @@ import codecs
 import io
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import msgspec
 
 if TYPE_CHECKING:
-    from waywiser.report.parts import Block, Section
+    pass
 
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""
@@ -98,24 +97,6 @@ def print_json(document: object) -> None:
 
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
     sys.stdout.write(escaped_json(text.decode()) + "\n")
-
-
-def print_result(
-    document: object,
-    parts: Iterable[Block | Section],
-    *,
-    json: bool = False,
-    to_errors: bool = False,
-) -> None:
-    """Prints the ``document`` as JSON, or the ``parts`` as text, to standard output or, the text,
-    ``to_errors``."""
-    if json:
-        print_json(document)
-        return
-    from waywiser.cli.printing import plain_console
-    from waywiser.report.terminal import print_parts
-
-    print_parts(plain_console(to_errors=to_errors), parts)
 
 
 def give_up(stream: TextIO) -> None:
