@@ -11,8 +11,6 @@ from typing import TextIO
 
 import msgspec
 
-if TYPE_CHECKING:
-    pass
 
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""
