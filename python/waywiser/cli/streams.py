@@ -11,7 +11,6 @@ from typing import TextIO
 
 import msgspec
 
-
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""
 
