@@ -11,23 +11,33 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
-from waywiser.analysis.questions.box_tables import box_table
 from waywiser.analysis.questions.duels import (
     Duel,
     duel_table,
     duels,
     is_explicit,
+    margins_text,
     sizes_text,
     timed,
 )
-from waywiser.curves.answer import MATTERS, MOST_FINDINGS, Answer, Exhibit, Finding
+from waywiser.curves.answer import (
+    MATTERS,
+    MOST_FINDINGS,
+    Answer,
+    Cell,
+    Exhibit,
+    Finding,
+    Table,
+    table,
+)
 from waywiser.curves.methods import method_text, place_groups
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
+from waywiser.curves.texts import FROM_CALL
 from waywiser.machine.traits import Traits
 from waywiser.profile.layout_crossover import LayoutCrossover
 from waywiser.stats.method_choice import TOLERANCE, WinnerRange
-from waywiser.words import Place, format_bytes
+from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.number_format import count
 
 MOST_OF_BOXES = 2
@@ -223,11 +233,9 @@ def _exhibits(found: Duel) -> Iterator[Exhibit]:
 def _worth(boxes: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
     """The boxes of the largest amounts of bytes whose methods differ most: one for each two
     memories."""
-    largest: dict[str, LayoutCrossover] = {}
-    for each in boxes:
-        if each.ends not in largest or each.bytes > largest[each.ends].bytes:
-            largest[each.ends] = each
-    clear = [each for each in largest.values() if _margin(each) >= MATTERS]
+    by_ends = grouped((each.ends, each) for each in boxes)
+    largest = (max(own, key=lambda each: each.bytes) for own in by_ends.values())
+    clear = [each for each in largest if _margin(each) >= MATTERS]
     return sorted(clear, key=_margin, reverse=True)[:MOST_OF_BOXES]
 
 
@@ -251,6 +259,34 @@ def _of_box(subject: Subject, found: LayoutCrossover) -> Finding:
         ),
         remedy="choose by the size of rows" if changes else f"move such boxes by {methods[0]}",
     )
+
+
+def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
+    """The fastest method by size of rows."""
+    runs = sorted({each.run for found in boxes for each in found.fastest})
+    return table(
+        "Boxes: the fastest method by size of rows",
+        ("memories", "bytes", *map(format_bytes, runs)),
+        (
+            (Cell(each.ends), Cell(format_bytes(each.bytes)), *_cells_of_box(each, runs))
+            for each in boxes
+        ),
+        "Columns: the size of the rows. "
+        f"{FROM_CALL} In brackets: by how much longer the second fastest takes; ? if the "
+        "intervals of the two overlap. ≈: not measured, but interpolated between the next smaller "
+        "and the next larger rows; ? unless both have the same method without ?.",
+    )
+
+
+def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[Cell]:
+    by_run = {each.run: each for each in found.fastest}
+    for run in runs:
+        if best := by_run.get(run):
+            about = "≈ " if best.interpolated else ""
+            margin = margins_text(best.margin, best.margin)
+            yield Cell(f"{about}{best.method} ({margin})", "" if best.clear else "unclear")
+        else:
+            yield Cell("—")
 
 
 def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover]) -> str:

@@ -106,28 +106,26 @@ def _below(subject: Subject, gpus: Sequence[Gpu], what: Property) -> Iterator[Fi
 def _of_paths(subject: Subject) -> Iterator[Finding]:
     """One finding for each GPU that does not support kinds of path, or failed at them, which most
     equivalent GPUs have. What a plan skipped for want of time is not missing."""
-    has = _measured(subject)
+    has = {own for curve in subject.curves for own in _compared(subject, curve.transfer)}
     lost = _lost(subject)
     for gpus in _models(subject.machine.gpus):
         for gpu in gpus:
             missing = {
                 kind: reason
                 for kind, reason in lost.get(gpu.index, {}).items()
-                if gpu.index not in has.get(kind, ())
-                and sum(other.index in has.get(kind, ()) for other in gpus) >= MOST * len(gpus)
+                if (kind, gpu.index) not in has
+                and sum((kind, other.index) in has for other in gpus) >= MOST * len(gpus)
             }
             if missing:
                 yield _missing(subject, gpu, missing)
 
 
-def _measured(subject: Subject) -> dict[str, set[int]]:
-    """The GPUs that have a kind of path."""
-    has: dict[str, set[int]] = {}
-    for curve in subject.curves:
-        if curve.transfer is not None and _compared(curve.transfer):
-            kind = str(kind_of(curve.transfer, subject.machine))
-            has.setdefault(kind, set()).update(_gpus(curve.transfer))
-    return has
+def _compared(subject: Subject, transfer: Transfer | None) -> set[tuple[str, int]]:
+    """The kind of path of a transfer with each GPU at its ends; none of what is not compared."""
+    if transfer is None or not transfer.is_contiguous or not transfer.path.is_plain:
+        return set()
+    kind = str(kind_of(transfer, subject.machine))
+    return {(kind, place.index) for place in transfer.path.places if place.kind == "gpu"}
 
 
 def _lost(subject: Subject) -> dict[int, dict[str, str]]:
@@ -144,19 +142,9 @@ def _lost(subject: Subject) -> dict[int, dict[str, str]]:
     ]
     lost: dict[int, dict[str, str]] = {}
     for transfer, reason in reasons:
-        if transfer is not None and _compared(transfer):
-            kind = str(kind_of(transfer, subject.machine))
-            for gpu in _gpus(transfer):
-                lost.setdefault(gpu, {}).setdefault(kind, reason)
+        for kind, gpu in _compared(subject, transfer):
+            lost.setdefault(gpu, {}).setdefault(kind, reason)
     return lost
-
-
-def _compared(transfer: Transfer) -> bool:
-    return transfer.is_contiguous and transfer.path.is_plain
-
-
-def _gpus(transfer: Transfer) -> set[int]:
-    return {place.index for place in transfer.path.places if place.kind == "gpu"}
 
 
 def _parsed(path: str) -> Transfer | None:

@@ -119,14 +119,7 @@ def _cost(
 def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementRank]:
     """The own side against the other one, of hidden sides."""
     for each in hidden.costs(subject) if source == "latency" else ():
-        size = next(
-            (
-                p.bytes
-                for p in reversed(each.curve.measured)
-                if regime_of(p.workload) == each.regime
-            ),
-            each.curve.measured[-1].bytes,
-        )
+        size = max(p.bytes for p in each.curve.measured if regime_of(p.workload) == each.regime)
         found = each.decision
         cost = PlacementCost(found.verdict, *longer(found), found.detectable, size)
         own, other = (PlacementChoice(name, 0.0, each.curve.text, c)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from waywiser.analysis.questions.curve_pairs import ratios_of, within
 from waywiser.curves.bystanders import bystander_of
@@ -31,15 +31,13 @@ GAP = 1.15
 """Slowdowns further apart than this have different reasons."""
 
 
-class Together(Value, frozen=True):
-    """One workload of several transfers, at the size that is reported."""
+class MeasuredSet(Value, frozen=True):
+    """One workload of several transfers, at the size that is reported, and each of them alone."""
 
     curve: Curve
     point: Point
     alone: tuple[Point, ...]
     """The point of each transfer alone, at its size or the nearest that was measured."""
-    decision: Decision
-    """Its ratio is the time of its slowest transfer alone over its span."""
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
@@ -48,7 +46,26 @@ class Together(Value, frozen=True):
     @property
     def is_duplex(self) -> bool:
         """Whether it is one path in both directions."""
-        return _is_duplex(self.transfers)
+        first, *rest = (transfer.path for transfer in self.transfers)
+        return rest == [first.opposite]
+
+    @property
+    def ratios(self) -> SizeRatios:
+        """Its span against its slowest transfer alone, at its size."""
+        expected = [
+            (each, math.log(transfer.bytes / each.bytes))
+            for each, transfer in zip(self.alone, self.transfers, strict=True)
+        ]
+        slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
+        found = {n: r - scale for n, r in ratios_of(self.point, slowest).items()}
+        return SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
+
+
+class Together(MeasuredSet, frozen=True):
+    """What was decided about such a workload."""
+
+    decision: Decision
+    """Its ratio is the time of its slowest transfer alone over its span."""
 
     @property
     def rate(self) -> float:
@@ -144,23 +161,6 @@ class Together(Value, frozen=True):
         return rate, Interval(whole.interval.low * times, whole.interval.high * times)
 
 
-class _Candidate(NamedTuple):
-    curve: Curve
-    point: Point
-    alone: tuple[Point, ...]
-
-    @property
-    def ratios(self) -> SizeRatios:
-        """Its span against its slowest transfer alone, at its size."""
-        expected = [
-            (each, math.log(transfer.bytes / each.bytes))
-            for each, transfer in zip(self.alone, self.point.workload.transfers, strict=True)
-        ]
-        slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
-        found = {n: r - scale for n, r in ratios_of(self.point, slowest).items()}
-        return SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
-
-
 def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
     """(workloads at sizes that have a bandwidth, those whose transfers were not measured alone)."""
     candidates, unknown = [], []
@@ -179,7 +179,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
     return _decided(candidates), unknown
 
 
-def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
+def _candidate(subject: Subject, curve: Curve) -> MeasuredSet | None:
     """The candidate at the largest size at which each transfer has a bandwidth and was measured
     alone."""
     # of a set that was measured at small sizes alone, as into one shared buffer, these must do
@@ -191,7 +191,7 @@ def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
         alone = [_alone(subject, point.workload, transfer) for transfer in transfers]
         known = tuple(each for each in alone if each is not None)
         if len(known) == len(transfers):
-            return _Candidate(curve, point, known)
+            return MeasuredSet(curve, point, known)
     return None
 
 
@@ -208,7 +208,7 @@ def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | 
     return min(large, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
 
 
-def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
+def _decided(candidates: Sequence[MeasuredSet]) -> list[Together]:
     """Sets that the machine's symmetry makes equivalent are one group. What a set does not show by
     itself, the mean of its group may show."""
     groups = grouped((each.curve.representative, each) for each in candidates)
@@ -224,18 +224,15 @@ def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
             lent = own.verdict == "no change found" and mean.verdict == "different"
             same = own.slower == mean.slower
             decisions[each.curve.text] = mean if lent and same else own
-    return [Together(*each, decisions[each.curve.text]) for each in candidates]
+    return [
+        Together(each.curve, each.point, each.alone, decisions[each.curve.text])
+        for each in candidates
+    ]
 
 
-def _family(each: _Candidate) -> Hashable:
+def _family(each: MeasuredSet) -> Hashable:
     """Workloads with the same variance between processes: by one executor between the same kinds
     of memory, one path in both directions or a set, from buffers of their own or a shared one."""
-    paths = [transfer.path for transfer in each.point.workload.transfers]
+    paths = [transfer.path for transfer in each.transfers]
     kinds = frozenset(memory.kind for path in paths for memory in path.ends)
-    workload = each.point.workload
-    return paths[0].executor, kinds, _is_duplex(workload.transfers), workload.shared
-
-
-def _is_duplex(transfers: Sequence[Transfer]) -> bool:
-    first, *rest = (transfer.path for transfer in transfers)
-    return rest == [first.opposite]
+    return paths[0].executor, kinds, each.is_duplex, each.point.workload.shared
