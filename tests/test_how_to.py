@@ -71,13 +71,11 @@ def test_pages_with_programs_name_the_python_of_a_clone() -> None:
 
 
 def test_the_calls_of_the_guides_exist() -> None:
-    module = ast.parse(CALLS.read_text())
-    names = {
-        alias.asname or alias.name
-        for node in module.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    names = next(
+        set(ast.literal_eval(node.value))
+        for node in ast.parse(CALLS.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
     shown = {
         node.attr
         for page in HOW_TO.glob("*.md")
