@@ -9,8 +9,11 @@ at once, those that are slowed by as much are one group.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from waywiser.analysis.questions.together import Together, found_together
 from waywiser.curves.answer import (
@@ -221,11 +224,10 @@ def _of_sets(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
         if len(each.transfers) == 2 and not _is_star(each) and not each.point.workload.shared
     ]
     joined = _joined([each for each in pairs if each.is_slowed])
-    paired = {transfer.way for each in pairs for transfer in each.transfers}
-    shared = [{t.way for each in group for t in each.transfers} for group in joined]
+    paired, shared = _ways(pairs), list(map(_ways, joined))
     shapes: dict[str, Together] = {}
     for each in sets:
-        paths = {transfer.way for transfer in each.transfers}
+        paths = _ways([each])
         known_by_pairs = any(paths <= group or group <= paths <= paired for group in shared)
         if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
             continue
@@ -241,18 +243,18 @@ def _of_sets(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
 
 def _joined(pairs: Sequence[Together]) -> list[list[Together]]:
     """Pairs that have transfers in common, directly or by others."""
-    groups: list[tuple[set[str], list[Together]]] = []
+    groups: list[list[Together]] = []
     for each in pairs:
-        paths, members = {transfer.way for transfer in each.transfers}, [each]
-        apart = []
-        for other_paths, others in groups:
-            if paths & other_paths:
-                paths |= other_paths
-                members = [*others, *members]
-            else:
-                apart.append((other_paths, others))
-        groups = [*apart, (paths, members)]
-    return [members for _, members in groups]
+        ways = _ways([each])
+        joined = [group for group in groups if _ways(group) & ways]
+        apart = [group for group in groups if not _ways(group) & ways]
+        groups = [*apart, [*chain.from_iterable(reversed(joined)), each]]
+    return groups
+
+
+def _ways(found: Sequence[Together]) -> set[str]:
+    """The ways of all their transfers."""
+    return {transfer.way for each in found for transfer in each.transfers}
 
 
 def _shape(each: Together) -> str:
@@ -388,12 +390,9 @@ def _rate_text(rate: float, span: Interval | None) -> str:
     return f"{format_rate(rate, half)} GB/s ({low}–{high})"
 
 
-def _exhibits(each: Together, group: Sequence[int]) -> list[Exhibit]:
+def _exhibits(each: Together, group: Sequence[int]) -> Iterator[Exhibit]:
     """The bandwidth of a group of transfers together, and of each alone."""
-    found = [Exhibit(each.point.text, "bandwidth together", each.carried(group)[0], "B/s",
-                     each.carried(group)[1])]  # fmt: skip
-    for point in [each.alone[n] for n in group][:NAMED]:
-        rate = point.measured.rate
-        span = rate.interval if rate else None
-        found.append(Exhibit(point.text, "bandwidth alone", point.rate, "B/s", span))
-    return found
+    rate, span = each.carried(group)
+    yield Exhibit(each.point.text, "bandwidth together", rate, "B/s", span)
+    for n in group[:NAMED]:
+        yield replace(each.alone[n].exhibit(), what="bandwidth alone")

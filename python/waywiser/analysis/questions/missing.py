@@ -24,11 +24,11 @@ class Property(NamedTuple):
     id: str
     """The id of the finding if a GPU has less."""
     severity: Severity
-    of: Callable[[Gpu], int]
+    of: Callable[[Gpu], int | None]
+    """None if it is not known."""
     text: str
     """Text with the GPU's number and that of the others."""
     remedy: str
-    zero_is_unknown: bool = False
 
 
 PROPERTIES = (
@@ -42,18 +42,16 @@ PROPERTIES = (
     Property(
         "narrow-link",
         "error",
-        lambda gpu: gpu.pcie.width_max,
+        lambda gpu: gpu.pcie.width_max or None,
         "PCIe x{} instead of x{}",
         "reseat the GPU, and compare slot, riser and firmware settings",
-        zero_is_unknown=True,
     ),
     Property(
         "narrow-link",
         "error",
-        lambda gpu: gpu.pcie.generation_max,
+        lambda gpu: gpu.pcie.generation_max or None,
         "PCIe generation {} instead of {}",
         "compare slot, riser and firmware settings",
-        zero_is_unknown=True,
     ),
     Property(
         "missing-peers",
@@ -86,11 +84,11 @@ def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
 def _below(subject: Subject, gpus: Sequence[Gpu], what: Property) -> Iterator[Finding]:
     """The GPUs that have less of something than most."""
     usual, count = Counter(map(what.of, gpus)).most_common(1)[0]
-    if count < MOST * len(gpus):
+    if usual is None or count < MOST * len(gpus):
         return
     for gpu in gpus:
         own = what.of(gpu)
-        if own < usual and (own or not what.zero_is_unknown):
+        if own is not None and own < usual:
             place = Place("gpu", gpu.index)
             yield Finding(
                 id=what.id,
