@@ -63,10 +63,10 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
         _say_plan(survey, json=json)
         return
     if options.resume:
-        _print_progress(f"there is no {file} to resume: a new survey starts")
+        say(f"there is no {file} to resume: a new survey starts\n")
     file = file or Path(default_name(survey.machine.hostname))
     require_free_host()  # if it is being surveyed, that is the only message
-    _print_progress("\n".join(_before(survey)))
+    say("\n".join(_before(survey)) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=json)
@@ -84,11 +84,6 @@ def _require_new(file: Path) -> None:
             where=error.where,
             remedy="go on with the survey in it by --resume, or name another file with -o",
         ) from None
-
-
-def _print_progress(text: str) -> None:
-    """Writes for people, not for pipes: standard output is kept for the result."""
-    say(text + "\n")
 
 
 def _before(survey: Survey) -> Iterator[str]:
@@ -233,4 +228,4 @@ def _show(file: Path, *, json: bool) -> None:
     from waywiser.cli.show import show_profile
 
     show_profile(str(file), json=json, headline_last=True)
-    _print_progress(f"profile: {file}")
+    say(f"profile: {file}\n")

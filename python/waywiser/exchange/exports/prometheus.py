@@ -35,7 +35,8 @@ def exposition(checkup: Checkup, node: Node) -> str:
         ("waywiser_check_findings", "gauge", "Findings that made the check fail.",
          [(host, float(len(checkup.findings)))]),
         ("waywiser_check_measured_timestamp_seconds", "gauge",
-         "When the checked profile was begun.", list(_measured(node, host))),
+         "When the checked profile was begun.",
+         [(host, datetime.fromisoformat(node.created).timestamp())]),
         ("waywiser_gpus", "gauge", "GPUs that were found.",
          [(host, float(len(node.machine.gpus)))]),
         ("waywiser_gpus_missing", "gauge", "GPUs that the baseline has and this node has not.",
@@ -67,10 +68,6 @@ def _family(name: str, kind: str, help: str, samples: list[_Sample]) -> str:
 def escaped(text: str) -> str:
     """A label's value, as the format wants it, and nothing that a terminal obeys."""
     return visible(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _measured(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
-    yield host, datetime.fromisoformat(node.created).timestamp()
 
 
 def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:

@@ -13,7 +13,7 @@ src/ucs/sys/topo/base/topo.c.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from waywiser.curves.curve import Curve
 from waywiser.curves.headline import Group, headline
@@ -101,22 +101,18 @@ def _copy_bandwidth(subject: Subject) -> str | OmittedSetting:
     if not sources.keys() - {"default"}:
         return OmittedSetting("UCX_CUDA_COPY_BW", "no H2D, D2H or local copy was measured")
     comments = ["Copies of one process. The slowest GPU counts, at the largest size measured."]
-    for key, built_in in BUILT_IN.items():
-        if key in sources:
-            comments.append(f"{key}: {rate_origin(sources[key])}")
-        else:
-            comments.append(
-                f"{key}: not measured; UCX needs a value: {built_in} is its built-in one"
-            )
-    comments += [
+    values = []
+    for key, value in BUILT_IN.items():
+        origin = f"not measured; UCX needs a value: {value} is its built-in one"
+        if (point := sources.get(key)) is not None:
+            origin, value = rate_origin(point), ucx_bandwidth(point.rate)
+        comments.append(f"{key}: {origin}")
+        values.append(f"{key}:{value}")
+    comments.append(
         "Assumed: host memory is pinned (h2d, d2h); other memory is pageable (default: the slower "
-        "of its two directions).",
-    ]
-    values = ",".join(
-        f"{key}:{ucx_bandwidth(sources[key].rate) if key in sources else built_in}"
-        for key, built_in in BUILT_IN.items()
+        "of its two directions)."
     )
-    return commented(comments) + f"UCX_CUDA_COPY_BW={values}\n"
+    return commented(comments) + f"UCX_CUDA_COPY_BW={','.join(values)}\n"
 
 
 def _peer_bandwidth(subject: Subject) -> str | OmittedSetting:
@@ -152,14 +148,13 @@ def _distance(subject: Subject) -> str | OmittedSetting:
     name = "UCX_DISTANCE_BW"
     if len(machine.numa) < 2:
         return OmittedSetting(name, "the system shows one NUMA node; UCX estimates it (auto)")
-    points = [point for curve in _remote(subject) if (point := _largest(curve)) is not None]
-    if not points:
+    slowest = _slowest(_remote(subject))
+    if slowest is None:
         return OmittedSetting(
             name,
             "no copy between a GPU and pinned memory of another NUMA node was measured, or the "
             "system does not say which node is the GPU's",
         )
-    slowest = min(points, key=lambda point: point.rate)
     comments = [
         "Between devices of two NUMA nodes (sys). phb and node are left to UCX (auto).",
         rate_origin(slowest),
@@ -174,7 +169,7 @@ def _by_group(subject: Subject) -> dict[Group, list[Curve]]:
     return grouped((groups[c.text], c) for c in subject.curves if c.text in groups)
 
 
-def _slowest(curves: Sequence[Curve]) -> Point | None:
+def _slowest(curves: Iterable[Curve]) -> Point | None:
     """The slowest of the curves at the largest size of each."""
     points = [point for curve in curves if (point := _largest(curve)) is not None]
     return min(points, key=lambda point: point.rate, default=None)
@@ -220,9 +215,8 @@ def _between_processes(subject: Subject) -> Iterator[Curve]:
         path = curve.path
         if path is None or not _is_reference(subject, curve.workload):
             continue
-        ends = (path.source, path.destination)
-        gpus = {end.place for end in ends if end.place.kind == "gpu"}
-        if len(gpus) == 2 and any(end.variant == {"from": "ipc"} for end in ends):
+        gpus = {place for place in path.places if place.kind == "gpu"}
+        if len(gpus) == 2 and any(end.variant == {"from": "ipc"} for end in path.ends):
             yield curve
 
 
@@ -234,13 +228,9 @@ def _remote(subject: Subject) -> Iterator[Curve]:
         path = curve.path
         if path is None or not path.is_plain or not _is_reference(subject, curve.workload):
             continue
-        ends = (path.source, path.destination)
-        nodes = {end.place.index for end in ends if end.kind == pinned}
-        own = {
-            gpu.numa
-            for end in ends
-            if end.place.kind == "gpu" and (gpu := machine.gpu(end.place.index)) is not None
-        }
+        nodes = {end.place.index for end in path.ends if end.kind == pinned}
+        gpus = (machine.gpu(place.index) for place in path.places if place.kind == "gpu")
+        own = {gpu.numa for gpu in gpus if gpu is not None}
         if nodes and own and min(own) >= 0 and not nodes & own:
             yield curve
 

@@ -35,7 +35,7 @@ from waywiser.report.parts import (
 )
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.views.machine import generation_text
-from waywiser.report.views.pairs import entered_rates, entered_times
+from waywiser.report.views.pairs import entered, rate_of, time_of
 from waywiser.report.writing import spread
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
@@ -286,8 +286,8 @@ def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     machine = entry.subject.machine
     names = list(map(str, places(machine)))
-    rates = entered_rates(machine, measured, entry.links.anchor)
-    times = entered_times(machine, measured, entry.links.anchor)
+    rates = entered(machine, measured, rate_of, entry.links.anchor)
+    times = entered(machine, measured, time_of, entry.links.anchor)
     by_cpus = dict.fromkeys(
         call_text(measured[key].curve.workload.transfers, machine.traits)
         for key in rates
@@ -298,7 +298,7 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
         note = f"Within host memory: {'; '.join(by_cpus)}." if by_cpus else ""
         yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates, note)
     if times:
-        sizes = [measured[key].least.bytes for key in times]
+        sizes = [each.bytes for each in times.values()]
         title = f"Latency of {size_span(min(sizes), max(sizes))}"
         yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, _LATENCY)
 

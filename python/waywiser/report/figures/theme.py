@@ -47,13 +47,9 @@ HEAT = (
 """Colours from the least to the most."""
 
 HEAT_INK = (
-    Colour("--t1", "#1b1f24", "#e6e9ed"),
-    Colour("--t2", "#1b1f24", "#e6e9ed"),
-    Colour("--t3", "#1b1f24", "#e6e9ed"),
+    *(INK._replace(variable=f"--t{n}") for n in (1, 2, 3)),
     Colour("--t4", "#10141a", "#ffffff"),
-    Colour("--t5", "#ffffff", "#0d1a26"),
-    Colour("--t6", "#ffffff", "#0d1a26"),
-    Colour("--t7", "#ffffff", "#0d1a26"),
+    *(Colour(f"--t{n}", "#ffffff", "#0d1a26") for n in (5, 6, 7)),
 )
 """Colours of the figures on them."""
 

@@ -238,16 +238,13 @@ def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iter
 def _row(name: str, curve: Curve, marks: Marks) -> Row:
     """One curve. ``±`` is that of the bandwidth, or of the time if there is none."""
     large, small = _largest(curve), _smallest(curve)
-    relative = next(
-        (point.estimate.relative for point in (large, small) if point and point.estimate), None
-    )
     return (
         name,
-        range_of([large], _rate, format_rate) if large else "",
-        format_relative(relative),
+        large.rate_text if large else "",
+        format_relative((large or curve.measured[0]).measured.relative),
         f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
         size_of(large.text) if large else "",
-        range_of([small], _time, format_time) if small else "",
+        format_time(small.seconds, small.measured.relative) if small else "",
         str(len(curve.measured)) if curve.measured[0].bytes else "",
         letters(filter(None, (large, small)), marks),
     )
@@ -261,11 +258,11 @@ def _span_row(name: str, curves: Sequence[Curve]) -> Row:
     sizes = {size_of(point.text) for point in large}
     return (
         name,
-        range_of(large, _rate, format_rate),
+        range_of(large, lambda point: point.rate, format_rate),
         "",
         range_of(large, lambda point: point.of_bound, lambda share, _: f"{share:.0%}"),
         sizes.pop() if len(sizes) == 1 else "",
-        range_of(small, _time, format_time),
+        range_of(small, lambda point: point.seconds, format_time),
         "",
         "",
     )
@@ -274,18 +271,10 @@ def _span_row(name: str, curves: Sequence[Curve]) -> Row:
 def _largest(curve: Curve) -> Point | None:
     """The largest size, if its figure is a bandwidth."""
     point = curve.measured[-1]
-    return point if point.bytes >= RATE_BYTES and _rate(point) else None
+    return point if point.bytes >= RATE_BYTES and point.rate else None
 
 
 def _smallest(curve: Curve) -> Point | None:
     """The smallest size, if its figure is a latency or the curve has no other."""
     point = curve.measured[0]
     return point if point.bytes <= SMALL_BYTES or _largest(curve) is None else None
-
-
-def _rate(point: Point) -> float | None:
-    return point.estimate.rate.value if point.estimate and point.estimate.rate else None
-
-
-def _time(point: Point) -> float | None:
-    return point.estimate.median if point.estimate else None

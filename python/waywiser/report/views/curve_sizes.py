@@ -77,8 +77,7 @@ def letters(points: Iterable[Point], marks: Marks) -> str:
 
 
 def _letters(point: Point, marks: Marks) -> str:
-    flags = point.estimate.quality_flags if point.estimate else ()
-    return "".join(marks[flag.kind] for flag in flags)
+    return "".join(marks[flag.kind] for flag in point.measured.quality_flags)
 
 
 # One curve.
@@ -99,7 +98,7 @@ def _curve_blocks(curve: Curve, marks: Marks) -> Iterator[Block]:
             yield Words(f"{size_of(point.text)} went {point.link_use}", "note", indent=2)
     yield Sheet.of(curve.name, COLUMNS, (_cells(point, marks) for point in curve.measured))
     if rates := sorted(last.transfer_rates):
-        sure = last.estimate.relative if last.estimate else None
+        sure = last.measured.relative
         each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
         yield Words(f"each transfer of {size_of(last.text)}: {each}", "note", indent=2)
     for why, sizes in _skipped(curve).items():
@@ -253,9 +252,7 @@ def _nominal(point: Point) -> int:
 
 
 def _cell(point: Point) -> str:
-    found = point.estimate
-    if found is None:
-        return ""
+    found = point.measured
     if found.rate is None or point.bytes < RATE_BYTES:
         return format_time(found.median, found.relative)
     text = format_rate(found.rate.value, found.relative)
@@ -265,9 +262,7 @@ def _cell(point: Point) -> str:
 def _seen(point: Point, contiguous: Sequence[Point]) -> str:
     """The figure from call to completion; of a layout with its share of that of ``contiguous``
     bytes at the nearest size."""
-    found = point.estimate
-    if found is None:
-        return ""
+    found = point.measured
     if point.bytes < RATE_BYTES:
         return format_time(found.seen_median, found.seen_relative)
     rate = point.bytes / found.seen_median
@@ -275,8 +270,7 @@ def _seen(point: Point, contiguous: Sequence[Point]) -> str:
     if point.of_contiguous is None or not contiguous:
         return text
     near = min(contiguous, key=lambda each: abs(math.log(each.bytes / point.bytes)))
-    assert near.estimate is not None
-    return text + _share(rate / (near.bytes / near.estimate.seen_median))
+    return text + _share(rate / (near.bytes / near.measured.seen_median))
 
 
 def _share(of_contiguous: float | None) -> str:
@@ -286,10 +280,7 @@ def _share(of_contiguous: float | None) -> str:
 def _extremes(rows: Sequence[Curve]) -> list[Curve]:
     """Those that are the fastest or the slowest at any size."""
     at = grouped(
-        (point.bytes, (point.estimate.median, curve.text))
-        for curve in rows
-        for point in curve.measured
-        if point.estimate is not None
+        (point.bytes, (point.seconds, curve.text)) for curve in rows for point in curve.measured
     )
     texts = {end(found, key=itemgetter(0))[1] for found in at.values() for end in (min, max)}
     return [curve for curve in rows if curve.text in texts]

@@ -94,9 +94,9 @@ def _latency(paths: Paths) -> str:
     """The time of the smallest H2D copy; empty if it is large, or was not measured."""
     curve = paths.get(DIRECTIONS[0])
     small = curve.measured[0] if curve is not None else None
-    if small is None or small.estimate is None or small.bytes > SMALL_BYTES:
+    if small is None or small.bytes > SMALL_BYTES:
         return ""
-    return f"{format_in_matrix(small.estimate.median * 1e6)} µs"
+    return f"{format_in_matrix(small.seconds * 1e6)} µs"
 
 
 def _legend(paths: Mapping[int, Paths], links: Mapping[int, Link]) -> str:

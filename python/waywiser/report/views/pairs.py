@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.figure_range import range_text
+from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn
 from waywiser.report.rates import Between, between_places, places
@@ -26,37 +27,42 @@ class Entered(Value, frozen=True):
     link: str = ""
     is_compared: bool = True
     """Whether its colour compares it with the other cells."""
+    bytes: int = 0
+    """The size that it is of."""
 
 
-def entered_rates(
-    machine: Machine, measured: Mapping[Pair, Between], link: Callable[[str], str]
+Figure = Callable[[Between], tuple[Point, float, float] | None]
+"""A figure of a pair: the point that shows it, its value, and the same in the unit of the matrix;
+None if the pair has none."""
+
+
+def rate_of(each: Between) -> tuple[Point, float, float] | None:
+    """The bandwidth, in GB/s."""
+    return None if each.most is None else (each.most, each.rate, each.rate / 1e9)
+
+
+def time_of(each: Between) -> tuple[Point, float, float] | None:
+    """The time of the smallest copy, in µs, if that is small."""
+    least = each.least
+    return (least, least.seconds, least.seconds * 1e6) if least.bytes <= SMALL_BYTES else None
+
+
+def entered(
+    machine: Machine,
+    measured: Mapping[Pair, Between],
+    figure: Figure,
+    link: Callable[[str], str] = lambda curve: "",
 ) -> dict[Pair, Entered]:
-    """The bandwidth of each pair that has one; ``link`` gives the anchor of a curve."""
+    """The figure of each pair that has one; ``link`` gives the anchor of a curve."""
     found = {}
     for pair, each in measured.items():
-        if each.most is not None and each.most.estimate is not None:
-            text, note = format_in_matrix(each.rate / 1e9), spread(each.most.estimate.relative)
-            is_compared = _is_compared(machine, pair)
-            found[pair] = Entered(each.rate, text, note, link(each.curve.text), is_compared)
+        if (known := figure(each)) is not None:
+            point, value, shown = known
+            note, anchor = spread(point.measured.relative), link(each.curve.text)
+            is_compared = not machine.gpus or "gpu" in "".join(pair)
+            text = format_in_matrix(shown)
+            found[pair] = Entered(value, text, note, anchor, is_compared, point.bytes)
     return found
-
-
-def entered_times(
-    machine: Machine, measured: Mapping[Pair, Between], link: Callable[[str], str]
-) -> dict[Pair, Entered]:
-    """The time of the smallest copy of each pair, if that is small."""
-    found = {}
-    for pair, each in measured.items():
-        least = each.least.estimate
-        if least is not None and each.least.bytes <= SMALL_BYTES:
-            text, note = format_in_matrix(least.median * 1e6), spread(least.relative)
-            is_compared = _is_compared(machine, pair)
-            found[pair] = Entered(least.median, text, note, link(each.curve.text), is_compared)
-    return found
-
-
-def _is_compared(machine: Machine, pair: Pair) -> bool:
-    return not machine.gpus or "gpu" in "".join(pair)
 
 
 def pair_sheet(
@@ -89,18 +95,15 @@ def pair_sections(machine: Machine, curves: Iterable[Curve]) -> Iterator[Section
         return
     known = {name for pair in measured for name in pair}
     names = [name for name in map(str, places(machine)) if name in known]
-    rates = entered_rates(machine, measured, lambda curve: "")
-    if rates:
-        found = [measured[pair] for pair in rates]
-        sizes = _span(each.most.bytes for each in found if each.most is not None)
-        title = f"bandwidth in GB/s from row to column: {sizes}{_by(found)}"
-        yield Section("", title, (pair_sheet("Bandwidth, GB/s", names, rates),))
-    times = entered_times(machine, measured, lambda curve: "")
-    if times:
-        found = [measured[pair] for pair in times]
-        sizes = _span(each.least.bytes for each in found)
-        title = f"latency in µs from row to column: {sizes}{_by(found)}"
-        yield Section("", title, (pair_sheet("Latency, µs", names, times),))
+    for title, unit, figure in (("bandwidth", "GB/s", rate_of), ("latency", "µs", time_of)):
+        if cells := entered(machine, measured, figure):
+            sizes = sorted({each.bytes for each in cells.values()})
+            by = _by(measured[pair] for pair in cells)
+            head = (
+                f"{title} in {unit} from row to column: {range_text([*map(format_bytes, sizes)])}"
+            )
+            sheet = pair_sheet(f"{title.capitalize()}, {unit}", names, cells)
+            yield Section("", f"{head}{by}", (sheet,))
 
 
 def _kind(place: str) -> str:
@@ -112,8 +115,3 @@ def _by(measured: Iterable[Between]) -> str:
     transfers = [each.curve.transfer for each in measured]
     executors = {transfer.path.executor for transfer in transfers if transfer}
     return f", by {executors.pop()}" if len(executors) == 1 else ""
-
-
-def _span(sizes: Iterable[int]) -> str:
-    """``8 B``, ``8–64 B``."""
-    return range_text([format_bytes(size) for size in sorted(set(sizes))])
