@@ -184,7 +184,7 @@ class Predictor:
     def _single(self, workload: Workload) -> Prediction:
         curve, found = self._alone(workload)
         capacity = self._filled_link(workload.transfers[0], found.seconds)
-        limits = (_limiting(capacity),) if capacity else ()
+        limits = _limiting([capacity] if capacity else [])
         return _of_one(workload, curve, found, limits, _notes_of(workload, curve, found))
 
     def _alone(self, workload: Workload) -> _Alone:
@@ -245,7 +245,7 @@ class Predictor:
             interval=interval,
             transfers=tuple(times),
             bytes=workload.bytes,
-            limits=tuple(map(_limiting, capacities)),
+            limits=_limiting(list(capacities)),
             unknown=found.unknown,
             rests_on=tuple(dict.fromkeys((*found.rests_on, *sizes))),
             notes=tuple(dict.fromkeys(self._notes_of_set(workload, alone, found))),
@@ -536,14 +536,8 @@ def _counts_text(model: CountModel) -> str:
     )
 
 
-def _limiting(capacity: Capacity) -> LimitingCapacity:
-    return LimitingCapacity(
-        capacity.resource,
-        capacity.method,
-        capacity.bytes_per_second,
-        capacity.interval,
-        capacity.basis,
-    )
+def _limiting(capacities: Sequence[Capacity]) -> tuple[LimitingCapacity, ...]:
+    return msgspec.convert(capacities, tuple[LimitingCapacity, ...], from_attributes=True)
 
 
 def _is_between_host_and_gpus(workload: Workload) -> bool:

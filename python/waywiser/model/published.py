@@ -15,8 +15,9 @@ The rule gives no intervals and does not test its form. `waywiser.model.rate` do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from statistics import linear_regression
 
 from waywiser.errors import WaywiserError
 from waywiser.machine.traits import DECLARED
@@ -132,7 +133,7 @@ def fit(
             sizes = sorted(size for size in times if starts[n] <= size < end)
             if len(sizes) < 2:
                 continue
-            latency, rate = _line(sizes, [times[size] for size in sizes])
+            rate, latency = linear_regression(sizes, [times[size] for size in sizes])
             lines.append(
                 PublishedLine(
                     source, destination, locality, name, sizes[0], sizes[-1], latency, rate
@@ -144,16 +145,6 @@ def fit(
     return PublishedModel(
         model.lines, {kind: rate for kind, rate in rates.items() if rate is not None}
     )
-
-
-def _line(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
-    """(latency, seconds per byte) by unweighted least squares."""
-    count = len(sizes)
-    x, y = sum(sizes) / count, sum(seconds) / count
-    rate = sum((n - x) * (t - y) for n, t in zip(sizes, seconds, strict=True)) / sum(
-        (n - x) ** 2 for n in sizes
-    )
-    return y - rate * x, rate
 
 
 def _injection(

@@ -22,7 +22,7 @@ prediction has the 95 % quantile of the deviations of counts that were held out,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,8 +155,7 @@ def fit_counts(
 ) -> CountModel | None:
     """The model of one kind of memory and test; None without two sizes and three counts. A time is
     the median of its jobs, or with ``least`` the minimum, as the published rule takes it."""
-    known = [each for each in messages if each.source == kind and each.test == test]
-    table = _table(known, least)
+    table = _table(messages, kind, test, least=least)
     if table is None:
         return None
     first, gaps, limit = _fitted(table, test != ONE_SENDER)
@@ -184,17 +183,18 @@ def held_out_deviations(
     messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool = False
 ) -> list[float]:
     """The deviations, as ratios less 1, of every second count from a model of the others."""
-    table = _table([m for m in messages if m.source == kind and m.test == test], least)
+    table = _table(messages, kind, test, least=least)
     if table is None:
         return []
     out = _held_out(table, test != ONE_SENDER)
     return np.expm1(out[np.isfinite(out)]).tolist()  # type: ignore[no-any-return]
 
 
-def _table(messages: Sequence[MessageTimes], least: bool) -> _Table | None:
+def _table(messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool) -> _Table | None:
     times: Mapping[tuple[int, int], float] = {
         (each.bytes, each.count): min(each.seconds) if least else float(np.median(each.seconds))
         for each in messages
+        if (each.source, each.test) == (kind, test)
     }
     sizes, counts = (sorted({key[n] for key in times}) for n in (0, 1))
     if len(sizes) < 2 or len(counts) < 3 or counts[0] != 1:

@@ -47,18 +47,10 @@ def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -
     kept = [each for key, each in before.items() if key not in names]
     changed: list[Capacity] = []
     for key in names:
-        own = before.get(key) or before.get(
-            CapacityKey(kinds.get(key.resource, key.resource), key.method)
-        )
+        of_kind = CapacityKey(kinds.get(key.resource, key.resource), key.method)
+        measured = _measured(before.get(key) or before.get(of_kind))
         changed.append(
-            Capacity(
-                resource=key.resource,
-                method=key.method,
-                bytes_per_second=bytes_per_second,
-                interval=None,
-                basis="assumed",
-                measured=_measured(own),
-            )
+            Capacity(key.resource, key.method, bytes_per_second, None, "assumed", measured=measured)
         )
     machine = msgspec.structs.replace(
         model.machine, assumed_peaks=_assumed_peaks(model, changed, bytes_per_second)
@@ -254,14 +246,14 @@ class MachineChanges(Value, frozen=True):
 
     def __post_init__(self) -> None:
         """Raises `ModelError` for two values of one thing."""
-        for n, change in enumerate(self.changes):
-            for other in self.changes[:n]:
-                same = (change.pattern, change.is_latency) == (other.pattern, other.is_latency)
-                if same and change.value != other.value:
-                    raise ModelError(
-                        f"--set {other.text!r} and --set {change.text!r} contradict each other",
-                        remedy="remove one of them",
-                    )
+        first: dict[tuple[str, bool], Change] = {}
+        for change in self.changes:
+            other = first.setdefault((change.pattern, change.is_latency), change)
+            if change.value != other.value:
+                raise ModelError(
+                    f"--set {other.text!r} and --set {change.text!r} contradict each other",
+                    remedy="remove one of them",
+                )
 
     def applied(self, model: CapacityModel) -> CapacityModel:
         """The changed model: first the number of GPUs, then the changes in their order. Raises

@@ -4,6 +4,7 @@ is short."""
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -27,7 +28,7 @@ from waywiser.measure.plan.calibration import VALIDATION_PROCESSES
 from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.preset import Depth, Request
 from waywiser.words import Workload, format_bytes
-from waywiser.words.records import Unsupported
+from waywiser.words.records import Order, Process, Rule, Unsupported
 
 GRACE_SECONDS = 30.0
 SLOWEST_RATE = 10e6
@@ -111,13 +112,32 @@ class PlannedPoint:
         return self.priority is Priority.CONDITIONAL
 
     @property
-    def timeout_seconds(self) -> float:
-        return GRACE_SECONDS + self.buffer_bytes / SLOWEST_RATE
+    def peer_access(self) -> bool:
+        """The peer access of its process. Where it does not matter, there is some."""
+        return self.curve.peer_access is not False
 
     @property
     def unmeasured_seconds(self) -> float:
         """Expected of one visit if nothing has been measured."""
         return VISIT_SECONDS + BYTE_SECONDS * self.host_bytes
+
+    def order(
+        self, process: Process, rule: Rule, *, seed: int, seconds: float, evidence: bool = False
+    ) -> Order:
+        """The order of a visit, which is expected to take so many ``seconds``; ``seed`` is that of
+        the plan."""
+        of_plan = random.Random(f"{seed}:{self.identity}:{process.block}")
+        return Order(
+            workload=self.workload,
+            block=process.block,
+            process=process,
+            rule=rule,
+            seed=of_plan.getrandbits(53),
+            buffer_bytes=self.buffer_bytes,
+            expected_seconds=seconds,
+            timeout_seconds=GRACE_SECONDS + self.buffer_bytes / SLOWEST_RATE,
+            evidence=evidence,
+        )
 
 
 class Points(Basis):

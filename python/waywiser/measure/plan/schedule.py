@@ -106,7 +106,7 @@ class Schedule:
             if known is not None:
                 self._of(known).add(visit.block)
                 self._spent += visit.elapsed_seconds
-                started.add((visit.block, _process_of(known)))
+                started.add((visit.block, known.peer_access))
                 if visit.elapsed_seconds:
                     self._costs.took(known, visit.elapsed_seconds)
             self.record(visit)
@@ -133,7 +133,7 @@ class Schedule:
 
     def _in_process(self, process: Process) -> Iterator[Order]:
         block, last = process.block, process.block == self._planned - 1
-        points = [p for p in self._plan.points if _process_of(p) == process.peer_access]
+        points = [p for p in self._plan.points if p.peer_access == process.peer_access]
         everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
         shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
         for priority in (Priority.HEADLINE, Priority.REPRESENTATIVE):
@@ -211,7 +211,13 @@ class Schedule:
     def _visit(self, point: PlannedPoint, process: Process) -> Iterator[Order]:
         begun = self._clock()
         self._visit_seconds = 0.0
-        order = self._order(point, process)
+        order = point.order(
+            process,
+            self._rule(point),
+            seed=self._plan.request.seed,
+            seconds=self._costs.visit_seconds(point),
+            evidence=point.identity in self._plan.watched and not self._of(point),
+        )
         self._of(point).add(process.block)
         yield order
         taken = self._clock() - begun
@@ -308,7 +314,7 @@ class Schedule:
         if process != self._process:
             left -= self._costs.worker_seconds
         for each in work:
-            worker = (each.block, _process_of(each.point))
+            worker = (each.block, each.point.peer_access)
             starting = 0.0 if worker in started else self._costs.worker_seconds
             seconds = each.seconds + starting
             if seconds > left:
@@ -330,7 +336,7 @@ class Schedule:
                 yield from [self._work(point, -1)] * self._left_of(point)
                 continue
             for block in range(process.block, self._planned):
-                later = block > process.block or _process_of(point) < process.peer_access
+                later = block > process.block or point.peer_access < process.peer_access
                 if later and block not in self._of(point):
                     yield self._work(point, block)
 
@@ -405,21 +411,6 @@ class Schedule:
             f"(under {format_bytes(PROPORTIONAL_BYTES)} {EQUAL_LATENCY * 100:.0f} %)"
         )
 
-    def _order(self, point: PlannedPoint, process: Process) -> Order:
-        identity, block = point.identity, process.block
-        seed = random.Random(f"{self._plan.request.seed}:{identity}:{block}").getrandbits(53)
-        return Order(
-            workload=point.workload,
-            block=block,
-            process=process,
-            rule=self._rule(point),
-            seed=seed,
-            buffer_bytes=point.buffer_bytes,
-            expected_seconds=self._costs.visit_seconds(point),
-            timeout_seconds=point.timeout_seconds,
-            evidence=identity in self._plan.watched and not self._of(point),
-        )
-
     def _rule(self, point: PlannedPoint) -> Rule:
         """The preset's. Where processes differ more, the interval need not be narrower than their
         deviation: the standard error of the median is half of it."""
@@ -432,8 +423,3 @@ class Schedule:
 def is_for_time(reason: str) -> bool:
     """Whether it is for want of time that a size was skipped."""
     return reason.endswith(OVER)
-
-
-def _process_of(point: PlannedPoint) -> bool:
-    """The peer access of its process. Where it does not matter, there is some."""
-    return point.curve.peer_access is not False

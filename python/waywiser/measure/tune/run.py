@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from waywiser.machine.machine import Machine, require_real
-from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
@@ -26,7 +26,7 @@ from waywiser.measure.survey_run import (
     require_usable,
     run_environment,
 )
-from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
+from waywiser.measure.tune.search import Configuration, SearchAxis
 from waywiser.measure.tune.targets import (
     Configurator,
     Target,
@@ -35,7 +35,7 @@ from waywiser.measure.tune.targets import (
     find_targets,
     fitting,
 )
-from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, finished_visits
+from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, grid_points
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING
 from waywiser.profile.profile import is_finished
@@ -119,8 +119,8 @@ class Tuning:
     @property
     def buffer_bytes(self) -> int:
         """The most that the buffers and the staging memory of a workload take."""
-        found = (p.buffer_bytes for t in self.targets for p in self._points(t).values())
-        return max(found, default=0)
+        points = (grid_points(target, self.configurator).values() for target in self.targets)
+        return max((point.buffer_bytes for point in chain(*points)), default=0)
 
     @property
     def grids(self) -> tuple[GridNote, ...]:
@@ -129,17 +129,13 @@ class Tuning:
             GridNote(
                 target.point.identity,
                 target.axes,
-                {p.identity: configuration for configuration, p in self._points(target).items()},
+                {
+                    point.identity: configuration
+                    for configuration, point in grid_points(target, self.configurator).items()
+                },
             )
             for target in self.targets
         )
-
-    def _points(self, target: Target) -> dict[Configuration, PlannedPoint]:
-        return {
-            configuration: self.configurator.point(target, configuration)
-            for configuration in configurations(target.axes)
-            if self.configurator.is_possible(target, configuration)
-        }
 
 
 def prepare_tuning(
@@ -239,8 +235,7 @@ def tune(
     environment = {**run_environment(tuning.scope), TUNING: msgspec.to_builtins(note)}
     with SurveyLock(), _opened(tuning, file, environment, command) as profile:
         visits = list(profile.visits())
-        done = [visit for visit in visits if is_finished(visit)]
-        tuner = tuning.tuner(list(finished_visits(done, tuning.note.first_block)))
+        tuner = tuning.tuner(list(filter(is_finished, visits)))
         last = max((visit.worker for visit in visits), default=0)
 
         def store(visit: Visit) -> None:
@@ -275,7 +270,7 @@ def tuned_results(file: Path) -> list[Tuned]:
         machine,
         first_block=note.first_block,
         seed=note.request.seed,
-        finished=list(finished_visits(filter(is_finished, visits), note.first_block)),
+        finished=filter(is_finished, visits),
         budget_seconds=0.0,
     )
     for _ in tuner:

@@ -13,7 +13,6 @@ the visits that are there: the same steps, without measuring them again.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 import time
@@ -96,11 +95,21 @@ class PointMaker(Protocol):
         """Whether the machine supports it."""
 
 
+def grid_points(target: Target, maker: PointMaker) -> dict[Configuration, PlannedPoint]:
+    """The points of all configurations of a target that the machine supports."""
+    return {
+        configuration: maker.point(target, configuration)
+        for configuration in configurations(target.axes)
+        if maker.is_possible(target, configuration)
+    }
+
+
 class Tuner:
     """Iterate over it for the orders; report every visit with `record`.
 
-    ``finished`` are visits of an earlier run of the same tuning. ``first_block`` is the number of
-    its first process. ``budget_seconds`` is for what is measured now.
+    ``finished`` are finished visits of the profile, of which those of an earlier run of the same
+    tuning count. ``first_block`` is the number of its first process. ``budget_seconds`` is for what
+    is measured now.
     """
 
     def __init__(
@@ -117,7 +126,7 @@ class Tuner:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         # One worker after the other: those that need peer access off come last.
-        self.targets = tuple(sorted(targets, key=_needs_no_peers))
+        self.targets = tuple(sorted(targets, key=lambda target: not target.point.peer_access))
         self._configurator = configurator
         self._first = first_block
         self._budget = budget_seconds
@@ -132,7 +141,8 @@ class Tuner:
         self._cut = False
         """Whether anything was not measured for want of time."""
         for visit in finished:
-            self.record(visit)
+            if visit.block >= first_block:
+                self.record(visit)
 
     def record(self, visit: Visit) -> None:
         """Takes note of what a visit measured."""
@@ -168,7 +178,7 @@ class Tuner:
     @property
     def processes_seconds(self) -> float:
         """About how long it takes to start all processes."""
-        kinds = len({_needs_no_peers(target) for target in self.targets})
+        kinds = len({target.point.peer_access for target in self.targets})
         processes = self._grid or ROUNDS + REPORTED
         return kinds * processes * self._costs.worker_seconds
 
@@ -196,10 +206,9 @@ class Tuner:
 
     def _grid_orders(self) -> Iterator[Order]:
         every = [
-            self._configurator.point(target, configuration)
+            point
             for target in self.targets
-            for configuration in configurations(target.axes)
-            if self._configurator.is_possible(target, configuration)
+            for point in grid_points(target, self._configurator).values()
         ]
         every += [target.plain for target in self.targets if target.plain is not None]
         for number in range(self._grid):
@@ -227,32 +236,20 @@ class Tuner:
         block = self._first + number
         if (point.identity, block) in self._found:
             return True
-        process = Process(point.curve.peer_access is not False, block)
+        process = Process(point.peer_access, block)
         starting = self._costs.worker_seconds if process != self._process else 0.0
         now = self._clock()
         if now + starting + self._costs.visit_seconds(point) > end:
             self._cut = True
             return False
-        yield self._order(point, process)
+        seconds = self._costs.visit_seconds(point)
+        yield point.order(process, RULE, seed=self._seed, seconds=seconds)
         taken = self._clock() - now
         if process != self._process:
             self._process = process
             taken = max(taken - starting, taken / 2)
         self._costs.took(point, taken)
         return (point.identity, block) in self._found
-
-    def _order(self, point: PlannedPoint, process: Process) -> Order:
-        seed = random.Random(f"{self._seed}:{point.identity}:{process.block}").getrandbits(53)
-        return Order(
-            workload=point.workload,
-            block=process.block,
-            process=process,
-            rule=RULE,
-            seed=seed,
-            buffer_bytes=point.buffer_bytes,
-            expected_seconds=self._costs.visit_seconds(point),
-            timeout_seconds=point.timeout_seconds,
-        )
 
     def _smaller(self, target: Target) -> list[Target]:
         """The smaller sizes of the same path that search the same settings."""
@@ -369,10 +366,6 @@ class Tuner:
         )
 
 
-def _needs_no_peers(target: Target) -> bool:
-    return target.point.curve.peer_access is False
-
-
 def timing_of(visit: Visit) -> Timing | None:
     """The median of a visit from call to completion, as an application sees it; None if nothing
     was measured."""
@@ -390,8 +383,3 @@ def timing_of(visit: Visit) -> Timing | None:
     spread = (ordered[3 * len(rows) // 4] - ordered[len(rows) // 4]) / middle
     error = standard_error(middle, median_interval(times), spread, len(rows))
     return Timing(middle, error)
-
-
-def finished_visits(visits: Iterable[Visit], first_block: int) -> Iterator[Visit]:
-    """Those of a tuning that began with a block, of the visits of a profile."""
-    return itertools.filterfalse(lambda visit: visit.block < first_block, visits)
