@@ -99,7 +99,8 @@ def _shares_of_sum(subject: Subject, bidirectional: Sequence[Together]) -> str:
     parts: list[str] = []
     for name, paths in kinds.items():
         shares = span(*(f"{end(each.share for each in paths):.0%}" for end in (min, max)))
-        rates = span(*(format_rate(end(p.rate for p in paths), OF_SUM) for end in (min, max)))
+        reached = [each.point.rate for each in paths]
+        rates = span(*(format_rate(end(reached), OF_SUM) for end in (min, max)))
         of_sum = "" if parts else " of the sum of each alone"
         parts.append(f"{shares}{of_sum} for {name}, {rates} GB/s")
     return f" Both directions at once reach {'; '.join(parts)}." if parts else ""
@@ -138,7 +139,7 @@ def _row(each: Together) -> tuple[Cell, ...]:
             "no" if each.is_unslowed else "yes" if different else "unclear",
             each.curve.text,
         ),
-        Cell(format_rate(each.rate, each.point.measured.relative), "", each.point.text),
+        Cell(format_rate(each.point.rate, each.point.measured.relative), "", each.point.text),
         Cell(f"{each.share:.0%}"),
         Cell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
         Cell(f"×{min(each.slowdowns):.2f}"),
@@ -281,7 +282,7 @@ def _is_star(each: Together) -> bool:
 
 def _connected(subject: Subject, pairs: Sequence[Together]) -> Finding:
     """Returns the finding of transfers that share something two by two."""
-    middle = sorted(pairs, key=lambda each: each.rate)[len(pairs) // 2]
+    middle = sorted(pairs, key=lambda each: each.point.rate)[len(pairs) // 2]
     members = list({t.way: t for each in pairs for t in each.transfers}.values())
     rate, span = middle.carried((0, 1))
     return _bottleneck(

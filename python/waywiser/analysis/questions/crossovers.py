@@ -200,14 +200,11 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
     inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
     ahead: list[str] = []
     for point in inside:
-        times = (
-            (*timed(at, point), method_text(other.first_transfer))
+        faster = [
+            (theirs.seconds, method_text(other.first_transfer))
             for other in found.pair.curves
             if other is not winner and (at := other.at(point.bytes)) is not None
-        )
-        faster = [
-            (theirs.seconds, name)
-            for theirs, ours, name in times
+            for theirs, ours in [timed(at, point)]
             if theirs.seconds * (1 + TOLERANCE) < ours.seconds
         ]
         if faster:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from waywiser.curves.curve import Curve
@@ -105,15 +106,11 @@ class RegimeResult(Value, frozen=True):
         return [size for size, each in self.at_size.items() if each.verdict == "different"]
 
     @property
-    def is_mixed(self) -> bool:
-        """Whether some pairs differ to one side and some to the other."""
-        return len({pair.evidence[0].slower for pair in self.differing}) > 1
-
-    @property
     def is_of_kind(self) -> bool:
-        """Whether a difference is one of the kind and not of few pairs: what one pair shows at
-        sizes that no other has is one of the kind."""
-        if self.is_mixed:
+        """Whether a difference is one of the kind: not of few pairs, and not to one side in some
+        pairs and to the other in others. What one pair shows at sizes that no other has is one of
+        the kind."""
+        if len({pair.evidence[0].slower for pair in self.differing}) > 1:
             return False
         regime = sum(pair.decision.verdict == "different" for pair in self.pairs)
         have = Counter(each.bytes for pair in self.pairs for each in pair.sizes)
@@ -143,18 +140,12 @@ class RegimeResult(Value, frozen=True):
         """The decision to report and the middle pair at the size that shows it: of the kind, or of
         the pair that differs most."""
         if not self.is_of_kind and self.differing:
-            return max(
-                (pair.evidence for pair in self.differing),
-                key=lambda each: abs(math.log(each[0].ratio)),
-            )
+            shown = (pair.evidence for pair in self.differing)
+            return max(shown, key=lambda each: abs(math.log(each[0].ratio)))
         if not self.is_whole and self.different_sizes:
             size = max(self.different_sizes, key=lambda n: abs(math.log(self.at_size[n].ratio)))
-            points = [
-                (each.decision, each)
-                for pair in self.pairs
-                for each in pair.sizes
-                if each.bytes == size
-            ]
+            sizes = chain.from_iterable(pair.sizes for pair in self.pairs)
+            points = [(each.decision, each) for each in sizes if each.bytes == size]
             return self.at_size[size], self._middle(points)[1]
         if self.decision.verdict != "different" and self.differing:
             return self._middle([pair.evidence for pair in self.differing])

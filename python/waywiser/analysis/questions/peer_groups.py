@@ -12,7 +12,6 @@ from waywiser.analysis.questions.curve_pairs import REGIMES, MeasuredPair, PairR
 from waywiser.analysis.questions.pair_answers import signed
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
-from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_ranges
@@ -44,19 +43,14 @@ class PeerResult(Value, frozen=True):
     @property
     def different(self) -> PairResult | None:
         """The regime that shows a difference of the link, bandwidth first; None without any."""
-        found = [self.regimes[regime] for regime in LINK_REGIMES if regime in self.regimes]
+        found = (each for regime in LINK_REGIMES if (each := self.regimes.get(regime)))
         return next((each for each in found if each.verdict == "different"), None)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict of the link."""
-        if self.different is not None:
-            return "different"
-        return self.bandwidth.decision.verdict if self.bandwidth else "no change found"
-
-    @property
-    def bandwidth(self) -> PairResult | None:
-        return self.regimes.get("bandwidth")
+        found = self.different or self.regimes.get("bandwidth")
+        return found.verdict if found else "no change found"
 
     @property
     def decision(self) -> Decision:
@@ -139,22 +133,19 @@ def _family(members: _Members) -> Hashable:
 
 
 def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> _Members:
-    at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
-    for curve, _ in group:
-        for point in curve.measured:
-            at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))
+    known = {(curve.text, p.bytes): (p, logs(p)) for curve, _ in group for p in curve.measured}
     found = []
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
         valid = [other for other in others if other.text not in slow] or others
         pair, medians = MeasuredPair(curve, valid[0], {}, {}), {}
         for point in curve.measured:
-            known = at_size[point.bytes]
-            peers = [known[other.text] for other in valid if other.text in known]
-            deviations = _deviations(known[curve.text][1], [own for _, own in peers])
+            size = point.bytes
+            peers = [known[other.text, size] for other in valid if (other.text, size) in known]
+            deviations = _deviations(known[curve.text, size][1], [own for _, own in peers])
             if deviations:
                 ordered = sorted((peer for peer, _ in peers), key=lambda peer: peer.seconds)
-                medians[point.bytes] = median([peer.seconds for peer in ordered])
+                medians[size] = median([peer.seconds for peer in ordered])
                 pair.add(point, ordered[len(ordered) // 2], deviations, within(point))
         if pair.points:
             found.append((kind, pair, medians))

@@ -43,8 +43,11 @@ def placement(subject: Subject) -> Placement:
     """Ranks the places of buffers and threads, and the GPUs to use together."""
     machine, seen = subject.machine, subject.overview.sides
     by_latency = seen is not None and len(seen.groups) == 2
-    hides = len({gpu.numa for gpu in machine.gpus if gpu.numa >= 0}) < 2 or _contradicted(subject)
-    shows = len(machine.numa) > 1 and any(gpu.numa >= 0 for gpu in machine.gpus)
+    nodes = {gpu.numa for gpu in machine.gpus if gpu.numa >= 0}
+    hides = len(nodes) < 2 or any(
+        each.id == "affinity-contradicted" for each in hidden.findings(subject)
+    )
+    shows = len(machine.numa) > 1 and bool(nodes)
     source: PlacementSource = (
         "latency" if by_latency and hides else "system" if shows else "not known"
     )
@@ -66,10 +69,6 @@ def placement(subject: Subject) -> Placement:
         sentences=tuple(sentences(found, subject)),
         unanswered=tuple(unanswered(found, machine)),
     )
-
-
-def _contradicted(subject: Subject) -> bool:
-    return any(each.id == "affinity-contradicted" for each in hidden.findings(subject))
 
 
 def _shown_sides(machine: Machine) -> tuple[tuple[int, ...], ...]:
@@ -142,7 +141,7 @@ def _concurrent(subject: Subject) -> Iterator[ConcurrentUse]:
                 series=each.curve.text,
                 gpus=tuple(sorted(gpus)),
                 is_bidirectional=len(directions) > 1,
-                rate=each.rate,
+                rate=each.point.rate,
                 alone_rate=each.alone_rate,
                 share=each.share,
                 interval=each.share_interval,

@@ -68,11 +68,6 @@ class Together(MeasuredSet, frozen=True):
     """Its ratio is the time of its slowest transfer alone over its span."""
 
     @property
-    def rate(self) -> float:
-        """Bytes per second of all, from the common start to the last finish."""
-        return self.point.rate
-
-    @property
     def alone_rate(self) -> float:
         """What it would be were none slowed: the sum of what each reaches alone."""
         return sum(point.rate for point in self.alone)
@@ -80,7 +75,7 @@ class Together(MeasuredSet, frozen=True):
     @property
     def share(self) -> float:
         """The share of that sum that is reached together."""
-        return self.rate / self.alone_rate
+        return self.point.rate / self.alone_rate
 
     @property
     def share_interval(self) -> Interval | None:
