@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 from matplotlib.figure import Figure
 
 from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
 from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.stats.order import Interval
 from waywiser.words import WaywiserError, format_bytes
@@ -102,22 +101,17 @@ def _plain(text: str) -> str:
 
 
 def _points(curve: Curve, quantity: CurveQuantity) -> list[_Plotted]:
-    return [
-        found for point in curve.measured if point.bytes and (found := _plotted(point, quantity))
-    ]
-
-
-def _plotted(point: Point, quantity: CurveQuantity) -> _Plotted | None:
     """GB/s or microseconds; a value without an interval has one of no width."""
-    found = point.measured
+    known = [(point.bytes, point.measured) for point in curve.measured if point.bytes]
     if quantity == "bandwidth":
-        if found.rate is None:
-            return None
-        value, interval, scale = found.rate.value, found.rate.interval, 1e-9
-    else:
-        value, interval, scale = found.median, found.interval, 1e6
+        rates = ((size, found.rate) for size, found in known if found.rate)
+        return [_plotted(size, rate.value, rate.interval, 1e-9) for size, rate in rates]
+    return [_plotted(size, found.median, found.interval, 1e6) for size, found in known]
+
+
+def _plotted(size: int, value: float, interval: Interval | None, scale: float) -> _Plotted:
     low, high = (value, value) if interval is None else (interval.low, interval.high)
-    return _Plotted(point.bytes, value * scale, Interval(low * scale, high * scale))
+    return _Plotted(size, value * scale, Interval(low * scale, high * scale))
 
 
 def _bound(curve: Curve) -> float:

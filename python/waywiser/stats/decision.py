@@ -20,7 +20,7 @@ should be measured again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from waywiser.stats.distributions import student_quantile, student_tail
@@ -119,23 +119,13 @@ def decide(
     Effects without degrees of freedom are not tested. ``among`` is the number of headline effects
     if only those with the largest differences are given.
     """
-    raw = [each.p for each in effects]
-    corrected: list[float | None] = [None] * len(effects)
-    families: tuple[tuple[bool, Callable[[Sequence[float]], list[float]]], ...] = (
-        (True, holm),
-        (False, benjamini_hochberg),
-    )
-    for headline, correct in families:
-        members = [n for n, each in enumerate(effects) if each.headline is headline]
-        tested = [(n, p) for n in members if (p := raw[n]) is not None]
-        others = [1.0] * max(0, among - len(tested)) if headline else []
-        adjusted = correct([p for _, p in tested] + others)
-        for (n, _), p in zip(tested, adjusted, strict=False):
-            corrected[n] = p
-    return [
-        _decision(each, p_corrected, significant)
-        for each, p_corrected in zip(effects, corrected, strict=True)
-    ]
+    tested = [(n, p) for n, each in enumerate(effects) if (p := each.p) is not None]
+    corrected: dict[int, float] = {}
+    for headline, correct in ((True, holm), (False, benjamini_hochberg)):
+        known = {n: p for n, p in tested if effects[n].headline is headline}
+        others = [1.0] * max(0, among - len(known)) if headline else []
+        corrected.update(zip(known, correct([*known.values(), *others]), strict=False))
+    return [_decision(each, corrected.get(n), significant) for n, each in enumerate(effects)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

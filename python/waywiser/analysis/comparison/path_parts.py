@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from statistics import fmean
@@ -95,21 +96,15 @@ class SizePair(NamedTuple):
         return before.median / math.exp(mean)
 
 
+@dataclass(eq=False)
 class Part:
     """The sizes of one curve in one regime, the smallest first."""
 
-    def __init__(
-        self,
-        curve: str,
-        regime: Regime,
-        sizes: Sequence[SizePair],
-        threshold: float = THRESHOLD,
-    ) -> None:
-        """``threshold`` is the relative change of the path that matters."""
-        self.curve = curve
-        self.regime = regime
-        self.sizes = sizes
-        self.threshold = threshold
+    curve: str
+    regime: Regime
+    sizes: Sequence[SizePair]
+    threshold: float = THRESHOLD
+    """The relative change of the path that matters."""
 
     @cached_property
     def peers(self) -> Key:
@@ -142,8 +137,7 @@ class Part:
 
     def on_side(self, side: int) -> Part:
         """The part before (0) or now (1) alone."""
-        sizes = [size.on_side(side) for size in self.sizes]
-        return Part(self.curve, self.regime, sizes, self.threshold)
+        return replace(self, sizes=[size.on_side(side) for size in self.sizes])
 
     @cached_property
     def noise(self) -> Noise:
@@ -226,7 +220,8 @@ def _size_pair(
     )
     series = old[0][1]
     medians = _medians(old), _medians(new)
-    return SizePair(series.workload, series.text, medians, variances, tuple(map(_surveys, medians)))
+    surveys = tuple(Surveys(list(_by_survey(side).values())) for side in medians)
+    return SizePair(series.workload, series.text, medians, variances, surveys)
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
@@ -235,7 +230,3 @@ def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
 
 def _by_survey(medians: Medians) -> dict[int, list[float]]:
     return grouped((file, value) for (file, _), value in medians.items())
-
-
-def _surveys(medians: Medians) -> Surveys:
-    return Surveys(list(_by_survey(medians).values()))
