@@ -103,12 +103,7 @@ def _before(survey: Survey) -> Iterator[str]:
 
 def _file_lines(survey: Survey) -> Iterator[str]:
     """What will be read, and what is written beside the profile."""
-    used = {
-        memory.place.file
-        for point in survey.plan.points
-        for transfer in point.workload.transfers
-        for memory in (transfer.path.source, transfer.path.destination)
-    }
+    used = {place.file for point in survey.plan.points for place in point.workload.places}
     for file in survey.machine.files:
         if file.name not in used:
             continue

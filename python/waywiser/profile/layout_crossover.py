@@ -121,14 +121,15 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
 
 def _fastest(methods: Sequence[_Timed]) -> Fastest:
     best, *others = sorted(methods, key=lambda each: each.estimate.seen_median)
-    interval = best.estimate.seen_interval
-    clear = interval is not None and all(
-        other.estimate.seen_interval is not None
-        and interval.high < other.estimate.seen_interval.low
-        for other in others
-    )
+    clear = is_first_clear([best.estimate, *(other.estimate for other in others)])
     margin = others[0].estimate.seen_median / best.estimate.seen_median - 1
     return Fastest(best.layout.run, best.method, others[0].method, margin, clear)
+
+
+def is_first_clear(estimates: Sequence[Estimate]) -> bool:
+    """Whether the interval of the first, from call to completion, lies below all others."""
+    first, *others = (each.seen_interval for each in estimates)
+    return first is not None and all(each and first.high < each.low for each in others)
 
 
 _Compared = tuple[Sequence[_Timed], Fastest]

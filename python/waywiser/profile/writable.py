@@ -16,6 +16,7 @@ from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
 from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import KeptModel, Profile, is_finished
+from waywiser.profile.rows import series_row, visit_row
 from waywiser.profile.schema import MODEL
 from waywiser.words.records import Health, Locality, Unsupported, Visit
 
@@ -151,9 +152,9 @@ class WritableProfile(Profile):
                     self._connection.execute("DELETE FROM visit WHERE visit = ?", (former,))
                     replaced += 1
                 if identity not in self._known and identity not in known:
-                    writing.insert_series(self._connection, visit.workload)
+                    writing.put(self._connection, "series", series_row(visit.workload))
                     known.add(identity)
-                writing.insert_visit(self._connection, number, visit, self._run[0])
+                writing.put(self._connection, "visit", visit_row(number, visit, self._run[0]))
                 numbers[key] = number
                 if not is_finished(visit):
                     unfinished.add(number)
@@ -215,9 +216,9 @@ def write_profile(
         number = 0
         for number, visit in enumerate(visits, start=1):
             if (identity := visit.workload.identity) not in known:
-                writing.insert_series(connection, visit.workload)
+                writing.put(connection, "series", series_row(visit.workload))
                 known.add(identity)
-            writing.insert_visit(connection, number, visit, 1)
+            writing.put(connection, "visit", visit_row(number, visit, 1))
         writing.note_rows(connection, "visit", number)
         writing.end_run(connection, row)
 

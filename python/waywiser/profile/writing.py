@@ -17,11 +17,9 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.machine.machine import Machine
-from waywiser.profile import rows
 from waywiser.profile.checksum import sealed
 from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
-from waywiser.words import Workload
-from waywiser.words.records import Health, Locality, Unsupported, Visit
+from waywiser.words.records import Health, Locality, Unsupported
 
 
 @contextmanager
@@ -68,14 +66,6 @@ def count_rows(connection: sqlite3.Connection, *tables: str) -> None:
     for table in tables:
         ((count,),) = connection.execute(f"SELECT count(*) FROM {table}")
         note_rows(connection, table, count)
-
-
-def insert_visit(connection: sqlite3.Connection, number: int, visit: Visit, run: int) -> None:
-    put(connection, "visit", rows.visit_row(number, visit, run))
-
-
-def insert_series(connection: sqlite3.Connection, workload: Workload) -> None:
-    put(connection, "series", rows.series_row(workload))
 
 
 def insert_locality(connection: sqlite3.Connection, number: int, found: Locality, run: int) -> None:

@@ -10,7 +10,6 @@ import msgspec
 from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
-    SIGNS,
     Block,
     Code,
     Document,
@@ -187,7 +186,7 @@ def _section(section: Section, level: int) -> Iterator[str]:
 
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Verdict):
-        sign = SIGNS[block.severity]
+        sign = MARKS[block.severity][0]
         about = f"{_text(block.about)}: " if block.about else ""
         yield from (f"**{about}{sign} {_text(block.statement)}**", "")
         for line in (block.equivalence, block.unknown, block.quality):

@@ -11,7 +11,6 @@ from waywiser.report.figures.render import inline, key_sign
 from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
-    SIGNS,
     Document,
     Picture,
     shown_of,
@@ -71,7 +70,6 @@ def page(document: Document) -> str:
         kind=lambda part: type(part).__name__.lower(),  # the name of its macro
         marks=MARKS,
         severities=SEVERITIES,
-        signs=SIGNS,
         short_rows=SHORT_ROWS,
         shown_of=shown_of,
         shown_there=shown_there,

@@ -36,9 +36,6 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
 Tone = Literal["plain", "good", "info", "warning", "error", "unknown"]
 """How good or grave something is, where a form can show it without a word."""
 
-SIGNS: dict[Severity, str] = {"info": "✓", "warning": "?", "error": "×"}
-"""Signs for a whole machine, by the gravest that was found."""
-
 
 class SheetCell(Value, frozen=True):
     """What stands in a table."""

@@ -82,9 +82,8 @@ def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
     headline table."""
     assert each.curve.transfer is not None
     path = each.curve.transfer.path
-    ends = (path.source, path.destination)
     paths: PathClass = "gpu" if "gpu" in each.source + each.destination else "host"
-    of_links = all(traits.memory(end.kind).reference == paths for end in ends)
+    of_links = all(traits.memory(end.kind).reference == paths for end in path.ends)
     reference = traits.executor(path.executor).reference == paths
     return of_links, each.curve.is_default, reference, each.rate
 

@@ -7,6 +7,7 @@ The form is the one that Ant, Maven's Surefire and their readers share: ``testsu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container
 from xml.etree import ElementTree
 
@@ -41,26 +42,24 @@ def junit_xml(comparison: ProfileComparison, failing: Container[PathVerdict]) ->
     reason."""
     root = ElementTree.Element("testsuites", {"name": SUITES})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "paths"})
-    failures = skipped = 0
+    tags: Counter[str] = Counter()
     for path in comparison.paths:
         case = ElementTree.SubElement(
             suite,
             "testcase",
             {"classname": "waywiser.compare", "name": _legal(path.curve), "time": "0"},
         )
-        said = _legal(sentence(comparison, path))
+        said, text = _legal(sentence(comparison, path)), _detail(path)
+        tag, about = "system-out", {}
         if path.verdict in failing:
-            failures += 1
-            about = {"type": path.verdict, "message": said}
-            ElementTree.SubElement(case, "failure", about).text = _legal(_detail(path))
+            tag, about = "failure", {"type": path.verdict, "message": said}
         elif path.verdict in WITHOUT_DECISION or not comparison.is_decided(path):
-            skipped += 1
-            about = {"message": said}
-            ElementTree.SubElement(case, "skipped", about).text = _legal(_detail(path))
+            tag, about = "skipped", {"message": said}
         else:
-            output = "\n".join(filter(None, (said, _detail(path))))
-            ElementTree.SubElement(case, "system-out").text = _legal(output)
-    numbers = {"tests": len(comparison.paths), "failures": failures, "skipped": skipped}
+            text = "\n".join(filter(None, (said, text)))
+        ElementTree.SubElement(case, tag, about).text = _legal(text)
+        tags[tag] += 1
+    numbers = {"tests": tags.total(), "failures": tags["failure"], "skipped": tags["skipped"]}
     for element in (root, suite):
         for name, number in {**numbers, "errors": 0}.items():
             element.set(name, str(number))

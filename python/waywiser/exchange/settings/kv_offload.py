@@ -22,6 +22,7 @@ from waywiser.exchange.settings.list_methods import (
     list_directions,
 )
 from waywiser.exchange.settings.origin import OmittedSetting
+from waywiser.profile.layout_crossover import is_first_clear
 from waywiser.words import Value
 from waywiser.words.numbers import whole_number
 
@@ -153,12 +154,7 @@ def _direction(subject: Subject, found: ListDirection) -> KvDirection:
 
 def _point(subject: Subject, cell: ListCell) -> KvPoint:
     best, *others = cell.methods
-    interval = best.estimate.seen_interval
-    clear = bool(others) and interval is not None and all(
-        other.estimate.seen_interval is not None
-        and interval.high < other.estimate.seen_interval.low
-        for other in others
-    )  # fmt: skip
+    clear = bool(others) and is_first_clear([method.estimate for method in cell.methods])
     margin = others[0].seconds / best.seconds - 1 if others else None
     methods = tuple(_method(subject, method) for method in cell.methods)
     return KvPoint(cell.piece, cell.count, margin, clear, methods)

@@ -40,10 +40,10 @@ def _quality(entry: Entry) -> Iterator[Block]:
     for group in seen.warnings:
         remedy = Words(f"Remedy: {group.remedy}.", "note")
         summary = f"{_capital(group.reason)}: {count(len(group.members), 'series')}"
-        yield Fold(summary, (remedy, _members(group)))
+        yield Fold(summary, (remedy, _listing(group.members)))
     for group in seen.notes:
         summary = f"{_capital(group.reason)} ({count(len(group.members), 'visit')})"
-        yield Fold(summary, (_members(group),))
+        yield Fold(summary, (_listing(group.members),))
 
 
 def _missing(entry: Entry) -> Iterator[Block]:
@@ -61,15 +61,13 @@ def _missing(entry: Entry) -> Iterator[Block]:
     if not found:
         yield Words("Nothing: all that was planned was measured.")
     for title, group in found:
-        members = group.members
-        points = [*map(with_sizes, member_lines(list(members)))]
-        listing = Listing(tuple(points[:MOST_MEMBERS]), max(0, len(points) - MOST_MEMBERS))
-        yield Fold(f"{title}: {group.reason} ({counted(members)})", (listing,))
+        listing = _listing([*member_lines(group.members)])
+        yield Fold(f"{title}: {group.reason} ({counted(group.members)})", (listing,))
 
 
-def _members(group: ReasonGroup) -> Listing:
-    shown = tuple(map(with_sizes, group.members[:MOST_MEMBERS]))
-    return Listing(shown, len(group.members) - len(shown))
+def _listing(members: Sequence[str]) -> Listing:
+    shown = tuple(map(with_sizes, members[:MOST_MEMBERS]))
+    return Listing(shown, len(members) - len(shown))
 
 
 def _capital(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.styles import Position
@@ -254,16 +254,10 @@ def _box(
 
 
 def _text(
-    drawing: Drawing,
-    x: float,
-    y: float,
-    text: str,
-    *,
-    bold: bool = False,
-    soft: bool = False,
-    size: float = 11,
+    drawing: Drawing, x: float, y: float, text: str, *, soft: bool = False, **font: Any
 ) -> None:
-    drawing.text(x, y, text, SOFT if soft else INK, size=size, anchor="middle", bold=bold)
+    """``font`` are the keywords of `Drawing.text`."""
+    drawing.text(x, y, text, SOFT if soft else INK, anchor="middle", **font)
 
 
 def lines_of(texts: Sequence[str]) -> tuple[str, ...]:
