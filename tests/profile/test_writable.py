@@ -145,7 +145,7 @@ def test_a_disk_without_room_for_a_new_profile_is_said_of_the_profile(
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(writing, "fill", full)
+    monkeypatch.setattr(writing, "put", full)
     with pytest.raises(NotWritable, match="the disk is full") as caught:
         profiles.new(tmp_path / "a.wwp")
     assert caught.value.where == str(tmp_path / "a.wwp")
