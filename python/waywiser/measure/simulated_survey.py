@@ -18,7 +18,6 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.machine.machine import Machine, require_real
-from waywiser.measure.plan.evidence import located_cpus, located_memories
 from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint
@@ -35,6 +34,7 @@ from waywiser.measure.survey_run import (
     SurveyEstimate,
     Watcher,
     nonempty_plan,
+    probe_options,
 )
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import profile_capacities
@@ -122,13 +122,7 @@ def start_simulation(
     with tempfile.TemporaryDirectory() as folder:
         simulation = Path(folder) / "simulation.json"
         simulation.write_bytes(msgspec.json.encode(survey.simulation))
-        options = ProbeOptions(
-            memory_bytes=plan.buffer_bytes,
-            command=worker_command(simulation),
-            sides=len(machine.gpus) > 1,
-            located=located_memories(machine),
-            located_cpus=located_cpus(machine),
-        )
+        options = probe_options(plan, machine, command=worker_command(simulation))
         profile = WritableProfile.create(
             output,
             machine,

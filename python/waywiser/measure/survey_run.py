@@ -6,7 +6,7 @@ whoever calls it watches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +30,7 @@ from waywiser.measure.plan.schedule import Schedule
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.probe.supervisor import OnProgress, Progress, run_orders
+from waywiser.measure.probe.supervisor import Progress, run_orders
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import resume_command
@@ -101,6 +101,13 @@ class VisitWatcher(Protocol):
 
     def visit(self, visit: Visit) -> None:
         """A visit that is finished and stored."""
+
+
+class OrderSource(Iterable[Order], Protocol):
+    """Gives orders, one at a time."""
+
+    def record(self, visit: Visit) -> None:
+        """Takes note of what a visit found."""
 
 
 class Watcher(VisitWatcher, Protocol):
@@ -203,33 +210,45 @@ def _measure(
 ) -> None:
     """``last_worker`` is the greatest number of a worker process in the profile."""
 
-    def store(visit: Visit) -> None:
-        profile.commit_visit(visit)
-        schedule.record(visit)
-        watcher.visit(visit)
-
     def skip(visit: Visit) -> None:
         profile.commit_later(visit)
         watcher.visit(visit)
 
     schedule = Schedule(plan, finished=finished, on_skip=skip)
     watcher.begin(plan, finished)
-    options = ProbeOptions(
+    options = probe_options(plan, machine, first_worker=next_worker(profile, last_worker))
+    with interrupts_stored(
+        profile, f"go on with: {resume_command(str(profile.path))}", plan.visits
+    ):
+        measure_orders(profile, machine, schedule, options, watcher)
+
+
+def probe_options(plan: Plan, machine: Machine, **other: Any) -> ProbeOptions:
+    """How workers measure a plan; ``other`` are further fields of `ProbeOptions`."""
+    return ProbeOptions(
         memory_bytes=plan.buffer_bytes,
-        first_worker=next_worker(profile, last_worker),
         sides=len(machine.gpus) > 1,
         located=located_memories(machine),
         located_cpus=located_cpus(machine),
+        **other,
     )
+
+
+@contextmanager
+def interrupts_stored(profile: WritableProfile, remedy: str, visits: int = 0) -> Iterator[None]:
+    """Stores what was measured, and raises `Interrupted`, if the user interrupts. ``visits`` are
+    those of the whole plan, if their number is known."""
     try:
-        measure_orders(profile, machine, schedule, options, store, watcher.progress)
+        yield
     except KeyboardInterrupt:
         profile.commit_waiting()
-        done = len(profile.finished())
+        done = (
+            f"{len(profile.finished())} of {visits} visits are"
+            if visits
+            else "what was measured is"
+        )
         raise Interrupted(
-            f"interrupted: {done} of {plan.visits} visits are stored",
-            where=str(profile.path),
-            remedy=f"go on with: {resume_command(str(profile.path))}",
+            f"interrupted: {done} stored", where=str(profile.path), remedy=remedy
         ) from None
 
 
@@ -241,20 +260,25 @@ def next_worker(profile: Profile, last_worker: int) -> int:
 def measure_orders(
     profile: WritableProfile,
     machine: Machine,
-    orders: Iterable[Order],
+    orders: OrderSource,
     options: ProbeOptions,
-    on_visit: Callable[[Visit], None],
-    on_progress: OnProgress,
+    watcher: VisitWatcher,
 ) -> None:
-    """Measures the orders with workers. ``on_visit`` stores the visits; what workers find out about
-    memory, and the error counters of the GPUs, are stored here."""
+    """Measures the orders with workers, and stores the visits, what workers find out about memory,
+    and the error counters of the GPUs."""
+
+    def store(visit: Visit) -> None:
+        profile.commit_visit(visit)
+        orders.record(visit)
+        watcher.visit(visit)
+
     with _health_read(profile, machine):
         run_orders(
             orders,
             machine,
             options=options,
-            on_visit=on_visit,
-            on_progress=on_progress,
+            on_visit=store,
+            on_progress=watcher.progress,
             on_locality=profile.commit_locality,
         )
 

@@ -120,7 +120,7 @@ def find_table(
     _require_places(request, machine)
     kind = kind_of(request.source, request.destination, machine)
     if kind is None:
-        kinds = sorted(each for each in _policy_memories())
+        kinds = sorted(_policy_memories())
         raise PolicyError(
             f"there is no advice for {request.source} -> {request.destination}",
             remedy=f"name plain memory of these kinds: {', '.join(kinds)}",

@@ -42,11 +42,8 @@ class _Reached(NamedTuple):
 
     def later(self, other: _Reached, times: int = 1) -> _Reached:
         """What is reached after ``other`` was added so many times."""
-        return _Reached(
-            self.seconds + times * other.seconds,
-            self.processes + times * other.processes,
-            self.visits + times * other.visits,
-        )
+        pairs = zip(self, other, strict=True)
+        return _Reached._make(own + times * more for own, more in pairs)
 
 
 class _Play:

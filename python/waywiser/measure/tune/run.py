@@ -16,10 +16,10 @@ from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
 from waywiser.measure.survey_run import (
-    Interrupted,
     SurveyError,
     VisitWatcher,
     commission_of,
+    interrupts_stored,
     measure_orders,
     next_worker,
     require_same,
@@ -237,22 +237,9 @@ def tune(
         visits = list(profile.visits())
         tuner = tuning.tuner(list(filter(is_finished, visits)))
         last = max((visit.worker for visit in visits), default=0)
-
-        def store(visit: Visit) -> None:
-            profile.commit_visit(visit)
-            tuner.record(visit)
-            watcher.visit(visit)
-
         options = tuning.probe_options(worker, next_worker(profile, last))
-        try:
-            measure_orders(profile, tuning.machine, tuner, options, store, watcher.progress)
-        except KeyboardInterrupt:
-            profile.commit_waiting()
-            raise Interrupted(
-                "interrupted: what was measured is stored",
-                where=str(file),
-                remedy="the same command goes on with the rest",
-            ) from None
+        with interrupts_stored(profile, "the same command goes on with the rest"):
+            measure_orders(profile, tuning.machine, tuner, options, watcher)
     return tuner
 
 

@@ -231,8 +231,12 @@ class Search:
 
     @property
     def _best(self) -> Configuration:
+        return self._ordered()[0]
+
+    def _ordered(self) -> list[Configuration]:
+        """All that were measured, the fastest first."""
         known = self._known()
-        return min(known, key=lambda c: (known[c].log, c != self.default))
+        return sorted(known, key=lambda c: (known[c].log, c != self.default))
 
     def _is_slower(
         self, configuration: Configuration, than: Configuration, by: float = 0.0
@@ -246,8 +250,7 @@ class Search:
     def _contenders(self) -> list[Configuration]:
         """The best ones. What only one process measured is not dropped: it may have been
         disturbed."""
-        known = self._known()
-        ordered = sorted(known, key=lambda c: (known[c].log, c != self.default))
+        ordered = self._ordered()
         return [
             each
             for each in ordered
