@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
 
 from waywiser.machine.catalogue import Catalogue
 from waywiser.measure.plan.basis import Basis
@@ -23,6 +22,7 @@ from waywiser.measure.plan.sets import (
     between_gpus,
     bidirectional,
     from_host,
+    is_of_one_process,
     opposite,
     set_executors,
 )
@@ -139,11 +139,12 @@ def _curves(
     seen: set[frozenset[str]] = set()
     for paths in sets:
         names = frozenset(map(str, paths))
-        transfers = tuple(Transfer(path, CALIBRATING_BYTES) for path in paths)
+        transfers = [Transfer(path, CALIBRATING_BYTES) for path in paths]
         fits = len(paths) > 1 and names <= known and len(names) == len(paths)
-        if fits and names not in seen and _is_of_one_process(transfers, catalogue):
+        if fits and names not in seen and is_of_one_process(transfers, catalogue):
             seen.add(names)
-            yield _curve(transfers, catalogue, "calibrating")
+            sizes = (CALIBRATING_BYTES,)
+            yield PlannedCurve.of(transfers, catalogue, sizes=sizes, for_model="calibrating")
 
 
 def _validation_curves(
@@ -151,24 +152,7 @@ def _validation_curves(
 ) -> Iterator[PlannedCurve]:
     """As many as are wanted of those that one process can measure; fewer if hardly any can be."""
     tried = itertools.islice(sets, 50 * VALIDATION_SETS)
-    possible = (each for each in tried if _is_of_one_process(each, catalogue))
+    possible = (each for each in tried if is_of_one_process(each, catalogue))
     for transfers in itertools.islice(possible, VALIDATION_SETS):
-        yield _curve(tuple(transfers), catalogue, "validation")
-
-
-def _is_of_one_process(transfers: Sequence[Transfer], catalogue: Catalogue) -> bool:
-    """Whether no transfer needs peer access that another one must not have."""
-    return not {True, False} <= {catalogue.peer_access(transfer) for transfer in transfers}
-
-
-def _curve(
-    transfers: tuple[Transfer, ...],
-    catalogue: Catalogue,
-    for_model: Literal["calibrating", "validation"],
-) -> PlannedCurve:
-    return PlannedCurve(
-        transfers,
-        peer_access=catalogue.peer_access(*transfers),
-        sizes=(max(transfer.bytes for transfer in transfers),),
-        for_model=for_model,
-    )
+        sizes = (max(transfer.bytes for transfer in transfers),)
+        yield PlannedCurve.of(transfers, catalogue, sizes=sizes, for_model="validation")

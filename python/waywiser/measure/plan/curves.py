@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -67,6 +67,13 @@ class PlannedCurve:
     """The default sizes, never skipped; empty for those of the preset."""
     for_model: Literal["", "calibrating", "validation"] = ""
     """What a model of the machine needs the set for: it is measured whatever it should equal."""
+
+    @classmethod
+    def of(cls, transfers: Sequence[Transfer], catalogue: Catalogue, **other: Any) -> PlannedCurve:
+        """The curve of transfers in a process with the peer access that they need; ``other`` are
+        further fields."""
+        needed = catalogue.peer_access(*transfers)
+        return cls(tuple(transfers), peer_access=needed, **other)
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""
@@ -166,11 +173,11 @@ def path_curves(
                 unsupported_paths.append(Unsupported(str(transfer), reason))
                 continue
             curves.append(
-                PlannedCurve(
-                    (transfer,),
+                PlannedCurve.of(
+                    [transfer],
+                    catalogue,
                     principal=principal and index == 0,
                     remote=remote or _is_on_request(transfer, catalogue),
-                    peer_access=catalogue.peer_access(transfer),
                 )
             )
     return curves, unsupported_paths

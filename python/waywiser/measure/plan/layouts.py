@@ -89,9 +89,8 @@ def layout_curves(
             for settings in combinations(catalogue.parameters(bare), depth):
                 transfer = Transfer(path, parameters=settings, layout=layout)
                 if not settings or catalogue.unsupported_reason(transfer) is None:
-                    needed = catalogue.peer_access(transfer)
                     remote = basis.preset.depth is Depth.DEFAULTS
-                    curves.append(PlannedCurve((transfer,), remote=remote, peer_access=needed))
+                    curves.append(PlannedCurve.of([transfer], catalogue, remote=remote))
     return curves, list(unsupported_paths.values())
 
 

@@ -193,14 +193,18 @@ def _together(
     for paths in sets:
         if len(paths) < 2 or not known.issuperset(map(str, paths)):
             continue
-        if not {True, False} <= {basis.catalogue.peer_access(Transfer(path)) for path in paths}:
+        if is_of_one_process(map(Transfer, paths), basis.catalogue):
             yield _curve(paths, basis, shared=shared)
 
 
 def _curve(paths: list[Path], basis: Basis, *, shared: bool = False) -> PlannedCurve:
-    transfers = tuple(map(Transfer, paths))
-    needed, sizes = basis.catalogue.peer_access(*transfers), basis.preset.set_sizes
-    return PlannedCurve(transfers, shared=shared, peer_access=needed, sizes=sizes)
+    transfers = list(map(Transfer, paths))
+    return PlannedCurve.of(transfers, basis.catalogue, shared=shared, sizes=basis.preset.set_sizes)
+
+
+def is_of_one_process(transfers: Iterable[Transfer], catalogue: Catalogue) -> bool:
+    """Whether no transfer needs peer access that another one must not have."""
+    return not {True, False} <= {catalogue.peer_access(transfer) for transfer in transfers}
 
 
 def bystander_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedCurve]:
@@ -225,13 +229,8 @@ def bystander_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedC
             large = _large_copy(path, catalogue)
             ends = (there, here) if path.source.place == there.place else (here, there)
             for beside in (*_small_copies(ends, catalogue), *loads):
-                pair = (large, beside)
-                yield PlannedCurve(
-                    pair,
-                    sizes=(large.bytes,),
-                    remote=is_remote(path, catalogue),
-                    peer_access=catalogue.peer_access(*pair),
-                )
+                remote, sizes = is_remote(path, catalogue), (large.bytes,)
+                yield PlannedCurve.of([large, beside], catalogue, sizes=sizes, remote=remote)
 
 
 def _node(gpu: Gpu, machine: Machine) -> int:

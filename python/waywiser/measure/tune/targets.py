@@ -150,7 +150,7 @@ def _curves(basis: Basis, request: TuneRequest) -> list[PlannedCurve]:
     machine, catalogue = basis.machine, basis.catalogue
     found = find_paths(machine)
     plain = [
-        PlannedCurve((Transfer(path),), peer_access=catalogue.peer_access(Transfer(path)))
+        PlannedCurve.of([Transfer(path)], catalogue)
         for path in found.valid
         if "contiguous" in catalogue.executors[path.executor].layouts
     ]
@@ -207,7 +207,7 @@ def _target(point: PlannedPoint, machine: Machine, catalogue: Catalogue) -> Targ
     plain = _plain_copy(transfer, catalogue)
     of_plain: PlannedPoint | None = None
     if plain is not None:
-        curve = PlannedCurve((plain,), peer_access=catalogue.peer_access(plain))
+        curve = PlannedCurve.of([plain], catalogue)
         total = footprint(curve.at(point.size), catalogue).total
         of_plain = replace(point, curve=curve, workload=curve.at(point.size), buffer_bytes=total)
     return Target(
