@@ -97,10 +97,9 @@ def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Curve]) -> 
         transfer = curve.transfer
         if transfer is None or transfer.layout or curve.workload.states:
             continue
-        path = transfer.path
-        if (path.source, path.destination) != (own.path.source, own.path.destination):
+        if transfer.path.ends != own.path.ends:
             continue
-        is_relayed = DECLARED.executor(path.executor).route == "over relays"
+        is_relayed = DECLARED.executor(transfer.path.executor).route == "over relays"
         if is_relayed or not call_text([transfer], machine.traits).startswith(LIBRARY_CALL):
             continue
         common = [point for point in rated_points(curve) if point.bytes in known]
@@ -210,7 +209,7 @@ def _is_reference(machine: Machine, curve: Curve) -> bool:
     if curve.transfer is None or curve.transfer.layout is not None:
         return False
     traits, path = machine.traits, curve.transfer.path
-    classes = {traits.memory(end.kind).reference for end in (path.source, path.destination)}
+    classes = {traits.memory(end.kind).reference for end in path.ends}
     own = traits.executor(path.executor).reference
     return path.is_plain and classes == {own} and own not in ("", "unified")
 

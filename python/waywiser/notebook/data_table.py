@@ -140,12 +140,8 @@ class DataTable:
             bool: polars.Boolean,
             tuple: polars.List(polars.Float64),
         }
-        return polars.DataFrame(
-            [
-                polars.Series(name, values, dtype=types[kind])
-                for (name, kind), values in zip(self.types.items(), self._values(), strict=True)
-            ]
-        )
+        schema = {name: types[kind] for name, kind in self.types.items()}
+        return polars.DataFrame(dict(zip(schema, self._values(), strict=True)), schema=schema)
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table`. Raises `MissingPackage`."""

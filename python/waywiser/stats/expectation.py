@@ -76,13 +76,8 @@ def expected(curves: Sequence[CurveNoise], width: int) -> list[Expected]:
     )
     bounds = np.cumsum([0, *map(len, firsts)])
     return [
-        Expected(
-            made.sizes[low:high] - start,
-            made.between[low:high],
-            made.nearest[low:high],
-            made.exceeded[low:high],
-        )
-        for start, low, high in zip(starts, bounds, bounds[1:], strict=False)
+        Expected(made.sizes[own] - start, made.between[own], made.nearest[own], made.exceeded[own])
+        for start, own in zip(starts, map(slice, bounds, bounds[1:]), strict=True)
     ]
 
 

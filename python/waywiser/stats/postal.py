@@ -93,7 +93,7 @@ def _fit_some(curves: Sequence[CurveBlocks], draws: int, rng: Any) -> list[Posta
         counts[row, :count] = 1
         drawn[row, :, :count], weights[row, :, :count] = _draw(blocks, draws, rng)
     line, scale = robust_lines(sizes, times, counts)
-    deviations = _deviation(sizes, times, line)
+    deviations = times / (line[:, :1] + line[:, 1:] * sizes) - 1
     rows = (len(curves) * draws, width)
     many, _ = robust_lines(
         np.repeat(sizes, draws, axis=0),
@@ -166,12 +166,6 @@ def _least_squares(sizes: Array, times: Array, weights: Array) -> Array:
         np.where(latency < 0, 0.0, np.where(rate < 0, flat, latency)),
     )
     return np.stack([latency, rate], axis=1)
-
-
-def _deviation(sizes: Array, times: Array, line: Array) -> Array:
-    fitted: Array = line[:, :1] + line[:, 1:] * sizes
-    deviation: Array = times / fitted - 1
-    return deviation
 
 
 def _postal(curve: CurveBlocks, line: Array, lines: Array, deviations: Array) -> Postal:

@@ -61,7 +61,7 @@ def _traits(
     if workload.operation is not None:
         text = "an operation that moves no bytes"
         yield "operation", (f"{{}} is {text}", "{} are operations that move no bytes")
-    memories = [m for t in workload.transfers for m in (t.path.source, t.path.destination)]
+    memories = [m for t in workload.transfers for m in t.path.ends]
     if any(memory.place.kind == "file" for memory in memories):
         yield "file", ("{} reads or writes a file", "{} read or write files")
     if any(traits.memory(memory.kind).migrates for memory in memories):

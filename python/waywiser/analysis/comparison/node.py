@@ -179,10 +179,8 @@ def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
         operation = replace(operation, place=moved(operation.place), parameters=parameters)
     transfers = []
     for transfer in workload.transfers:
-        path = transfer.path
-        source = replace(path.source, place=moved(path.source.place))
-        destination = replace(path.destination, place=moved(path.destination.place))
-        path = replace(path, source=source, destination=destination)
+        source, destination = (replace(m, place=moved(m.place)) for m in transfer.path.ends)
+        path = replace(transfer.path, source=source, destination=destination)
         settings = renumbered_relays(transfer.parameters, numbers)
         transfers.append(replace(transfer, path=path, parameters=settings))
     return replace(workload, transfers=tuple(transfers), operation=operation)

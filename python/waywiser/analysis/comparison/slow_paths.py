@@ -197,11 +197,7 @@ def _links_of(workload: Workload) -> list[tuple[str, int]]:
     """Those that set the time of a workload, as ``host`` or ``peers`` and the GPU: none of one that
     uses many."""
     gpus = sorted(gpus_of(workload))
-    kinds = {
-        memory.place.kind
-        for transfer in workload.transfers
-        for memory in (transfer.path.source, transfer.path.destination)
-    }
+    kinds = {end.place.kind for transfer in workload.transfers for end in transfer.path.ends}
     if kinds == {"gpu", "numa"} and len(gpus) == 1:
         return [("host", gpus[0])]
     if kinds == {"gpu"} and len(gpus) == 2:
