@@ -21,7 +21,7 @@ has a slower method than that one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -86,11 +86,10 @@ def duel(
     for n in range(1, len(winners) - 1):
         if winners[n] == "neither" and winners[n - 1] == winners[n + 1]:
             winners[n] = winners[n - 1]
-    found: list[WinnerRange] = []
-    for who, group in groupby(range(len(sizes)), key=winners.__getitem__):
-        members = list(group)
-        found.append(_winner_range(who, [sizes[n] for n in members], [ratios[n] for n in members]))
-    return found
+    return [
+        _winner_range(who, {sizes[n]: ratios[n] for n in members})
+        for who, members in groupby(range(len(sizes)), key=winners.__getitem__)
+    ]
 
 
 def _stands_alone(n: int, winners: Sequence[Winner]) -> bool:
@@ -103,12 +102,13 @@ def _margin(ratio: float) -> float:
     return max(ratio, 1 / ratio) - 1
 
 
-def _winner_range(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> WinnerRange:
+def _winner_range(who: Winner, ratios: Mapping[int, float]) -> WinnerRange:
+    """The range of these sizes, from how much longer the second takes than the first at each."""
     if who == "neither":
-        margins = [_margin(ratio) for ratio in ratios]
+        margins = [_margin(ratio) for ratio in ratios.values()]
     else:
-        margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios]
-    return WinnerRange(who, sizes[0], sizes[-1], min(margins), max(margins))
+        margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios.values()]
+    return WinnerRange(who, min(ratios), max(ratios), min(margins), max(margins))
 
 
 def choices(times: Sequence[Sequence[Timed | None]]) -> list[int]:
