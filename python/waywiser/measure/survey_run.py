@@ -159,12 +159,8 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
 
     Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
     """
-    commission = Commission(
-        survey.plan.request,
-        survey.selection,
-        survey.estimate,
-        validation=survey.plan.validation,
-    )
+    plan, selection = survey.plan, survey.selection
+    commission = Commission(plan.request, selection, survey.estimate, validation=plan.validation)
     with (
         SurveyLock(),
         WritableProfile.create(
@@ -172,11 +168,11 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             survey.machine,
             run_environment(survey.scope),
             plan_json=msgspec.json.encode(commission),
-            unsupported_paths=(*survey.scope.unsupported_paths, *survey.plan.unsupported_paths),
+            unsupported_paths=(*survey.scope.unsupported_paths, *plan.unsupported_paths),
             command=command,
         ) as profile,
     ):
-        _measure(profile, survey.machine, survey.plan, (), watcher)
+        _measure(profile, survey.machine, plan, (), watcher)
 
 
 def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:

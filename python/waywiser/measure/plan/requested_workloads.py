@@ -60,12 +60,12 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> PlannedCurve:
             remedy="set peer to on, or to off, in all of them",
         )
     known = all(transfer.bytes for transfer in transfers)
-    return PlannedCurve(
+    return PlannedCurve.of(
         transfers,
+        catalogue,
         cache=workload.cache,
         shared=workload.shared,
         principal=True,
-        peer_access=catalogue.peer_access(*transfers),
         requested=True,
         sizes=(max(transfer.bytes for transfer in transfers),) if known else (),
     )
