@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.machine.machine import Machine
 from waywiser.words import Memory, Operation, Path, Place, Transfer
+from waywiser.words.numbers import whole_number
 
 ANYWHERE = Place("numa", 0)
 """The written place until a topology is known."""
@@ -15,13 +16,36 @@ ALLOCATED = "host-alloc:{}"
 """What operations call host memory of a node that the runtime allocated."""
 
 
-def placed_local(found: ForeignFile, machine: Machine) -> ForeignFile:
-    """The same with the host memory of each transfer and of each latency where its GPU is local.
+NEAR = "near"
+"""The variant of host memory that is on the node of the GPU which it names, in a file that does
+not name the node."""
 
-    For a format whose files do not name the node. A GPU without a local node leaves it as it is.
+
+def placed_local(found: ForeignFile, machine: Machine) -> ForeignFile:
+    """The same with host memory where a GPU is local: that whose variant names the GPU; of
+    nvbandwidth, whose files name no node, that of each transfer and of each latency.
+
+    A GPU without a local node leaves it as it is.
     """
     local = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
-    return replace(found, measured=tuple(_placed(each, local) for each in found.measured))
+    placed = _placed if found.format == "nvbandwidth" else _placed_near
+    return replace(found, measured=tuple(placed(each, local) for each in found.measured))
+
+
+def _placed_near(measured: ForeignSeries, local: dict[int, Place]) -> ForeignSeries:
+    transfers = []
+    for each in measured.workload.transfers:
+        source, to = (_near(end, local) for end in each.path.ends)
+        transfers.append(replace(each, path=Path(source, to, each.path.executor)))
+    return replace(measured, workload=replace(measured.workload, transfers=tuple(transfers)))
+
+
+def _near(memory: Memory, local: dict[int, Place]) -> Memory:
+    gpu = whole_number(memory.variant.get(NEAR, "").removeprefix("gpu:"))
+    if gpu is None or gpu not in local:
+        return memory
+    others = {key: value for key, value in memory.variant.items() if key != NEAR}
+    return Memory(memory.kind, local[gpu], others)
 
 
 def _placed(measured: ForeignSeries, local: dict[int, Place]) -> ForeignSeries:
