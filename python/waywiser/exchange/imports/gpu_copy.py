@@ -61,26 +61,25 @@ class Tag(NamedTuple):
 def read(text: str, where: str) -> ForeignFile:
     """Raises `Malformed` for a text without one path; a damaged line is listed."""
     lines = text.splitlines()
-    sizes = [int(found[1]) for line in lines if (found := _SIZE.search(line[:2000]))]
-    size = sizes[0] if sizes and len(set(sizes)) == 1 else BYTES
-    notes = () if size == (sizes or [0])[0] else (ASSUMED,)
-    rows = [found for line in lines if (found := _LINE.match(line[:300]))]
-    if not rows:
-        raise Malformed("no line such as cpu_to_gpu0_by_dma_under_numa0 26.2", where=where)
-    gpus = 1 + max((int(n) for row in rows for n in re.findall(r"gpu([0-9]{1,4})", row["tag"])),
-                   default=0)  # fmt: skip
+    size = BYTES
+    notes: tuple[str, ...] = (ASSUMED,)
+    named = [int(n) for line in lines for n in re.findall(r"\bgpu([0-9]{1,4})_", line[:300])]
     measured: list[ForeignSeries] = []
     unsupported: dict[str, Unsupported] = {}
-    for row in rows:
-        found = _of_row(row["tag"], row["rate"], size, gpus, notes)
-        if isinstance(found, ForeignSeries):
-            measured.append(found)
-        else:
-            unsupported.setdefault(found.path, found)
+    for line in lines:
+        if command := _SIZE.search(line[:2000]):
+            size, notes = int(command[1]), ()
+        elif row := _LINE.match(line[:300]):
+            found = _of_row(row["tag"], row["rate"], size, max(named, default=0) + 1, notes)
+            if isinstance(found, ForeignSeries):
+                measured.append(found)
+            else:
+                unsupported.setdefault(found.path, found)
+    if not measured and not unsupported:
+        raise Malformed("no line such as cpu_to_gpu0_by_dma_under_numa0 26.2", where=where)
     return ForeignFile(
         format="gpu-copy",
         tool="SuperBench gpu_copy",
-        environment={"size": size} if not notes else {},
         measured=tuple(measured),
         unsupported_paths=tuple(unsupported.values()),
     )
@@ -180,9 +179,11 @@ def _all_to_all(tag: Tag, size: int, gpus: int) -> Iterator[Transfer]:
         raise ValueError(f"how many GPUs it is between is not known: the text names {gpus}")
     if not tag.kernel or tag.how != "write" or tag.both or tag.node is not None:
         raise ValueError("a copy between all GPUs by a kernel that writes is known, and no other")
+    whole = [each == "gpu_all" for each in (tag.source, tag.to)]
+    grid = "-to-".join("all" if each else "one" for each in whole)
     for source, to in _pairs(tag, range(gpus)):
         ends = (Memory("device", Place("gpu", source)), Memory("device", Place("gpu", to)))
-        yield Transfer(Path(*ends, "sm"), size // gpus, {"grid": "by-gpus", "side": "push"})
+        yield Transfer(Path(*ends, "sm"), size // gpus, {"grid": grid, "side": "push"})
 
 
 def _pairs(tag: Tag, gpus: Sequence[int]) -> Iterator[tuple[int, int]]:
