@@ -7,7 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from waywiser.exchange.imports import benchpress, google_benchmark, nccl, nvbandwidth, osu
+from waywiser.exchange.imports import (
+    benchpress,
+    google_benchmark,
+    gpu_copy,
+    nccl,
+    nvbandwidth,
+    osu,
+    transferbench,
+)
 from waywiser.exchange.imports.errors import ImportFailed, UnknownFormat
 from waywiser.exchange.imports.foreign_file import ForeignFile
 from waywiser.exchange.imports.reading import parse_json, read_text
@@ -19,6 +27,8 @@ FORMATS = {
     "osu": "text of the OSU micro-benchmarks",
     "nccl": "nccl-tests -J",
     "benchpress": "text of BenchPress, between the ranks of two nodes",
+    "transferbench": "text or CSV of TransferBench",
+    "gpu-copy": "text of SuperBench's gpu_copy",
 }
 """What can be imported, by the name that ``--format`` takes."""
 
@@ -31,6 +41,8 @@ _TEXT: dict[str, Callable[[str, str], ForeignFile]] = {
     "google-benchmark-csv": google_benchmark.read_csv,
     "osu": osu.read,
     "benchpress": benchpress.read,
+    "transferbench": transferbench.read,
+    "gpu-copy": gpu_copy.read,
 }
 
 _CSV_HEADER = re.compile(r"^name,iterations,", re.MULTILINE)
@@ -70,7 +82,12 @@ def _shown(text: str) -> str | None:
         return "google-benchmark-csv"
     if _OSU_TITLE.search(text):
         return "osu"
-    return "benchpress" if benchpress.TITLE.search(text) else None
+    titles = {
+        "benchpress": benchpress.TITLE,
+        "transferbench": transferbench.TITLE,
+        "gpu-copy": gpu_copy.TITLE,
+    }
+    return next((name for name, title in titles.items() if title.search(text)), None)
 
 
 def _json_format(value: Any, where: str) -> str:

@@ -204,7 +204,7 @@ def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
 
 
 def _local(file: ReadFile, machine: Machine) -> ReadFile:
-    if file.found is None or file.found.format != "nvbandwidth":
+    if file.found is None:
         return file
     return replace(file, found=placed_local(file.found, machine))
 
