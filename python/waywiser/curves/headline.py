@@ -69,7 +69,7 @@ def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
     }
     if len(transfers) == 1:
         return groups.get(pairs.pop())
-    if len(transfers) == 2 and path == transfers[1].path.opposite:
+    if len(transfers) == 2 and transfers[1].path.is_back_of(path):
         if pairs == {(pinned, device), (device, pinned)}:
             return "bidirectional"
         return "P2P bidirectional" if pairs == {(device, device)} and not stays else None

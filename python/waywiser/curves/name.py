@@ -86,6 +86,8 @@ def _forward(transfers: Sequence[Transfer]) -> Sequence[Transfer]:
     forward: list[Transfer] = []
     waiting: list[str] = []
     for transfer in transfers:
+        if transfer.path == transfer.path.opposite:
+            return transfers  # within one memory nothing goes back
         if (text := str(transfer.path)) in waiting:
             waiting.remove(text)
         else:

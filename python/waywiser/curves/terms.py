@@ -83,7 +83,7 @@ def terms_of(workload: Workload, machine: Machine | None = None) -> frozenset[st
     ends = [end for path in paths for end in path.ends]
     if len(paths) == 1:
         found |= _direction(paths[0])
-    elif len(paths) == 2 and paths[1] == paths[0].opposite:
+    elif len(paths) == 2 and paths[1].is_back_of(paths[0]):
         found |= {"bidir", "bidirectional"} | (_direction(paths[0]) & {"p2p"})
     if any(traits.memory(end.kind).migrates for end in ends):
         found.add("uvm")

@@ -21,7 +21,7 @@ def call_text(transfers: Sequence[Transfer], traits: Traits = DECLARED) -> str:
     single = list(dict.fromkeys(_call(transfer, traits) for transfer in transfers))
     text = " and ".join(single)
     first = transfers[0].path
-    if len(transfers) == 2 and transfers[1].path == first.opposite:
+    if len(transfers) == 2 and transfers[1].path.is_back_of(first):
         text += " in both directions at once"
     elif len(transfers) > 1:
         text = f"{len(transfers)} × {text} at once"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.words import Memory, Transfer, Value
 
@@ -183,6 +184,14 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
 
     def are_reached_by_gpus(self, *memories: Memory) -> bool:
         return all(self.memory(memory.kind).is_reached_by_gpus for memory in memories)
+
+
+def traits_of_hip() -> Traits:
+    """Those of this version for machines whose programs call HIP: the same calls by HIP's names."""
+    executors = _declared().executors
+    calls = ([replace(c, text=c.text.replace("cuda", "hip")) for c in e.calls] for e in executors)
+    named = zip(executors, calls, strict=True)
+    return Traits(tuple(replace(each, calls=tuple(own)) for each, own in named))
 
 
 def declared_names() -> tuple[str, ...]:

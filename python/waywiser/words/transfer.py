@@ -45,6 +45,10 @@ class Path(Value, frozen=True, omit_defaults=True):
         """The path with source and destination exchanged, by the same executor."""
         return Path(self.destination, self.source, self.executor)
 
+    def is_back_of(self, other: Path) -> bool:
+        """Whether it is the other path back: of a path within one memory there is none."""
+        return self == other.opposite and self != other
+
     @property
     def is_plain(self) -> bool:
         """Whether both memories are what their kinds are by default, without a variant."""

@@ -47,7 +47,7 @@ class MeasuredSet(Value, frozen=True):
     def is_duplex(self) -> bool:
         """Whether it is one path in both directions."""
         first, *rest = (transfer.path for transfer in self.transfers)
-        return rest == [first.opposite]
+        return len(rest) == 1 and rest[0].is_back_of(first)
 
     @property
     def ratios(self) -> SizeRatios:

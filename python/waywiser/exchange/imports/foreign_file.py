@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -53,6 +53,8 @@ class ForeignFile(Value, frozen=True):
     started: str = ""
     """The same as ISO 8601, in UTC if the file gives its time zone; empty without a date."""
     hostname: str = ""
+    runtime: Literal["", "hip"] = ""
+    """The runtime that it called, if its calls are not CUDA's."""
     driver: str = ""
     cuda_driver: str = ""
     gpus: tuple[ForeignGpu, ...] = ()

@@ -86,6 +86,7 @@ def read_json(value: Any, where: str) -> ForeignFile:
         date=date,
         started=started(date),
         hostname=text_of(context.get("host_name", ""), f"{where}: context.host_name"),
+        runtime="hip" if any("hip" in each.family.lower() for each in measured) else "",
         environment=plain(context, CONTEXT),
         measured=tuple(measured),
         unsupported_paths=tuple(unsupported_paths),

@@ -112,7 +112,7 @@ def _of_row(
     one = len(transfers) == 1
     return ForeignSeries(
         name=tag.name,
-        family=tag.name,
+        family=f"copies by {'sm' if tag.kernel else 'dma'}",
         workload=Workload(transfers),
         mode="device",
         samples=summary(seconds, (seconds,) if one else ()),

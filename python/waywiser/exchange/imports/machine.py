@@ -17,7 +17,7 @@ from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import UNKNOWN_CPU, Gpu, Machine, NumaNode, Package
-from waywiser.machine.traits import Traits
+from waywiser.machine.traits import Traits, traits_of_hip
 from waywiser.words import Place, Workload
 
 UNNAMED = "unknown"
@@ -83,7 +83,8 @@ def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | 
         _require_known(workloads, machine, topology)
         _require_same_models(found, machine, topology)
         hostname = machine.hostname if hostname == UNNAMED else hostname
-        return replace(machine, hostname=hostname, notes=(*machine.notes, *notes))
+        traits = _traits(found, machine.gpus) or machine.traits
+        return replace(machine, hostname=hostname, notes=(*machine.notes, *notes), traits=traits)
     places = {place for workload in workloads for place in workload.named_places}
     nodes = sorted(place.index for place in places if place.kind == "numa")
     cpus = max((_cpus(each) for each in found), default=0)
@@ -100,7 +101,15 @@ def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | 
         driver=next((each.driver for each in found if each.driver), ""),
         cuda_driver=next((each.cuda_driver for each in found if each.cuda_driver), ""),
         notes=(LITTLE, *notes),
+        traits=_traits(found, gpus) or Traits(),
     )
+
+
+def _traits(found: Sequence[ForeignFile], gpus: Iterable[Gpu]) -> Traits | None:
+    """Those of HIP if a file's tool called it, and no GPU is known to be NVIDIA's."""
+    nvidia = any("nvidia" in gpu.name.lower() for gpu in gpus)
+    called = any(each.runtime == "hip" for each in found)
+    return traits_of_hip() if called and not nvidia else None
 
 
 def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:

@@ -72,6 +72,7 @@ def read(text: str, where: str) -> ForeignFile:
     return ForeignFile(
         format="transferbench",
         tool="TransferBench",
+        runtime="hip",
         version=next((run.version for run in runs if run.version), ""),
         environment=_environment(runs),
         measured=tuple(measured),

@@ -30,6 +30,8 @@ _ROW = re.compile(r"^[\s|]*(CPU|GPU)\s+(\d{1,4})\s*(<->|->|<-|min|max|sd)?(.*)$"
 HOST_LETTERS, GPU_LETTERS = "CBDKH", "GFUM"
 """Memories by the number that CPU_MEM_TYPE and GPU_MEM_TYPE name them with."""
 
+ONE_WAY, BOTH_WAYS = "p2p unidirectional", "p2p bidirectional"
+
 NO_SETTINGS = "the settings of the preset are not in the file: its defaults are assumed"
 
 
@@ -98,7 +100,7 @@ def one_way(
         if row.arrow not in ("", "->"):
             continue
         if _is_damaged(row, columns):
-            yield _damaged("unidirectional", row, columns)
+            yield _damaged(ONE_WAY, row, columns)
             continue
         for n, (to, cell) in enumerate(zip(columns, row.cells, strict=False)):
             if cell == "N/A":
@@ -106,9 +108,9 @@ def one_way(
                 continue
             spread = deviations.get(row.device, [])
             deviation = spread[n] if n < len(spread) else ""
-            yield _of_cell([(row.device, to)], [cell], preset, "unidirectional", deviation)
+            yield _of_cell([(row.device, to)], [cell], preset, ONE_WAY, deviation)
     if skipped:
-        yield Unsupported(f"p2p unidirectional, {skipped} cells", "the tool did not run them (N/A)")
+        yield Unsupported(f"{ONE_WAY}, {skipped} cells", "the tool did not run them (N/A)")
 
 
 def both_ways(
@@ -124,9 +126,9 @@ def both_ways(
         parts = [each for each in (row, other, both.get(row.device)) if each is not None]
         if row.arrow and other is None:
             reason = "the row of the way back is missing: the table is cut off"
-            yield Unsupported(f"p2p bidirectional, row {row.device}", reason)
+            yield Unsupported(f"{BOTH_WAYS}, row {row.device}", reason)
         elif damaged := next((each for each in parts if _is_damaged(each, columns)), None):
-            yield _damaged("bidirectional", damaged, columns)
+            yield _damaged(BOTH_WAYS, damaged, columns)
         else:
             for n, to in enumerate(columns):
                 cells = [part.cells[n] for part in parts]
@@ -138,7 +140,7 @@ def pair_of(source: Device, to: Device, both: bool, rate: str, preset: Preset) -
     """A pair with one rate: that of both ways together, or of the way to ``to``."""
     if both:
         return _of_pair(source, to, [rate], preset)
-    return _of_cell([(source, to)], [rate], preset, "unidirectional")
+    return _of_cell([(source, to)], [rate], preset, ONE_WAY)
 
 
 def _of_pair(source: Device, to: Device, cells: Sequence[str], preset: Preset) -> Found:
@@ -149,11 +151,11 @@ def _of_pair(source: Device, to: Device, cells: Sequence[str], preset: Preset) -
         try:
             there, back, both = (rate_of(cell) / 1e9 for cell in cells)
         except (BadFigure, ValueError) as reason:
-            return Unsupported(_name("bidirectional", pairs), str(reason))
+            return Unsupported(_name(BOTH_WAYS, pairs), str(reason))
         if abs(there + back - both) > 0.02 + 1e-9 * both:
             what = f"{there:g} and {back:g} GB/s are not the {both:g} of both: one is damaged"
-            return Unsupported(_name("bidirectional", pairs), what)
-    return _of_cell(pairs, rates, preset, "bidirectional")
+            return Unsupported(_name(BOTH_WAYS, pairs), what)
+    return _of_cell(pairs, rates, preset, BOTH_WAYS)
 
 
 def _of_cell(
@@ -196,7 +198,7 @@ def set_of(
         samples = summary(max(times), times)
     return ForeignSeries(
         name=name,
-        family=f"the preset {family}",
+        family=family,
         workload=Workload(tuple(route.transfer(size) for route in routes)),
         mode="host" if any(route.mode == "host" for route in routes) else "device",
         samples=samples,
@@ -252,9 +254,8 @@ def _wrong_sum(row: MatrixRow) -> str:
 
 
 def _name(what: str, pairs: Sequence[tuple[Device, Device]]) -> str:
-    prefix = what if what in ("a2a", "one2all", "scaling") else f"p2p {what}"
     arrows = "; ".join(f"{source} -> {to}" for source, to in pairs)
-    return clipped(f"{prefix}, {arrows}", 200)
+    return clipped(f"{what}, {arrows}", 200)
 
 
 def _is_damaged(row: MatrixRow, columns: Sequence[Device]) -> bool:
@@ -263,6 +264,6 @@ def _is_damaged(row: MatrixRow, columns: Sequence[Device]) -> bool:
 
 def _damaged(what: str, row: MatrixRow, columns: Sequence[Device]) -> Unsupported:
     return Unsupported(
-        f"p2p {what}, row {row.device} {row.arrow}".rstrip(),
+        f"{what}, row {row.device} {row.arrow}".rstrip(),
         f"it has {len(row.cells)} figures for {len(columns)} columns: it is damaged or cut off",
     )
