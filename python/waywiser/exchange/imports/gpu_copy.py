@@ -41,6 +41,9 @@ BYTES = 64 * 2**20
 MOST_GPUS = 64
 """GPUs of all-to-all copies that are written as transfers between all of them."""
 
+CUT_OFF = "…"
+"""The figure of a last line that may be cut off."""
+
 ASSUMED = "the size of its buffers is not in the text: 64 MiB, SuperBench's default, is assumed"
 TOTAL = "the text has only the rate of all its transfers together"
 
@@ -61,6 +64,7 @@ class Tag(NamedTuple):
 def read(text: str, where: str) -> ForeignFile:
     """Raises `Malformed` for a text without one path; a damaged line is listed."""
     lines = text.splitlines()
+    whole = text.endswith("\n")
     size = BYTES
     notes: tuple[str, ...] = (ASSUMED,)
     named = [int(n) for line in lines for n in re.findall(r"\bgpu([0-9]{1,4})_", line[:300])]
@@ -70,7 +74,8 @@ def read(text: str, where: str) -> ForeignFile:
         if command := _SIZE.search(line[:2000]):
             size, notes = int(command[1]), ()
         elif row := _LINE.match(line[:300]):
-            found = _of_row(row["tag"], row["rate"], size, max(named, default=0) + 1, notes)
+            rate = row["rate"] if line is not lines[-1] or whole else CUT_OFF
+            found = _of_row(row["tag"], rate, size, max(named, default=0) + 1, notes)
             if isinstance(found, ForeignSeries):
                 measured.append(found)
             else:
@@ -91,6 +96,8 @@ def _of_row(
     tag = _tag(text)
     if tag is None:
         return Unsupported(clipped(text, 100), "its name is damaged, or of an unknown copy")
+    if rate == CUT_OFF:
+        return Unsupported(tag.name, "the text ends in it without a line break: it may be cut off")
     if not _RATE.fullmatch(rate):
         return Unsupported(tag.name, f"its figure is {clipped(rate, 40) or 'missing'}")
     if not float(rate):

@@ -30,7 +30,8 @@ def seconds_of(rate: str, milliseconds: str, size: int) -> float:
         raise BadFigure("it has 0 bytes")
     if not known:
         raise BadFigure("its figure is 0")
-    if len(known) == 2 and not _agree(*known):
+    too_short = time == 0 and bool(known) and known[0][1] > 1.5e-3 * by_time
+    if too_short or (len(known) == 2 and not _agree(*known)):
         raise BadFigure(
             f"{rate} GB/s and {milliseconds} ms are not of the same {size:,} bytes, so that one "
             "of them is wrong"
@@ -38,12 +39,14 @@ def seconds_of(rate: str, milliseconds: str, size: int) -> float:
     return min(known)[1]
 
 
-def rate_of(text: str) -> float:
-    """Bytes per second by a rate in GB/s. Raises `BadFigure` for 0 and less, and `ValueError` for
-    a text that is no figure."""
+def rate_of(text: str, decimals: int) -> float:
+    """Bytes per second by a rate in GB/s. Raises `BadFigure` for 0 and less, and for a figure that
+    has not as many decimals as its table; `ValueError` for a text that is no figure."""
     if not re.fullmatch(NUMBER, text):
         raise ValueError(text)
     rate = _finite(text)
+    if len(text.partition(".")[2]) != decimals:
+        raise BadFigure(f"its figure {text} is cut off: its table has {decimals} decimals")
     if rate <= 0:
         raise BadFigure("its figure is 0")
     return rate * 1e9

@@ -27,7 +27,7 @@ Found = ForeignSeries | Unsupported
 DEVICE = re.compile(r"\b(CPU|GPU)\s+(\d{1,4})\b")
 _ROW = re.compile(r"^[\s|]*(CPU|GPU)\s+(\d{1,4})\s*(<->|->|<-|min|max|sd)?(.*)$")
 
-HOST_LETTERS, GPU_LETTERS = "CBDKH", "GFUM"
+HOST_LETTERS, GPU_LETTERS = "CBDKH", "GFVM"
 """Memories by the number that CPU_MEM_TYPE and GPU_MEM_TYPE name them with."""
 
 ONE_WAY, BOTH_WAYS = "p2p unidirectional", "p2p bidirectional"
@@ -63,6 +63,8 @@ class Preset(NamedTuple):
     counts: tuple[str, str] = ("4", "all")
     """Threads of a CPU, and compute units."""
     notes: tuple[str, ...] = ()
+    decimals: int = 2
+    """Of the figures of its table."""
 
     def route(self, source: Device, to: Device) -> Route:
         """Raises `NoCounterpart`."""
@@ -149,7 +151,7 @@ def _of_pair(source: Device, to: Device, cells: Sequence[str], preset: Preset) -
         pairs, rates = pairs[::-1], rates[::-1]
     if len(cells) == 3:
         try:
-            there, back, both = (rate_of(cell) / 1e9 for cell in cells)
+            there, back, both = (rate_of(cell, preset.decimals) / 1e9 for cell in cells)
         except (BadFigure, ValueError) as reason:
             return Unsupported(_name(BOTH_WAYS, pairs), str(reason))
         if abs(there + back - both) > 0.02 + 1e-9 * both:
@@ -169,7 +171,7 @@ def _of_cell(
     name = _name(what, pairs)
     try:
         routes = [preset.route(*pair) for pair in pairs]
-        figures = [rate_of(rate) for rate in rates]
+        figures = [rate_of(rate, preset.decimals) for rate in rates]
         return set_of(name, routes, figures, preset, what, _relative(deviation, figures))
     except (NoCounterpart, BadFigure) as reason:
         return Unsupported(name, str(reason))
@@ -235,17 +237,17 @@ def all_to_all(
         many = f" of {expected}" if expected else ""
         return Unsupported(name, f"its matrix has {len(rows)} rows for {len(columns)} GPUs and "
                            f"{len(pairs)} transfers{many}: it is cut off")  # fmt: skip
-    wrong = next(filter(None, (_wrong_sum(row) for row in rows)), "")
+    wrong = next(filter(None, (_wrong_sum(row, preset) for row in rows)), "")
     if wrong:
         return Unsupported(name, wrong)
     found = _of_cell(pairs, rates, preset, "a2a")
     return found if isinstance(found, ForeignSeries) else Unsupported(name, found.reason)
 
 
-def _wrong_sum(row: MatrixRow) -> str:
+def _wrong_sum(row: MatrixRow, preset: Preset) -> str:
     *cells, stated, _ = row.cells
     try:
-        total = sum(rate_of(cell) / 1e9 for cell in cells if cell != "N/A")
+        total = sum(rate_of(cell, preset.decimals) / 1e9 for cell in cells if cell != "N/A")
         if abs(total - float(stated)) <= 0.001 * (len(cells) + 1):
             return ""
     except (BadFigure, ValueError) as reason:

@@ -156,7 +156,7 @@ def all_pairs(section: Section, run: Run) -> Iterator[Found]:
     if letter == "X":
         notes += ("the file does not say which kind of a GPU's memory it was",)
     preset = Preset(run, size, executor, run.is_set("USE_REMOTE_READ"), ("C", letter),
-                    ("4", units[1] if units else "unknown"), notes)  # fmt: skip
+                    ("4", units[1] if units else "unknown"), notes, decimals=3)  # fmt: skip
     yield all_to_all(columns, rows, int(units[2]) if units else 0, preset)
 
 
@@ -186,7 +186,9 @@ def scaling(section: Section, run: Run) -> Iterator[Found]:
 def _single(source: Device, to: Device, rate: str, preset: Preset, what: str) -> Found:
     name = f"{what}, {preset.counts[1]} compute units, {source} -> {to}"
     try:
-        return set_of(name, [preset.route(source, to)], [rate_of(rate)], preset, what)
+        return set_of(
+            name, [preset.route(source, to)], [rate_of(rate, preset.decimals)], preset, what
+        )
     except (NoCounterpart, BadFigure) as reason:
         return Unsupported(name, str(reason))
     except ValueError:
@@ -206,7 +208,8 @@ def schmoo(section: Section, run: Run) -> Iterator[Found]:
     for line in section.below:
         cells = line.split()
         if len(cells) == 7 and cells[0].isdigit():
-            preset = Preset(run, int(title["bytes"]), "GFX", False, letters, ("4", cells[0]))
+            counts = ("4", cells[0])
+            preset = Preset(run, int(title["bytes"]), "GFX", False, letters, counts, decimals=3)
             yield _single(source, to, cells[6], preset, "schmoo")
         elif cells and cells[0].isdigit():
             reason = f"it has {len(cells) - 1} figures for 6 columns: it is damaged"
@@ -228,7 +231,7 @@ def one_to_all(section: Section, run: Run) -> Iterator[Found]:
                 raise BadFigure(f"it has {len(rates)} figures for {len(routes)} transfers")
             parsed = [parse_route(f"{source} -> {own}:{found['count']} -> {to}", run, True)
                       for source, own, to in routes]  # fmt: skip
-            yield set_of(name, parsed, [rate_of(rate) for rate in rates],
+            yield set_of(name, parsed, [rate_of(rate, 3) for rate in rates],
                          Preset(run, size, notes=notes), "one2all")  # fmt: skip
         except (NoCounterpart, BadFigure) as reason:
             yield Unsupported(name, str(reason))
@@ -239,19 +242,21 @@ def one_to_all(section: Section, run: Run) -> Iterator[Found]:
 def health_check(section: Section, run: Run) -> Iterator[Found]:
     """Copies by DMA between each GPU and the host memory on its node, of 256 MiB."""
     what = " ".join(section.title["what"].split())
-    rows = [found for line in section.below if (found := _LIMITED.match(line))]
+    rows = dict(found.groups() for line in section.below if (found := _LIMITED.match(line)))
     if not what.startswith("unidirectional"):
         yield Unsupported(f"healthcheck, {what}", "it is a sum, or moves no bytes between two")
         return
     if not rows:
         yield Unsupported(f"healthcheck, {what}", "it has no figures (VERBOSE=1 shows them)")
     own = run._replace(settings={**run.settings, "USE_HSA_DMA": "1", "NUM_SUBITERATIONS": "1"})
-    for gpu, rate in (row.groups() for row in rows):
+    for gpu, rate in rows.items():
         ends = [f"P{gpu}", f"G{gpu}"] if "host to device" in what else [f"G{gpu}", f"P{gpu}"]
         name = f"healthcheck, {what}, GPU {gpu}"
         try:
             route = parse_route(f"{ends[0]} -> D{gpu}:1 -> {ends[1]}", own)
-            yield set_of(name, [route], [rate_of(rate)], Preset(own, HEALTH_BYTES), "healthcheck")
+            yield set_of(
+                name, [route], [rate_of(rate, 2)], Preset(own, HEALTH_BYTES), "healthcheck"
+            )
         except (NoCounterpart, BadFigure, ValueError) as reason:
             yield Unsupported(name, str(reason))
 

@@ -22,7 +22,7 @@ MOST_INDEX = 1024
 _MEMORY = re.compile(r"(?:R(?P<rank>\d{1,6}))?(?P<letter>[A-Z])(?P<index>\d{1,6})?")
 _EXECUTOR = re.compile(
     r"\[?(?:R(?P<rank>\d{1,6}))?(?P<kind>[A-Z]{1,5}) ?(?P<index>\d{1,6})[A-Z]?"
-    r"(?:\.(?P<sub>\*|\d{1,6})[A-Z]?)?(?::?\(?(?P<count>\d{1,6}|all)\)?)?\]?"
+    r"(?:\.(?P<sub>\*|\d{1,6})[A-Z]?)?(?::?\(?(?P<count>\d{1,6}|all|unknown)\)?)?\]?"
 )
 
 _LETTERS: dict[str, tuple[str, dict[str, str]]] = {
@@ -33,9 +33,11 @@ _LETTERS: dict[str, tuple[str, dict[str, str]]] = {
     "H": ("pageable", {}),
     "G": ("device", {}),
     "F": ("device", {"grain": "fine"}),
+    "V": ("device", {"cached": "no"}),
     "X": ("device", {"grain": "unknown"}),
 }
-"""Kinds of memory. ``X`` is not the tool's: it is for tables that do not say which it was."""
+"""Kinds of memory. The last two are not the tool's: uncached memory of a GPU in any version, and
+what a table does not name."""
 
 _EXECUTORS = {"C": "cpu", "CPU": "cpu", "G": "sm", "GPU": "sm", "D": "copy-engine",
               "DMA": "copy-engine"}  # fmt: skip
