@@ -153,7 +153,9 @@ def _cells(test: Test, shown: bool) -> list[tuple[str, ...]]:
     for (kind, index), found in _of_executors(test).items():
         rate, time, size = _whole([each for _, each in found])
         figures = (f"{rate:8.3f} GB/s ", f"{time:8.3f} ms ", f"{size:12d} bytes ")
-        rows.append((f" Executor: {KIND[kind]:>3} {index:02d} ", *figures, f" {rate:7.3f} (sum)"))
+        rows.append(
+            (f" Executor: {KIND[kind]:>3} {index:02d} ", *figures, f" {rate:7.3f} GB/s (sum)")
+        )
         for n, each in found:
             rate, time = each.figures()
             figures = (f"{rate:8.3f} GB/s ", f"{time:8.3f} ms ", f"{each.bytes:12d} bytes ")

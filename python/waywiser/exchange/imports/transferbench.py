@@ -46,7 +46,7 @@ _OLD_PAIR = re.compile(
 )
 
 MOST_SETTINGS = 100
-MOST_COLUMNS = 4000
+MOST_COLUMNS = 1000
 """Characters of a line that are read."""
 
 

@@ -40,7 +40,7 @@ class Section(NamedTuple):
 
     title: re.Match[str]
     above: Sequence[str]
-    """All lines of the run before the title."""
+    """The lines of the run before the title."""
     below: Sequence[str]
     """The lines up to the next title."""
 
@@ -66,6 +66,8 @@ _LIMITED = re.compile(r"^\s*GPU (\d{1,4}): Measured:?\s+([\d.]+)\b")
 
 DEFAULT_BYTES = 64 * 2**20
 HEALTH_BYTES = 256 * 2**20
+MOST_ABOVE = 200
+"""Lines above a title that are read: the size, and how many sub-executors there were."""
 
 
 def bytes_before(lines: Sequence[str], run: Run) -> tuple[int, tuple[str, ...]]:
@@ -242,7 +244,7 @@ def one_to_all(section: Section, run: Run) -> Iterator[Found]:
 def health_check(section: Section, run: Run) -> Iterator[Found]:
     """Copies by DMA between each GPU and the host memory on its node, of 256 MiB."""
     what = " ".join(section.title["what"].split())
-    rows = dict(found.groups() for line in section.below if (found := _LIMITED.match(line)))
+    rows = {found[1]: found[2] for line in section.below if (found := _LIMITED.match(line))}
     if not what.startswith("unidirectional"):
         yield Unsupported(f"healthcheck, {what}", "it is a sum, or moves no bytes between two")
         return
@@ -300,4 +302,5 @@ def read_sections(lines: Sequence[str], run: Run) -> Iterator[Found]:
                     titles.append((n, found, reader))
     ends = [*(n for n, _, _ in titles[1:]), len(lines)]
     for (n, title, reader), end in zip(titles, ends, strict=False):
-        yield from reader(Section(title, lines[:n], lines[n + 1 : end]), run)
+        above = lines[max(0, n - MOST_ABOVE) : n]
+        yield from reader(Section(title, above, lines[n + 1 : end]), run)

@@ -32,15 +32,18 @@ _FIGURES = rf"(?P<rate>{NUMBER})\s*GB/s{_CELL}(?P<time>{NUMBER})\s*ms{_CELL}"
 _BYTES = r"(?P<bytes>\d{1,18})\s*bytes\b"
 _TEST = re.compile(r"^\s*Test\s+(\d{1,9})\s*:")
 _TRANSFER = re.compile(
-    rf"^\s*Transfer\s+(?P<number>\d{{1,6}})\s*(?::(?P<head>[^|]*))?{_CELL}{_FIGURES}{_BYTES}"
+    rf"^\s*Transfer\s+(?P<number>\d{{1,6}})\s*(?::(?P<head>[^|]{{0,80}}))?{_CELL}{_FIGURES}{_BYTES}"
     r"[\s|,]*(?P<tail>.*)$"
 )
 _ITERATION = re.compile(rf"^\s*Iter\s+(?P<number>\d{{1,9}}){_CELL}{_FIGURES}")
-_EXECUTOR = re.compile(rf"^\s*Executor:(?P<who>[^|,]*?){_CELL}{_FIGURES}{_BYTES}")
-_TOTAL = re.compile(rf"^\s*Aggregate\b[^|,]*?\(CPU[^)]*\){_CELL}{_FIGURES}{_BYTES}")
+_EXECUTOR = re.compile(rf"^\s*Executor:[^|,]{{0,60}}?{_CELL}{_FIGURES}{_BYTES}")
+_TOTAL = re.compile(rf"^\s*Aggregate\b[^|,]{{0,40}}?\(CPU[^)]{{0,40}}\){_CELL}{_FIGURES}{_BYTES}")
 _ROW = re.compile(r"^\s*(?:Transfer\s+\d+\b(?!\s*:\s*$)|Executor:|Iter\s+\d+|Aggregate\b)")
 _LAST = re.compile(r"^\s*Aggregate\b")
 _ROUTE = re.compile(r"^[\w .\[\]:()*]*?->[\w .\[\]:()*]*?->\s*[A-Z0-9]+")
+
+MOST_TRANSFERS = 4096
+"""Transfers of one test: each GPU to each other one of 64 in one."""
 
 OVERLAP = 1.1
 """An executor that takes longer than this many times its slowest transfer did not run all of them
@@ -124,7 +127,7 @@ def is_last(line: str) -> bool:
 
 def read_table(table: TestTable, run: Run) -> Iterator[ForeignSeries | Unsupported]:
     """The workload of a test, or why it has none."""
-    routes = "; ".join(row.route or "?" for row in table.transfers)
+    routes = "; ".join(row.route or "?" for row in table.transfers[:50])
     sizes = sorted({row.bytes for row in table.transfers})
     size = f", {sizes[0]} bytes" if len(sizes) == 1 else ""
     name = clipped(f"test {table.name or '?'}: {routes}{size}", 200)
@@ -143,6 +146,8 @@ def _require_whole(table: TestTable) -> None:
     """Raises `BadFigure` for a table that is damaged or not all there."""
     if table.damage:
         raise BadFigure(table.damage)
+    if len(table.transfers) > MOST_TRANSFERS:
+        raise BadFigure(f"it has {len(table.transfers):,} transfers, more than {MOST_TRANSFERS:,}")
     if not table.transfers:
         raise BadFigure("it has no transfer")
     numbers = [row.number for row in table.transfers]
