@@ -44,6 +44,7 @@ SETS = {
     "one-and-all": "between one GPU and several others, bidirectional",
     "pairs-unidirectional": "from one GPU to another, in pairs without a common GPU",
     "pairs-bidirectional": "between the two GPUs of each such pair, bidirectional",
+    "all-to-all": "from each of several GPUs to each other one",
     "ring": "from each GPU to the next, and from the last to the first",
 }
 """The names of sets, and the transfers that start together in them."""
@@ -57,7 +58,9 @@ def name_of(workload: Workload) -> str:
     if len(transfers) < 2 or not _alike(transfers, forward):
         return workload.curve
     shape = ""
-    if len(forward) > 1:
+    if _is_all_to_all(transfers):
+        forward, both, shape = transfers, False, "all-to-all"
+    elif len(forward) > 1:
         shape = _shape([transfer.path.places for transfer in forward])
         shape = BIDIRECTIONAL.get(shape, "") if both else shape
         if not shape:
@@ -130,6 +133,14 @@ def _shape(edges: Sequence[tuple[Place, Place]]) -> str:
 
 def _differ(places: Sequence[Place]) -> bool:
     return len(set(places)) == len(places)
+
+
+def _is_all_to_all(transfers: Sequence[Transfer]) -> bool:
+    """Whether each of three and more GPUs is the source of one transfer to each other one."""
+    edges = {transfer.path.places for transfer in transfers}
+    gpus = {place for edge in edges for place in edge if place.kind == "gpu"}
+    every = {(one, other) for one in gpus for other in gpus if one != other}
+    return len(gpus) > 2 and len(edges) == len(transfers) and edges == every
 
 
 def _is_ring(sources: Sequence[Place], destinations: Sequence[Place]) -> bool:

@@ -262,8 +262,8 @@ def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult])
         f"{head.kind} takes {{effect}} longer than {whom} ({source} to {destination}, "
         f"{sizes}){_others(members, head)}{_seen(members)}",
         (
-            "compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
-            "with its equivalents'; measure again alone: "
+            "compare its slot, riser, cables, link state (nvidia-smi -q, amd-smi) and health "
+            "counters with its equivalents'; measure again alone: "
             if link.is_hardware
             else "measure again: "
         )
