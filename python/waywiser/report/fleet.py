@@ -44,7 +44,10 @@ SEVERITY: dict[Status, Severity] = {
 }
 MARK: dict[Status, Mark | Severity] = {**SEVERITY, "not determined": ""}
 
-COMPARE = "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a peer's"
+COMPARE = (
+    "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a "
+    "peer's"
+)
 REMEDIES: dict[str, str] = {
     "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
     "link": f"reseat the card; {COMPARE}",

@@ -14,9 +14,9 @@ from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.transferbench_csv import add_csv_row, columns_of, is_row, test_of
-from waywiser.exchange.imports.transferbench_matrix import Device, Found, Preset, pair_of
+from waywiser.exchange.imports.transferbench_matrix import Found, MatrixDevice, PresetSetup, pair_of
 from waywiser.exchange.imports.transferbench_presets import opens_section, read_sections
-from waywiser.exchange.imports.transferbench_route import Run
+from waywiser.exchange.imports.transferbench_route import ToolRun
 from waywiser.exchange.imports.transferbench_tests import (
     TestTable,
     add_row,
@@ -54,7 +54,7 @@ def read(text: str, where: str) -> ForeignFile:
     """Raises `Malformed` for a text without one line of TransferBench's results."""
     measured: list[ForeignSeries] = []
     unsupported: dict[str, Unsupported] = {}
-    runs: list[Run] = []
+    runs: list[ToolRun] = []
     for run, lines in _runs(_plain_lines(text)):
         runs.append(run)
         for found in _found(lines, run):
@@ -86,7 +86,7 @@ def _plain_lines(text: str) -> list[str]:
     return [line[:MOST_COLUMNS].rstrip() for line in text.splitlines()]
 
 
-def _runs(lines: Sequence[str]) -> Iterator[tuple[Run, list[str]]]:
+def _runs(lines: Sequence[str]) -> Iterator[tuple[ToolRun, list[str]]]:
     """Each run of the tool with its lines: settings are printed once at its start."""
     starts = [n for n, line in enumerate(lines) if _VERSION.search(line)]
     for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
@@ -98,10 +98,10 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[Run, list[str]]]:
                 settings[found[1]], described[found[1]] = found[2], found[3] or ""
         version = _VERSION.search(part[0]) if part else None
         if part:
-            yield Run(version[1] if version else "", settings, described), part
+            yield ToolRun(version[1] if version else "", settings, described), part
 
 
-def _found(lines: Sequence[str], run: Run) -> Iterator[Found]:
+def _found(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:
     """Everything that the lines of one run say."""
     yield from _tests(lines, run)
     yield from _csv_tests(lines, run)
@@ -114,7 +114,7 @@ def _found(lines: Sequence[str], run: Run) -> Iterator[Found]:
         yield Unsupported(f"the preset {preset[1]}", "its table is not read")
 
 
-def _tests(lines: Sequence[str], run: Run) -> Iterator[Found]:
+def _tests(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:
     """Tables with a line for each transfer. Some have no title: the total ends them."""
     table: TestTable | None = None
     count = 0
@@ -142,7 +142,7 @@ def _tests(lines: Sequence[str], run: Run) -> Iterator[Found]:
         yield from read_table(table, run)
 
 
-def _csv_tests(lines: Sequence[str], run: Run) -> Iterator[Found]:
+def _csv_tests(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:
     """Tables with a row for each transfer, below a header with its columns."""
     columns: list[str] | None = None
     table: TestTable | None = None
@@ -161,17 +161,17 @@ def _csv_tests(lines: Sequence[str], run: Run) -> Iterator[Found]:
         yield from read_table(table, run)
 
 
-def _old_pairs(lines: Sequence[str], run: Run) -> Iterator[Found]:
+def _old_pairs(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:
     """Rows of p2p in the CSV of old versions."""
     for line in lines:
         found = _OLD_PAIR.match(line)
         if found is None:
             continue
-        one, other, way, read, executor, rate, size = (
-            Device(found[1], int(found[2])), Device(found[3], int(found[4])), *found.groups()[4:]
-        )  # fmt: skip
+        one = MatrixDevice(found[1], int(found[2]))
+        other = MatrixDevice(found[3], int(found[4]))
+        way, read, executor, rate, size = found.groups()[4:]
         by_runtime = run.is_set("USE_HIP_CALL")
-        preset = Preset(run, int(size), executor or ("DMA" if by_runtime else "GFX"),
+        preset = PresetSetup(run, int(size), executor or ("DMA" if by_runtime else "GFX"),
                         read == "Remote")  # fmt: skip
         if rate not in ("0.00", "N/A") or way == "uni":
             yield pair_of(one, other, way == "bi", rate, preset)
@@ -188,7 +188,7 @@ def _errors(lines: Sequence[str]) -> Iterator[Unsupported]:
         last = error
 
 
-def _environment(runs: Sequence[Run]) -> dict[str, object]:
+def _environment(runs: Sequence[ToolRun]) -> dict[str, object]:
     found: dict[str, object] = {}
     for run in runs:
         for name, value in run.settings.items():

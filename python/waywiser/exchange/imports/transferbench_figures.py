@@ -1,6 +1,6 @@
 """Figures of TransferBench: a rate and a time of the same bytes, each with few decimals.
 
-The one with more digits is used, and both must agree as far as their digits go: if they do not, a
+The one with more digits is used, and both must agree within their digits: if they do not, a
 row is damaged, or of a version whose rate was wrong.
 """
 

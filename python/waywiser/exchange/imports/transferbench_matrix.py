@@ -16,7 +16,7 @@ from waywiser.exchange.imports.foreign_file import ForeignSeries
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.summary import summary
 from waywiser.exchange.imports.transferbench_figures import NUMBER, BadFigure, rate_of
-from waywiser.exchange.imports.transferbench_route import Route, Run, parse_route
+from waywiser.exchange.imports.transferbench_route import Route, ToolRun, parse_route
 from waywiser.exchange.imports.transferbench_tests import route_notes
 from waywiser.words import Workload
 from waywiser.words.numbers import MOST_BYTES
@@ -30,12 +30,12 @@ _ROW = re.compile(r"^[\s|]*(CPU|GPU)\s+(\d{1,4})\s*(<->|->|<-|min|max|sd)?(.*)$"
 HOST_LETTERS, GPU_LETTERS = "CBDKH", "GFVM"
 """Memories by the number that CPU_MEM_TYPE and GPU_MEM_TYPE name them with."""
 
-ONE_WAY, BOTH_WAYS = "p2p unidirectional", "p2p bidirectional"
+UNIDIRECTIONAL, BIDIRECTIONAL = "p2p unidirectional", "p2p bidirectional"
 
 NO_SETTINGS = "the settings of the preset are not in the file: its defaults are assumed"
 
 
-class Device(NamedTuple):
+class MatrixDevice(NamedTuple):
     """A row or a column: ``CPU 00`` is the host memory of the first NUMA node."""
 
     kind: str
@@ -46,27 +46,27 @@ class Device(NamedTuple):
 
 
 class MatrixRow(NamedTuple):
-    device: Device
+    device: MatrixDevice
     arrow: str
     cells: list[str]
 
 
-class Preset(NamedTuple):
+class PresetSetup(NamedTuple):
     """How the transfers of a table were made."""
 
-    run: Run
+    run: ToolRun
     bytes: int
     executor: str = "GFX"
     remote_read: bool = False
     letters: tuple[str, str] = ("C", "G")
-    """Of host memory, and of a GPU's."""
+    """The letters of host memory, and of a GPU's."""
     counts: tuple[str, str] = ("4", "all")
     """Threads of a CPU, and compute units."""
     notes: tuple[str, ...] = ()
     decimals: int = 2
-    """Of the figures of its table."""
+    """How many the figures of its table have."""
 
-    def route(self, source: Device, to: Device) -> Route:
+    def route(self, source: MatrixDevice, to: MatrixDevice) -> Route:
         """Raises `NoCounterpart`."""
         own = to if self.remote_read else source
         count = self.counts[own.kind == "GPU"]
@@ -77,9 +77,9 @@ class Preset(NamedTuple):
         return parse_route(f"{memory[0]} -> {letter}{own.number}:{count} -> {memory[1]}", self.run)
 
 
-def devices_of(line: str) -> list[Device]:
+def devices_of(line: str) -> list[MatrixDevice]:
     """The devices that a header names."""
-    return [Device(kind, int(index)) for kind, index in DEVICE.findall(line)]
+    return [MatrixDevice(kind, int(index)) for kind, index in DEVICE.findall(line)]
 
 
 def matrix_row(line: str) -> MatrixRow | None:
@@ -89,11 +89,11 @@ def matrix_row(line: str) -> MatrixRow | None:
     if found is None or DEVICE.search(found[4]):
         return None
     cells = [cell for cell in re.split(r"[\s,|]+", found[4]) if cell]
-    return MatrixRow(Device(found[1], int(found[2])), found[3] or "", cells)
+    return MatrixRow(MatrixDevice(found[1], int(found[2])), found[3] or "", cells)
 
 
-def one_way(
-    columns: Sequence[Device], rows: Sequence[MatrixRow], preset: Preset
+def unidirectional(
+    columns: Sequence[MatrixDevice], rows: Sequence[MatrixRow], preset: PresetSetup
 ) -> Iterator[Found]:
     """Each cell is a workload; ``sd`` below a row is the deviation of its rates."""
     deviations = {row.device: row.cells for row in rows if row.arrow == "sd"}
@@ -102,7 +102,7 @@ def one_way(
         if row.arrow not in ("", "->"):
             continue
         if _is_damaged(row, columns):
-            yield _damaged(ONE_WAY, row, columns)
+            yield _damaged(UNIDIRECTIONAL, row, columns)
             continue
         for n, (to, cell) in enumerate(zip(columns, row.cells, strict=False)):
             if cell == "N/A":
@@ -110,13 +110,13 @@ def one_way(
                 continue
             spread = deviations.get(row.device, [])
             deviation = spread[n] if n < len(spread) else ""
-            yield _of_cell([(row.device, to)], [cell], preset, ONE_WAY, deviation)
+            yield _of_cell([(row.device, to)], [cell], preset, UNIDIRECTIONAL, deviation)
     if skipped:
-        yield Unsupported(f"{ONE_WAY}, {skipped} cells", "the tool did not run them (N/A)")
+        yield Unsupported(f"{UNIDIRECTIONAL}, {skipped} cells", "the tool did not run them (N/A)")
 
 
-def both_ways(
-    columns: Sequence[Device], rows: Sequence[MatrixRow], preset: Preset
+def bidirectional(
+    columns: Sequence[MatrixDevice], rows: Sequence[MatrixRow], preset: PresetSetup
 ) -> Iterator[Found]:
     """Each cell, with that of the way back, is a workload of two transfers."""
     back = {row.device: row for row in rows if row.arrow == "<-"}
@@ -128,9 +128,9 @@ def both_ways(
         parts = [each for each in (row, other, both.get(row.device)) if each is not None]
         if row.arrow and other is None:
             reason = "the row of the way back is missing: the table is cut off"
-            yield Unsupported(f"{BOTH_WAYS}, row {row.device}", reason)
+            yield Unsupported(f"{BIDIRECTIONAL}, row {row.device}", reason)
         elif damaged := next((each for each in parts if _is_damaged(each, columns)), None):
-            yield _damaged(BOTH_WAYS, damaged, columns)
+            yield _damaged(BIDIRECTIONAL, damaged, columns)
         else:
             for n, to in enumerate(columns):
                 cells = [part.cells[n] for part in parts]
@@ -138,14 +138,18 @@ def both_ways(
                     yield _of_pair(row.device, to, cells, preset)
 
 
-def pair_of(source: Device, to: Device, both: bool, rate: str, preset: Preset) -> Found:
-    """A pair with one rate: that of both ways together, or of the way to ``to``."""
+def pair_of(
+    source: MatrixDevice, to: MatrixDevice, both: bool, rate: str, preset: PresetSetup
+) -> Found:
+    """A pair with one rate: that of both directions together, or of the way to ``to``."""
     if both:
         return _of_pair(source, to, [rate], preset)
-    return _of_cell([(source, to)], [rate], preset, ONE_WAY)
+    return _of_cell([(source, to)], [rate], preset, UNIDIRECTIONAL)
 
 
-def _of_pair(source: Device, to: Device, cells: Sequence[str], preset: Preset) -> Found:
+def _of_pair(
+    source: MatrixDevice, to: MatrixDevice, cells: Sequence[str], preset: PresetSetup
+) -> Found:
     pairs, rates = [(source, to), (to, source)], list(cells[:2])
     if (source.kind, source.number) > (to.kind, to.number):
         pairs, rates = pairs[::-1], rates[::-1]
@@ -153,17 +157,17 @@ def _of_pair(source: Device, to: Device, cells: Sequence[str], preset: Preset) -
         try:
             there, back, both = (rate_of(cell, preset.decimals) / 1e9 for cell in cells)
         except (BadFigure, ValueError) as reason:
-            return Unsupported(_name(BOTH_WAYS, pairs), str(reason))
+            return Unsupported(_name(BIDIRECTIONAL, pairs), str(reason))
         if abs(there + back - both) > 0.02 + 1e-9 * both:
             what = f"{there:g} and {back:g} GB/s are not the {both:g} of both: one is damaged"
-            return Unsupported(_name(BOTH_WAYS, pairs), what)
-    return _of_cell(pairs, rates, preset, BOTH_WAYS)
+            return Unsupported(_name(BIDIRECTIONAL, pairs), what)
+    return _of_cell(pairs, rates, preset, BIDIRECTIONAL)
 
 
 def _of_cell(
-    pairs: Sequence[tuple[Device, Device]],
+    pairs: Sequence[tuple[MatrixDevice, MatrixDevice]],
     rates: Sequence[str],
-    preset: Preset,
+    preset: PresetSetup,
     what: str,
     deviation: str = "",
 ) -> Found:
@@ -183,7 +187,7 @@ def set_of(
     name: str,
     routes: Sequence[Route],
     rates: Sequence[float],
-    preset: Preset,
+    preset: PresetSetup,
     family: str,
     deviation: float = 0.0,
 ) -> ForeignSeries:
@@ -216,11 +220,11 @@ def _relative(deviation: str, rates: Sequence[float]) -> float:
 
 
 def all_to_all(
-    columns: Sequence[Device], rows: Sequence[MatrixRow], expected: int, preset: Preset
+    columns: Sequence[MatrixDevice], rows: Sequence[MatrixRow], expected: int, preset: PresetSetup
 ) -> Found:
     """All pairs at once; two more columns of a row are its sum and its slowest times its number."""
     name = f"a2a, {len(columns)} GPUs"
-    pairs: list[tuple[Device, Device]] = []
+    pairs: list[tuple[MatrixDevice, MatrixDevice]] = []
     rates: list[str] = []
     for row in rows:
         if len(row.cells) != len(columns) + 2:
@@ -244,7 +248,7 @@ def all_to_all(
     return found if isinstance(found, ForeignSeries) else Unsupported(name, found.reason)
 
 
-def _wrong_sum(row: MatrixRow, preset: Preset) -> str:
+def _wrong_sum(row: MatrixRow, preset: PresetSetup) -> str:
     *cells, stated, _ = row.cells
     try:
         total = sum(rate_of(cell, preset.decimals) / 1e9 for cell in cells if cell != "N/A")
@@ -255,16 +259,16 @@ def _wrong_sum(row: MatrixRow, preset: Preset) -> str:
     return f"row {row.device} adds up to {total:.3f} GB/s and not to {stated}: it is damaged"
 
 
-def _name(what: str, pairs: Sequence[tuple[Device, Device]]) -> str:
+def _name(what: str, pairs: Sequence[tuple[MatrixDevice, MatrixDevice]]) -> str:
     arrows = "; ".join(f"{source} -> {to}" for source, to in pairs)
     return clipped(f"{what}, {arrows}", 200)
 
 
-def _is_damaged(row: MatrixRow, columns: Sequence[Device]) -> bool:
+def _is_damaged(row: MatrixRow, columns: Sequence[MatrixDevice]) -> bool:
     return len(row.cells) != len(columns)
 
 
-def _damaged(what: str, row: MatrixRow, columns: Sequence[Device]) -> Unsupported:
+def _damaged(what: str, row: MatrixRow, columns: Sequence[MatrixDevice]) -> Unsupported:
     return Unsupported(
         f"{what}, row {row.device} {row.arrow}".rstrip(),
         f"it has {len(row.cells)} figures for {len(columns)} columns: it is damaged or cut off",

@@ -19,23 +19,23 @@ from waywiser.exchange.imports.transferbench_matrix import (
     GPU_LETTERS,
     HOST_LETTERS,
     NO_SETTINGS,
-    Device,
     Found,
+    MatrixDevice,
     MatrixRow,
-    Preset,
+    PresetSetup,
     all_to_all,
-    both_ways,
+    bidirectional,
     devices_of,
     matrix_row,
-    one_way,
     set_of,
+    unidirectional,
 )
-from waywiser.exchange.imports.transferbench_route import Run, parse_route
+from waywiser.exchange.imports.transferbench_route import ToolRun, parse_route
 from waywiser.exchange.imports.transferbench_tests import opens_test
 from waywiser.words.records import Unsupported
 
 
-class Section(NamedTuple):
+class PresetTable(NamedTuple):
     """A table with its title, in the output of one run."""
 
     title: re.Match[str]
@@ -45,7 +45,7 @@ class Section(NamedTuple):
     """The lines up to the next title."""
 
 
-Reader = Callable[[Section, Run], Iterator[Found]]
+Reader = Callable[[PresetTable, ToolRun], Iterator[Found]]
 
 P2P_TITLE = (
     r"^\W*(?P<way>Uni|Bi)directional copy peak bandwidth GB/s \[(?P<read>Local|Remote) read"
@@ -70,7 +70,7 @@ MOST_ABOVE = 200
 """Lines above a title that are read: the size, and how many sub-executors there were."""
 
 
-def bytes_before(lines: Sequence[str], run: Run) -> tuple[int, tuple[str, ...]]:
+def bytes_before(lines: Sequence[str], run: ToolRun) -> tuple[int, tuple[str, ...]]:
     """The size that the last of the lines with one names, and what to say of it."""
     for line in reversed(lines):
         if found := _BYTES.search(line):
@@ -81,7 +81,7 @@ def bytes_before(lines: Sequence[str], run: Run) -> tuple[int, tuple[str, ...]]:
     )
 
 
-def peer_to_peer(section: Section, run: Run) -> Iterator[Found]:
+def peer_to_peer(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     """The size stands above the title."""
     title = section.title
     size, notes = bytes_before(section.above, run)
@@ -91,18 +91,18 @@ def peer_to_peer(section: Section, run: Run) -> Iterator[Found]:
         return
     counts, assumed = _counts(section.above, run)
     executor = title["executor"] or ("DMA" if run.is_set("USE_HIP_CALL") else "GFX")
-    preset = Preset(
+    preset = PresetSetup(
         run, size, executor, title["read"] == "Remote", _letters(run), counts, (*notes, *assumed)
     )
     both = title["way"] == "Bi"
     if both:
         preset = preset._replace(notes=("its bytes are of each direction", *preset.notes))
-    read = both_ways if both else one_way
+    read = bidirectional if both else unidirectional
     yield from read(columns, rows, preset)
 
 
-def _matrix(lines: Sequence[str]) -> tuple[list[Device], list[MatrixRow]]:
-    columns: list[Device] = []
+def _matrix(lines: Sequence[str]) -> tuple[list[MatrixDevice], list[MatrixRow]]:
+    columns: list[MatrixDevice] = []
     rows: list[MatrixRow] = []
     for line in lines:
         if row := matrix_row(line):
@@ -112,7 +112,7 @@ def _matrix(lines: Sequence[str]) -> tuple[list[Device], list[MatrixRow]]:
     return columns, rows
 
 
-def _letters(run: Run) -> tuple[str, str]:
+def _letters(run: ToolRun) -> tuple[str, str]:
     """The kinds of memory of the host and of GPUs."""
     if run.is_set("USE_FINE_GRAIN"):
         return "B", "F"
@@ -124,7 +124,7 @@ def _letters(run: Run) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _counts(lines: Sequence[str], run: Run) -> tuple[tuple[str, str], tuple[str, ...]]:
+def _counts(lines: Sequence[str], run: ToolRun) -> tuple[tuple[str, str], tuple[str, ...]]:
     """Threads and compute units, and what was assumed of them."""
     old = {what: number for number, what in _OLD_COUNTS.findall("\n".join(lines))}
     threads = run.settings.get("NUM_CPU_SE") or old.get("threads per NUMA node")
@@ -134,7 +134,7 @@ def _counts(lines: Sequence[str], run: Run) -> tuple[tuple[str, str], tuple[str,
     return (counts[0], counts[1]), () if threads and units else (NO_SETTINGS,)
 
 
-def all_pairs(section: Section, run: Run) -> Iterator[Found]:
+def all_pairs(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     """The summary of ``a2a``: of use if the test that it sums up is not in the file."""
     lines = [section.title.string, *section.below]
     if any(map(opens_test, lines)):
@@ -157,17 +157,17 @@ def all_pairs(section: Section, run: Run) -> Iterator[Found]:
     letter = fine or (GPU_LETTERS[int(kind)] if kind in ("0", "1", "2", "3") else "X")
     if letter == "X":
         notes += ("the file does not say which kind of a GPU's memory it was",)
-    preset = Preset(run, size, executor, run.is_set("USE_REMOTE_READ"), ("C", letter),
+    preset = PresetSetup(run, size, executor, run.is_set("USE_REMOTE_READ"), ("C", letter),
                     ("4", units[1] if units else "unknown"), notes, decimals=3)  # fmt: skip
     yield all_to_all(columns, rows, int(units[2]) if units else 0, preset)
 
 
-def scaling(section: Section, run: Run) -> Iterator[Found]:
+def scaling(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     """A row for each number of compute units of one GPU."""
     lines = section.below
     own = re.search(r"bytes from GPU (\d{1,4}) to", "\n".join(lines))
     header = next((line for line in lines if "NumCUs" in line), "")
-    columns = [Device(k, int(n)) for k, n in re.findall(r"(CPU|GPU)(\d{1,4})", header)]
+    columns = [MatrixDevice(k, int(n)) for k, n in re.findall(r"(CPU|GPU)(\d{1,4})", header)]
     if own is None or not columns:
         yield Unsupported("scaling", "its header is missing: the table is cut off")
         return
@@ -180,12 +180,14 @@ def scaling(section: Section, run: Run) -> Iterator[Found]:
             reason = f"it has {len(cells) - 1} figures for {len(columns)} columns: it is damaged"
             yield Unsupported(f"scaling, {cells[0]} compute units", reason)
             continue
-        preset = Preset(run, size, "GFX", False, _letters(run), ("4", cells[0]), notes)
+        preset = PresetSetup(run, size, "GFX", False, _letters(run), ("4", cells[0]), notes)
         for to, cell in zip(columns, cells[1:], strict=True):
-            yield _single(Device("GPU", int(own[1])), to, cell, preset, "scaling")
+            yield _single(MatrixDevice("GPU", int(own[1])), to, cell, preset, "scaling")
 
 
-def _single(source: Device, to: Device, rate: str, preset: Preset, what: str) -> Found:
+def _single(
+    source: MatrixDevice, to: MatrixDevice, rate: str, preset: PresetSetup, what: str
+) -> Found:
     name = f"{what}, {preset.counts[1]} compute units, {source} -> {to}"
     try:
         return set_of(
@@ -197,10 +199,10 @@ def _single(source: Device, to: Device, rate: str, preset: Preset, what: str) ->
         return Unsupported(name, f"a figure of it is damaged: {clipped(rate, 60)}")
 
 
-def schmoo(section: Section, run: Run) -> Iterator[Found]:
-    """Of its six columns one is a copy for certain: that to the other GPU."""
+def schmoo(section: PresetTable, run: ToolRun) -> Iterator[Found]:
+    """One of its six columns is a copy for certain: that to the other GPU."""
     title = section.title
-    source, to = (Device("GPU", int(title[name])) for name in ("own", "other"))
+    source, to = (MatrixDevice("GPU", int(title[name])) for name in ("own", "other"))
     yield Unsupported(
         "schmoo, local and remote reads and writes, local copies",
         "reads and writes alone move no bytes between two memories, and some versions of the tool "
@@ -211,14 +213,16 @@ def schmoo(section: Section, run: Run) -> Iterator[Found]:
         cells = line.split()
         if len(cells) == 7 and cells[0].isdigit():
             counts = ("4", cells[0])
-            preset = Preset(run, int(title["bytes"]), "GFX", False, letters, counts, decimals=3)
+            preset = PresetSetup(
+                run, int(title["bytes"]), "GFX", False, letters, counts, decimals=3
+            )
             yield _single(source, to, cells[6], preset, "schmoo")
         elif cells and cells[0].isdigit():
             reason = f"it has {len(cells) - 1} figures for 6 columns: it is damaged"
             yield Unsupported(f"schmoo, {cells[0]} compute units", reason)
 
 
-def one_to_all(section: Section, run: Run) -> Iterator[Found]:
+def one_to_all(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     """Each row names its transfers, whose rates are in the same order."""
     size, notes = bytes_before([], run)
     for line in section.below:
@@ -234,14 +238,14 @@ def one_to_all(section: Section, run: Run) -> Iterator[Found]:
             parsed = [parse_route(f"{source} -> {own}:{found['count']} -> {to}", run, True)
                       for source, own, to in routes]  # fmt: skip
             yield set_of(name, parsed, [rate_of(rate, 3) for rate in rates],
-                         Preset(run, size, notes=notes), "one2all")  # fmt: skip
+                         PresetSetup(run, size, notes=notes), "one2all")  # fmt: skip
         except (NoCounterpart, BadFigure) as reason:
             yield Unsupported(name, str(reason))
         except ValueError:
             yield Unsupported(name, "a figure of it is damaged")
 
 
-def health_check(section: Section, run: Run) -> Iterator[Found]:
+def health_check(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     """Copies by DMA between each GPU and the host memory on its node, of 256 MiB."""
     what = " ".join(section.title["what"].split())
     rows = {found[1]: found[2] for line in section.below if (found := _LIMITED.match(line))}
@@ -257,7 +261,7 @@ def health_check(section: Section, run: Run) -> Iterator[Found]:
         try:
             route = parse_route(f"{ends[0]} -> D{gpu}:1 -> {ends[1]}", own)
             yield set_of(
-                name, [route], [rate_of(rate, 2)], Preset(own, HEALTH_BYTES), "healthcheck"
+                name, [route], [rate_of(rate, 2)], PresetSetup(own, HEALTH_BYTES), "healthcheck"
             )
         except (NoCounterpart, BadFigure, ValueError) as reason:
             yield Unsupported(name, str(reason))
@@ -291,7 +295,7 @@ def opens_section(line: str) -> bool:
     return any(pattern.match(line) for pattern, _ in _SECTIONS)
 
 
-def read_sections(lines: Sequence[str], run: Run) -> Iterator[Found]:
+def read_sections(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:
     """What the tables of presets in the output of one run say. ``a2a`` has two titles."""
     titles: list[tuple[int, re.Match[str], Reader]] = []
     for n, line in enumerate(lines):
@@ -303,4 +307,4 @@ def read_sections(lines: Sequence[str], run: Run) -> Iterator[Found]:
     ends = [*(n for n, _, _ in titles[1:]), len(lines)]
     for (n, title, reader), end in zip(titles, ends, strict=False):
         above = lines[max(0, n - MOST_ABOVE) : n]
-        yield from reader(Section(title, above, lines[n + 1 : end]), run)
+        yield from reader(PresetTable(title, above, lines[n + 1 : end]), run)

@@ -67,7 +67,7 @@ _SETTINGS = (
 not written, and the executor that it is of (empty: all)."""
 
 
-class Run(NamedTuple):
+class ToolRun(NamedTuple):
     """One run of the tool: its version, and the settings that it printed."""
 
     version: str = ""
@@ -96,7 +96,7 @@ class Route(NamedTuple):
         return Transfer(self.path, size, self.parameters)
 
 
-def parse_route(text: str, run: Run, several: bool = False) -> Route:
+def parse_route(text: str, run: ToolRun, several: bool = False) -> Route:
     """``text`` is ``G0 -> G0:4 -> G1``; ``several``: the kernel of a GPU makes more than this one.
 
     Raises `NoCounterpart` for what Waywiser has no word for, and `ValueError` if it is no route.
@@ -129,7 +129,7 @@ def parse_route(text: str, run: Run, several: bool = False) -> Route:
     return Route(Path(source, destination, executor), parameters, mode)
 
 
-def _memory(text: str, run: Run, *roles: str) -> Memory:
+def _memory(text: str, run: ToolRun, *roles: str) -> Memory:
     tokens = list(_MEMORY.finditer(text))
     if not tokens or "".join(token[0] for token in tokens) != text:
         raise ValueError(text)
@@ -153,7 +153,7 @@ def _memory(text: str, run: Run, *roles: str) -> Memory:
     return Memory(kind, Place("gpu" if kind == "device" else "numa", index), variant)
 
 
-def _of_u(run: Run) -> tuple[str, dict[str, str]]:
+def _of_u(run: ToolRun) -> tuple[str, dict[str, str]]:
     if run.release == (0, 0):
         raise NoCounterpart(
             "U is unpinned host memory before version 1.66 and uncached memory of a GPU since, and "
@@ -162,7 +162,7 @@ def _of_u(run: Run) -> tuple[str, dict[str, str]]:
     return ("device", {"cached": "no"}) if run.release >= (1, 66) else ("pageable", {})
 
 
-def _executor(kind: str, run: Run) -> str:
+def _executor(kind: str, run: ToolRun) -> str:
     if kind in _WITHOUT:
         raise NoCounterpart(f"{_WITHOUT[kind]} moves it, which has no counterpart here")
     if kind not in _EXECUTORS:
@@ -200,7 +200,7 @@ def _counts(executor: str, count: str, sub: str) -> dict[str, str]:
     return found
 
 
-def _settings(executor: str, run: Run) -> dict[str, str]:
+def _settings(executor: str, run: ToolRun) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, parameter, usual, only in _SETTINGS:
         value = run.settings.get(name, usual)

@@ -22,7 +22,7 @@ from waywiser.exchange.imports.nearby import NEAR
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.exchange.imports.transferbench_figures import NUMBER, BadFigure, seconds_of
-from waywiser.exchange.imports.transferbench_route import Route, Run, parse_route
+from waywiser.exchange.imports.transferbench_route import Route, ToolRun, parse_route
 from waywiser.words import Workload
 from waywiser.words.numbers import MOST_BYTES
 from waywiser.words.records import Failure, Samples, Unsupported
@@ -115,7 +115,7 @@ def add_row(table: TestTable, line: str) -> None:
     elif found := _TOTAL.match(text):
         table.total = int(found["bytes"])
     elif re.match(r"^\s*Iter\b", text):
-        table.notes.append(f"a damaged iteration was left out: {clipped(text, 60)}")
+        table.notes.append(f"a damaged iteration was skipped: {clipped(text, 60)}")
     else:
         table.damaged(f"a line of it is damaged: {clipped(text, 60)}")
 
@@ -125,7 +125,7 @@ def is_last(line: str) -> bool:
     return bool(_LAST.match(line))
 
 
-def read_table(table: TestTable, run: Run) -> Iterator[ForeignSeries | Unsupported]:
+def read_table(table: TestTable, run: ToolRun) -> Iterator[ForeignSeries | Unsupported]:
     """The workload of a test, or why it has none."""
     routes = "; ".join(row.route or "?" for row in table.transfers[:50])
     sizes = sorted({row.bytes for row in table.transfers})
@@ -165,7 +165,7 @@ def _require_whole(table: TestTable) -> None:
         )
 
 
-def _series(table: TestTable, routes: Sequence[Route], run: Run, name: str) -> ForeignSeries:
+def _series(table: TestTable, routes: Sequence[Route], run: ToolRun, name: str) -> ForeignSeries:
     order = sorted(range(len(routes)), key=lambda n: table.transfers[n].number)
     rows = [table.transfers[n] for n in order]
     parsed = [routes[n] for n in order]
@@ -184,7 +184,7 @@ def _series(table: TestTable, routes: Sequence[Route], run: Run, name: str) -> F
     return replace(series, samples=samples, notes=(*series.notes, *notes))
 
 
-def route_notes(routes: Sequence[Route], run: Run) -> list[str]:
+def route_notes(routes: Sequence[Route], run: ToolRun) -> list[str]:
     """What was assumed of the paths."""
     notes = []
     ends = [end for route in routes for end in route.path.ends]
@@ -202,15 +202,17 @@ def route_notes(routes: Sequence[Route], run: Run) -> list[str]:
     return notes
 
 
-def _samples(table: TestTable, rows: Sequence[TransferRow], run: Run) -> tuple[Samples, list[str]]:
+def _samples(
+    table: TestTable, rows: Sequence[TransferRow], run: ToolRun
+) -> tuple[Samples, list[str]]:
     """Iterations that all transfers have, else the means; and what to say of them."""
     means = [seconds_of(row.rate, row.time, row.bytes) for row in rows]
     whole = max([*means, *_executors(table)])
     cold = run.settings.get("NUM_WARMUPS") == "0"
     if not all(map(is_time, (whole, *means))):
         raise BadFigure("its figure is no time")
-    iterations, left_out = _iterations(rows)
-    notes = [f"{left_out} iterations were left out: damaged, or not there"] if left_out else []
+    iterations, skipped = _iterations(rows)
+    notes = [f"{skipped} iterations were skipped: damaged, or not there"] if skipped else []
     longest = fmean(max(times) for times in iterations) if iterations else 0.0
     together = len(rows) == 1 or whole <= OVERLAP * longest
     if not iterations or not together:
@@ -225,7 +227,7 @@ def _samples(table: TestTable, rows: Sequence[TransferRow], run: Run) -> tuple[S
         return summary(span, means), notes
     if cold:
         notes.append("no warm-up preceded the first sample")
-    if len(rows) == 1 and not left_out and not _is_mean(longest, means[0], rows[0].time):
+    if len(rows) == 1 and not skipped and not _is_mean(longest, means[0], rows[0].time):
         notes.append(
             f"the mean of its iterations is {longest * 1e3:.3f} ms, and {rows[0].time} ms by the "
             "tool"
