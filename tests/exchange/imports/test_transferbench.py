@@ -6,8 +6,8 @@ import random
 import re
 
 import pytest
-from tests.exchange.imports.transferbench_texts import STYLES, Moved, invented, workload, written
 
+from exchange.imports.transferbench_texts import STYLES, Moved, invented, workload, written
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.transferbench import TITLE, read

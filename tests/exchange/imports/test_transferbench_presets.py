@@ -6,8 +6,8 @@ import random
 import re
 
 import pytest
-from tests.exchange.imports.transferbench_texts import peer_matrix
 
+from exchange.imports.transferbench_texts import peer_matrix
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile
 from waywiser.exchange.imports.transferbench import TITLE, read

@@ -31,14 +31,17 @@ TITLE = re.compile(
     r"^[ \t]{0,20}(?:TransferBench (?:Client )?v[0-9]|EnvVar,Value,Description,\(TransferBench"
     r"|Test#,Transfer#,NumBytes|SRC,DST,Direction,ReadMode,|Bytes Per Direction[ ,]"
     r"|(?:Uni|Bi)directional copy peak bandwidth GB/s \[|GPU-GFX (?:All-To-All|Scaling) benchmark"
+    r"|SRC(?:\+EXE)?\\{1,2}(?:EXE\+)?DST[ ,]"
     r"|Executor: {1,3}(?:Rank [0-9]{1,6} )?(?:CPU|GPU|DMA|NIC) ?[0-9])",
     re.MULTILINE,
 )
 """What shows a text to be TransferBench's."""
 
 _VERSION = re.compile(r"TransferBench (?:Client )?v([0-9]{1,4}(?:\.[0-9]{1,4}){1,3})")
-_SETTING = re.compile(r"^([A-Z][A-Z0-9_]{2,40})\s*[=,]\s*([^\s,:]{1,200})\s*(?:[:,]\s*(.*))?$")
-_PRESET = re.compile(r"^\[(.{1,60}?) Related\]")
+_SETTING = re.compile(
+    r"^\s{0,20}([A-Z][A-Z0-9_]{2,40})\s*[=,]\s*([^\s,:]{1,200})\s*(?:[:,]\s*(.*))?$"
+)
+_PRESET = re.compile(r"^\s*\[(.{1,60}?) Related\]")
 _MESSAGE = re.compile(r"^\s*\[(ERROR|WARN)\]\s*(.*)$")
 _OLD_PAIR = re.compile(
     r"^\s*(CPU|GPU) (\d{1,4}),(CPU|GPU) (\d{1,4}),(uni|bi)directional,(Local|Remote)"

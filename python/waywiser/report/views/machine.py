@@ -72,7 +72,8 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Iterator[Section]:
     alike = Counter(map(_model, gpus))
     models = (Words(f"{number} × {name}", "lead") for name, number in alike.items())
     columns = ("GPU", "PCI address", "near", "PCIe now", "at most")
-    lanes = SheetColumn("NVLink lanes", folds=True)
+    described = any(gpu.nvlinks or gpu.links_known for gpu in gpus)
+    lanes = SheetColumn("NVLink lanes" if described else "other links", folds=True)
     yield Section("", "", (*models, Sheet.of("GPUs", (*columns, lanes), map(_row, gpus))))
 
 
