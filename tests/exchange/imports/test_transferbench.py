@@ -288,6 +288,19 @@ def test_transfers_that_ran_one_after_the_other() -> None:
     assert any("did not run all at once" in note for note in one.notes)
 
 
+@pytest.mark.parametrize("gone", range(1, 6))
+def test_a_missing_or_damaged_iteration_is_counted(gone: int) -> None:
+    times = tuple(1.0 + n / 100 for n in range(5))
+    moved = Moved("G0", "D", 0, 1, "G1", 2**20, times)
+    lines = written("text 1.62", [[moved]], shown=True).splitlines()
+    row = next(n for n, line in enumerate(lines) if f"Iter {gone:03d}" in line)
+    left = [time * 1e-3 for n, time in enumerate(times, 1) if n != gone]
+    for other in ([], [lines[row].replace(" ms", " m")], [lines[row].replace("GB/s", "9 GB/s")]):
+        (one,) = read("\n".join([*lines[:row], *other, *lines[row + 1 :]]) + "\n", "x").measured
+        assert one.samples.span == pytest.approx(left, rel=1e-3)
+        assert any("1 iterations were skipped" in note for note in one.notes)
+
+
 def test_what_the_tool_says_went_wrong() -> None:
     wrong = ROW.format("G0 -> D0:1 -> C0").replace(
         "Test 1:\n", "Test 1:\n\n[ERROR] Unexpected mismatch at index 5 of destination array 0:\n"

@@ -211,7 +211,7 @@ def _samples(
     cold = run.settings.get("NUM_WARMUPS") == "0"
     if not all(map(is_time, (whole, *means))):
         raise BadFigure("its figure is no time")
-    iterations, skipped = _iterations(rows)
+    iterations, skipped = _iterations(rows, run)
     notes = [f"{skipped} iterations were skipped: damaged, or not there"] if skipped else []
     longest = fmean(max(times) for times in iterations) if iterations else 0.0
     together = len(rows) == 1 or whole <= OVERLAP * longest
@@ -246,7 +246,7 @@ def _executors(table: TestTable) -> Iterator[float]:
             continue  # an executor's total is not needed
 
 
-def _iterations(rows: Sequence[TransferRow]) -> tuple[list[tuple[float, ...]], int]:
+def _iterations(rows: Sequence[TransferRow], run: ToolRun) -> tuple[list[tuple[float, ...]], int]:
     """Times of each transfer, for each iteration in running order; and how many are not used."""
     known: list[dict[int, float]] = []
     for row in rows:
@@ -261,7 +261,9 @@ def _iterations(rows: Sequence[TransferRow]) -> tuple[list[tuple[float, ...]], i
         known.append(times)
     common = sorted(set.intersection(*(set(times) for times in known)))
     named = {number for row in rows for number in row.iterations}
-    return [tuple(times[n] for times in known) for n in common], max(named, default=0) - len(common)
+    asked = run.settings.get("NUM_ITERATIONS", "") if named else ""
+    count = max([0, *named, *([int(asked)] if re.fullmatch(r"[0-9]{1,9}", asked) else [])])
+    return [tuple(times[n] for times in known) for n in common], count - len(common)
 
 
 def _is_mean(mean: float, stated: float, text: str) -> bool:
