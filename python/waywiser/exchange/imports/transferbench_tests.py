@@ -261,8 +261,8 @@ def _iterations(rows: Sequence[TransferRow], run: ToolRun) -> tuple[list[tuple[f
         known.append(times)
     common = sorted(set.intersection(*(set(times) for times in known)))
     named = {number for row in rows for number in row.iterations}
-    asked = run.settings.get("NUM_ITERATIONS", "") if named else ""
-    count = max([0, *named, *([int(asked)] if re.fullmatch(r"[0-9]{1,9}", asked) else [])])
+    requested = run.settings.get("NUM_ITERATIONS", "") if named else ""
+    count = max([0, *named, *([int(requested)] if re.fullmatch(r"[0-9]{1,9}", requested) else [])])
     return [tuple(times[n] for times in known) for n in common], count - len(common)
 
 
