@@ -62,7 +62,7 @@ GPUS_OF = {
     **dict.fromkeys(("h2d", "d2h", "d2d", "local", "zero-copy", "memcpy", "pcie", "nvlink"), 1),
     "local copy": 1,
     **dict.fromkeys(("p2p", "host-to-all", "all-to-host", "host-and-all"), 2),
-    **dict.fromkeys(("one-to-all", "all-to-one", "one-and-all", "ring"), 3),
+    **dict.fromkeys(("one-to-all", "all-to-one", "one-and-all", "all-to-all", "ring"), 3),
     **dict.fromkeys(("pairs-unidirectional", "pairs-bidirectional"), 4),
 }
 """How many GPUs a machine needs for anything to which the term applies, for the set, and for the

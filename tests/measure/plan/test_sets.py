@@ -30,17 +30,21 @@ def sets(found: Plan) -> dict[str, list[int]]:
     return sizes
 
 
+NOT_PLANNED = {"one-and-all", "all-to-all"}
+"""Sets that only ``--workload`` and imported files have."""
+
+
 @pytest.mark.parametrize("gpus", [0, 1])
 def test_fewer_than_two_gpus_have_no_sets(gpus: int) -> None:
     assert not sets(plan(machine(gpus=gpus)))
 
 
 def test_each_set_needs_the_stated_number_of_gpus() -> None:
-    of_presets = SETS.keys() - {"one-and-all"}  # which only --workload has
+    of_presets = SETS.keys() - NOT_PLANNED
     for gpus in range(5):
         names = {name.split()[0] for name in sets(plan(machine(gpus=gpus)))}
         assert names == {name for name in of_presets if GPUS_OF[name] <= gpus}
-    assert GPUS_OF["one-and-all"] == GPUS_OF["one-to-all"]
+    assert {GPUS_OF[name] for name in NOT_PLANNED} == {GPUS_OF["one-to-all"]}
 
 
 def test_two_gpus_have_those_with_the_host_alone() -> None:
@@ -55,7 +59,7 @@ def test_two_gpus_have_those_with_the_host_alone() -> None:
 
 def test_eight_gpus_have_all_of_them_and_full_takes_each_gpu_as_the_one() -> None:
     standard = sets(plan(machine(gpus=8)))
-    assert {name.split()[0] for name in standard} == set(SETS) - {"one-and-all"}
+    assert {name.split()[0] for name in standard} == set(SETS) - NOT_PLANNED
     assert standard["all-to-host device@gpu:0-7 -> pinned@numa:0 by copy-engine (shared)"] == [MIB]
     ones = [name for name in standard if name.startswith("one-to-all")]
     assert ones == ["one-to-all device@gpu:0 -> device@gpu:1-7 by copy-engine"]
