@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from machine.fake_nvml import FakeNvml, h200_answers
-from waywiser.machine.nvml import nvml, pci_address, read_nvml
+from waywiser.machine.nvml import nvml, pci_address
+from waywiser.machine.nvml_facts import read_nvml
 
 
 def test_two_gpus_are_read_whole() -> None:

@@ -73,7 +73,7 @@ class Classes:
         if a is None or b is None:
             return ""
         direct = tuple(
-            (link.lanes, link.gb_per_s_per_lane)
+            (link.lanes, link.gb_per_s)
             for one, other in ((a, b), (b, a))
             for link in one.nvlinks
             if link.to == f"gpu:{other.index}"
@@ -95,9 +95,7 @@ class Classes:
 
 def _kind_of_gpu(gpu: Gpu) -> Hashable:
     """All that makes a GPU of a kind: its neighbours by number are relations, not properties."""
-    lanes = sorted(
-        (link.to.partition(":")[0], link.lanes, link.gb_per_s_per_lane) for link in gpu.nvlinks
-    )
+    lanes = sorted((link.to.partition(":")[0], link.lanes, link.gb_per_s) for link in gpu.nvlinks)
     link = (gpu.pcie.generation_max, gpu.pcie.width_max, gpu.pcie.gb_per_s_now)
     return (gpu.name, gpu.compute, gpu.mig, gpu.pageable_access, link, tuple(lanes))
 

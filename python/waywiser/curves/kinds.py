@@ -162,7 +162,7 @@ def _link(transfer: Transfer, machine: Machine) -> str:
         return "through the host"
     lanes = [link.lanes for link in one.nvlinks if link.to == f"gpu:{other.index}"]
     if lanes:
-        return f"NVLink ×{sum(lanes)}"
+        return f"NVLink ×{sum(lanes)}" if all(lanes) else "NVLink"
     switched = all(any(link.to == "switch" for link in gpu.nvlinks) for gpu in (one, other))
     if switched:
         return "NVSwitch"

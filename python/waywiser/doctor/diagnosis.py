@@ -22,8 +22,10 @@ from waywiser.words.severity import ORDER
 Check = Callable[[Situation], Iterator[DoctorFinding]]
 
 CHECKS: tuple[Check, ...] = (
+    gpu.lost,
     virtual.simulated,
     gpu.presence,
+    gpu.without_driver,
     gpu.driver,
     gpu.links,
     gpu.errors,

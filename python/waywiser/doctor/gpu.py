@@ -8,6 +8,7 @@ from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Gpu
 from waywiser.machine.system import read_pci
+from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_INDEX, whole_number
@@ -44,6 +45,33 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
         )
 
 
+def lost(situation: Situation) -> Iterator[DoctorFinding]:
+    """GPUs that are given to this process and do not answer."""
+    if what := lost_text(situation.machine):
+        yield DoctorFinding(
+            "lost-gpu",
+            "error",
+            what,
+            "NVML, the devices on the PCI bus with their drivers, and /dev/nvidia*"
+            if situation.is_live
+            else "the machine in the profile",
+            LOST_REMEDY,
+        )
+
+
+def without_driver(situation: Situation) -> Iterator[DoctorFinding]:
+    """GPUs that no driver holds, though NVIDIA's is there."""
+    found = [gpu.pci for gpu in situation.machine.unusable_gpus if gpu.state == "no driver"]
+    if found:
+        yield DoctorFinding(
+            "no-driver",
+            "warning",
+            f"no driver holds {count(len(found), 'NVIDIA GPU')}: {', '.join(found)}",
+            "/sys/bus/pci/devices/*/driver",
+            "see the kernel's log (dmesg): its probe failed, or the driver does not support it",
+        )
+
+
 def driver(situation: Situation) -> Iterator[DoctorFinding]:
     """A driver older than the CUDA runtime that the library was built with."""
     machine, built = situation.machine, situation.runtime_version
@@ -68,6 +96,8 @@ def links(situation: Situation) -> Iterator[DoctorFinding]:
     bytes moved, a lower generation is how an idle GPU saves power and no more than an ``info``."""
     loaded = grouped((state.index, state) for state in situation.link_states)
     for gpu in situation.machine.gpus:
+        if gpu.on_module:
+            continue  # drivers state a PCIe link that carries no data
         readings = loaded.get(gpu.index, [])
         width = max((s.pcie_width for s in readings), default=gpu.pcie.width_now)
         generation = max((s.pcie_generation for s in readings), default=gpu.pcie.generation_now)

@@ -3,14 +3,19 @@ uses."""
 
 from __future__ import annotations
 
-import msgspec
-
 from waywiser.machine.capture import Capture
 from waywiser.machine.facts import SystemFacts
-from waywiser.machine.gpus import gpus_of_nvml, gpus_of_tree
+from waywiser.machine.gpus import gpu_objects, gpus_of_nvml, gpus_of_tree
 from waywiser.machine.hwloc import HwlocObject, HwlocTree, read_xml
-from waywiser.machine.machine import Cache, Gpu, Machine, NumaNode, Package
+from waywiser.machine.machine import Cache, Gpu, Machine, NumaNode, Package, UnusableGpu
 from waywiser.machine.system_files import format_list
+from waywiser.machine.unusable_gpus import find_unusable, unusable_notes
+
+NO_CPU_TOPOLOGY = (
+    "the system does not show which CPUs share cores, caches and packages "
+    "(/sys/devices/system/cpu/cpu*/topology is missing, as in some containers): what is shown is "
+    "what the processor says itself"
+)
 
 
 def machine_from(capture: Capture) -> Machine:
@@ -21,12 +26,16 @@ def machine_from(capture: Capture) -> Machine:
     packages, package_objects = _packages(tree, system)
     gpu_nodes = {gpu.memory_node for gpu in capture.nvml.gpus} if capture.nvml else set()
     nodes = _numa_nodes(tree, system, package_objects, gpu_nodes - {-1}, notes)
-    nodes = _with_all_memory(nodes, tree, system)
+    if system.cpu_topology is False:
+        notes.append(NO_CPU_TOPOLOGY)
     hosts = frozenset(node.index for node in nodes)
+    unusable: tuple[UnusableGpu, ...] = ()
     if capture.nvml is None:
         gpus, reason = gpus_of_tree(tree, hosts, notes)
     else:
         gpus, reason = gpus_of_nvml(capture.nvml, system, tree, hosts, notes)
+        unusable = find_unusable(capture.nvml, system, gpu_objects(tree))
+        notes += unusable_notes(unusable)
     notes += _locality_notes(system.virtual, gpus, len(nodes))
     return Machine(
         hostname=system.hostname or tree.infos.get("HostName", "unknown"),
@@ -37,6 +46,7 @@ def machine_from(capture: Capture) -> Machine:
         caches=_caches(tree, system),
         gpus=gpus,
         gpu_reason=reason,
+        unusable_gpus=unusable,
         driver=capture.nvml.driver if capture.nvml else "",
         cuda_driver=capture.nvml.cuda_driver if capture.nvml else "",
         virtual=system.virtual,
@@ -74,9 +84,12 @@ def _numa_nodes(
     seen: set[frozenset[int]] = set()
     turn = _turn_in_core(tree)
     objects = tree.machine.below("NUMANode") or [tree.machine]  # hwloc 1 on a machine without NUMA
+    memory = _memory_of(objects, system)
     for node in sorted(objects, key=lambda o: o.os_index):
         index = max(node.os_index, 0)
         reason = _no_host_place(node, index, system, gpu_nodes, seen)
+        if not reason and memory and not memory.get(index):
+            reason = "it has no memory"
         cpus = node.cpus & frozenset(system.affinity) if system.affinity else node.cpus
         if not reason and not cpus:
             reason = f"this process may use none of its CPUs {format_list(tuple(node.cpus))}"
@@ -88,22 +101,24 @@ def _numa_nodes(
             NumaNode(
                 index=index,
                 cpus=tuple(sorted(cpus, key=lambda cpu: (turn.get(cpu, 0), cpu))),
-                memory_bytes=node.number("local_memory"),
+                memory_bytes=memory.get(index, 0),
                 package=_package_of(node, packages),
             )
         )
     return tuple(found)
 
 
-def _with_all_memory(
-    nodes: tuple[NumaNode, ...], tree: HwlocTree, system: SystemFacts
-) -> tuple[NumaNode, ...]:
-    """A machine's only node has all its memory, even if it reports less: what a hypervisor adds
-    to a running guest may be counted by the system alone."""
-    if len(nodes) != 1 or len(tree.machine.below("NUMANode")) > 1:
-        return nodes
-    most = max(nodes[0].memory_bytes, system.memory_bytes)
-    return (msgspec.structs.replace(nodes[0], memory_bytes=most),)
+def _memory_of(nodes: list[HwlocObject], system: SystemFacts) -> dict[int, int]:
+    """Bytes by node; empty if no node states any, which means that none is known: hwloc writes
+    nothing both for a node without memory and for one whose memory it cannot find out.
+
+    A machine's only node has all its memory, even if it reports less: what a hypervisor adds to a
+    running guest may be counted by the system alone, and some containers hide the nodes.
+    """
+    found = {max(node.os_index, 0): node.number("local_memory") for node in nodes}
+    if len(found) == 1:
+        found = {index: max(size, system.memory_bytes) for index, size in found.items()}
+    return found if any(found.values()) else {}
 
 
 def _turn_in_core(tree: HwlocTree) -> dict[int, int]:
@@ -130,8 +145,6 @@ def _no_host_place(
         return "it has no CPUs of its own"
     if system.memory_nodes and index not in system.memory_nodes:
         return "this process may not allocate from it"
-    if node.type == "NUMANode" and not node.number("local_memory"):
-        return "it has no memory"
     return ""
 
 

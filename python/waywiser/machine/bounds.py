@@ -21,8 +21,17 @@ from waywiser.machine.routes import (
     takes_shortest_path,
 )
 from waywiser.words import Transfer, Value, Workload
+from waywiser.words.number_format import count
 
 _GPU = re.compile(r"gpu:\d+")
+
+
+_ON_MODULE = {
+    "coherent": "the GPU is on a module with the CPU: the rate of the NVLink between them is not "
+    "known",
+    "integrated": "the GPU uses the host's memory, whose bandwidth the system does not show",
+}
+"""Why the link between a GPU and the host has no bound, by `waywiser.machine.machine.Gpu.host`."""
 
 
 class Bound(Value, frozen=True):
@@ -148,7 +157,10 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
     name = f"gpu:{gpu.index}"
     cpu = [link for link in gpu.nvlinks if link.to == "cpu"]
     if cpu:
-        return _nvlink(f"NVLink {direction} {name}", cpu, f"NVLink of {name} to the host")
+        kind = cpu[0].kind
+        return _nvlink(f"{kind} {direction} {name}", cpu, f"{kind} of {name} to the host")
+    if gpu.on_module:
+        return _ON_MODULE[gpu.on_module]
     link = gpu.pcie
     rate = pcie.bytes_per_second(link.generation_max, link.width_max)
     if rate:
@@ -248,16 +260,22 @@ def _nvlink(name: str, links: list[NvLink], link: str) -> tuple[Use, ...] | str:
 
 
 def nvlink_rate(links: Iterable[NvLink]) -> float:
-    """Bytes per second of some lanes in one direction; 0 if a lane's rate is unknown."""
-    rates = [link.lanes * link.gb_per_s_per_lane * 1e9 for link in links]
+    """Bytes per second of some links in one direction; 0 if the rate of one is unknown."""
+    rates = [link.gb_per_s * 1e9 for link in links]
     return sum(rates) if all(rates) else 0.0
 
 
 def describe_nvlinks(links: Iterable[NvLink]) -> str:
-    """``NVLink: 18 lanes × 26.562 GB/s = 478.1 GB/s``."""
+    """``NVLink: 18 lanes × 26.562 GB/s = 478.1 GB/s``; without the lanes if their number is
+    unknown."""
     bundles = list(links)
-    lanes = " + ".join(f"{link.lanes} lanes × {link.gb_per_s_per_lane:g} GB/s" for link in bundles)
-    return f"NVLink: {lanes} = {nvlink_rate(bundles) / 1e9:.1f} GB/s"
+    kind, total = bundles[0].kind, f"{nvlink_rate(bundles) / 1e9:.1f} GB/s"
+    if not all(link.lanes for link in bundles):
+        return f"{kind}: {total}, the number of lanes is unknown"
+    lanes = " + ".join(
+        f"{count(link.lanes, 'lane')} × {link.gb_per_s_per_lane:g} GB/s" for link in bundles
+    )
+    return f"{kind}: {lanes} = {total}"
 
 
 def _local(gpu: Gpu) -> tuple[Use, ...] | str:

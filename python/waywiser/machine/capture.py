@@ -8,6 +8,9 @@ as the one underfoot.
 from __future__ import annotations
 
 import datetime
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,13 +18,16 @@ import msgspec
 from waywiser import __version__
 from waywiser.machine.facts import NvmlFacts, SystemFacts
 from waywiser.machine.hwloc import read_xml
-from waywiser.machine.nvml import read_nvml
+from waywiser.machine.nvml_facts import read_nvml
 from waywiser.machine.system import read_system
 from waywiser.words import Value, WaywiserError
 from waywiser.words.regular_file import read_regular, why_not_read
 
 SCHEMA = 1
 """Raised whenever an older reader would misunderstand a newer file."""
+
+_HIDE_ERRORS = "HWLOC_HIDE_ERRORS"
+"""The variable that says which errors hwloc writes to standard error: 2 for none."""
 
 LIMIT_BYTES = 32 * 2**20
 """Size of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
@@ -52,16 +58,30 @@ def capture_live() -> Capture:
     from waywiser.machine import native  # readers of a profile need no library
 
     try:
-        xml = native.load().hwloc_xml()
+        with _quiet_hwloc():
+            xml = native.load().hwloc_xml()
     except (RuntimeError, ValueError) as error:
         raise CaptureError(str(error), remedy="see 'waywiser topology --xml FILE'") from error
+    system = read_system()
     return Capture(
         hwloc=xml,
-        system=read_system(),
-        nvml=read_nvml(),
+        system=system,
+        nvml=read_nvml(addresses=[device.address for device in system.pci]),
         waywiser=__version__,
         taken=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
+
+
+@contextmanager
+def _quiet_hwloc() -> Iterator[None]:
+    """hwloc writes about what the system does not show to standard error; notes say it instead."""
+    before = os.environ.get(_HIDE_ERRORS)
+    os.environ[_HIDE_ERRORS] = before or "2"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_HIDE_ERRORS]
 
 
 def load_capture(file: str | Path, *, or_profile: bool = False) -> Capture:

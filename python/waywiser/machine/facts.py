@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from waywiser.words import Value
+
+DeviceAccess = Literal["", "open", "denied", "absent", "hidden"]
+"""What keeps a process from a GPU's device node (``/dev/nvidia0``): nothing, it can be opened; a lack
+of permission; it does not exist; or the driver shows other GPUs and not this one. Empty if it is not
+known."""
 
 
 class PciFacts(Value, frozen=True):
@@ -14,6 +21,11 @@ class PciFacts(Value, frozen=True):
     width_now: int = 0
     generation_max: int = 0
     width_max: int = 0
+    driver: str | None = None
+    """The kernel driver that the device is bound to, empty if it is bound to none; None if it was
+    not read."""
+    access: DeviceAccess = ""
+    """Whether the capturing process could open the GPU's device node."""
 
 
 class SystemFacts(Value, frozen=True):
@@ -34,6 +46,12 @@ class SystemFacts(Value, frozen=True):
     visible_devices: str | None = None
     """``CUDA_VISIBLE_DEVICES``, None if unset."""
     pci: tuple[PciFacts, ...] = ()
+    cpu_topology: bool | None = None
+    """Whether the kernel shows which CPUs share a core and a package; None if it was not read."""
+    platform: str = ""
+    """``tegra`` for NVIDIA's systems on a chip (Jetson); else empty."""
+    kernel_driver: str = ""
+    """The version of NVIDIA's kernel module that is loaded; empty if none is, or it is hidden."""
 
 
 class Lane(Value, frozen=True):
@@ -96,6 +114,22 @@ class GpuFacts(Value, frozen=True):
     """NVLinks that are up."""
     peers: tuple[str, ...] = ()
     """UUIDs of GPUs whose memory this one can read and write."""
+    c2c_links: int = 0
+    """NVLink-C2C links between the GPU and the CPU; 0 if it has none or does not say."""
+    c2c_mb_per_s: tuple[int, ...] = ()
+    """10^6 bytes per second in one direction of each C2C link that is active; 0 if unknown."""
+
+
+class SilentGpu(Value, frozen=True):
+    """A GPU of the PCI bus or of NVML's count that NVML gives no handle for."""
+
+    index: int = -1
+    """Its number among those that NVML counts; -1 if it is only on the bus."""
+    pci: str = ""
+    """Its address; empty if it is not known."""
+    error: int = 0
+    """NVML's error number."""
+    reason: str = ""
 
 
 class NvmlFacts(Value, frozen=True):
@@ -105,3 +139,5 @@ class NvmlFacts(Value, frozen=True):
     cuda_driver: str = ""
     gpus: tuple[GpuFacts, ...] = ()
     reason: str = ""
+    silent: tuple[SilentGpu, ...] = ()
+    """GPUs without an answer."""

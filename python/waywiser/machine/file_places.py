@@ -43,6 +43,12 @@ LEAST_FILE = 4096
 """Bytes of a named file, at least: the least that is read of one."""
 
 
+_LARGER = (
+    f"make it larger: docker run --shm-size=4g, an emptyDir of medium Memory at {SHARED_MEMORY} in "
+    f"Kubernetes, or mount -o remount,size=4g {SHARED_MEMORY}"
+)
+
+
 class FileError(WaywiserError):
     """A file or a folder that cannot be measured."""
 
@@ -85,11 +91,13 @@ def scratch_folder(folder: str, name: str = SCRATCH) -> FilePlace:
     free = disk.f_bavail * disk.f_frsize
     allowed = min(MOST_SCRATCH, free // FREE_SHARE, max(free - LEFT_FREE, 0))
     if allowed < LEAST_SCRATCH:
+        needed = max(FREE_SHARE * LEAST_SCRATCH, LEFT_FREE + LEAST_SCRATCH)
         raise FileError(
-            f"{format_bytes(free >> 20 << 20)} are free, too little for scratch files: they take "
-            f"a tenth of it and leave {format_bytes(LEFT_FREE)}",
+            f"{format_bytes(free >> 20 << 20)} are free, and {format_bytes(needed)} are needed: "
+            f"scratch files take a tenth, of at least {format_bytes(LEAST_SCRATCH)}, and leave "
+            f"{format_bytes(LEFT_FREE)}",
             where=path,
-            remedy="name another folder with --scratch",
+            remedy=_LARGER if name == TMPFS else "name another folder with --scratch",
         )
     kind = filesystem_of(path).type
     whole = allowed >> 20 << 20

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from waywiser.machine.facts import GpuFacts, GpuProcess, NvmlFacts, PciFacts, SystemFacts
 from waywiser.machine.hwloc import HwlocObject, HwlocTree
-from waywiser.machine.machine import Gpu, NvLink, PcieLink
-from waywiser.machine.nvlink import links_from_distances, links_from_lanes
+from waywiser.machine.hwloc_faults import HwlocVersion, hwloc_version, is_pcie_3_for_later
+from waywiser.machine.machine import Gpu, HostAttachment, NvLink, PcieLink
+from waywiser.machine.no_gpu import why_all_hidden, why_no_gpu
+from waywiser.machine.nvlink import links_from_c2c, links_from_distances, links_from_lanes
+from waywiser.machine.system_files import format_list
 from waywiser.machine.visible import Visible, visible_devices
 
 _OF_PART = ("name", "memory_bytes", "memory_free_bytes")
@@ -28,13 +33,11 @@ def gpus_of_nvml(
 ) -> tuple[tuple[Gpu, ...], str]:
     """The GPUs that a CUDA process will see, and why there are none."""
     if not nvml.gpus:
-        shown = len(system.pci) or len(gpu_objects(tree))
-        seen = f"{shown} NVIDIA GPU{'s' if shown > 1 else ''} on the PCI bus, but " if shown else ""
-        return (), seen + nvml.reason
+        return (), why_no_gpu(nvml, system, gpu_objects(tree))
     visibility = visible_devices(nvml.gpus, system.visible_devices)
     notes += visibility.notes
     if not visibility.devices:
-        return (), _all_hidden(len(nvml.gpus), system.visible_devices)
+        return (), why_all_hidden(len(nvml.gpus), system.visible_devices)
     index_of = {device.gpu.pci: i for i, device in enumerate(visibility.devices)}
     by_uuid = {device.uuid: i for i, device in enumerate(visibility.devices)}
     pci = {facts.address: facts for facts in system.pci}
@@ -68,13 +71,6 @@ def _hidden_ends(device: Visible, gpu: Gpu) -> list[str]:
     ]
 
 
-def _all_hidden(count: int, setting: str | None) -> str:
-    if setting is None:
-        return "every GPU has MIG on and no instance (make one with nvidia-smi mig)"
-    every = "the GPU" if count == 1 else f"all {count} GPUs"
-    return f"CUDA_VISIBLE_DEVICES={setting!r} hides {every} (unset it)"
-
-
 def _gpu(
     index: int,
     device: Visible,
@@ -95,20 +91,39 @@ def _gpu(
         uuid=device.uuid,
         numa=numa,
         pcie=link,
-        nvlinks=() if part else links_from_lanes(facts.lanes, index_of),
+        nvlinks=() if part else _nvlinks(facts, index_of),
         peers=tuple(peers),
         processes=tuple(map(_process, facts.processes)),
         pageable_access=facts.addressing in ("hmm", "ats"),
+        host=_host(facts),
         **alike,
     )
 
 
+def _nvlinks(facts: GpuFacts, index_of: Mapping[str, int]) -> tuple[NvLink, ...]:
+    return (*links_from_c2c(facts.c2c_mb_per_s), *links_from_lanes(facts.lanes, index_of))
+
+
+def _host(facts: GpuFacts) -> HostAttachment:
+    """A GPU of a known model whose memory NVML does not know has none of its own."""
+    if facts.compute and not facts.memory_bytes:
+        return "integrated"
+    by_model = Gpu(0, "", facts.name, "").on_module
+    if facts.c2c_mb_per_s or facts.addressing == "ats" or facts.memory_node >= 0:
+        return by_model or "coherent"
+    return by_model
+
+
 def _process(process: GpuProcess) -> str:
-    return f"{process.pid} {process.name or 'unknown'} {process.memory_bytes >> 20} MiB"
+    memory = f" {process.memory_bytes >> 20} MiB" if process.memory_bytes else ""
+    return f"{process.pid} {process.name or 'unknown'}{memory}"
 
 
 def _pcie(gpu: GpuFacts, facts: PciFacts | None) -> PcieLink:
-    """NVML's link where it answers, else the kernel's."""
+    """NVML's link where it answers, else the kernel's; unknown for a GPU on a module with the
+    CPU, for which drivers state a link that carries no data (``PCIe 1 x1``)."""
+    if _host(gpu):
+        return PcieLink()
     other = facts or PciFacts(gpu.pci)
     return PcieLink(
         generation_now=gpu.pcie_generation_now or other.generation_now,
@@ -150,7 +165,9 @@ def gpus_of_tree(
         for index, item in enumerate(objects)
         for part in item.walk()
     }
-    links = links_from_distances(tree.distances, index_of)
+    models = {index: _infos(item).get("GPUModel", "") for index, item in enumerate(objects)}
+    version = hwloc_version(tree.infos.get("hwlocVersion", ""))
+    links, faults = links_from_distances(tree.distances, index_of, models, version)
     gpus = tuple(
         _gpu_of_object(index, item, hosts, links.get(index, ()), _linked(index, links))
         for index, item in enumerate(objects)
@@ -159,7 +176,36 @@ def gpus_of_tree(
         "from a topology file alone: link generations and widths, clocks and GPU memory are not "
         "known, and peer access is known over NVLink only"
     )
-    return gpus, ""
+    notes += faults
+    return _without_wrong_pcie(gpus, objects, version, notes), ""
+
+
+def _without_wrong_pcie(
+    gpus: tuple[Gpu, ...],
+    objects: Sequence[HwlocObject],
+    version: HwlocVersion | None,
+    notes: list[str],
+) -> tuple[Gpu, ...]:
+    """The GPUs without the rates of PCIe links that hwloc may have written wrong."""
+    wrong = {
+        gpu.index: gpu.pcie.gb_per_s_now
+        for gpu, item in zip(gpus, objects, strict=True)
+        if is_pcie_3_for_later(
+            gpu.pcie.gb_per_s_now,
+            is_from_nvml=any(part.attributes.get("subtype") == "NVML" for part in item.walk()),
+            model=gpu.name,
+            version=version,
+        )
+    }
+    if wrong:
+        rates = ", ".join(f"{rate:.1f}" for rate in sorted(set(wrong.values())))
+        notes.append(
+            "hwloc until 2.10 states PCIe 3 for each later generation where it asks NVML "
+            f"({rates} GB/s): the rate of the PCIe link of gpu:{format_list(tuple(wrong))} is "
+            "unknown"
+        )
+    replace = msgspec.structs.replace
+    return tuple(replace(gpu, pcie=PcieLink()) if gpu.index in wrong else gpu for gpu in gpus)
 
 
 def _linked(index: int, links: Mapping[int, tuple[NvLink, ...]]) -> tuple[int, ...]:
@@ -183,19 +229,28 @@ def _gpu_of_object(
     links: tuple[NvLink, ...],
     peers: tuple[int, ...],
 ) -> Gpu:
-    infos: dict[str, str] = {}
-    for part in reversed(list(item.walk())):
-        infos |= part.infos
+    infos = _infos(item)
     kib = infos.get("CUDAGlobalMemorySize", "")
     kind = item.attributes["pci_type"].split("]")[0] + "]"
+    name = infos.get("GPUModel") or infos.get("PCIDevice") or f"NVIDIA GPU {kind.split()[-1]}"
+    on_module = Gpu(index, "", name, "").on_module
     return Gpu(
         index=index,
         uuid=infos.get("NVIDIAUUID", ""),
-        name=infos.get("GPUModel") or infos.get("PCIDevice") or f"NVIDIA GPU {kind.split()[-1]}",
+        name=name,
         pci=item.attributes.get("pci_busid", ""),
         numa=local_node(item, hosts),
         memory_bytes=int(kib) << 10 if kib.isdecimal() else 0,
-        pcie=PcieLink(gb_per_s_now=item.link_speed),
+        pcie=PcieLink() if on_module else PcieLink(gb_per_s_now=item.link_speed),
         nvlinks=links,
         peers=peers,
+        host=on_module,
     )
+
+
+def _infos(item: HwlocObject) -> dict[str, str]:
+    """What hwloc adds about a device, at it and below."""
+    infos: dict[str, str] = {}
+    for part in reversed(list(item.walk())):
+        infos |= part.infos
+    return infos

@@ -50,6 +50,8 @@ def _of_transfer(machine: Machine, transfer: Transfer) -> frozenset[LinkKind] | 
 def _to_host(gpu: Gpu) -> frozenset[LinkKind] | None:
     if any(link.to == "cpu" for link in gpu.nvlinks):
         return frozenset({"nvlink"})
+    if gpu.on_module:
+        return frozenset({"nvlink"}) if gpu.on_module == "coherent" else frozenset()
     return frozenset({"pcie"}) if gpu.links_known or gpu.pcie.gb_per_s_now else None
 
 

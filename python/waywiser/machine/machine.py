@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Literal
 
 from waywiser.machine.traits import Traits
 from waywiser.words import Value, WaywiserError
@@ -44,6 +46,10 @@ class Package(Value, frozen=True):
     """Logical CPUs shown by the system."""
 
 
+LinkName = Literal["NVLink", "NVLink-C2C"]
+"""The second is that between a GPU and the CPU of the same module."""
+
+
 class PcieLink(Value, frozen=True):
     """PCI Express: generations and widths; 0 if unknown. ``now`` may be an idle state."""
 
@@ -68,8 +74,27 @@ class NvLink(Value, frozen=True):
     to: str
     """``gpu:N``, ``switch`` or ``cpu``."""
     lanes: int
+    """0 if unknown: then their rate together may be known."""
     gb_per_s_per_lane: float
     """One direction, 10^9 bytes per second; 0 if unknown."""
+    kind: LinkName = "NVLink"
+    gb_per_s_together: float = 0.0
+    """One direction of lanes whose number is unknown; 0 if it is known, or their rate is not."""
+
+    @property
+    def gb_per_s(self) -> float:
+        """One direction of all lanes; 0 if unknown."""
+        return self.gb_per_s_together or self.lanes * self.gb_per_s_per_lane
+
+
+HostAttachment = Literal["", "coherent", "integrated"]
+"""How a GPU reaches the host's memory: over PCIe (empty), over a coherent link to the CPU of its
+module (NVLink-C2C, NVLink of POWER9), or as its own memory, on a system on a chip."""
+
+_WITH_CPU = re.compile(r"\bG[BH]\d00\b")
+"""Models with a CPU on their module: GH200, GB200, GB300."""
+
+_ON_CHIP = re.compile(r"\b(GB10|Orin|Thor|Xavier|Tegra)\b", re.IGNORECASE)
 
 
 class Gpu(Value, frozen=True):
@@ -102,19 +127,47 @@ class Gpu(Value, frozen=True):
     """``on``, ``off`` or empty if unknown."""
     mig: str = ""
     processes: tuple[str, ...] = ()
-    """Other processes on the GPU: ``pid name MiB``."""
+    """Other processes on the GPU: ``pid name MiB``, the last if it is known."""
     persistence: str = ""
     """Persistence mode, ``on``, ``off`` or empty if unknown."""
     temperature_c: int = 0
     power_w: float = 0.0
     pageable_access: bool = False
     """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
+    host: HostAttachment = ""
 
     @property
     def links_known(self) -> bool:
         """Whether NVML or the kernel described the GPU, so that no NVLink and no peer means that
         there is none. A bare topology file and other tools' results do not report all links."""
         return bool(self.compute or self.pcie.generation_max)
+
+    @property
+    def on_module(self) -> HostAttachment:
+        """``host``, which profiles made by older versions do not state: there, by the model."""
+        if self.host:
+            return self.host
+        if _WITH_CPU.search(self.name):
+            return "coherent"
+        return "integrated" if _ON_CHIP.search(self.name) else ""
+
+
+UnusableState = Literal["lost", "no driver", "other driver", "not given", "unknown"]
+"""Why a GPU that was found cannot be used: it is given to this process and does not answer; no driver
+holds it; another one does; it is not given to this process; or that was not recorded."""
+
+
+class UnusableGpu(Value, frozen=True):
+    """A GPU on the PCI bus, or of those that the driver counts, that is none of the machine's."""
+
+    pci: str
+    """Its address; empty if it is not known."""
+    state: UnusableState
+    reason: str = ""
+    """What was answered, or the name of the driver that holds it."""
+
+    def __str__(self) -> str:
+        return (self.pci or "address unknown") + (f" ({self.reason})" if self.reason else "")
 
 
 class FilePlace(Value, frozen=True):
@@ -155,6 +208,8 @@ class Machine(Value, frozen=True):
     gpus: tuple[Gpu, ...]
     gpu_reason: str = ""
     """Why there are no GPUs, in one line with the remedy; empty when there are."""
+    unusable_gpus: tuple[UnusableGpu, ...] = ()
+    """GPUs that were found and cannot be used. They have no number: CUDA counts the others."""
     driver: str = ""
     cuda_driver: str = ""
     """The newest CUDA version that the driver supports: ``13.0``."""
@@ -175,6 +230,11 @@ class Machine(Value, frozen=True):
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
         return next((gpu for gpu in self.gpus if gpu.index == index), None)
+
+    @property
+    def lost_gpus(self) -> tuple[UnusableGpu, ...]:
+        """GPUs that are given to this process and do not answer."""
+        return tuple(gpu for gpu in self.unusable_gpus if gpu.state == "lost")
 
     @property
     def nodes_known(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -44,6 +45,21 @@ class SystemFiles:
             return "/" + str(found.relative_to(self.root.resolve()))
         except (OSError, ValueError, RuntimeError):
             return ""
+
+    def link(self, path: str) -> str:
+        """The last part of what a symbolic link points at; empty without a link there."""
+        try:
+            return os.path.basename(os.readlink(self.root / path.lstrip("/")))
+        except OSError:
+            return ""
+
+    def may_open(self, path: str) -> bool | None:
+        """Whether this process may open a file to read and write it; None if it is missing. Opens
+        nothing: to open the node of a GPU wakes it up."""
+        place = self.root / path.lstrip("/")
+        if os.access(place, os.R_OK | os.W_OK, effective_ids=True):
+            return True
+        return False if os.path.lexists(place) else None
 
     def chosen(self, path: str) -> str | None:
         """The word in brackets of a file of choices: ``always [madvise] never``."""

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from waywiser.machine.facts import GpuFacts, MigInstance
 from waywiser.words.numbers import whole_number
 
+NO_DEVICE_FILES = "NoDevFiles"
+"""What Slurm sets ``CUDA_VISIBLE_DEVICES`` to in a job that was given no GPU."""
+
 
 class Visible(NamedTuple):
     """A GPU, or one instance of a GPU that is cut up."""
@@ -53,6 +56,8 @@ def visible_devices(gpus: Sequence[GpuFacts], setting: str | None) -> Visibility
 
 def _chosen(gpus: Sequence[GpuFacts], setting: str) -> tuple[list[Visible], list[str]]:
     chosen: list[Visible] = []
+    if setting == NO_DEVICE_FILES:
+        return [], []
     for entry in (part.strip() for part in setting.split(",")):
         found = _named(gpus, entry)
         if found is None:

@@ -20,6 +20,7 @@ from waywiser.machine.file_places import (
     scratch_folder,
 )
 from waywiser.machine.machine import FilePlace, Gpu, Machine
+from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.measure.probe.aside import leave_one_cpu_aside
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.probe.guest import memory_bound, usable_gpus
@@ -67,10 +68,11 @@ class Scope:
 def read_scope(selection: MachineSelection) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
-    Raises `ScopeError` for GPUs that are not there, `GuestError` if a control group leaves no
+    Raises `ScopeError` for GPUs that are not there or do not answer, `GuestError` if a control group leaves no
     memory, `waywiser.machine.file_places.FileError` for files and folders that cannot be used.
     """
     machine = live_machine()
+    require_answers(machine, selection)
     memory_bytes, note = memory_bound(selection.memory_bytes)
     scope = Scope(machine, memory_bytes, notes=(note,) if note else ())
     scope = _selected(scope, selection.gpus)
@@ -78,6 +80,15 @@ def read_scope(selection: MachineSelection) -> Scope:
     scope = _working(scope)
     scope = _with_files(scope, selection)
     return replace(scope, machine=leave_one_cpu_aside(scope.machine))
+
+
+def require_answers(machine: Machine, selection: MachineSelection) -> None:
+    """Raises `ScopeError` if a GPU of this process does not answer, and no GPUs are selected: a
+    survey without it would pass for one of the whole machine."""
+    lost = lost_text(machine)
+    if lost and selection.gpus == ALL:
+        others = ",".join(str(gpu.index) for gpu in machine.gpus) or NONE
+        raise ScopeError(lost, remedy=f"{LOST_REMEDY}; to measure without it: --gpus {others}")
 
 
 def live_machine() -> Machine:

@@ -31,7 +31,13 @@ from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
-from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
+from waywiser.measure.scope import (
+    MachineSelection,
+    Scope,
+    live_machine,
+    read_scope,
+    require_answers,
+)
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
@@ -144,8 +150,15 @@ def nonempty_plan(machine: Machine, request: Request) -> Plan:
         unsupported = plan.unsupported_paths[-1:]
         nothing = "no size fits the paths that --only selects"
         why = unsupported[0].reason if unsupported else nothing
+        if not machine.numa:
+            why = _why_no_node(machine)
         raise SurveyError("nothing is left to measure", remedy=why)
     return plan
+
+
+def _why_no_node(machine: Machine) -> str:
+    skipped = "; ".join(note for note in machine.notes if note.startswith("numa:"))
+    return f"no NUMA node can be used: {skipped or 'the system shows none'}"
 
 
 def require_free_host() -> None:
@@ -185,7 +198,9 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         require_real(machine, str(file))
         commission = commission_of(before)
     with SurveyLock():
-        require_same(machine, live_machine(), file)
+        live = live_machine()
+        require_answers(live, commission.selection)
+        require_same(machine, live, file)
         scope = read_scope(commission.selection)
         require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)

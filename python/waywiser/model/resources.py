@@ -167,8 +167,6 @@ def _groups_of_nodes(machine: Machine) -> Groups:
 
 def _links_of(gpu: Gpu) -> tuple[object, ...]:
     """What makes a GPU of a kind: its model and its links, without its number."""
-    lanes = sorted(
-        (each.to.partition(":")[0], each.lanes, each.gb_per_s_per_lane) for each in gpu.nvlinks
-    )
+    lanes = sorted((each.to.partition(":")[0], each.lanes, each.gb_per_s) for each in gpu.nvlinks)
     link = gpu.pcie
     return gpu.name, link.generation_max, link.width_max, link.gb_per_s_now, tuple(lanes)

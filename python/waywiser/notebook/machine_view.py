@@ -126,7 +126,7 @@ def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> 
 
 
 def _gpu_row(gpu: Gpu) -> tuple[Any, ...]:
-    lanes = ", ".join(f"{link.lanes} to {link.to}" for link in gpu.nvlinks)
+    lanes = ", ".join(f"{link.lanes or 'unknown'} to {link.to}" for link in gpu.nvlinks)
     return (
         gpu.index,
         gpu.name,

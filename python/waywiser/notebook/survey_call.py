@@ -192,14 +192,21 @@ def new_cache_file(hostname: str) -> Path:
     """A file that does not exist yet in ``~/.cache/waywiser/profiles``, which is made if need be.
     ``XDG_CACHE_HOME`` replaces ``~/.cache``. Raises `SurveyError`."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(cache).expanduser() / "waywiser" / "profiles"
+    remedy = "name a file: waywiser.survey(output=...), or a folder: XDG_CACHE_HOME=..."
+    folder = Path(cache) / "waywiser" / "profiles"
     try:
+        folder = folder.expanduser()
         folder.mkdir(parents=True, exist_ok=True)
+    except RuntimeError as error:  # no HOME, and no entry of the user in /etc/passwd
+        raise SurveyError(
+            f"the folder of profiles, {folder}, cannot be found: user {os.getuid()} has no home",
+            remedy=remedy,
+        ) from error
     except OSError as error:
         raise SurveyError(
             f"the folder of profiles cannot be made: {error.strerror}",
             where=str(folder),
-            remedy="name a file: waywiser.survey(output=...)",
+            remedy=remedy,
         ) from error
     return unused_file(folder / default_name(hostname))
 

@@ -120,7 +120,7 @@ def _machine(value: Machine) -> None:
                                     link.width_max, link.gb_per_s_now))  # fmt: skip
         for lane in gpu.nvlinks:
             _link_end(lane.to)
-            _counts("lanes of a link", (lane.lanes, lane.gb_per_s_per_lane))
+            _counts("lanes of a link", (lane.lanes, lane.gb_per_s_per_lane, lane.gb_per_s_together))
         _counts("of a GPU", (gpu.memory_bytes, gpu.memory_free_bytes, gpu.memory_bus_bits,
                              gpu.clock_memory_mhz, gpu.clock_memory_max_mhz))  # fmt: skip
 

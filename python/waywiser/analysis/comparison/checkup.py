@@ -27,6 +27,7 @@ from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
+from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 from waywiser.words.grouping import grouped
@@ -119,6 +120,7 @@ def check_up(
             *comparison.notes,
             *filter(None, (changed_alone(comparison),)),
             *minor,
+            *unusable_notes(node.machine.unusable_gpus),
         ),
         comparison=comparison,
         suspects=tuple(path.name for path in comparison.of("suspected")),
@@ -130,6 +132,8 @@ def _findings(
 ) -> Iterator[str]:
     """The gravest first; ``grave`` are the errors that healthy machines do not have."""
     gone = ONLY_IN_BASE if comparison.another_machine else GONE
+    if lost := lost_text(node.machine):
+        yield lost
     yield from (f"{gpu} {gone}" for gpu in comparison.missing_gpus)
     yield from _links(node, baseline)
     yield from grave

@@ -9,8 +9,10 @@ from functools import partial
 from waywiser.analysis.questions.hidden import sentences
 from waywiser.curves.point import Point
 from waywiser.curves.texts import size_span
+from waywiser.machine.bounds import nvlink_rate
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Gpu, Machine, NumaNode
+from waywiser.machine.nvlink import lanes_text
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.figures.matrix import matrix_picture
@@ -145,7 +147,7 @@ def _box(gpu: Gpu, machine: Machine, measured: Measured) -> GpuBox:
     within = measured.get((name, name))
     model = _MAKER.sub("", gpu.name)[:14]
     copy = f"local copy {_gb(within)} GB/s" if within else ""
-    lanes = sum(link.lanes for link in gpu.nvlinks if link.to == "switch")
+    to_switch = [link for link in gpu.nvlinks if link.to == "switch"]
     return GpuBox(
         name=name,
         details=tuple(filter(None, (model, gpu.pci, copy))),
@@ -157,13 +159,13 @@ def _box(gpu: Gpu, machine: Machine, measured: Measured) -> GpuBox:
             },
         ),
         switch=_label(
-            _nvlink(lanes),
+            f"NVLink, {lanes_text(to_switch)}",
             {
                 "out": _known(measured, ((name, peer) for peer in peers)),
                 "in": _known(measured, ((peer, name) for peer in peers)),
             },
         )
-        if lanes
+        if to_switch
         else None,
     )
 
@@ -180,9 +182,11 @@ def _label(kind: str, directions: dict[str, list[Between]]) -> LinkLabel:
 
 def _host_link(gpu: Gpu) -> str:
     """``PCIe 5 x16``, ``PCIe 1 x16 (max 5 x16)``; empty if nothing is known."""
-    lanes = sum(link.lanes for link in gpu.nvlinks if link.to == "cpu")
-    if lanes:
-        return f"NVLink to CPU, {count(lanes, 'lane')}"
+    to_cpu = [link for link in gpu.nvlinks if link.to == "cpu"]
+    if to_cpu:
+        return f"{to_cpu[0].kind} to CPU, {lanes_text(to_cpu)}"
+    if gpu.on_module:
+        return "NVLink-C2C to CPU" if gpu.on_module == "coherent" else "the host's memory"
     link = gpu.pcie
     best = generation_text(link.generation_max, link.width_max)
     now = generation_text(link.generation_now, link.width_now)
@@ -193,17 +197,13 @@ def _host_link(gpu: Gpu) -> str:
     return f"PCIe, max {best}" if best else ""
 
 
-def _nvlink(lanes: int) -> str:
-    return f"NVLink, {count(lanes, 'lane')}"
-
-
 def _direct(machine: Machine, measured: Measured, order: Sequence[str]) -> Iterator[Direct]:
     for gpu in machine.gpus:
         for link in gpu.nvlinks:
             ends = f"gpu:{gpu.index}", link.to
             if link.to not in order or order.index(ends[0]) > order.index(ends[1]):
                 continue
-            label = _label(count(link.lanes, "lane"), {"": _known(measured, (ends, ends[::-1]))})
+            label = _label(lanes_text((link,)), {"": _known(measured, (ends, ends[::-1]))})
             yield Direct(order.index(ends[0]), order.index(ends[1]), label)
 
 
@@ -276,11 +276,12 @@ def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
         return _host_link(gpus[0])
     if len(gpus) < 2 or source == destination:
         return ""
-    lanes = [
-        sum(link.lanes for link in gpu.nvlinks if link.to in ("switch", other))
+    links = [
+        [link for link in gpu.nvlinks if link.to in ("switch", other)]
         for gpu, other in zip(gpus, (destination, source), strict=True)
     ]
-    return _nvlink(min(lanes)) if min(lanes) else ""
+    narrow = min(links, key=nvlink_rate)
+    return f"NVLink, {lanes_text(narrow)}" if all(links) else ""
 
 
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:

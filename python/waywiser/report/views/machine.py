@@ -6,15 +6,21 @@ from collections import Counter
 from collections.abc import Iterator
 
 from waywiser.machine.machine import Gpu, Machine, NumaNode, Package
+from waywiser.machine.nvlink import lanes_text
 from waywiser.machine.peaks import peaks
 from waywiser.machine.system_files import format_list
+from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.report.parts import Block, Outline, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
+from waywiser.words.number_format import count
 
 
 def machine_parts(machine: Machine) -> Iterator[Block | Section]:
     """The whole machine."""
+    if lost := lost_text(machine):
+        remedy = Words(LOST_REMEDY, indent=7)
+        yield Section("", "", (Words(lost, label="error:", tone="error", indent=7), remedy))
     yield Section("", "", (_title(machine), *(_package(machine, p) for p in machine.packages)))
     if machine.gpus:
         yield from _gpus(machine.gpus)
@@ -33,8 +39,8 @@ def _title(machine: Machine) -> Words:
 
 
 def _package(machine: Machine, package: Package) -> Outline:
-    cores = f"{package.cores} cores" if package.cores else ""
-    cpus = f"{package.cpus} CPUs" if package.cpus else "CPUs unknown"
+    cores = count(package.cores, "core") if package.cores else ""
+    cpus = count(package.cpus, "CPU") if package.cpus else "CPUs unknown"
     nodes = (node for node in machine.numa if node.package == package.index)
     return Outline(
         f"package {package.index}",
@@ -50,7 +56,7 @@ def _node(node: NumaNode) -> str:
     """Memory and CPUs; what is not known, as of an imported profile, is called unknown."""
     memory = f"{node.memory_bytes / 2**30:.1f} GiB" if node.memory_bytes else "memory unknown"
     none = "no CPUs" if node.memory_bytes else "CPUs unknown"
-    cpus = f"{len(node.cpus)} CPUs {format_list(node.cpus)}" if node.cpus else none
+    cpus = f"{count(len(node.cpus), 'CPU')} {format_list(node.cpus)}" if node.cpus else none
     return f"{memory}, {cpus}"
 
 
@@ -60,9 +66,9 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[Outline]:
         for cache in machine.caches
         if set(cache.cpus) <= set(node.cpus)
     )
-    for (level, size, cpus), count in sorted(caches.items(), reverse=True):
+    for (level, size, cpus), number in sorted(caches.items(), reverse=True):
         shared = "each CPU its own" if cpus == 1 else f"each shared by {cpus} CPUs"
-        yield Outline("", f"{count} × L{level} {format_bytes(size)}, {shared}")
+        yield Outline("", f"{number} × L{level} {format_bytes(size)}, {shared}")
     local = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
     if local:
         yield Outline("", f"local to gpu:{format_list(local)}")
@@ -80,12 +86,15 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Iterator[Section]:
 def _row(gpu: Gpu) -> tuple[str, ...]:
     link = gpu.pcie
     now = f"{link.gb_per_s_now:.1f} GB/s" if link.gb_per_s_now else ""
-    return (
-        f"gpu:{gpu.index}",
-        gpu.pci,
-        f"numa:{gpu.numa}" if gpu.numa >= 0 else "unknown",
+    pcie = (
         generation_text(link.generation_now, link.width_now) or now or "unknown",
         generation_text(link.generation_max, link.width_max) or "unknown",
+    )
+    return (
+        f"gpu:{gpu.index}",
+        gpu.pci or "unknown",
+        f"numa:{gpu.numa}" if gpu.numa >= 0 else "unknown",
+        *(("not used", "not used") if gpu.on_module else pcie),
         _nvlinks(gpu),
     )
 
@@ -101,18 +110,20 @@ def _model(gpu: Gpu) -> str:
 
 def _nvlinks(gpu: Gpu) -> str:
     """``4 each to gpu:1-3, 2 to cpu``; ``none`` only if the source reports all links."""
-    to_gpus: dict[int, list[int]] = {}
+    to_gpus: dict[str, list[int]] = {}
     parts = []
     for link in gpu.nvlinks:
         kind, _, number = link.to.partition(":")
+        lanes = str(link.lanes) if link.lanes else f"unknown number ({lanes_text((link,))})"
         if kind == "gpu":
-            to_gpus.setdefault(link.lanes, []).append(int(number))
+            to_gpus.setdefault(lanes, []).append(int(number))
         else:
-            parts.append(f"{link.lanes} to {link.to}")
+            parts.append(f"{lanes} {'C2C ' if link.kind == 'NVLink-C2C' else ''}to {link.to}")
     for lanes, others in to_gpus.items():
         each = " each" if len(others) > 1 else ""
         parts.append(f"{lanes}{each} to gpu:{format_list(tuple(others))}")
-    return ", ".join(parts) or ("none" if gpu.links_known else "unknown")
+    known = gpu.links_known and not gpu.on_module
+    return ", ".join(parts) or ("none" if known else "unknown")
 
 
 def generation_text(generation: int, width: int) -> str:
@@ -176,6 +187,8 @@ def _modes(gpu: Gpu) -> str:
     parts = [f"{name} {value}" for name, value in modes if value]
     if gpu.pageable_access:
         parts.append("reads pageable memory itself")
+    if gpu.on_module == "integrated":
+        parts.append("uses the host's memory")
     return ", ".join(parts)
 
 
@@ -183,12 +196,13 @@ def _clocks(gpu: Gpu) -> str:
     if not gpu.clock_sm_max_mhz:
         return ""
     if not gpu.clock_sm_mhz:  # a capture made of a data sheet
-        at_most = f"SM {gpu.clock_sm_max_mhz} MHz, memory {gpu.clock_memory_max_mhz} MHz"
-        return f"clocks at most: {at_most}"
-    return (
-        f"clocks now and at most: SM {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
-        f"memory {gpu.clock_memory_mhz} of {gpu.clock_memory_max_mhz} MHz"
-    )
+        memory = f", memory {gpu.clock_memory_max_mhz} MHz" if gpu.clock_memory_max_mhz else ""
+        return f"clocks at most: SM {gpu.clock_sm_max_mhz} MHz{memory}"
+    sm = f"SM {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz"
+    if not gpu.clock_memory_max_mhz:
+        return f"clocks now and at most: {sm}"
+    memory = f"memory {gpu.clock_memory_mhz or 'unknown'} of {gpu.clock_memory_max_mhz} MHz"
+    return f"clocks now and at most: {sm}, {memory}"
 
 
 def _trouble(gpu: Gpu) -> str:

@@ -1,0 +1,72 @@
+"""Which GPUs answer NVML, and at which addresses are those that do not.
+
+NVML counts GPUs that it gives no handle for: those that this process may not use (a container, a
+batch job), and those that are lost. It does not say their addresses; the order of its numbers is
+that of the addresses on the PCI bus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.machine.facts import SilentGpu
+from waywiser.machine.nvml import Nvml, NvmlAnswer, read_pci_address
+
+NO_PERMISSION = 4
+"""NVML's error for a GPU that this process may not use."""
+
+_LOST = 15
+_DEAD = frozenset({_LOST, 16, 999})
+"""NVML's errors of a GPU that has a handle and answers nothing: lost, needs a reset, unknown."""
+
+_REASONS = {NO_PERMISSION: "no permission", _LOST: "GPU is lost", 16: "GPU requires a reset"}
+
+
+def find_gpus(door: Nvml, addresses: Sequence[str]) -> tuple[list[object], tuple[SilentGpu, ...]]:
+    """The handles of the GPUs that answer, and the GPUs that do not. ``addresses`` are those of the
+    GPUs on the PCI bus."""
+    found = [_probe(door, index) for index in range(door.ask("DeviceGetCount", default=0))]
+    handles = [answer.value for answer, _ in found if not answer.reason]
+    answered = {address for answer, address in found if not answer.reason and address}
+    free = [address for address in sorted(addresses) if address not in answered]
+    counted = list(_counted(found, free))
+    named = {gpu.pci for gpu in counted}
+    uncounted = (
+        _silent(-1, address, door.answer("DeviceGetHandleByPciBusId", address))
+        for address in free
+        if address not in named
+    )
+    return handles, (*counted, *uncounted)
+
+
+def _probe(door: Nvml, index: int) -> tuple[NvmlAnswer, str]:
+    """The handle of a GPU that answers, or why it does not, and its address if NVML says it."""
+    handle = door.answer("DeviceGetHandleByIndex", index)
+    if handle.reason:
+        return handle, ""
+    address = read_pci_address(door, handle.value)
+    first = door.answer("DeviceGetUUID", handle.value)
+    return (first if first.error in _DEAD else handle), address
+
+
+def _counted(found: Sequence[tuple[NvmlAnswer, str]], free: Sequence[str]) -> Iterator[SilentGpu]:
+    """The GPUs of NVML's count without an answer. Between two that have addresses, as many as there
+    are free addresses: then each has one of them, in their order."""
+    gap: list[int] = []
+    before = ""
+    for index, (answer, address) in enumerate([*found, (NvmlAnswer(), "")]):
+        if answer.reason and not address:
+            gap.append(index)
+            continue
+        if answer.reason:
+            yield _silent(index, address, answer)
+        if address or index == len(found):
+            between = [each for each in free if before < each and (not address or each < address)]
+            known = between if len(between) == len(gap) else [""] * len(gap)
+            for silent, pci in zip(gap, known, strict=True):
+                yield _silent(silent, pci, found[silent][0])
+            gap, before = [], address
+
+
+def _silent(index: int, address: str, answer: NvmlAnswer) -> SilentGpu:
+    return SilentGpu(index, address, answer.error, _REASONS.get(answer.error, answer.reason))
