@@ -274,3 +274,23 @@ def test_a_survey_for_a_model_marks_the_sets_that_no_model_is_fitted_to(
     survey_run.resume(tmp_path / "a.wwp", again)
     assert again.plan is not None and again.plan.validation == known.validation
     assert not again.visits
+
+
+@pytest.mark.parametrize(
+    ("notes", "why"),
+    [
+        (("numa:0 is skipped: it has no memory",), "numa:0 is skipped: it has no memory"),
+        (("something else",), "the system shows none"),
+        ((), "the system shows none"),
+    ],
+)
+def test_without_a_node_the_reason_is_no_missing_driver(
+    host: Callable[[Machine], None], notes: tuple[str, ...], why: str
+) -> None:
+    bare = msgspec.structs.replace(
+        machine(gpus=0), numa=(), gpu_reason="no NVIDIA driver (install it)", notes=notes
+    )
+    host(bare)
+    with pytest.raises(SurveyError, match="nothing is left to measure") as caught:
+        survey_run.prepare(Request(preset="quick"), MachineSelection())
+    assert caught.value.remedy == f"no NUMA node can be used: {why}"

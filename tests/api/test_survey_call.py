@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -147,6 +148,28 @@ def test_without_an_output_the_profile_is_in_the_cache(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(SurveyError, match=r"cannot be made: .*name a file: waywiser\.survey\(out"):
         waywiser.survey(**QUICK)
+
+
+@pytest.mark.usefixtures("host")
+@pytest.mark.parametrize("cache", [None, "", "~/x", "~nobody-of-this-name/x"])
+def test_without_a_home_the_error_names_the_remedies(
+    cache: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that runs under a number without an entry in /etc/passwd."""
+
+    def missing(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", missing)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if cache is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    with pytest.raises(
+        SurveyError, match=r"has no home \(name a file: .*XDG_CACHE_HOME="
+    ) as caught:
+        waywiser.survey(**QUICK)
+    assert isinstance(caught.value, waywiser.WaywiserError)
 
 
 @pytest.mark.usefixtures("host")

@@ -21,6 +21,7 @@ from waywiser.machine.facts import (
     MigInstance,
     NvmlFacts,
     PciFacts,
+    SilentGpu,
     SystemFacts,
 )
 
@@ -182,9 +183,89 @@ def two_socket_machine() -> Capture:
             affinity=tuple(range(32)),
             cpu_nodes=(0, 1),
             memory_nodes=(0, 1),
-            pci=tuple(PciFacts(a, i // 2, 1, 16, 4, 16) for i, a in enumerate(addresses)),
+            pci=tuple(
+                PciFacts(a, i // 2, 1, 16, 4, 16, "nvidia", "open") for i, a in enumerate(addresses)
+            ),
         ),
         nvml=NvmlFacts("535.183.01", "12.2", tuple(a100(i, addresses) for i in range(4))),
+        taken=TAKEN,
+    )
+
+
+def lost_gpu_machine() -> Capture:
+    """The two sockets after the third of four GPUs has fallen off the bus: NVML counts it."""
+    whole = two_socket_machine()
+    assert whole.nvml is not None
+    lost = whole.nvml.gpus[2]
+    gpus = tuple(
+        msgspec.structs.replace(
+            gpu,
+            lanes=tuple(lane for lane in gpu.lanes if lane.remote_pci != lost.pci),
+            peers=tuple(peer for peer in gpu.peers if peer != lost.uuid),
+            processes=(),
+        )
+        for gpu in whole.nvml.gpus
+        if gpu is not lost
+    )
+    nvml = msgspec.structs.replace(
+        whole.nvml, gpus=gpus, silent=(SilentGpu(2, lost.pci, 15, "GPU is lost"),)
+    )
+    system = msgspec.structs.replace(whole.system, hostname="lost-gpu")
+    return msgspec.structs.replace(whole, system=system, nvml=nvml)
+
+
+def container_machine() -> Capture:
+    """A container on a node with eight GPUs: all are on its PCI bus, two are given to it."""
+    given = (2, 5)
+    whole = h200_machine(8)
+    assert whole.nvml is not None
+    gpus = tuple(
+        msgspec.structs.replace(
+            whole.nvml.gpus[index], peers=tuple(uuid(other) for other in given if other != index)
+        )
+        for index in given
+    )
+    pci = tuple(
+        msgspec.structs.replace(
+            device, driver="nvidia", access="open" if index in given else "hidden"
+        )
+        for index, device in enumerate(whole.system.pci)
+    )
+    system = msgspec.structs.replace(whole.system, hostname="container", pci=pci)
+    nvml = msgspec.structs.replace(whole.nvml, gpus=gpus)
+    return msgspec.structs.replace(whole, system=system, nvml=nvml)
+
+
+def gh200_machine() -> Capture:
+    """A Grace Hopper: ten C2C links to the CPU, whose memory the GPU reads, and which reads its."""
+    gpu = msgspec.structs.replace(
+        h200(0, 1),
+        name="NVIDIA GH200 480GB",
+        pci="0009:01:00.0",
+        lanes=(),
+        addressing="ats",
+        memory_node=1,
+        c2c_links=10,
+        c2c_mb_per_s=(45000,) * 10,
+    )
+    cpus = range(72)
+    body = processor(0, cpus, "Neoverse-V2", 480 * GIB, 114 << 20) + "</object>\n"
+    body += (
+        f'<object type="NUMANode" os_index="1" cpuset="{bitmap(cpus)}" '
+        f'nodeset="{bitmap(range(1, 2))}" local_memory="{96 * GIB}" subtype="GPUMemory"/>\n'
+    )
+    return Capture(
+        hwloc=topology(body + device(gpu.pci, "10de:2342"), cpus, range(2)),
+        system=SystemFacts(
+            hostname="gh200",
+            architecture="aarch64",
+            affinity=tuple(cpus),
+            cpu_nodes=(0,),
+            memory_nodes=(0, 1),
+            pci=(PciFacts(gpu.pci, 0, 5, 16, 5, 16, "nvidia", "open"),),
+            cpu_topology=True,
+        ),
+        nvml=NvmlFacts("580.159.04", "13.0", (gpu,)),
         taken=TAKEN,
     )
 
@@ -288,6 +369,9 @@ MACHINES = {
     "dgx-1": dgx_1,
     "h200-vm-8gpu": h200_machine,
     "two-socket-4gpu": two_socket_machine,
+    "lost-gpu": lost_gpu_machine,
+    "container": container_machine,
+    "gh200": gh200_machine,
     "mig": mig_machine,
     "no-gpu": cpu_machine,
 }

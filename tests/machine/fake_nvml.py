@@ -46,13 +46,19 @@ class FakeNvml:
         return len(self.gpus)
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> dict[str, Any]:
-        return self.gpus[index]
+        """``handle_error`` of a GPU is the number of the error that is raised instead."""
+        return self._answering(self.gpus[index])
 
     def nvmlDeviceGetHandleByPciBusId(self, address: str) -> dict[str, Any]:
         for gpu in self.gpus:
             if gpu["PciInfo"].busId.lower().endswith(address[4:]):
-                return gpu
+                return self._answering(gpu)
         raise self.NVMLError(6)
+
+    def _answering(self, gpu: dict[str, Any]) -> dict[str, Any]:
+        if gpu.get("handle_error"):
+            raise self.NVMLError(gpu["handle_error"])
+        return gpu
 
     def nvmlDeviceGetFieldValues(
         self, handle: dict[str, Any], fields: list[tuple[int, int]]

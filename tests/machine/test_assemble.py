@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from machine.captured import ALL, CAPTURES, machine, shared_file
-from waywiser.machine.assemble import machine_from
+from waywiser.doctor.gpu import link_findings
+from waywiser.machine.assemble import NO_CPU_TOPOLOGY, machine_from
+from waywiser.machine.bounds import bound, why_unbounded
 from waywiser.machine.capture import Capture, load_capture
-from waywiser.machine.machine import NvLink
-from waywiser.words import Place
+from waywiser.machine.facts import SystemFacts
+from waywiser.machine.machine import Gpu, Machine, NvLink, PcieLink
+from waywiser.words import Place, Workload
+
+H2D = Workload.parse("pinned@numa:0 -> device@gpu:0 by copy-engine")
 
 
 def h200(**system: object) -> Capture:
@@ -170,3 +177,111 @@ def test_the_only_node_has_all_memory_of_the_system() -> None:
     more = msgspec.structs.replace(two.system, memory_bytes=2**50)
     kept = machine_from(msgspec.structs.replace(two, system=more))
     assert kept.numa == machine_from(two).numa
+
+
+def nodes_of(memory: tuple[int, ...], **system: object) -> Machine:
+    """A machine with these bytes in its NUMA nodes, one CPU each; 0 writes what hwloc writes both
+    for no memory and for memory that it cannot find out."""
+    nodes = "".join(
+        f'<object type="NUMANode" os_index="{n}" cpuset="{1 << n:#x}" nodeset="{1 << n:#x}"'
+        + (f' local_memory="{size}"/>' if size else "/>")
+        for n, size in enumerate(memory)
+    )
+    cpus = "".join(
+        f'<object type="PU" os_index="{n}" cpuset="{1 << n:#x}"/>' for n in range(len(memory))
+    )
+    every = f"{(1 << len(memory)) - 1:#x}"
+    xml = (
+        f'<topology version="2.0"><object type="Machine" os_index="0" cpuset="{every}" '
+        f'nodeset="{every}">{nodes}{cpus}</object></topology>'
+    )
+    return machine_from(Capture(hwloc=xml, system=SystemFacts(**system)))  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 2**45), st.integers(0, 2**45))
+def test_the_only_node_has_the_memory_of_the_system_or_an_unknown_one(
+    stated: int, system: int
+) -> None:
+    found = nodes_of((stated,), memory_bytes=system)
+    assert [node.memory_bytes for node in found.numa] == [max(stated, system)]
+    assert not any("skipped" in note for note in found.notes)
+
+
+@given(st.lists(st.sampled_from([0, 2**30, 2**38]), min_size=2, max_size=8))
+def test_nodes_without_memory_are_skipped_only_if_another_states_some(memory: list[int]) -> None:
+    found = nodes_of(tuple(memory), memory_bytes=2**40)
+    kept = [n for n, size in enumerate(memory) if size or not any(memory)]
+    assert [node.index for node in found.numa] == kept
+    assert [node.memory_bytes for node in found.numa] == [memory[n] for n in kept]
+    skipped = [note for note in found.notes if note.endswith("it has no memory")]
+    assert len(skipped) == len(memory) - len(kept)
+
+
+@pytest.mark.parametrize("shown", [True, False, None])
+def test_a_system_that_hides_its_cores_says_so(shown: bool | None) -> None:
+    notes = nodes_of((0,), memory_bytes=2**30, cpu_topology=shown).notes
+    assert notes.count(NO_CPU_TOPOLOGY) == (shown is False)
+
+
+@pytest.mark.parametrize("links", range(1, 11))
+@pytest.mark.parametrize("rate", [0, 45000, 50000])
+def test_c2c_links_bound_what_a_module_moves_between_its_memories(links: int, rate: int) -> None:
+    capture = load_capture(CAPTURES / "gh200.json")
+    assert capture.nvml is not None
+    gpu = msgspec.structs.replace(capture.nvml.gpus[0], c2c_mb_per_s=(rate,) * links)
+    nvml = msgspec.structs.replace(capture.nvml, gpus=(gpu,))
+    found = machine_from(msgspec.structs.replace(capture, nvml=nvml))
+    assert found.gpus[0].pcie == PcieLink()
+    peak = bound(found, H2D)
+    if rate:
+        assert peak is not None
+        assert peak.bytes_per_second == pytest.approx(links * rate * 1e6)
+        assert peak.narrowest == "NVLink-C2C to gpu:0"
+    else:
+        assert peak is None and why_unbounded(found, H2D)
+
+
+@pytest.mark.parametrize(
+    ("changes", "host"),
+    [
+        ({"c2c_mb_per_s": (), "c2c_links": 0}, "coherent"),
+        ({"c2c_mb_per_s": (), "name": "NVIDIA GB200"}, "coherent"),
+        ({"c2c_mb_per_s": (), "name": "NVIDIA GB300", "addressing": ""}, "coherent"),
+        ({"c2c_mb_per_s": (), "name": "Some later GPU"}, "coherent"),
+        ({"c2c_mb_per_s": (), "name": "Some GPU", "addressing": "", "memory_node": 1}, "coherent"),
+        ({"c2c_mb_per_s": (), "name": "NVIDIA GB10", "memory_bytes": 0}, "integrated"),
+        ({"c2c_mb_per_s": (), "name": "NVIDIA GB10", "addressing": ""}, "integrated"),
+        ({"c2c_mb_per_s": (), "name": "Orin (nvgpu)", "addressing": ""}, "integrated"),
+        ({"c2c_mb_per_s": (), "name": "NVIDIA Thor", "addressing": "none"}, "integrated"),
+        ({"c2c_mb_per_s": (), "name": "Some GPU", "memory_bytes": 0}, "integrated"),
+    ],
+)
+def test_no_pcie_link_bounds_a_gpu_on_a_module_with_the_cpu(
+    changes: dict[str, object], host: str
+) -> None:
+    capture = load_capture(CAPTURES / "gh200.json")
+    assert capture.nvml is not None
+    apart = {"memory_node": -1, **changes}
+    gpu = msgspec.structs.replace(capture.nvml.gpus[0], **apart)
+    nvml = msgspec.structs.replace(capture.nvml, gpus=(gpu,))
+    found = machine_from(msgspec.structs.replace(capture, nvml=nvml))
+    assert found.gpus[0].on_module == host
+    assert bound(found, H2D) is None
+    assert "PCIe" not in why_unbounded(found, H2D)
+
+
+@pytest.mark.parametrize("addressing", ["", "none", "hmm"])
+def test_other_gpus_hang_on_pcie(addressing: str) -> None:
+    capture = h200()
+    assert capture.nvml is not None
+    gpus = [msgspec.structs.replace(gpu, addressing=addressing) for gpu in capture.nvml.gpus]
+    nvml = msgspec.structs.replace(capture.nvml, gpus=tuple(gpus))
+    peak = bound(machine_from(msgspec.structs.replace(capture, nvml=nvml)), H2D)
+    assert peak is not None and peak.narrowest == "PCIe to gpu:0"
+
+
+def test_profiles_of_older_versions_know_modules_by_their_models() -> None:
+    old = Gpu(0, "", "NVIDIA GH200 480GB", "", compute="9.0", pcie=PcieLink(5, 16, 5, 16))
+    found = msgspec.structs.replace(machine("h200-vm-4gpu"), gpus=(old,))
+    assert bound(found, H2D) is None
+    assert list(link_findings(found)) == []

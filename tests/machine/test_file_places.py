@@ -125,8 +125,27 @@ def test_a_full_disk_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         f_bavail, f_frsize = 1 << 18, 4096  # a GiB
 
     monkeypatch.setattr(os, "statvfs", lambda path: Full)
-    with pytest.raises(FileError, match="1 GiB are free, too little"):
+    with pytest.raises(FileError, match="1 GiB are free, and 1280 MiB are needed"):
         scratch_folder(str(tmp_path))
+
+
+@pytest.mark.parametrize("mebibytes", [0, 1, 64, 512, 1023, 1024, 1152, 1279])
+@pytest.mark.parametrize(("name", "says"), [("tmpfs", "--shm-size"), ("scratch", "--scratch")])
+def test_room_that_is_too_little_has_the_remedy_of_its_place(
+    mebibytes: int, name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container's /dev/shm has 64 MiB, and no option names another one."""
+
+    class Small:
+        f_bavail, f_frsize = mebibytes << 8, 4096
+
+    monkeypatch.setattr(os, "statvfs", lambda path: Small)
+    with pytest.raises(FileError, match="and 1280 MiB are needed") as caught:
+        scratch_folder(str(tmp_path), name)
+    assert says in str(caught.value)
+    assert ("name another folder" in str(caught.value)) == (name == "scratch")
+    Small.f_bavail = 1281 << 8
+    assert scratch_folder(str(tmp_path), name).bytes == 128 << 20
 
 
 def test_places_are_the_same_where_files_are_and_room_may_differ() -> None:

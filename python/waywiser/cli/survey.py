@@ -13,6 +13,7 @@ from types import FrameType
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.machine.machine import machine_line
+from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL
@@ -88,7 +89,10 @@ def _require_new(file: Path) -> None:
 
 def _before(survey: Survey) -> Iterator[str]:
     """What is said before long work starts."""
+    if lost := lost_text(survey.machine):
+        yield f"error: {lost}"
     yield machine_line(survey.machine)
+    yield from unusable_notes(survey.machine.unusable_gpus)
     for unsupported in survey.scope.unsupported_paths:
         yield f"{unsupported.path} is skipped: {unsupported.reason}"
     yield from survey.scope.notes

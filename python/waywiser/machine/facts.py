@@ -7,9 +7,9 @@ from typing import Literal
 from waywiser.words import Value
 
 DeviceAccess = Literal["", "open", "denied", "absent", "hidden"]
-"""What keeps a process from a GPU's device node (``/dev/nvidia0``): nothing, it can be opened; a lack
-of permission; it does not exist; or the driver shows other GPUs and not this one. Empty if it is not
-known."""
+"""What keeps a process from a GPU's device node (``/dev/nvidia0``): nothing, it can be opened; a
+lack of permission; it does not exist; or the driver shows other GPUs and not this one. Empty if it
+is not known."""
 
 
 class PciFacts(Value, frozen=True):

@@ -153,8 +153,8 @@ class Gpu(Value, frozen=True):
 
 
 UnusableState = Literal["lost", "no driver", "other driver", "not given", "unknown"]
-"""Why a GPU that was found cannot be used: it is given to this process and does not answer; no driver
-holds it; another one does; it is not given to this process; or that was not recorded."""
+"""Why a GPU that was found cannot be used: it is given to this process and does not answer; no
+driver holds it; another one does; it is not given to this process; or that was not recorded."""
 
 
 class UnusableGpu(Value, frozen=True):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.machine.facts import NvmlFacts, PciFacts, SilentGpu, SystemFacts
 from waywiser.machine.hwloc import HwlocObject
 from waywiser.machine.machine import Machine, UnusableGpu, UnusableState
-from waywiser.machine.silent_gpus import NO_PERMISSION
+from waywiser.machine.silent_gpus import EXCLUDED, NO_PERMISSION
 from waywiser.machine.system_files import format_list
 from waywiser.words.number_format import count
 
@@ -61,8 +61,9 @@ def _of_address(facts: PciFacts, gpu: SilentGpu, seen: dict[str, bool]) -> Unusa
         return UnusableGpu(facts.address, state, facts.driver or "")
     if gpu.error == NO_PERMISSION or facts.access in ("denied", "absent", "hidden"):
         return UnusableGpu(facts.address, "not given")
-    is_held = facts.driver == NVIDIA_DRIVER and facts.access == "open"
-    if gpu.index >= 0 or is_held or seen.get(facts.address):
+    if gpu.error == EXCLUDED:
+        return UnusableGpu(facts.address, "not given", gpu.reason)
+    if gpu.index >= 0 or facts.access == "open" or seen.get(facts.address):
         return UnusableGpu(facts.address, "lost", gpu.reason or _NO_ANSWER)
     return UnusableGpu(facts.address, "unknown", gpu.reason)
 
@@ -81,8 +82,8 @@ def lost_text(machine: Machine) -> str:
 
 
 LOST_REMEDY = (
-    "look for Xid messages in the kernel's log (dmesg), and reset the GPU (nvidia-smi -r) or "
-    "restart the machine; if it happens again, have the GPU, its power and its slot checked"
+    "see the Xid messages in the kernel's log (dmesg), and reset the GPU (nvidia-smi -r) or "
+    "restart the machine"
 )
 
 

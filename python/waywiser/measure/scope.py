@@ -68,8 +68,9 @@ class Scope:
 def read_scope(selection: MachineSelection) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
-    Raises `ScopeError` for GPUs that are not there or do not answer, `GuestError` if a control group leaves no
-    memory, `waywiser.machine.file_places.FileError` for files and folders that cannot be used.
+    Raises `ScopeError` for GPUs that are not there or do not answer, `GuestError` if a control
+    group leaves no memory, `waywiser.machine.file_places.FileError` for files and folders that
+    cannot be used.
     """
     machine = live_machine()
     require_answers(machine, selection)
