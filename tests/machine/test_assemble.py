@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machine.captured import ALL, CAPTURES, machine, shared_file
-from waywiser.doctor.gpu import link_findings
+from waywiser.doctor.gpu import links
+from waywiser.doctor.situation import Situation
 from waywiser.machine.assemble import NO_CPU_TOPOLOGY, machine_from
 from waywiser.machine.bounds import bound, why_unbounded
 from waywiser.machine.capture import Capture, load_capture
@@ -284,4 +285,4 @@ def test_profiles_of_older_versions_know_modules_by_their_models() -> None:
     old = Gpu(0, "", "NVIDIA GH200 480GB", "", compute="9.0", pcie=PcieLink(5, 16, 5, 16))
     found = msgspec.structs.replace(machine("h200-vm-4gpu"), gpus=(old,))
     assert bound(found, H2D) is None
-    assert list(link_findings(found)) == []
+    assert list(links(Situation(found))) == []

@@ -102,7 +102,7 @@ def test_a_gpu_that_an_administrator_excluded_is_named_so() -> None:
     assert (silent.pci, silent.error) == ("0000:40:00.0", EXCLUDED)
 
 
-def test_a_lack_of_permission_is_told_from_a_loss() -> None:
+def test_a_lack_of_permission_is_no_loss() -> None:
     facts = read_nvml(node({0: NO_PERMISSION, 7: LOST}), ADDRESSES)
     assert [gpu.reason for gpu in facts.silent] == ["no permission", "GPU is lost"]
 
