@@ -89,7 +89,8 @@ def test_selected_gpus_are_measured_without_it_and_the_profile_says_so(
         assert profile.machine.unusable_gpus == (UnusableGpu(ADDRESS, "lost", "GPU is lost"),)
         assert [gpu.index for gpu in profile.machine.gpus] == [0, 1, 2]
     assert cli.run(["doctor", str(file), "--severity", "error"]) == 1
-    assert f"lost-gpu: {LOST}" in capsys.readouterr().out.splitlines()[1]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(f"describes it: {LOST}") and f"lost-gpu: {LOST}" in lines[1]
 
 
 def test_a_survey_that_lost_a_gpu_is_not_resumed(

@@ -27,6 +27,7 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
     """
     from waywiser.doctor.diagnosis import diagnose, live_situation, stored_situation, unchecked
     from waywiser.doctor.finding import at_least
+    from waywiser.machine.unusable_gpus import lost_text
     from waywiser.report.parts import Words
     from waywiser.report.views.doctor import finding_parts
     from waywiser.words.severity import parse_severity
@@ -46,6 +47,7 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
     if file is not None:
         document |= {"profile": file, "created": created, "not_checked": missing}
         when = f"as the profile of {created[:16]} UTC describes it"
-        parts.insert(0, Words(f"{hostname or file}, {when}:", "lead"))
+        lost = lost_text(situation.machine)
+        parts.insert(0, Words(f"{hostname or file}, {when}: {lost}".rstrip(), "lead"))
     print_result(document, parts, json=json)
     return 1 if at_least(findings, least) else 0

@@ -135,6 +135,7 @@ class Gpu(Value, frozen=True):
     pageable_access: bool = False
     """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
     host: HostAttachment = ""
+    """How it reaches the host's memory, as NVML and the model show it."""
 
     @property
     def links_known(self) -> bool:
