@@ -22,7 +22,12 @@ _LOST = 15
 _DEAD = frozenset({_LOST, 16, 999})
 """NVML's errors of a GPU that has a handle and answers nothing: lost, needs a reset, unknown."""
 
-_REASONS = {NO_PERMISSION: "no permission", _LOST: "GPU is lost", 16: "GPU requires a reset"}
+_REASONS = {
+    NO_PERMISSION: "no permission",
+    6: "NVML does not know it",
+    _LOST: "GPU is lost",
+    16: "GPU requires a reset",
+}
 
 
 def find_gpus(door: Nvml, addresses: Sequence[str]) -> tuple[list[object], tuple[SilentGpu, ...]]:
