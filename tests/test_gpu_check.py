@@ -190,7 +190,7 @@ def test_several_gpus_take_one_call(machine: dict[str, str], tmp_path: Path) -> 
     _, text = check(machine, "--several-gpus", "--within", "400", str(out))
     found = steps(text)
     expected = [
-        "machine", "offline install", "doctor", "check, planned", "survey, check",
+        "machine", "offline install", "doctor", "check, planned", "survey, check", "who copies",
         *(f"survey, check again {n}" for n in range(1, 5)), "survey, P2P", "relay", "loading",
         "survey, planned", "survey, planned again", "survey, standard", "evidence",
         "planned and used", "report", "policy", "advise",

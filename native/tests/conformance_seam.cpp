@@ -2,6 +2,11 @@
 // bytes handles the right bytes and no others.
 #include "conformance_seam.hpp"
 
+#include <thread>
+
+#include "host/clock.hpp"
+#include "measure/who_copies.hpp"
+
 namespace waywiser {
 namespace {
 
@@ -105,6 +110,44 @@ TEST_F(Seam, StreamOrderedMemoryHoldsBytesUntilItIsFreed) {
         stream.synchronize();
         EXPECT_EQ(to.data()[kMiB - 1], std::byte{value});
     }
+}
+
+// Until the condition holds, or for so many seconds.
+template <class Condition>
+bool comes_true(Condition condition, double seconds) {
+    const double end = host::now() + seconds;
+    while (!condition() && host::now() < end) std::this_thread::yield();
+    return condition();
+}
+
+TEST_F(Seam, AnOccupationLeavesNoPlaceForAKernelUntilItIsReleased) {
+    gpu::Occupation occupation(0);
+    EXPECT_FALSE(occupation.complete());
+    const gpu::Stream stream(0);
+    measure::launch_short_kernel(stream);
+    stream.synchronize();
+    for (int n = 0; n < 3; ++n) {
+        occupation.start(5);
+        if (!comes_true([&] { return occupation.complete(); }, 2)) {
+            GTEST_SKIP() << "other work uses multiprocessors";
+        }
+        measure::launch_short_kernel(stream);
+        EXPECT_FALSE(comes_true([&] { return stream.done(); }, 5e-3));
+        EXPECT_TRUE(occupation.complete());
+        occupation.release();
+        EXPECT_TRUE(comes_true([&] { return stream.done(); }, 2));
+        EXPECT_FALSE(occupation.complete());
+    }
+}
+
+TEST_F(Seam, AnOccupationEndsByItself) {
+    gpu::Occupation occupation(0);
+    occupation.start(0.3);
+    EXPECT_TRUE(comes_true([&] { return occupation.complete(); }, 2));
+    EXPECT_TRUE(comes_true([&] { return !occupation.complete(); }, 2));
+    occupation.start(0);
+    gpu::synchronize_device(0);
+    EXPECT_FALSE(occupation.complete());
 }
 
 }  // namespace

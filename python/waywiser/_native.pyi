@@ -199,3 +199,11 @@ class Session:
         copy to the GPU, none where the memory is not page-locked or there is no GPU;
         ``reads[sweep][cpu]`` seconds of one load out of memory.
         """
+    def who_copies(self, gpu: int, transfers: Sequence[Transfer]) -> dict[str, Any]:
+        """Whether transfers need multiprocessors of the GPUs at their ends, which a kernel occupies
+        for less than 50 ms at a time; the GIL is released.
+
+        Returns seconds, and what was observed of a short kernel (``kernel``), which must wait, of a
+        memset of 1 MiB (``fill``) and of each transfer (``copies``, a list): {found (``ended``,
+        ``waited`` or ``undecided``), reason, alone_seconds, held_seconds, after_seconds}.
+        """

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profiles
+import seen_copies
 import waywiser
 from damaging import reseal
 from waywiser.profile import (
@@ -18,6 +20,7 @@ from waywiser.profile import (
     RunHealth,
     WritableProfile,
 )
+from waywiser.words import Transfer
 from waywiser.words.records import (
     BlockLatencies,
     GpuHealth,
@@ -26,6 +29,8 @@ from waywiser.words.records import (
     LinkBytes,
     LinkEvidence,
     Locality,
+    Observation,
+    ObservedCopy,
     Samples,
 )
 from waywiser.words.visible import single_line
@@ -126,6 +131,39 @@ def test_a_reader_does_not_write(tmp_path: Path) -> None:
         assert profile.series() and profile.machine == profiles.machine()
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_who_copies_is_kept_with_the_machine_once_for_each_gpu(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with profiles.new(path) as profile:
+        bare = profile.machine
+        for each in (*seen_copies.seen({}), *seen_copies.seen()):
+            profile.commit_who_copies(each)
+    with Profile.open(path) as profile:
+        known = profile.machine
+    assert known.traits.who_copies == seen_copies.seen()
+    traits = msgspec.structs.replace(known.traits, who_copies=())
+    assert msgspec.structs.replace(known, traits=traits) == bare
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"gpu": -1},
+        {"gpu": 2**20},
+        {"started": "yesterday"},
+        {"seconds": -1.0},
+        {"kernel": Observation("waited", alone_seconds=-1e-6)},
+        {"fill": Observation("ended", held_seconds=float("inf"))},
+        {"copies": (ObservedCopy(Transfer.parse(seen_copies.LOCAL.format(0)), Observation()),)},
+    ],
+)
+def test_an_impossible_observation_is_damage(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = tmp_path / "a.wwp"
+    with profiles.new(path) as profile:
+        profile.commit_who_copies(msgspec.structs.replace(seen_copies.seen()[0], **wrong))
+    with Profile.open(path) as profile, pytest.raises(ProfileError):
+        _ = profile.machine
 
 
 def test_health_is_kept_per_run_at_both_ends(tmp_path: Path) -> None:

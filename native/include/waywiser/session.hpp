@@ -101,6 +101,28 @@ struct LocalityOutcome {
     double seconds = 0;
 };
 
+// Whether work ended while a kernel occupied all multiprocessors of the GPUs at its ends. What
+// ended was done without them, by copy engines or other fixed hardware.
+enum class WhileOccupied { undecided, ended, waited };
+struct Observation {
+    WhileOccupied found = WhileOccupied::undecided;
+    std::string reason;        // why it is not decided, in one line
+    double alone_seconds = 0;  // from the call to completion, without the kernel
+    double held_seconds = 0;   // from the call until it ended, or until the kernel did
+    double after_seconds = 0;  // from the end of the kernel to completion, if it waited
+};
+// Who copies: observes transfers with the GPU at an end.
+struct WhoCopiesRequest {
+    int gpu = 0;
+    std::vector<Transfer> transfers;
+};
+struct WhoCopiesOutcome {
+    Observation kernel;  // of a kernel, which must wait
+    Observation fill;
+    std::vector<Observation> copies;  // of each transfer
+    double seconds = 0;
+};
+
 // Called with 0 right before, and with their number right after, extra executions around which link
 // counters are read.
 using Evidence = std::function<void(std::size_t executions)>;
@@ -141,6 +163,9 @@ public:
                     const Evidence& evidence = nullptr);
     // Throws gpu::Error, NotSupported, std::bad_alloc.
     LocalityOutcome locality(const LocalityRequest& request);
+    // The occupations last for tens of milliseconds, of one transfer less than 0.2 s together.
+    // Throws gpu::Error, std::bad_alloc.
+    WhoCopiesOutcome who_copies(const WhoCopiesRequest& request);
 
 private:
     struct State;

@@ -76,6 +76,9 @@ struct Traits {
     // It is a load: measured alone at one size and beside copies, which shows what these take from
     // it. It is no method of a copy.
     bool bystander = false;
+    // The runtime chooses whether copy engines or multiprocessors do the work that it puts on its
+    // lanes. A survey observes which.
+    bool either_unit = false;
 
     Family family = Family::other;
     Shares shares;

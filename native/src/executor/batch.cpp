@@ -66,7 +66,8 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.family = Family::runtime_copy,
+        return {.either_unit = true,
+                .family = Family::runtime_copy,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false},
                 .calls = {{.text = "cudaMemcpyBatchAsync"}},
                 .library = {.lists = true}};

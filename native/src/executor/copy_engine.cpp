@@ -1,5 +1,6 @@
-// Copies by the runtime's memcpy: the DMA engines of a GPU, with staging by the runtime if a side
-// is not page-locked, or its CPU copy if both sides are on the host.
+// Copies by the runtime's memcpy: the DMA engines of a GPU (within one GPU the runtime may choose
+// multiprocessors), with staging by the runtime if a side is not page-locked, or its CPU copy if
+// both sides are on the host.
 #include "executor/pieces.hpp"
 #include "executor/reach.hpp"
 #include "gpu/gpu.hpp"
@@ -111,7 +112,7 @@ public:
             .name = "copy-engine",
             .description =
                 "the runtime's memcpy: a GPU's DMA engines, staged by the runtime where "
-                "they cannot reach",
+                "they cannot reach; within a GPU the runtime may choose multiprocessors",
             .parameters = {api(), peer(), submit({"nearest"}), call()},
             .source =
                 "Pearson et al., Comm|Scope, ICPE 2019 (cudaMemcpyAsync, "
@@ -123,6 +124,7 @@ public:
 
     [[nodiscard]] Traits traits() const override {
         return {.in_sets = true,
+                .either_unit = true,
                 .family = Family::runtime_copy,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false},
                 .reference = PathClass::gpu,

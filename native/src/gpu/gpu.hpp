@@ -362,4 +362,28 @@ private:
     std::unique_ptr<State> state_;
 };
 
+// --- occupation ----------------------------------------------------------------------------
+
+// A kernel that occupies all multiprocessors of a device: what ends meanwhile was done without
+// them. No copy and no call is needed to end it, and it ends by itself.
+class Occupation {
+public:
+    explicit Occupation(int device);  // on a stream of its own
+    ~Occupation();                    // waits for the kernel
+    Occupation(const Occupation&) = delete;
+    Occupation& operator=(const Occupation&) = delete;
+
+    // Starts the kernel, which ends when released, and after these seconds in any case. Waits for
+    // the end of an earlier one.
+    void start(double seconds);
+    void release() noexcept;  // from any thread, any number of times
+    // Whether the kernel runs on every multiprocessor and leaves no place for another one. From any
+    // thread; it calls no function of the runtime.
+    [[nodiscard]] bool complete() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 }  // namespace waywiser::gpu

@@ -112,6 +112,13 @@ void Gate::close(const Stream&) {}
 void Gate::open() noexcept {}
 std::string Gate::kind() const { return {}; }
 
+struct Occupation::State {};
+Occupation::Occupation(int) { throw_unavailable("Occupation"); }
+Occupation::~Occupation() = default;
+void Occupation::start(double) {}
+void Occupation::release() noexcept {}
+bool Occupation::complete() const { return false; }
+
 // By value as the seam has it. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void detail::run_on_host(const Stream&, std::function<void()>) { throw_unavailable("launch"); }
 

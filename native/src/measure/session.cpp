@@ -19,6 +19,7 @@
 #include "measure/sampling.hpp"
 #include "measure/timer.hpp"
 #include "measure/watchdog.hpp"
+#include "measure/who_copies.hpp"
 
 namespace waywiser {
 
@@ -55,6 +56,8 @@ struct Session::State {
                               const Evidence& evidence);
     Outcome measure_operation(const Request& request,
                               const std::function<void(const Progress&)>& progress);
+    WhoCopiesOutcome who_copies(const WhoCopiesRequest& request);
+    Observation who_copies(measure::Occupier& occupier, const Transfer& transfer);
     class Tools;
 };
 
@@ -174,6 +177,41 @@ Outcome Session::State::measure_transfers(const Request& request,
     return outcome;
 }
 
+WhoCopiesOutcome Session::State::who_copies(const WhoCopiesRequest& request) {
+    const double start = host::now();
+    measure::Occupier occupier(streams);
+    WhoCopiesOutcome outcome;
+    outcome.kernel = occupier.kernel(request.gpu);
+    outcome.copies.resize(request.transfers.size());
+    if (outcome.kernel.found == WhileOccupied::waited) {
+        outcome.fill = occupier.fill(request.gpu);
+        for (std::size_t i = 0; i < request.transfers.size(); ++i) {
+            outcome.copies[i] = who_copies(occupier, request.transfers[i]);
+        }
+    }
+    measure::withdraw_unproven(outcome);
+    outcome.seconds = host::now() - start;
+    return outcome;
+}
+
+Observation Session::State::who_copies(measure::Occupier& occupier, const Transfer& transfer) {
+    try {
+        const Request request{.transfers = {transfer}, .operation = {}, .rule = {}};
+        admit(request);
+        enable_peers(transfer);
+        measure::PreparedWorkload prepared(request, machine, pool, streams, engine_for(request));
+        const host::RunOn submitting(prepared.submit_cpus());
+        prepared.fill();
+        Observation found = measure::observe(occupier, prepared);
+        prepared.check(1);
+        return found;
+    } catch (const NotSupported& error) {
+        return {.found = WhileOccupied::undecided, .reason = error.what()};
+    } catch (const WrongBytes& error) {
+        return {.found = WhileOccupied::undecided, .reason = error.what()};
+    }
+}
+
 // Gives operations access to the session's streams and gate.
 class Session::State::Tools final : public OperationTools {
 public:
@@ -242,6 +280,10 @@ Outcome Session::measure(const Request& request,
 
 LocalityOutcome Session::locality(const LocalityRequest& request) {
     return measure::locality(request, state_->machine, state_->streams);
+}
+
+WhoCopiesOutcome Session::who_copies(const WhoCopiesRequest& request) {
+    return state_->who_copies(request);
 }
 
 }  // namespace waywiser

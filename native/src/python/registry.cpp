@@ -140,6 +140,7 @@ nb::dict traits_dict(const std::string& name, const Traits& traits) {
     entry["route"] = text(traits.route);
     entry["reference"] = text(traits.reference);
     entry["bystander"] = traits.bystander;
+    entry["either_unit"] = traits.either_unit;
     if (!traits.alternative.executor.empty()) {
         nb::dict alternative;
         alternative["executor"] = traits.alternative.executor;

@@ -117,6 +117,42 @@ nb::dict measure_locality(Session& session, Memory memory, std::size_t blocks, s
     return locality_dict(outcome);
 }
 
+const char* text(WhileOccupied found) {
+    switch (found) {
+        case WhileOccupied::ended: return "ended";
+        case WhileOccupied::waited: return "waited";
+        case WhileOccupied::undecided: break;
+    }
+    return "undecided";
+}
+
+nb::dict observation_dict(const Observation& observation) {
+    nb::dict entry;
+    entry["found"] = text(observation.found);
+    entry["reason"] = observation.reason;
+    entry["alone_seconds"] = observation.alone_seconds;
+    entry["held_seconds"] = observation.held_seconds;
+    entry["after_seconds"] = observation.after_seconds;
+    return entry;
+}
+
+nb::dict observe_copies(Session& session, int gpu, std::vector<Transfer> transfers) {
+    const WhoCopiesRequest request{.gpu = gpu, .transfers = std::move(transfers)};
+    WhoCopiesOutcome outcome;
+    {
+        const nb::gil_scoped_release observing;
+        outcome = session.who_copies(request);
+    }
+    nb::list copies;
+    for (const Observation& each : outcome.copies) copies.append(observation_dict(each));
+    nb::dict result;
+    result["kernel"] = observation_dict(outcome.kernel);
+    result["fill"] = observation_dict(outcome.fill);
+    result["copies"] = copies;
+    result["seconds"] = outcome.seconds;
+    return result;
+}
+
 nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
                           std::optional<OperationCall> operation, const std::string& cache,
                           bool shared, const StopRule& rule, std::uint64_t seed,
@@ -188,7 +224,8 @@ void bind_session(nb::module_& m) {
         .def("locality", &measure_locality, "memory"_a, nb::kw_only(),
              "blocks"_a = LocalityRequest{}.blocks, "bytes"_a = LocalityRequest{}.bytes,
              "rounds"_a = LocalityRequest{}.rounds, "cpus"_a = std::vector<int>(),
-             "sweeps"_a = LocalityRequest{}.sweeps, "pause"_a = LocalityRequest{}.pause);
+             "sweeps"_a = LocalityRequest{}.sweeps, "pause"_a = LocalityRequest{}.pause)
+        .def("who_copies", &observe_copies, "gpu"_a, "transfers"_a);
 }
 
 }  // namespace waywiser

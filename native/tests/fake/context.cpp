@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <ostream>
@@ -191,6 +192,15 @@ void Context::hang(const Effects& effects) {
     if (!effects.hang) return;
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return generation_ != effects.generation; });
+}
+
+void Context::wait_for_multiprocessors(const std::set<int>& devices) {
+    hold([&] {
+        return std::ranges::none_of(devices, [&](int device) {
+            const auto found = occupied_.find(device);
+            return found != occupied_.end() && found->second > 0;
+        });
+    });
 }
 
 Living& living() {

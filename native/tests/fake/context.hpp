@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -14,6 +15,7 @@
 
 #include "fake.hpp"
 #include "options.hpp"
+#include "simulated_time.hpp"
 
 namespace waywiser::fake {
 
@@ -64,6 +66,12 @@ public:
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return lost_ || ready(); });
     }
+    // The same, until a moment at the latest.
+    template <class Ready>
+    void hold_until(Instant end, Ready ready) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_until(lock, end, [&] { return lost_ || ready(); });
+    }
     template <class Act>
     void change(Act act) {
         {
@@ -75,6 +83,10 @@ public:
     // Waits, if the effects include a hang, until the configuration that caused it is replaced. The
     // stream may get there later than that, and does not wait then.
     void hang(const Effects& effects);
+    // Kernels that occupy all multiprocessors of a device: one more or less; only within change().
+    void occupy(int device, int kernels) { occupied_[device] += kernels; }
+    // Waits until no such kernel runs on any of the devices.
+    void wait_for_multiprocessors(const std::set<int>& devices);
     // Whether this opening of a closed gate is to be ignored; only within change().
     bool ignores_opening();
     // Number of calls of configure(); only within hold() and change().
@@ -93,6 +105,7 @@ private:
     std::array<std::size_t, kPoints> passed_{};
     std::set<std::pair<int, int>> peers_;
     std::set<int> entered_;
+    std::map<int, int> occupied_;
     std::uint64_t generation_ = 0;
     bool opening_ignored_ = false;
     std::atomic<bool> lost_{false};

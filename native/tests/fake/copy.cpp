@@ -79,10 +79,13 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
     const int device = stream.device();
     fake::thread_of(stream).enqueue([=] {
         Context& context = Context::instance();
-        const Instant began = fake::now();
         context.hang(effects);
         if (effects.lost) context.lose();
+        if (context.options()->by_multiprocessors.contains("fill")) {
+            context.wait_for_multiprocessors({device});
+        }
         if (context.lost()) return;
+        const Instant began = fake::now();
         if (bytes != 0) test::fill_bytes(destination, value, bytes);
         if (side.managed()) fake::Managed::instance().move(destination, bytes, {.device = device});
         const auto settings = context.options();

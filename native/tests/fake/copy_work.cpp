@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "handles.hpp"
 
@@ -30,6 +31,23 @@ double gb_per_s(const Copy& copy, const Options& settings) {
     if (between_gpus(copy)) return settings.peer_gb_per_s;
     if (copy.to.on_device() && copy.from.on_device()) return settings.d2d_gb_per_s;
     return copy.to.on_device() ? settings.h2d_gb_per_s : settings.d2h_gb_per_s;
+}
+
+// The name of its kind of path in the setting `multiprocessors`.
+const char* kind_of(const Copy& copy) {
+    if (between_gpus(copy)) return "peer";
+    if (copy.to.on_device() && copy.from.on_device()) return "local";
+    return copy.to.on_device() ? "h2d" : "d2h";
+}
+
+void wait_for_multiprocessors(const Copy& copy) {
+    Context& context = Context::instance();
+    if (!context.options()->by_multiprocessors.contains(kind_of(copy))) return;
+    std::set<int> devices;
+    for (const Side& side : {copy.to, copy.from}) {
+        if (side.on_device()) devices.insert(side.device);
+    }
+    context.wait_for_multiprocessors(devices);
 }
 
 // The latency between a GPU and page-locked memory on different halves of the machine.
@@ -66,9 +84,10 @@ void move_bytes(const Copy& copy, const Effects& effects) {
 // Sets `taken` once only the content of the runtime's own buffer is in flight.
 void perform(const Copy& copy, const Effects& effects, const std::function<void()>& taken) {
     Context& context = Context::instance();
-    const Instant began = now();
     context.hang(effects);
     if (effects.lost) context.lose();
+    wait_for_multiprocessors(copy);
+    const Instant began = now();
     if (!context.lost()) {
         const auto settings = context.options();
         const double rate = gb_per_s(copy, *settings) * 1e9;

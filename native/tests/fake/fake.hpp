@@ -21,6 +21,9 @@
 // | pageable_access | 0 or 1          | kernels may read pageable memory; 0                     |
 // | no_peers        | 0-1,2-3 or all  | pairs without peer access, both directions              |
 // | without         | batch,pool,...  | what driver and devices lack: batch, pool, vmm, ipc     |
+// | multiprocessors | h2d,local,... | copies of h2d, d2h, local, peer, and fills (fill), that |
+// |                 |                 | wait while a kernel occupies all multiprocessors; none  |
+// | occupied        | 0 or 1          | a kernel can occupy all multiprocessors; 1              |
 // | h2d d2h d2d peer| GB/s            | rates of page-locked to GPU, back, within, between GPUs |
 // | staged          | GB/s            | rate with a pageable side, or peer access off           |
 // | latency         | microseconds    | added to every copy, fill and launch; 2                 |

@@ -106,13 +106,25 @@ void parse_pairs(Options& options, const std::string& text) {
     }
 }
 
-void parse_without(Options& options, const std::string& text) {
-    static const std::set<std::string> known = {"batch", "pool", "vmm", "ipc"};
+// Names of a list that are among the known ones, which `expected` names.
+std::set<std::string> names(const std::string& text, const std::set<std::string>& known,
+                            const char* expected) {
+    std::set<std::string> found;
     std::istringstream stream(text);
     for (std::string name; std::getline(stream, name, ',');) {
-        if (!known.contains(name)) malformed(name, "batch, pool, vmm or ipc");
-        options.without.insert(name);
+        if (!known.contains(name)) malformed(name, expected);
+        found.insert(name);
     }
+    return found;
+}
+
+void parse_without(Options& options, const std::string& text) {
+    options.without = names(text, {"batch", "pool", "vmm", "ipc"}, "batch, pool, vmm or ipc");
+}
+
+void parse_multiprocessors(Options& options, const std::string& text) {
+    options.by_multiprocessors =
+        names(text, {"h2d", "d2h", "local", "peer", "fill"}, "h2d, d2h, local, peer or fill");
 }
 
 GateFault gate_fault(const std::string& text) {
@@ -138,6 +150,8 @@ const std::map<std::string, Setter>& setters() {
         {"pageable_access", [](O& o, S& v) { o.pageable_access = yes(v); }},
         {"no_peers", parse_pairs},
         {"without", parse_without},
+        {"multiprocessors", parse_multiprocessors},
+        {"occupied", [](O& o, S& v) { o.occupied = yes(v); }},
         {"h2d", [](O& o, S& v) { o.h2d_gb_per_s = rate(v); }},
         {"d2h", [](O& o, S& v) { o.d2h_gb_per_s = rate(v); }},
         {"d2d", [](O& o, S& v) { o.d2d_gb_per_s = rate(v); }},

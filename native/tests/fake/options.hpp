@@ -35,8 +35,10 @@ struct Options {
     std::string unavailable;
     bool pageable_access = false;
     bool no_peers = false;
-    std::vector<std::pair<int, int>> apart;  // pairs without peer access
-    std::set<std::string> without;           // any of batch, pool, vmm, ipc
+    std::vector<std::pair<int, int>> apart;    // pairs without peer access
+    std::set<std::string> without;             // any of batch, pool, vmm, ipc
+    std::set<std::string> by_multiprocessors;  // any of h2d, d2h, local, peer, fill
+    bool occupied = true;
 
     // Slower than any GPU, so that the real memcpy does not dominate the simulated time.
     double h2d_gb_per_s = 4;

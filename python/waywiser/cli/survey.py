@@ -13,10 +13,12 @@ from types import FrameType
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.machine.machine import machine_line
+from waywiser.machine.system_files import format_list
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL
+from waywiser.measure.plan.who_copies import LONGEST_SECONDS, observed_gpus
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.survey_request import (
     request_of,
@@ -98,6 +100,7 @@ def _before(survey: Survey) -> Iterator[str]:
     yield from survey.scope.notes
     yield from survey.plan.notes
     yield from _file_lines(survey)
+    yield from _occupied(survey)
     yield from _total(survey)
     if survey.plan.skipped:
         thorough = survey.plan.preset.name == FULL.name
@@ -116,6 +119,18 @@ def _file_lines(survey: Survey) -> Iterator[str]:
             yield f"scratch files of at most {size} together in {file.path} ({kind}), then gone"
         else:
             yield f"{file.path} ({size}, {kind}) is read, never written"
+
+
+def _occupied(survey: Survey) -> Iterator[str]:
+    """Which GPUs a kernel occupies to see who copies."""
+    gpus = observed_gpus(survey.machine, survey.plan.points)
+    if free := tuple(gpu.index for gpu in gpus if not gpu.processes):
+        yield (
+            f"who copies: each kind of copy is made while a kernel occupies all multiprocessors of "
+            f"gpu:{format_list(free)}, for less than {LONGEST_SECONDS * 1e3:.0f} ms at a time"
+        )
+    if used := tuple(gpu.index for gpu in gpus if gpu.processes):
+        yield f"who copies is not observed on gpu:{format_list(used)}: other processes use it"
 
 
 def _total(survey: Survey) -> Iterator[str]:

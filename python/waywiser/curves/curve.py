@@ -113,6 +113,16 @@ class Curve:
         return self.workload.transfers[0]
 
     @property
+    def shown(self) -> Workload:
+        """Its workload as tables show it."""
+        return (self.measured or self.points)[0].shown
+
+    @property
+    def shown_transfer(self) -> Transfer:
+        """`first_transfer` as tables show it."""
+        return self.shown.transfers[0]
+
+    @property
     def path(self) -> Path | None:
         return self.transfer.path if self.transfer else None
 

@@ -47,19 +47,26 @@ class Kind(Value, frozen=True):
     ...; empty if the profile does not say which link is between them."""
     submitter: str = ""
     """Which of two GPUs are local to the NUMA node that submits the transfer, if it names one."""
+    call: str = ""
+    """The call in place of the executor, if multiprocessors were observed to make such copies."""
 
     def __str__(self) -> str:
-        return f"{self.source} -> {self.destination} by {self.executor}{self.states}"
+        return f"{self.source} -> {self.destination} by {self.by}{self.states}"
+
+    @property
+    def by(self) -> str:
+        """Who makes such copies, as tables name it."""
+        return self.call or self.executor
 
     @property
     def bidirectional(self) -> str:
-        return f"{self.source} <-> {self.destination} by {self.executor}{self.states}"
+        return f"{self.source} <-> {self.destination} by {self.by}{self.states}"
 
     @property
     def bare(self) -> str:
         """The kind without the nearness of its places."""
         link = f" ({self.link})" if self.link else ""
-        return f"{self.source} -> {self.destination} by {self.executor}{link}"
+        return f"{self.source} -> {self.destination} by {self.by}{link}"
 
     @property
     def states(self) -> str:
@@ -84,6 +91,7 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
         tuple(sorted({traits.same_memory(end.kind) for end in path.ends})),
         _link(transfer, machine) if group == "GPU-GPU" else "",
         submitter_of(transfer, machine),
+        traits.are_by_multiprocessors(path),
     )
 
 

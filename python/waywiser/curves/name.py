@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
+from waywiser.machine.traits import Traits
 from waywiser.words import (
     Memory,
     Place,
@@ -73,6 +76,21 @@ def name_of(workload: Workload) -> str:
     by = f"{first.path.executor}{format_settings(first.parameters)}{layout}"
     name = f"{shape} {sources} {arrow} {destinations} by {by}"
     return name.strip() + workload.states
+
+
+def shown_workload(workload: Workload, traits: Traits) -> Workload:
+    """The workload as tables show it: with the call in place of the executor if multiprocessors
+    were observed to make its copies. Its texts are for readers, and no identities."""
+    if not traits.who_copies:
+        return workload
+    return replace(workload, transfers=tuple(_shown(each, traits) for each in workload.transfers))
+
+
+def _shown(transfer: Transfer, traits: Traits) -> Transfer:
+    call = traits.by_multiprocessors(transfer)
+    if not call:
+        return transfer
+    return replace(transfer, path=replace(transfer.path, executor=call), parameters={})
 
 
 def label_of(workload: Workload) -> str:

@@ -196,9 +196,9 @@ def _nearness(
 def _timed(points: Iterable[Point]) -> list[tuple[Transfer, Estimate]]:
     """Those of a single transfer, with the caches as they are."""
     return [
-        (point.workload.transfer, point.estimate)
+        (point.shown.transfer, point.estimate)
         for point in points
-        if point.workload.transfer and point.cache == "warm" and point.estimate
+        if point.shown.transfer and point.cache == "warm" and point.estimate
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from waywiser.curves.answer import Exhibit
-from waywiser.curves.name import name_of
+from waywiser.curves.name import name_of, shown_workload
 from waywiser.machine.bounds import Bound, bound
 from waywiser.machine.machine import Machine
 from waywiser.profile.block import BlockEstimate
@@ -72,6 +72,8 @@ class Point(Value, frozen=True, kw_only=True):
     """Which links it used; None if nobody looked, as at other sizes of the curve."""
     workload: Workload = msgspec.field(name="words")
     """Not in JSON, as `visits`: see `for_json`."""
+    shown: Workload
+    """The workload as tables show it, see `waywiser.curves.name.shown_workload`; not in JSON."""
     visits: tuple[VisitStart, ...]
     """All visits by block, skipped and failed ones too."""
 
@@ -107,13 +109,14 @@ class Point(Value, frozen=True, kw_only=True):
 def for_json(point: Point) -> Point:
     """The point with the fields that the schema of `waywiser.curves.overview.Overview` has."""
     unset: Any = msgspec.UNSET
-    return msgspec.structs.replace(point, workload=unset, visits=unset)
+    return msgspec.structs.replace(point, workload=unset, shown=unset, visits=unset)
 
 
 def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Point:
     """``first`` gives for each curve the one that stands for its class."""
     series = known.series
     workload, row = series.workload, known.row
+    shown = shown_workload(workload, machine.traits)
     curve = row.curve
     best = bound(machine, workload)
     found = estimate_of(known, machine, best)
@@ -125,7 +128,7 @@ def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) ->
         identity=row.identity,
         text=row.text,
         curve=curve,
-        name=name_of(workload),
+        name=name_of(shown),
         transfer_rates=tuple(transfer_rates(workload, found.used if found else ())),
         bytes=workload.bytes,
         cache=workload.cache,
@@ -138,6 +141,7 @@ def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) ->
         link_use=link_use(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
         workload=workload,
+        shown=shown,
         visits=tuple(VisitStart(v.block, v.worker, v.started) for v in series.visits),
     )
 

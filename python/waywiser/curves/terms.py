@@ -25,7 +25,7 @@ TERMS = {
     "uvm": "unified (managed) memory, whose pages migrate automatically",
     "disk": "one side is a file",
     "scattered": "pieces that are not contiguous: a list of pieces, or a box of a 3-D array",
-    "memcpy": "the cudaMemcpy family, which copy engines serve",
+    "memcpy": "the cudaMemcpy family, mostly by copy engines",
     "latency": "transfers of up to 4 KiB, and operations whose names have this word",
     "pcie": "bytes go over PCIe, by the topology",
     "nvlink": "bytes go over NVLink, by the topology",

@@ -31,7 +31,10 @@ def call_text(transfers: Sequence[Transfer], traits: Traits = DECLARED) -> str:
 
 def _call(transfer: Transfer, traits: Traits) -> str:
     call = traits.call(transfer)
+    by_multiprocessors = traits.by_multiprocessors(transfer)
     layout = with_units(f" as {transfer.layout}") if transfer.layout else ""
+    if by_multiprocessors:
+        return f"{with_units(by_multiprocessors)}{layout}"
     if call is None:
         return f"{transfer.path.executor}{_settings(transfer.parameters)}{layout}"
     settings = {**call.defaults, **transfer.parameters}

@@ -5,18 +5,23 @@ machine, so that a profile is read without the native library and also by a prog
 knows other executors. Files of earlier programs and of other tools store none: for them
 ``traits.json`` has what the executors of this version declare, written by
 ``scripts/declared-traits``. Of an executor that neither of them knows, the defaults hold.
+
+Which unit makes the copies of an executor that may use either (`ExecutorTraits.either_unit`) is not
+declared but observed: a survey adds what it saw (`Traits.who_copies`).
 """
 
 from __future__ import annotations
 
+import pathlib
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from waywiser.words import Memory, Transfer, Value
+from waywiser.words import Memory, Path, Transfer, Value
+from waywiser.words.records import WhileOccupied, WhoCopies
+from waywiser.words.settings import format_settings
 
 PathClass = Literal["", "host", "gpu", "unified", "file"]
 """Paths within the host, with a GPU at an end, of unified memory, and of files; empty for none."""
@@ -90,6 +95,8 @@ class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defau
     """The class of paths that are compared by it."""
     bystander: bool = False
     """A load that is measured alone and beside copies, and no method of a copy."""
+    either_unit: bool = False
+    """The runtime chooses whether copy engines or multiprocessors do its work."""
     alternative: Alternative | None = None
     calls: tuple[Call, ...] = ()
     """The first one that makes a transfer is shown."""
@@ -134,11 +141,17 @@ class MemoryTraits(Value, frozen=True, forbid_unknown_fields=False, omit_default
         return not self.is_reached_by_gpus and not self.migrates
 
 
+BY_MULTIPROCESSORS = ", by multiprocessors"
+"""What follows a call if multiprocessors were observed to do its work."""
+
+
 class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
     """The traits that a registry declared; of what it did not have, those of this version."""
 
     executors: tuple[ExecutorTraits, ...] = ()
     memories: tuple[MemoryTraits, ...] = ()
+    who_copies: tuple[WhoCopies, ...] = ()
+    """What a survey observed of the machine's GPUs; empty if nobody looked."""
 
     def executor(self, name: str) -> ExecutorTraits:
         for each in (*self.executors, *_declared().executors):
@@ -152,6 +165,40 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
         name = transfer.path.executor
         calls = self.executor(name).calls or DECLARED.executor(name).calls
         return next((call for call in calls if call.makes(transfer)), None)
+
+    def while_occupied(self, transfer: Transfer) -> WhileOccupied:
+        """What was observed of copies like this one: by the same executor with the same settings,
+        between the same kinds of memory of the same GPUs, in the same kind of layout. Undecided if
+        nobody looked, and if they differ."""
+        ends = [place.index for place in transfer.path.places if place.kind == "gpu"]
+        found = {
+            copy.seen.found
+            for each in self.who_copies
+            if each.gpu in ends[:1]
+            for copy in each.copies
+            if _are_alike(copy.transfer, transfer)
+        }
+        return found.pop() if len(found) == 1 else "undecided"
+
+    def are_by_multiprocessors(self, path: Path) -> str:
+        """`by_multiprocessors` of all paths between such kinds of memory, whatever the GPUs: where
+        it was decided, and if no GPU showed anything else."""
+        found: dict[str, str] = {}
+        for copy in (copy for each in self.who_copies for copy in each.copies):
+            if copy.seen.found != "undecided" and _is_of_kind(copy.transfer, path):
+                found[copy.seen.found] = self.by_multiprocessors(copy.transfer)
+        return found.get("waited", "") if len(found) == 1 else ""
+
+    def by_multiprocessors(self, transfer: Transfer) -> str:
+        """The call that makes the transfer, if multiprocessors were observed to do its work:
+        ``cudaMemcpyAsync, by multiprocessors``; else empty."""
+        if self.while_occupied(transfer) != "waited":
+            return ""
+        call = self.call(transfer)
+        hidden = call.settings if call is not None else {}
+        shown = {name: each for name, each in transfer.parameters.items() if name not in hidden}
+        text = call.text if call is not None else transfer.path.executor
+        return f"{text}{format_settings(shown)}{BY_MULTIPROCESSORS}"
 
     def moves_nothing(self, source: Memory, destination: Memory) -> bool:
         """Whether the bytes are where they should go before it begins: memory that migrates has one
@@ -207,9 +254,36 @@ def declared_memories() -> tuple[str, ...]:
     return tuple(each.name for each in _declared().memories)
 
 
+def _is_of_kind(transfer: Transfer, path: Path) -> bool:
+    """Whether it is a contiguous copy with default settings between the same kinds of memory and,
+    as the path, within one place or between two."""
+    own = transfer.path
+    kinds = [
+        [(each.executor, end.kind, end.variant, end.place.kind) for end in each.ends]
+        for each in (own, path)
+    ]
+    within = [len(set(each.places)) for each in (own, path)]
+    plain = not transfer.parameters and transfer.layout is None
+    return plain and kinds[0] == kinds[1] and within[0] == within[1]
+
+
+def _are_alike(one: Transfer, other: Transfer) -> bool:
+    """Whether the same unit makes two transfers: it does not matter which NUMA node has the memory
+    of the host, and how long the pieces of a layout are."""
+    if one.path.executor != other.path.executor or one.parameters != other.parameters:
+        return False
+    kinds = [each.layout.kind if each.layout is not None else "" for each in (one, other)]
+    ends = zip(one.path.ends, other.path.ends, strict=True)
+    return kinds[0] == kinds[1] and all(
+        (a.kind, a.variant, a.place.kind) == (b.kind, b.variant, b.place.kind)
+        and (a.place.kind != "gpu" or a.place.index == b.place.index)
+        for a, b in ends
+    )
+
+
 @cache
 def _declared() -> Traits:
-    data = Path(__file__).with_suffix(".json").read_bytes()
+    data = pathlib.Path(__file__).with_suffix(".json").read_bytes()
     return msgspec.json.decode(data, type=Traits)
 
 

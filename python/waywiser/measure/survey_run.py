@@ -38,6 +38,7 @@ from waywiser.measure.scope import (
     read_scope,
     require_answers,
 )
+from waywiser.measure.who_copies import observe_planned_copies
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
@@ -231,6 +232,7 @@ def _measure(
     with interrupts_stored(
         profile, f"go on with: {resume_command(str(profile.path))}", plan.visits
     ):
+        observe_planned_copies(profile, machine, plan, options)
         measure_orders(profile, machine, schedule, options, watcher)
 
 

@@ -72,7 +72,11 @@ TABLES = (
         "The machine that was measured: one row.",
         (
             Column("one", "INTEGER PRIMARY KEY CHECK (one = 1)", "always 1: a profile has one"),
-            Column("json", "TEXT NOT NULL", "packages, NUMA nodes, caches, GPUs, links; as JSON"),
+            Column(
+                "json",
+                "TEXT NOT NULL",
+                "packages, NUMA nodes, GPUs, links; what makes copies; JSON",
+            ),
         ),
     ),
     SchemaTable(

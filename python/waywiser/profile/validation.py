@@ -18,7 +18,15 @@ from msgspec.structs import replace
 
 from waywiser.machine.machine import Machine
 from waywiser.words import Operation, Place, Transfer, WordError, Workload
-from waywiser.words.records import Health, LinkEvidence, Locality, Samples, Visit
+from waywiser.words.records import (
+    Health,
+    LinkEvidence,
+    Locality,
+    Observation,
+    Samples,
+    Visit,
+    WhoCopies,
+)
 from waywiser.words.visible import single_line
 
 MOST = 2**62
@@ -123,6 +131,23 @@ def _machine(value: Machine) -> None:
             _counts("lanes of a link", (lane.lanes, lane.gb_per_s_per_lane, lane.gb_per_s_together))
         _counts("of a GPU", (gpu.memory_bytes, gpu.memory_free_bytes, gpu.memory_bus_bits,
                              gpu.clock_memory_mhz, gpu.clock_memory_max_mhz))  # fmt: skip
+
+    for seen in value.traits.who_copies:
+        _who_copies(seen)
+
+
+def _who_copies(value: WhoCopies) -> None:
+    _indices("GPU", (value.gpu,))
+    _require(are_moments([value.started]), f"{value.started[:40]!r} is no moment")
+    _counts("of an observation", (value.seconds,))
+    for copy in value.copies:
+        _workload(Workload((copy.transfer,)))
+    for seen in (value.kernel, value.fill, *(copy.seen for copy in value.copies)):
+        _observation(seen)
+
+
+def _observation(value: Observation) -> None:
+    _counts("of an observation", (value.alone_seconds, value.held_seconds, value.after_seconds))
 
 
 def _locality(value: Locality) -> None:

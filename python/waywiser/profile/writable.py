@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from waywiser.machine.machine import Machine
 from waywiser.profile import writing
 from waywiser.profile.errors import NotWritable, ProfileError
@@ -18,7 +20,7 @@ from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import KeptModel, Profile, is_finished
 from waywiser.profile.rows import series_row, visit_row
 from waywiser.profile.schema import MODEL
-from waywiser.words.records import Health, Locality, Unsupported, Visit
+from waywiser.words.records import Health, Locality, Unsupported, Visit, WhoCopies
 
 
 class WritableProfile(Profile):
@@ -172,6 +174,15 @@ class WritableProfile(Profile):
             number, run = self._next_locality, self._run[0]
             writing.insert_locality(self._connection, number, found, run)
         self._next_locality += 1
+
+    def commit_who_copies(self, found: WhoCopies) -> None:
+        """Stores which copies of a GPU need multiprocessors, with the machine; replaces what was
+        stored of the same GPU."""
+        machine = self.machine
+        others = tuple(each for each in machine.traits.who_copies if each.gpu != found.gpu)
+        traits = replace(machine.traits, who_copies=(*others, found))
+        with self._transaction():
+            writing.put_machine(self._connection, replace(machine, traits=traits))
 
     def commit_health(self, health: Health, moment: Literal["start", "end"]) -> None:
         """Stores a reading of the GPUs' error counters for this run."""

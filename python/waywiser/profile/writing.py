@@ -34,7 +34,7 @@ def new_database(
         meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
         for row in meta.items():
             put(connection, "meta", row)
-        put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
+        put_machine(connection, machine)
         put(connection, "plan", (1, plan))
         for unsupported in unsupported_paths:
             put(connection, "refusal", (unsupported.path, unsupported.reason))
@@ -54,6 +54,10 @@ _PUT = {
     name: f"INSERT OR REPLACE INTO {name} VALUES ({', '.join('?' * len(table.columns))})"
     for name, table in TABLE.items()
 }
+
+
+def put_machine(connection: sqlite3.Connection, machine: Machine) -> None:
+    put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
 
 
 def note_rows(connection: sqlite3.Connection, table: str, count: int) -> None:

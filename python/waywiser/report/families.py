@@ -147,7 +147,8 @@ def method_of(transfer: Transfer, traits: Traits) -> str:
     if path.source.place.kind != path.destination.place.kind:
         kinds.sort()
     arrow = " -> " if path.source.place.kind == path.destination.place.kind else "/"
-    executor = f"{path.executor}{format_settings(transfer.parameters)}"
+    executor = traits.by_multiprocessors(transfer)
+    executor = executor or f"{path.executor}{format_settings(transfer.parameters)}"
     return with_units(", ".join(filter(None, (executor, arrow.join(kinds)))))
 
 

@@ -9,9 +9,11 @@ All times are seconds, all rates bytes per second unless a name says otherwise.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-from waywiser.words import Stop, TimingMode, Value, Workload
+from waywiser.words import Stop, TimingMode, Transfer, Value, Workload
 
 
 class Rule(Value, frozen=True):
@@ -200,6 +202,48 @@ class Locality(Value, frozen=True):
     seconds: float = 0.0
     failure: Failure | None = None
     """Why there are no blocks."""
+
+
+WhileOccupied = Literal["ended", "waited", "undecided"]
+"""Whether work ended while a kernel occupied all multiprocessors of the GPUs at its ends: it needed
+none of them then. What waited until the kernel ended is done by multiprocessors."""
+
+
+class Observation(Value, frozen=True, omit_defaults=True):
+    """Whether some work needs multiprocessors. Seconds."""
+
+    found: WhileOccupied = "undecided"
+    reason: str = ""
+    """Why it is undecided."""
+    alone_seconds: float = 0.0
+    """From the call to completion, without the kernel."""
+    held_seconds: float = 0.0
+    """From the call until it ended, or until the kernel did."""
+    after_seconds: float = 0.0
+    """From the end of the kernel to completion, of work that waited."""
+
+
+class ObservedCopy(Value, frozen=True):
+    """What one transfer showed."""
+
+    transfer: Transfer
+    seen: Observation
+
+
+class WhoCopies(Value, frozen=True, omit_defaults=True):
+    """Whether copies of one GPU need multiprocessors, as its survey observed."""
+
+    gpu: int
+    started: str
+    """UTC, ISO 8601."""
+    kernel: Observation = Observation()
+    """A kernel, which must wait: else nothing is decided."""
+    fill: Observation = Observation()
+    """A memset of 1 MiB."""
+    copies: tuple[ObservedCopy, ...] = ()
+    seconds: float = 0.0
+    failure: Failure | None = None
+    """Why nothing was observed."""
 
 
 STANDING_COUNTERS = ("row remapping pending", "row remapping failed")

@@ -17,6 +17,8 @@ from waywiser.measure.probe.protocol import (
     Locate,
     Located,
     MeasuredVisit,
+    Observe,
+    Observed,
     Prepare,
     Prepared,
     Progressed,
@@ -29,11 +31,12 @@ from waywiser.measure.probe.protocol import (
     encode,
     excerpt,
 )
-from waywiser.words.records import BlockLatencies, Failure, Process, Samples
+from waywiser.words.records import BlockLatencies, Failure, Observation, Process, Samples
 
 TO_WORKER = [
     Hello(a_machine(gpus=2), Process(), 1 << 30, 10.0, 1, 2, an_order().workload.transfers),
     Locate(0, an_order().workload.transfers[0].path.source, (0, 1)),
+    Observe(0, 1, an_order().workload.transfers),
     Prepare(1, an_order({"do": "it"}, {})),
     Start(1),
     End(),
@@ -41,6 +44,7 @@ TO_WORKER = [
 FROM_WORKER = [
     Ready(7, "cuda", {"hwloc": "2.9"}, ("GPU-0",)),
     Located(0, (0,), (1,), (0.1,), (BlockLatencies("verified", ((1e-6,),), ((1e-7,),)),), 0.3),
+    Observed(0, Observation("waited"), Observation(reason="…"), (Observation("ended"),), 0.2),
     Prepared(1),
     Progressed(1, 5, 1e-6),
     Result(1, MeasuredVisit("device", "budget", Samples(span=(1e-6,), transfers=((1e-6,),)))),

@@ -42,6 +42,7 @@ from waywiser.analysis.policy.table import (
     PolicyClass,
     PolicyRow,
 )
+from waywiser.analysis.policy.texts import is_by_multiprocessors
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import UNKNOWN_CPU, Machine, require_real
 from waywiser.machine.traits import DECLARED
@@ -547,7 +548,8 @@ def _next(table: DecisionTable, decision: SizeDecision) -> NextBest | None:
         return None
     executor, settings = table.methods[other].executor, dict(sorted(time.settings.items()))
     margin = time.seconds / decision.time.seconds - 1
-    return NextBest(executor, settings, _rounded(time.seconds), _rounded(margin))
+    by = is_by_multiprocessors(table.methods[other], time.costs)
+    return NextBest(executor, settings, _rounded(time.seconds), _rounded(margin), by)
 
 
 def _rounded_costs(costs: MethodCosts) -> MethodCosts:

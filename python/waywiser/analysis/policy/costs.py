@@ -40,6 +40,7 @@ class CostsOfMethods:
     def __init__(self, machine: Machine, kind: CopyKind, subjects: Sequence[Subject]) -> None:
         self._kind = kind
         self._catalogue = Catalogue(machine)
+        self._traits = machine.traits
         self._slowdowns = _slowdowns(subjects)
         versions = {run.version for subject in subjects for run in subject.overview.runs}
         self._knows_defaults = versions == {__version__}
@@ -105,6 +106,8 @@ class CostsOfMethods:
         )
 
     def _multiprocessors(self, transfer: Transfer) -> int | None:
+        if self._traits.by_multiprocessors(transfer):
+            return None
         if DECLARED.executor(transfer.path.executor).family != _KERNELS:
             return 0
         own = transfer.parameters.get(_BLOCKS)

@@ -56,7 +56,8 @@ class MethodCosts(_Tolerant, frozen=True):
     threads: int = 0
     """CPUs that move bytes."""
     multiprocessors: int | None = 0
-    """None if a kernel uses as many as it gets: surveys do not store how many a GPU has."""
+    """None if a kernel, or a copy that the runtime lets them make, uses as many as it gets: surveys
+    do not store how many a GPU has."""
     pinned_bytes: int = 0
     """Pinned staging memory."""
     relays: int = 0
@@ -68,7 +69,7 @@ class MethodCosts(_Tolerant, frozen=True):
     """The same of a matrix product on the same GPU."""
 
 
-class NextBest(_Tolerant, frozen=True):
+class NextBest(_Tolerant, frozen=True, omit_defaults=True):
     """The second best method."""
 
     executor: str
@@ -76,6 +77,8 @@ class NextBest(_Tolerant, frozen=True):
     seconds: float
     margin: float
     """How much longer it takes, as a share; below 0 if it is faster by no more than the noise."""
+    by_multiprocessors: bool = False
+    """Whether multiprocessors were observed to make such copies of the runtime."""
 
 
 class PolicyRow(_Tolerant, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from waywiser.analysis.policy.decision_table import Method
 from waywiser.analysis.policy.table import MethodCosts
+from waywiser.machine.traits import BY_MULTIPROCESSORS, DECLARED
+from waywiser.words import format_settings
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
@@ -11,9 +13,25 @@ SLOWED = 1.05
 """Other work that takes less than this many times as long is shown as not slowed down."""
 
 
-def method_text(method: Method) -> str:
-    """``staged[chunk=1 MiB, threads=10]``."""
-    return with_units(str(method))
+def is_by_multiprocessors(method: Method, costs: MethodCosts) -> bool:
+    """Whether it is a copy of the runtime that multiprocessors were observed to make."""
+    return costs.multiprocessors is None and DECLARED.executor(method.executor).either_unit
+
+
+def method_text(method: Method, *, by_multiprocessors: bool = False) -> str:
+    """``staged[chunk=1 MiB, threads=10]``; of copies that multiprocessors make
+    ``cudaMemcpyAsync, by multiprocessors``."""
+    if not by_multiprocessors:
+        return with_units(str(method))
+    traits = DECLARED.executor(method.executor)
+    calls = (call.text for call in traits.calls if not call.settings and not call.two_places)
+    call = next(calls, method.executor)
+    return with_units(f"{call}{format_settings(method.settings)}{BY_MULTIPROCESSORS}")
+
+
+def costly_text(method: Method, costs: MethodCosts) -> str:
+    """`method_text` of a method with these costs."""
+    return method_text(method, by_multiprocessors=is_by_multiprocessors(method, costs))
 
 
 def size_text(size: int) -> str:

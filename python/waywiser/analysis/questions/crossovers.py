@@ -30,7 +30,7 @@ from waywiser.curves.answer import (
     Table,
     table,
 )
-from waywiser.curves.methods import method_text, place_groups
+from waywiser.curves.methods import executor_text, method_text, place_groups
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import FROM_CALL
@@ -86,7 +86,8 @@ def _importance(found: Duel, traits: Traits) -> int:
     if one.path.executor != other.path.executor:
         if is_explicit(one, other, traits):
             return 3 if one.path.destination.place.kind == "gpu" else 4
-        if any(each.alternative and names == {each.name, each.alternative.executor}
+        executors = {executor_text(one), executor_text(other)}
+        if any(each.alternative and executors == {each.name, each.alternative.executor}
                for each in known):  # fmt: skip
             return 1 if any(traits.memory(end.kind).migrates for end in one.path.ends) else 2
         return LEAST_IMPORTANT
@@ -201,7 +202,7 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
     ahead: list[str] = []
     for point in inside:
         faster = [
-            (theirs.seconds, method_text(other.first_transfer))
+            (theirs.seconds, method_text(other.shown_transfer))
             for other in found.pair.curves
             if other is not winner and (at := other.at(point.bytes)) is not None
             for theirs, ours in [timed(at, point)]

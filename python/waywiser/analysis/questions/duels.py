@@ -175,7 +175,8 @@ def _difference(
         return None
     a, b = one.path, other.path
     source, destination = memory_text(a.source), memory_text(a.destination)
-    executors = executor_text(one), executor_text(other)
+    shown = first.shown_transfer or one, second.shown_transfer or other
+    executors = executor_text(shown[0]), executor_text(shown[1])
     differences = [
         (a.source != b.source, (source, memory_text(b.source)),
          f"to {destination} by {executors[0]}"),
@@ -190,7 +191,7 @@ def _difference(
     if len(apart) == 1 and (both or same):
         return apart[0]
     if both and is_explicit(one, other, traits):
-        return (method_text(one), method_text(other)), ""
+        return (method_text(shown[0]), method_text(shown[1])), ""
     return None
 
 

@@ -117,7 +117,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding:
 
 def _statement(subject: Subject, pair: PlacePair, curve: Curve) -> str:
     """Which method is the fastest, at what rate and share of its bound, and where it saturates."""
-    top, even, transfer = sustained(curve), _even(pair, curve), curve.first_transfer
+    top, even, transfer = sustained(curve), _even(pair, curve), curve.shown_transfer
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
@@ -150,7 +150,7 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
         return f"caches can hold {format_bytes(top.bytes)}, and it does not show memory bandwidth"
     if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
-        by = f", {method_text(fastest.first_transfer)}" if fastest is not curve else ""
+        by = f", {method_text(fastest.shown_transfer)}" if fastest is not curve else ""
         return (
             f"that is at {format_bytes(top.bytes)}: "
             f"{'data in the caches' if fits else 'a smaller size'} moves "
@@ -225,7 +225,7 @@ def _even(pair: PlacePair, best: Curve) -> list[str]:
     """Other methods that are as fast, with their bandwidth."""
     least = (1 - TARGET) * sustained(best).rate
     return [
-        f"{method_text(curve.first_transfer)} ({sustained(curve).rate_text} GB/s)"
+        f"{method_text(curve.shown_transfer)} ({sustained(curve).rate_text} GB/s)"
         for curve in _rivals(pair, best)
         if sustained(curve).rate >= least
     ]
@@ -416,7 +416,7 @@ def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
         top = sustained(curve)
         yield (
             Cell(group.text),
-            Cell(method_text(curve.first_transfer), series=curve.text),
+            Cell(method_text(curve.shown_transfer), series=curve.text),
             *(_cell_of_share(curve, size, best[size]) for size in SIZES),
             Cell(top.rate_text, series=top.text),
         )

@@ -26,6 +26,8 @@ from waywiser.measure.probe.protocol import (
     Locate,
     Located,
     MeasuredVisit,
+    Observe,
+    Observed,
     Prepare,
     Prepared,
     Progressed,
@@ -34,12 +36,20 @@ from waywiser.measure.probe.protocol import (
     Start,
 )
 from waywiser.measure.probe.share import ranks_of, together
-from waywiser.words import Memory
-from waywiser.words.records import Failure, GpuState, Locality, Order, Visit
+from waywiser.words import Memory, Transfer
+from waywiser.words.records import (
+    Failure,
+    GpuState,
+    Locality,
+    ObservedCopy,
+    Order,
+    Visit,
+    WhoCopies,
+)
 
 Heard = Callable[[Progressed], None]
 
-_Answer = TypeVar("_Answer", Ready, Located, Prepared, Result)
+_Answer = TypeVar("_Answer", Ready, Located, Observed, Prepared, Result)
 
 _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
@@ -102,6 +112,29 @@ class WorkerGroup:
             values = {name: getattr(answer, name) for name in LOCATED}
             return msgspec.structs.replace(found, **values)
         return msgspec.structs.replace(found, failure=answer.failure)
+
+    def observe(self, gpu: int, transfers: Sequence[Transfer], seconds: float) -> WhoCopies:
+        """Whether transfers of a GPU need multiprocessors, by the first member; with the reason if
+        it does not say. May lose the group."""
+        member = self._members[0]
+        member.doing = "observing who copies"
+        started, deadline = datetime.now(UTC), time.monotonic() + seconds
+        found = WhoCopies(gpu, started.isoformat(timespec="milliseconds"))
+        try:
+            member.send(Observe(0, gpu, tuple(transfers)), deadline)
+            (answer,) = self._gather(Observed, [member], 0, deadline)
+        except MemberLost as lost:
+            self.lost = True
+            return msgspec.structs.replace(found, failure=lost.failure)
+        if not isinstance(answer, Observed):
+            return msgspec.structs.replace(found, failure=answer.failure)
+        return msgspec.structs.replace(
+            found,
+            kernel=answer.kernel,
+            fill=answer.fill,
+            copies=tuple(map(ObservedCopy, transfers, answer.copies)),
+            seconds=answer.seconds,
+        )
 
     def measure(
         self,

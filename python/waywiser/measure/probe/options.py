@@ -39,5 +39,8 @@ class ProbeOptions(Value, frozen=True):
     """Those that read the blocks."""
     locating_seconds: float = 30.0
     """Seconds for that, per memory, before a worker is given up."""
+    observing_seconds: float = 60.0
+    """Seconds for observing who makes the copies of a GPU, its first context included, before a
+    worker is given up."""
     first_worker: int = 1
     """Number of the first worker, so that a resumed survey goes on counting."""

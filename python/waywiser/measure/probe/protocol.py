@@ -6,6 +6,8 @@
     worker -> supervisor   ready    (or failed with id 0)
     supervisor -> worker   locate   before any order: how far is memory from GPUs and cores
     worker -> supervisor   located  (or failed)
+    supervisor -> worker   observe  before any order: does a GPU need multiprocessors for copies
+    worker -> supervisor   observed (or failed)
     supervisor -> worker   prepare  an order: check it, get ready for it
     worker -> supervisor   prepared (or failed)
     supervisor -> worker   start    all members are prepared: measure
@@ -31,6 +33,7 @@ from waywiser.words.records import (
     BufferRecord,
     Failure,
     LinkEvidence,
+    Observation,
     Order,
     Process,
     Samples,
@@ -73,6 +76,14 @@ class Locate(Value, frozen=True, tag="locate", tag_field="type"):
     cpus: tuple[int, ...]
 
 
+class Observe(Value, frozen=True, tag="observe", tag_field="type"):
+    """Try these transfers while a kernel occupies all multiprocessors of the GPUs at their ends."""
+
+    id: int
+    gpu: int
+    transfers: tuple[Transfer, ...]
+
+
 class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
     id: int
     order: Order
@@ -107,6 +118,16 @@ class Located(Value, frozen=True, tag="located", tag_field="type"):
 
 LOCATED = ("gpus", "cpus", "sweeps", "blocks", "seconds")
 """What this answer and the record of it have in common."""
+
+
+class Observed(Value, frozen=True, tag="observed", tag_field="type"):
+    """What was seen, as in `waywiser.words.records.WhoCopies`; of copies in the order asked."""
+
+    id: int
+    kernel: Observation
+    fill: Observation
+    copies: tuple[Observation, ...]
+    seconds: float
 
 
 class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
@@ -168,8 +189,8 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     fatal: bool = False
 
 
-ToWorker = Hello | Locate | Prepare | Start | End
-FromWorker = Ready | Located | Prepared | Progressed | Result | Failed
+ToWorker = Hello | Locate | Observe | Prepare | Start | End
+FromWorker = Ready | Located | Observed | Prepared | Progressed | Result | Failed
 
 _Message = TypeVar("_Message")
 

@@ -20,13 +20,21 @@ from pathlib import Path
 import msgspec
 
 from waywiser.curves.select import matches_any
-from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
+from waywiser.measure.probe.protocol import (
+    Hello,
+    Locate,
+    Located,
+    MeasuredVisit,
+    Observe,
+    Observed,
+    Ready,
+)
 from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.profile import Profile, VisitRow
 from waywiser.words import Value, WaywiserError, Workload
 from waywiser.words.numbers import decimal_number
-from waywiser.words.records import Order, Samples, Visit
+from waywiser.words.records import Observation, Order, Samples, Visit
 
 NOT_RECORDED = "not in the recording"
 
@@ -81,6 +89,17 @@ class Recording:
             raise OrderFailed("not-supported", NOT_RECORDED)
         found = known[self._hello.process.block % len(known)]
         return located(request, found)
+
+    def observe(self, request: Observe) -> Observed:
+        """What the survey of the recording saw of the GPU's copies."""
+        known = [e for e in self._profile.machine.traits.who_copies if e.gpu == request.gpu]
+        if not known or known[0].failure is not None:
+            raise OrderFailed("not-supported", NOT_RECORDED)
+        found = known[0]
+        seen = {str(copy.transfer): copy.seen for copy in found.copies}
+        unseen = Observation(reason=NOT_RECORDED)
+        copies = tuple(seen.get(str(transfer), unseen) for transfer in request.transfers)
+        return Observed(request.id, found.kernel, found.fill, copies, found.seconds)
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """The recorded visit of the order's block; if there is none, that of another block,

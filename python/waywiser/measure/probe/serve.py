@@ -24,6 +24,8 @@ from waywiser.measure.probe.protocol import (
     Locate,
     Located,
     MeasuredVisit,
+    Observe,
+    Observed,
     Prepare,
     Prepared,
     Progressed,
@@ -66,6 +68,8 @@ class Measurer(Protocol):
     """Answers orders; all methods raise `OrderFailed`."""
 
     def locate(self, request: Locate) -> Located: ...
+
+    def observe(self, request: Observe) -> Observed: ...
 
     def prepare(self, order: Order) -> None: ...
 
@@ -120,6 +124,8 @@ def _answer(inbox: Inbox, put: Put, measurer: Measurer) -> None:
         try:
             if isinstance(message, Locate):
                 put(measurer.locate(message))
+            elif isinstance(message, Observe):
+                put(measurer.observe(message))
             elif isinstance(message, Prepare):
                 prepared = None
                 measurer.prepare(message.order)
@@ -137,7 +143,7 @@ def _answer(inbox: Inbox, put: Put, measurer: Measurer) -> None:
 
 
 def _order_id(message: ToWorker) -> int:
-    return message.id if isinstance(message, Locate | Prepare | Start) else 0
+    return message.id if isinstance(message, Locate | Observe | Prepare | Start) else 0
 
 
 def _start(message: ToWorker, prepared: Prepare | None, measurer: Measurer, put: Put) -> Result:

@@ -16,7 +16,15 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
+from waywiser.measure.probe.protocol import (
+    Hello,
+    Locate,
+    Located,
+    MeasuredVisit,
+    Observe,
+    Observed,
+    Ready,
+)
 from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.model.errors import ModelError
 from waywiser.model.simulation import SimulatedMachine, Simulation
@@ -50,6 +58,10 @@ class SimulatedMeasurer:
         except ModelError as error:
             raise OrderFailed("not-supported", error.what) from error
         return located(request, found)
+
+    def observe(self, request: Observe) -> Observed:
+        """Nothing: the machine of the recording has what was seen."""
+        raise OrderFailed("not-supported", "a simulated machine has no multiprocessors")
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """Times with noise; set-up takes what it took in the recording."""

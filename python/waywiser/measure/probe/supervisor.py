@@ -7,7 +7,7 @@ while its workers measure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import Hello, Progressed, Ready
 from waywiser.measure.probe.watch import gpus_of
 from waywiser.words import Transfer, Value, Workload
-from waywiser.words.records import Locality, Order, Process, Visit
+from waywiser.words.records import Locality, Order, Process, Visit, WhoCopies
 
 
 class Progress(Value, frozen=True):
@@ -67,6 +67,24 @@ def run_orders(
         supervisor.end()
 
 
+def observe_copies(
+    requests: Mapping[int, Sequence[Transfer]],
+    machine: Machine,
+    options: ProbeOptions,
+    on_found: Callable[[WhoCopies], None],
+) -> None:
+    """Asks for each GPU whether its transfers need multiprocessors, in a worker of its own, so that
+    nothing which is measured depends on it. ``on_found`` gets what was seen, or why nothing was.
+    Raises `ProbeError` when no worker gets ready."""
+    with (
+        off_measured_cpus(machine),
+        closing(Supervisor(machine, options)) as supervisor,
+    ):
+        for gpu, transfers in requests.items():
+            on_found(supervisor.observe(gpu, transfers))
+        supervisor.end()
+
+
 class Supervisor:
     """The current group of workers, and what is remembered from one group to the next."""
 
@@ -105,6 +123,14 @@ class Supervisor:
         if group.lost:
             self._drop()
         return visit
+
+    def observe(self, gpu: int, transfers: Sequence[Transfer]) -> WhoCopies:
+        """Whether transfers of a GPU need multiprocessors."""
+        group = self._group_for(Process())
+        found = group.observe(gpu, transfers, self._options.observing_seconds)
+        if group.lost:
+            self._drop()
+        return found
 
     def end(self) -> None:
         """Ends the workers politely."""

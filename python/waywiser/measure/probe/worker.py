@@ -25,7 +25,15 @@ from waywiser.machine.native_words import (
     native_operation,
     native_transfer,
 )
-from waywiser.measure.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
+from waywiser.measure.probe.protocol import (
+    Hello,
+    Locate,
+    Located,
+    MeasuredVisit,
+    Observe,
+    Observed,
+    Ready,
+)
 from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
@@ -108,6 +116,17 @@ class NativeMeasurer:
         except Exception as error:
             raise order_failed(error, self._library) from error
         return msgspec.convert({"id": request.id, **found}, Located)
+
+    def observe(self, request: Observe) -> Observed:
+        """Whether transfers of a GPU need multiprocessors."""
+        try:
+            if self._session is None:
+                self._session = self._new_session()
+            transfers = [native_transfer(transfer) for transfer in request.transfers]
+            found = self._session.who_copies(request.gpu, transfers)
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+        return msgspec.convert({"id": request.id, **found}, Observed)
 
     def _measure_by_host(
         self, share: Workload, order: Order, estimate: Estimate, reason: str

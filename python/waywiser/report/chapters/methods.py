@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, SizeDecision
-from waywiser.analysis.policy.texts import costs_text, method_text, size_text
+from waywiser.analysis.policy.texts import costly_text, costs_text, size_text
 from waywiser.curves.texts import span
 from waywiser.report.chapters.curves import styles_of
 from waywiser.report.decision_figures import (
@@ -103,7 +103,7 @@ def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[tuple[str | SheetCe
         yield (
             "" if n else name,
             _sizes(found[0].from_bytes if n else 0, last, table.count > 1),
-            method_text(table.methods[found[0].chosen]),
+            costly_text(table.methods[found[0].chosen], found[-1].time.costs),
             _margin(table, found),
             costs_text(found[-1].time.costs),
         )
@@ -171,7 +171,7 @@ def _picture(figure: DecisionFigure, styles: Mapping[str, Style]) -> Picture:
     table = figure.table
     curves = [
         Drawn(
-            method_text(table.methods[method]),
+            costly_text(table.methods[method], measured(table, method)[-1][1].costs),
             tuple(
                 DrawnPoint(
                     bytes=size,

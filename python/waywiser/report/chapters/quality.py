@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.curves.reasons import ReasonGroup
+from waywiser.curves.who_copies import who_copies_sentences
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
@@ -35,6 +36,8 @@ def _quality(entry: Entry) -> Iterator[Block]:
         yield Words(text)
     if seen.health is not None and (text := str(seen.health).removeprefix("health: ")):
         yield Words(f"{_capital(text)}.")
+    for sentence in who_copies_sentences(entry.subject.machine.traits.who_copies):
+        yield Words(f"{_capital(sentence)}.")
     if not seen.warnings:
         yield Words("No series has a quality flag.")
     for group in seen.warnings:

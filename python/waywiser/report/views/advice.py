@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.policy.advice import Advice, AdvisedMethod
 from waywiser.analysis.policy.decision_table import DecisionTable, SizeDecision
-from waywiser.analysis.policy.texts import costs_text, method_text, size_text
+from waywiser.analysis.policy.texts import costly_text, costs_text, size_text
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
@@ -37,7 +37,7 @@ def advice_parts(found: Advice, *, table: bool = False) -> Iterator[Block | Sect
     """The method, its bandwidth, the alternatives, why, the code, and what it takes; with ``table``
     the method of every measured size."""
     request, best = found.request, found.best
-    yield Words(method_text(best.method), "lead")
+    yield Words(costly_text(best.method, best.time.costs), "lead")
     pieces = f"{count(best.time.pieces, 'piece')} of " if request.count > 1 else ""
     what = f"{pieces}{format_bytes(request.bytes)} from {request.source} to {request.destination}"
     yield Words(f"{_expected(best)} for {what}")
@@ -47,7 +47,7 @@ def advice_parts(found: Advice, *, table: bool = False) -> Iterator[Block | Sect
     for other in found.alternatives:
         excluded = f" ({other.excluded})" if other.excluded else ""
         takes = f"{_expected(other)}, {_takes(other.margin)}{excluded}"
-        yield Words(f"{method_text(other.method)}: {takes}", indent=2)
+        yield Words(f"{costly_text(other.method, other.time.costs)}: {takes}", indent=2)
     yield Words(f"It takes from others: {costs_text(best.time.costs)}.")
     for line in found.code:
         yield Words(f"{line.library}: {line.code}")
@@ -80,11 +80,12 @@ def _row(table: DecisionTable, each: SizeDecision) -> tuple[str, ...]:
         does = f"{format_rate(moved / time.seconds, relative)} GB/s"
     rival = "—"
     if each.next is not None and (margin := each.margin(each.next)) is not None:
-        rival = f"{method_text(table.methods[each.next])} {margin:+.0%}"
+        other = each.times[each.next] or time
+        rival = f"{costly_text(table.methods[each.next], other.costs)} {margin:+.0%}"
     return (
         size_text(each.from_bytes),
         format_bytes(each.bytes),
-        method_text(table.methods[each.chosen]),
+        costly_text(table.methods[each.chosen], time.costs),
         f"≈ {does}" if time.interpolated else does,
         rival,
         REASONS[each.why],

@@ -168,7 +168,7 @@ def _groups(curves: Sequence[Curve]) -> list[PathCurves]:
         plain = _plain(curve.workload)
         text = plain.curve
         if text not in found:
-            found[text] = PathCurves(text, name_of(plain), None, [])
+            found[text] = PathCurves(text, name_of(_plain(curve.shown)), None, [])
         if curve.text == text:
             found[text] = found[text]._replace(default=curve)
         else:

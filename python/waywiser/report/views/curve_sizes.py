@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-import msgspec
-
 from waywiser.curves.curve import Curve, by_text
 from waywiser.curves.name import name_of
 from waywiser.curves.point import Point
@@ -185,12 +183,14 @@ def layouts_section(
         for executor in executors
         if (same := known.get(f"{ends} by {executor}")) is not None
     }
-    named: list[Row] = [(f"contiguous by {each}", points) for each, points in contiguous.items()]
+    named: list[Row] = []
+    for executor, points in contiguous.items():
+        shown = points[0].shown.transfer
+        named.append((f"contiguous by {shown.path.executor if shown else executor}", points))
     for curve in sorted(rows, key=_by_layout):
-        if curve.transfer is not None:
-            path, layout = curve.transfer.path, curve.transfer.layout
-            settings = format_settings(curve.transfer.parameters)
-            named.append((with_units(f"{layout} by {path.executor}{settings}"), curve.measured))
+        if (shown := curve.shown_transfer) is not None:
+            by = f"{shown.path.executor}{format_settings(shown.parameters)}"
+            named.append((with_units(f"{shown.layout} by {by}"), curve.measured))
     meaning = "from call to completion"
     if any(point.of_contiguous for curve in rows for point in curve.measured):
         meaning += "; × share of contiguous by the same executor"
@@ -208,8 +208,8 @@ def layouts_section(
 def _estimates(rows: Sequence[Curve]) -> Iterator[tuple[Transfer, Estimate]]:
     for curve in rows:
         for point in curve.measured if curve.workload.cache == "warm" else ():
-            if curve.transfer is not None and point.estimate is not None:
-                yield msgspec.structs.replace(curve.transfer, bytes=point.bytes), point.estimate
+            if point.shown.transfer is not None and point.estimate is not None:
+                yield point.shown.transfer, point.estimate
 
 
 def _by_layout(curve: Curve) -> tuple[str, int, str]:

@@ -111,7 +111,15 @@ def _kind(place: str) -> str:
 
 
 def _by(measured: Iterable[Between]) -> str:
-    """``, by copy-engine``; nothing if executors differ."""
-    transfers = [each.curve.transfer for each in measured]
-    executors = {transfer.path.executor for transfer in transfers if transfer}
-    return f", by {executors.pop()}" if len(executors) == 1 else ""
+    """``, by copy-engine``; nothing if executors differ. Copies that multiprocessors make within a
+    GPU are named beside it."""
+    curves = [each.curve for each in measured]
+    executors = {curve.transfer.path.executor for curve in curves if curve.transfer}
+    if len(executors) != 1:
+        return ""
+    shown = {curve.shown_transfer.path.executor for curve in curves if curve.shown_transfer}
+    (executor,) = executors
+    others = sorted(shown - executors)
+    by = [f"by {executor}"] if executors <= shown else []
+    within = "within a GPU " if by else "by "
+    return "".join(f", {text}" for text in [*by, *(f"{within}{other}" for other in others)])

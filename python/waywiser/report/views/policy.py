@@ -9,7 +9,7 @@ from waywiser.analysis.policy.build import why_not_written
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
 from waywiser.analysis.policy.difference import PolicyComparison, PolicyDifference
 from waywiser.analysis.policy.table import Fingerprint, Policy, PolicyRow
-from waywiser.analysis.policy.texts import costs_text, method_text, size_text
+from waywiser.analysis.policy.texts import costly_text, costs_text, method_text, size_text
 from waywiser.curves.texts import span
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
 from waywiser.words import format_bytes
@@ -79,12 +79,14 @@ def _range(rows: Sequence[PolicyRow]) -> tuple[str, ...]:
     rival = "no other was measured"
     if other is not None:
         ends = span(f"{min(margins):+.0%}", f"{max(margins):+.0%}")
-        rival = f"{method_text(Method(other.executor, other.settings))}: {ends}"
+        method = Method(other.executor, other.settings)
+        name = method_text(method, by_multiprocessors=other.by_multiprocessors)
+        rival = f"{name}: {ends}"
     times = [row for row in rows if row.bytes * row.pieces < RATE_BYTES]
     rates = [row for row in rows if row.bytes * row.pieces >= RATE_BYTES]
     return (
         size_text(first.from_bytes),
-        method_text(Method(first.executor, first.settings)),
+        costly_text(Method(first.executor, first.settings), last.costs),
         _of_ends(times, _time),
         _of_ends(rates, _rate),
         rival,

@@ -17,6 +17,7 @@ from waywiser.curves.imported import imported_from
 from waywiser.curves.overview import Overview, Summary
 from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
+from waywiser.curves.who_copies import who_copies_sentences
 from waywiser.machine.machine import Machine, machine_line
 from waywiser.measure.plan.schedule import is_for_time
 from waywiser.profile import Profile
@@ -82,20 +83,21 @@ def profile_parts(
         yield from curve_line_sections(shown, marks, first)
     reasons = _reasons(machine, found, marks, everything)
     if headline_last:
-        yield Section("", "", (*reasons, *_about(found, everything)))
+        yield Section("", "", (*reasons, *_about(machine, found, everything)))
         yield from headlines
         yield from _next(found, shown, only, everything)
     else:
         after = _next(found, shown, only, everything)
-        yield Section("", "", (*reasons, *_about(found, everything), *after))
+        yield Section("", "", (*reasons, *_about(machine, found, everything), *after))
 
 
-def _about(found: Overview, everything: bool) -> Iterator[Words]:
+def _about(machine: Machine, found: Overview, everything: bool) -> Iterator[Words]:
     """The health of the machine, and what the numbers are."""
     if found.health is not None:
         yield Words(str(found.health), tone="warning" if found.health.is_problem else "plain")
     if found.sides is not None:
         yield from map(Words, sentences(found.sides))
+    yield from map(Words, who_copies_sentences(machine.traits.who_copies))
     if any(point.estimate for point in found.series):
         yield Words(_legend(found.series, everything))
 
