@@ -95,7 +95,7 @@ def test_pairs_that_differ_are_classes_and_pairs_that_scatter_are_one() -> None:
 
 def test_messages_of_an_imported_file() -> None:
     rows = "Size 1\t1.000000e-06\t2.000000e-06\t\nSize 2\t1.100000e-06\t2.100000e-06\t\n"
-    found = read(f"Timing CPU Multiple Messages\n{rows}", "x")
+    (found,) = read(f"Timing CPU Multiple Messages\n{rows}", "x")
     frame = SeriesFrame.of(
         Series(each.workload, (Visit(each.workload, 0, "limit", "", samples=each.samples),))
         for each in found.measured
@@ -112,7 +112,7 @@ def test_messages_of_an_imported_file() -> None:
 def summit() -> list[MessageTimes]:
     series: dict[str, Series] = {}
     for path in sorted(shared("benchpress/summit").iterdir()):
-        for each in detect.read(path).measured:
+        for each in detect.read(path)[0].measured:
             known = series.setdefault(each.workload.identity, Series(each.workload, ()))
             visit = Visit(each.workload, len(known.visits), "limit", "", samples=each.samples)
             series[each.workload.identity] = Series(each.workload, (*known.visits, visit))

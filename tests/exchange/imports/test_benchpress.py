@@ -7,7 +7,8 @@ import pytest
 
 from exchange.imports.shared_files import shared
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.benchpress import ALL_GPUS, ASSUMED, ONE_WAY, read
+from waywiser.exchange.imports.benchpress import ALL_GPUS, ONE_WAY, read
+from waywiser.exchange.imports.benchpress_places import ASSUMED
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile
 from waywiser.exchange.imports.machine import RANKS
@@ -19,7 +20,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def found(kind: str) -> ForeignFile:
-    return detect.read(DATA / f"benchpress_{kind}.out")
+    return detect.read(DATA / f"benchpress_{kind}.out")[0]
 
 
 def seconds(file: ForeignFile) -> dict[str, float]:
@@ -42,7 +43,7 @@ def test_sizes_of_columns_are_by_position_and_pairs_stay_apart() -> None:
 def test_what_follows_a_placement_and_precedes_a_title_is_no_result() -> None:
     assert "9.0" not in str(sorted(seconds(found("ping_pong")).values()))
     title = "Timing Max-Rate CPU Ping-Pongs\n"
-    alone = read(f"app\nSize 1\t7.000000e-06\t\n{title}Size 1\t1.000000e-06\t\n", "x")
+    (alone,) = read(f"app\nSize 1\t7.000000e-06\t\n{title}Size 1\t1.000000e-06\t\n", "x")
     assert list(seconds(alone).values()) == [1e-6]
 
 
@@ -97,7 +98,7 @@ def test_np_k_is_k_plus_one_ranks_of_each_gpu() -> None:
 
 
 def test_a_figure_of_zero_is_no_time() -> None:
-    file = read("Timing Max-Rate CPU Ping-Pongs\nSize 1\t0.000000e+00\t1.000000e-06\t\n", "x")
+    (file,) = read("Timing Max-Rate CPU Ping-Pongs\nSize 1\t0.000000e+00\t1.000000e-06\t\n", "x")
     assert len(file.measured) == 1
     (unsupported,) = file.unsupported_paths
     assert unsupported.reason == "its figure is no time"
@@ -160,7 +161,7 @@ def test_jobs_are_blocks_and_a_copied_file_is_no_second_job(tmp_path: Path) -> N
 def test_every_file_of_summit_is_read() -> None:
     number = {}
     for path in sorted(shared("benchpress/summit").iterdir()):
-        file = detect.read(path)
+        file = detect.read(path)[0]
         assert not file.unsupported_paths, path
         number[path.name.partition(".")[0]] = len(file.measured)
     assert number == {

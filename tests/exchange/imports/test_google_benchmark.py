@@ -17,7 +17,7 @@ H2D = "pinned@numa:0 -> device@gpu:1 by copy-engine of 1048576 (dirtied)"
 
 
 def read(name: str) -> ForeignFile:
-    return detect.read(DATA / name)
+    return detect.read(DATA / name)[0]
 
 
 def by_text(found: ForeignFile) -> dict[str, ForeignSeries]:

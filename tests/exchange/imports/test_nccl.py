@@ -19,7 +19,7 @@ def changed(**top: Any) -> Any:
 
 
 def test_a_collective_is_the_transfers_that_it_amounts_to() -> None:
-    found = detect.read(FILE)
+    found = detect.read(FILE)[0]
     first = found.measured[0]
     way = "by nccl[collective=all_gather] of 1048576"
     assert str(first.workload) == (
@@ -30,19 +30,19 @@ def test_a_collective_is_the_transfers_that_it_amounts_to() -> None:
 
 
 def test_iterations_are_samples_where_they_are_kept() -> None:
-    sample = detect.read(FILE).measured[2].samples
+    sample = detect.read(FILE)[0].measured[2].samples
     expected = (149, 150, 151, 152, 150, 150.5, 149.5)
     assert [span * 1e6 for span in sample.span] == pytest.approx(expected)
     assert sample.flags == (0,) * 7
 
 
 def test_wrong_values_are_a_failure() -> None:
-    failure = detect.read(FILE).measured[3].failure
+    failure = detect.read(FILE)[0].measured[3].failure
     assert failure is not None and failure.kind == "wrong-bytes"
 
 
 def test_the_environment_of_the_user_is_not_kept() -> None:
-    found = detect.read(FILE)
+    found = detect.read(FILE)[0]
     assert found.hostname == "node7" and found.version == "NCCL 22703"
     assert "hunter2" not in repr(found)
 

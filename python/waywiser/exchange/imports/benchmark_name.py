@@ -18,6 +18,7 @@ _ABOUT_THE_RUN = re.compile(
     r"^(?:manual_time|real_time|process_time|(?:min_time|min_warmup_time|repeats|iterations|threads"
     r"|repetitions):[0-9.]+(?:s|x)?)$"
 )
+_THREADS = re.compile(r"^threads:([0-9]{1,6})$")
 _NUMBER = re.compile(r"^-?[0-9]{1,18}$")
 _NAMED = re.compile(r"^([A-Za-z][A-Za-z0-9_()]*):(-?[0-9]{1,18})$")
 
@@ -30,6 +31,8 @@ class BenchmarkName(Value, frozen=True):
     named: dict[str, int]
     manual: bool
     """The benchmark timed itself; else the library did, by its wall clock."""
+    threads: int = 1
+    """Threads that ran it at once."""
 
     @property
     def exponent(self) -> int | None:
@@ -48,7 +51,7 @@ def parse_name(name: str) -> BenchmarkName:
     family: list[str] = []
     arguments: list[int] = []
     named: dict[str, int] = {}
-    manual = False
+    manual, threads = False, 1
     for part in name.split("/"):
         if _NUMBER.match(part):
             arguments.append(int(part))
@@ -57,6 +60,8 @@ def parse_name(name: str) -> BenchmarkName:
                 named[match[1]] = int(match[2])
         elif _ABOUT_THE_RUN.match(part):
             manual = manual or part == "manual_time"
+            if count := _THREADS.match(part):
+                threads = int(count[1])
         elif part:
             family.append(part)
-    return BenchmarkName("_".join(family), tuple(arguments), named, manual)
+    return BenchmarkName("_".join(family), tuple(arguments), named, manual, threads)

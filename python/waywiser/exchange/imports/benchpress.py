@@ -16,22 +16,24 @@ floats that fits, so rows of small sizes have few columns; what precedes a title
 line with the word ``app`` (the placement that the launcher prints), is not part of the results.
 
 Memory is at ``rank:N``, with its node, socket and GPU as its variant, since the same rank of two
-files need not be in the same node. Nodes follow from the rows. Files do not name sockets: two for
-each node are assumed, with half of the ranks and half of the GPUs each, and a note says so. Every
-figure is a mean over iterations that the text does not keep.
+files need not be in the same node. `waywiser.exchange.imports.benchpress_places` finds them, and a
+note says what they rest on. Every figure is a mean over iterations that the text does not keep.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
+from waywiser.exchange.imports.benchpress_places import NodePlaces, RankPlace, stated_places
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
+from waywiser.words import Memory, Path, Transfer, Value, Workload
 from waywiser.words.records import Unsupported
 
 FLOAT_BYTES = 4
@@ -39,12 +41,8 @@ MOST_SIZES = 30
 """Sizes of a row: more would be a message above 2 GiB, which an MPI count of that time has not."""
 MOST_RANKS = 128
 """Ranks of one node that take part: more is no row of these benchmarks."""
-SOCKETS = 2
-"""Sockets of a node, as the program assumes them."""
-
 ONE_WAY = "half of a round trip"
 ALL_GPUS = "every GPU of the node made such copies at the same time; the text does not count them"
-ASSUMED = f"the socket is assumed: {SOCKETS} in a node, with equal shares of its ranks and GPUs"
 
 Kind = Literal["pairs", "counts", "copies", "peers", "shared copies"]
 """What the rows of a section are about."""
@@ -95,28 +93,32 @@ _ROW = re.compile(r"^(?:CPU|GPU|Size|NP)\b|[0-9]\.[0-9]+e[-+]?[0-9]*\t")
 _PLACEMENT = re.compile(r"\bapp\b")
 
 
-def read(text: str, where: str) -> ForeignFile:
-    """Raises `Malformed` for a row that is not as the benchmark writes it, for a section without
-    rows, and for sizes that show neither of the two meanings that they can have."""
+def read(text: str, where: str) -> list[ForeignFile]:
+    """All tables as one run. Raises `Malformed` for a row that is not as the benchmark writes it,
+    for a section without rows, and for sizes that show neither of the two meanings that they can
+    have."""
     sections = list(_sections(text.splitlines(), where))
     if not sections:
         raise Malformed("no title of a BenchPress table", where=where)
     measured: list[ForeignSeries] = []
     unsupported: list[Unsupported] = []
-    ranks = _ranks_of_a_node(sections)
+    stated = stated_places(text, where)
+    node = NodePlaces(_stated_ranks(stated) or _ranks_of_a_node(sections), 0, stated)
     for section in sections:
-        for series in _measured(section, ranks, where):
+        for series in _measured(section, node, where):
             if is_time(series.samples.span[0]):
                 measured.append(series)
             else:
                 unsupported.append(Unsupported(series.name, "its figure is no time"))
-    return ForeignFile(
-        format="benchpress",
-        tool="BenchPress",
-        environment={"sections": ", ".join(section.title for section in sections)},
-        measured=tuple(measured),
-        unsupported_paths=tuple(unsupported),
-    )
+    return [
+        ForeignFile(
+            format="benchpress",
+            tool="BenchPress",
+            environment={"sections": ", ".join(section.title for section in sections)},
+            measured=tuple(measured),
+            unsupported_paths=tuple(unsupported),
+        )
+    ]
 
 
 def _sections(lines: Sequence[str], where: str) -> Iterator[BenchPressSection]:
@@ -219,6 +221,11 @@ def _require_complete(
             )
 
 
+def _stated_ranks(stated: Mapping[int, RankPlace]) -> int:
+    """Ranks of the first rank's node; 0 if the file does not place them."""
+    return sum(each.node == stated[0].node for each in stated.values()) if 0 in stated else 0
+
+
 def _ranks_of_a_node(sections: Sequence[BenchPressSection]) -> int:
     """Ranks of one node: with tables of counts, their most columns; else those that begin a pair,
     since these are all of the first node; else those that copy."""
@@ -235,45 +242,16 @@ def _ranks_of_a_node(sections: Sequence[BenchPressSection]) -> int:
     return max([*(first + 1 for first in firsts), *gpus], default=0)
 
 
-class _Node(Value, frozen=True):
-    """How ranks and GPUs lie in nodes."""
-
-    ranks: int
-    """Ranks of one node; 0 if not known."""
-    gpus: int
-    """GPUs of one node that the table shows."""
-
-    def host(self, rank: int) -> Memory:
-        return Memory("pinned", Place("rank", rank), self._of_rank(rank))
-
-    def device_of(self, rank: int, gpu: int) -> Memory:
-        """Memory of the GPU that a rank uses."""
-        return Memory("device", Place("rank", rank), self._of_rank(rank) | {"gpu": str(gpu)})
-
-    def device(self, gpu: int) -> Memory:
-        """Memory of a GPU of the first node, whichever rank copies."""
-        socket = _socket(gpu, self.gpus)
-        return Memory("device", Place("gpu", gpu), {"node": "0", "socket": str(socket)})
-
-    def _of_rank(self, rank: int) -> dict[str, str]:
-        node, own = divmod(rank, self.ranks) if self.ranks else (0, 0)
-        return {"node": str(node), "socket": str(_socket(own, self.ranks))}
-
-
-def _socket(index: int, count: int) -> int:
-    return min(SOCKETS * index // count, SOCKETS - 1) if count else 0
-
-
-def _measured(section: BenchPressSection, ranks: int, where: str) -> Iterator[ForeignSeries]:
+def _measured(section: BenchPressSection, node: NodePlaces, where: str) -> Iterator[ForeignSeries]:
     match section.kind:
         case "pairs":
-            yield from _pairs(section, ranks)
+            yield from _pairs(section, node)
         case "counts":
-            yield from _counts(section, ranks, where)
+            yield from _counts(section, node, where)
         case "copies" | "peers":
-            yield from _copies(section, ranks)
+            yield from _copies(section, node)
         case "shared copies":
-            yield from _shared_copies(section)
+            yield from _shared_copies(section, node)
 
 
 def _series(
@@ -282,22 +260,27 @@ def _series(
     transfers: Sequence[Transfer],
     seconds: float,
     notes: tuple[str, ...],
+    node: NodePlaces,
 ) -> ForeignSeries:
+    ranks = {end.place.index for transfer in transfers
+             for end in (transfer.path.source, transfer.path.destination)
+             if end.place.kind == "rank"}  # fmt: skip
     return ForeignSeries(
         name=f"{section.title}, {name}, {transfers[0].bytes}",
         family=section.title,
         workload=Workload(tuple(transfers)),
         mode="host",
         samples=summary(seconds, (seconds,) if len(transfers) == 1 else ()),
-        notes=(*notes, ASSUMED),
+        notes=(*notes, node.note(ranks)),
     )
 
 
-def _pairs(section: BenchPressSection, ranks: int) -> Iterator[ForeignSeries]:
+def _pairs(section: BenchPressSection, node: NodePlaces) -> Iterator[ForeignSeries]:
+    ranks = node.ranks
     known = sorted({rank for _, label, _ in section.rows for rank in label})
     local = [rank for rank in known if rank < ranks]
     step = local[1] - local[0] if section.on_gpus and len(local) > 1 else 1
-    node = _Node(ranks, len(local))
+    node = replace(node, gpus=len(local))
     for _, (one, other), figures in section.rows:
         if section.on_gpus:
             ends = [node.device_of(rank, rank % max(ranks, 1) // step) for rank in (one, other)]
@@ -306,17 +289,18 @@ def _pairs(section: BenchPressSection, ranks: int) -> Iterator[ForeignSeries]:
         path = Path(ends[0], ends[1], "mpi")
         for i, seconds in enumerate(figures):
             transfer = Transfer(path, FLOAT_BYTES * 2**i, {"test": "ping-pong"})
-            yield _series(section, f"{one} and {other}", (transfer,), seconds, (ONE_WAY,))
+            yield _series(section, f"{one} and {other}", (transfer,), seconds, (ONE_WAY,), node)
 
 
-def _counts(section: BenchPressSection, ranks: int, where: str) -> Iterator[ForeignSeries]:
+def _counts(section: BenchPressSection, node: NodePlaces, where: str) -> Iterator[ForeignSeries]:
     """Tables of counts: the n-th column is of n pairs of ranks, or of n messages of rank 0."""
     most = max(len(figures) for _, _, figures in section.rows)
     is_one_sender = section.title.endswith("Multiple Messages")
     is_split = _is_split(section, most, is_one_sender, where)
     test = "messages" if is_one_sender else "node-pong" if is_split else "max-rate"
+    ranks = node.ranks
     step = max(1, ranks // most) if section.on_gpus else 1
-    node = _Node(ranks, most)
+    node = replace(node, gpus=most)
 
     def end(rank: int) -> Memory:
         if section.on_gpus:
@@ -331,7 +315,7 @@ def _counts(section: BenchPressSection, ranks: int, where: str) -> Iterator[Fore
                 sender = 0 if is_one_sender else i * step
                 path = Path(end(sender), end(ranks + i * step), "mpi")
                 transfers.append(Transfer(path, size, {"test": test}))
-            yield _series(section, f"{count}", transfers, seconds, (ONE_WAY,))
+            yield _series(section, f"{count}", transfers, seconds, (ONE_WAY,), node)
 
 
 def _is_split(section: BenchPressSection, most: int, is_one_sender: bool, where: str) -> bool:
@@ -353,9 +337,9 @@ def _is_split(section: BenchPressSection, most: int, is_one_sender: bool, where:
     )
 
 
-def _copies(section: BenchPressSection, ranks: int) -> Iterator[ForeignSeries]:
+def _copies(section: BenchPressSection, node: NodePlaces) -> Iterator[ForeignSeries]:
     gpus = 1 + max(gpu for _, label, _ in section.rows for gpu in label[1:])
-    node = _Node(ranks, gpus)
+    node = replace(node, gpus=gpus)
     for _, (rank, *named), figures in section.rows:
         if len(named) == 2:
             ends = [node.device(gpu) for gpu in named]
@@ -370,13 +354,13 @@ def _copies(section: BenchPressSection, ranks: int) -> Iterator[ForeignSeries]:
         path = Path(ends[0], ends[1], "copy-engine")
         for i, seconds in enumerate(figures):
             transfer = Transfer(path, FLOAT_BYTES * 2**i, parameters)
-            yield _series(section, name, (transfer,), seconds, (note,) if note else ())
+            yield _series(section, name, (transfer,), seconds, (note,) if note else (), node)
 
 
-def _shared_copies(section: BenchPressSection) -> Iterator[ForeignSeries]:
+def _shared_copies(section: BenchPressSection, node: NodePlaces) -> Iterator[ForeignSeries]:
     """The copies of one GPU's ranks, which are all on its socket: the text does not say how many
     GPUs did the same."""
-    node = _Node(0, 0)
+    node = replace(node, ranks=0)
     parameters = {"test": "memcpy-mult"}
     for _, (last,), figures in section.rows:
         for i, seconds in enumerate(figures):
@@ -387,4 +371,4 @@ def _shared_copies(section: BenchPressSection) -> Iterator[ForeignSeries]:
                     ends.reverse()
                 path = Path(ends[0], ends[1], "copy-engine")
                 transfers.append(Transfer(path, FLOAT_BYTES * 2**i, parameters))
-            yield _series(section, f"{last + 1}", transfers, seconds, (ALL_GPUS,))
+            yield _series(section, f"{last + 1}", transfers, seconds, (ALL_GPUS,), node)

@@ -29,6 +29,8 @@ _COPY = rf"(?P<source>{_HOST}|GPU)To(?P<to>{_HOST}|GPU)"
 
 def counterpart(name: BenchmarkName, counters: Mapping[str, float]) -> Counterpart:
     """Raises `NoCounterpart`, whose text is the reason, for what Waywiser does not measure."""
+    if name.threads > 1:
+        raise NoCounterpart("several threads ran it at once, which has no counterpart here")
     for pattern, maker in _FAMILIES:
         if match := pattern.fullmatch(name.family):
             return maker(match, Benchmark(name, counters))

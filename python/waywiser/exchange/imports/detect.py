@@ -3,50 +3,79 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from waywiser.exchange.imports import (
+    benchmark_console,
     benchpress,
     google_benchmark,
     gpu_copy,
     nccl,
+    nccl_text,
     nvbandwidth,
+    nvbandwidth_text,
     osu,
     transferbench,
 )
-from waywiser.exchange.imports.errors import ImportFailed, UnknownFormat
-from waywiser.exchange.imports.foreign_file import ForeignFile
-from waywiser.exchange.imports.reading import parse_json, read_text
+from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFormat
+from waywiser.exchange.imports.foreign_file import ForeignFile, without_mixed_operations
+from waywiser.exchange.imports.json_objects import json_objects
+from waywiser.exchange.imports.reading import clipped, read_text
+from waywiser.words.records import Unsupported
 
 FORMATS = {
-    "nvbandwidth": "nvbandwidth -j",
-    "google-benchmark": "Google Benchmark's JSON, of Comm|Scope and its ancestors",
+    "nvbandwidth": "nvbandwidth, as it prints it or with -j",
+    "google-benchmark": "Google Benchmark's JSON or console text, of Comm|Scope and its ancestors",
     "google-benchmark-csv": "Google Benchmark's CSV, of the same tools",
     "osu": "text of the OSU micro-benchmarks",
-    "nccl": "nccl-tests -J",
+    "nccl": "nccl-tests and rccl-tests, as they print it or with -J",
     "benchpress": "text of BenchPress, between the ranks of two nodes",
     "transferbench": "text or CSV of TransferBench",
     "gpu-copy": "text of SuperBench's gpu_copy",
 }
 """What can be imported, by the name that ``--format`` takes."""
 
-_JSON: dict[str, Callable[[Any, str], ForeignFile]] = {
-    "nvbandwidth": nvbandwidth.read,
-    "google-benchmark": google_benchmark.read_json,
-    "nccl": nccl.read,
-}
-_TEXT: dict[str, Callable[[str, str], ForeignFile]] = {
-    "google-benchmark-csv": google_benchmark.read_csv,
-    "osu": osu.read,
-    "benchpress": benchpress.read,
-    "transferbench": transferbench.read,
-    "gpu-copy": gpu_copy.read,
-}
 
-_CSV_HEADER = re.compile(r"^name,iterations,", re.MULTILINE)
-_OSU_TITLE = re.compile(r"^[ \t]{0,20}# OSU ", re.MULTILINE)
+class _JsonFormat(NamedTuple):
+    keys: tuple[str, ...]
+    """An object with one of these at its top is of this format."""
+    read: Callable[[Any, str], ForeignFile]
+
+
+class _TextFormat(NamedTuple):
+    shown: re.Pattern[str]
+    """What occurs in every text of it, and in no other."""
+    read: Callable[[str, str], Sequence[ForeignFile]]
+    """Each run in a text; raises `Malformed`."""
+
+
+def _one_run(
+    read: Callable[[str, str], ForeignFile],
+) -> Callable[[str, str], Sequence[ForeignFile]]:
+    """A reader of texts whose runs it puts into one file by itself."""
+    return lambda text, where: [read(text, where)]
+
+
+_JSON = {
+    "nvbandwidth": _JsonFormat(("nvbandwidth",), nvbandwidth.read),
+    "google-benchmark": _JsonFormat(("benchmarks",), google_benchmark.read_json),
+    "nccl": _JsonFormat(("nccl_version", "results"), nccl.read),
+}
+_TEXT = {
+    "nvbandwidth": _TextFormat(nvbandwidth_text.TITLE, nvbandwidth_text.read),
+    "google-benchmark": _TextFormat(benchmark_console.TITLE, benchmark_console.read),
+    "google-benchmark-csv": _TextFormat(google_benchmark.CSV_TITLE, google_benchmark.read_csv),
+    "osu": _TextFormat(osu.TITLE, osu.read),
+    "nccl": _TextFormat(nccl_text.TITLE, nccl_text.read),
+    "benchpress": _TextFormat(benchpress.TITLE, benchpress.read),
+    "transferbench": _TextFormat(transferbench.TITLE, _one_run(transferbench.read)),
+    "gpu-copy": _TextFormat(gpu_copy.TITLE, _one_run(gpu_copy.read)),
+}
 
 
 def require_format(name: str) -> None:
@@ -55,53 +84,100 @@ def require_format(name: str) -> None:
         raise ImportFailed(f"{name!r} is not a format", remedy=f"write {', '.join(FORMATS)}")
 
 
-def read(path: Path, format: str | None = None) -> ForeignFile:
-    """What the file says, in the format that it shows or that is named.
+def read(path: Path, format: str | None = None) -> list[ForeignFile]:
+    """What each run in the file says, in the format that it shows or that is named.
 
-    Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportFailed` for a
-    file that is too large or cannot be read.
+    A damaged run is listed among the paths without a counterpart of the first good one. Raises
+    `EmptyFile`, `Malformed` with line or key if no run is good, `UnknownFormat`, and
+    `ImportFailed` for a file that is too large or cannot be read.
     """
     where = str(path)
     text = read_text(path)
-    format = format or _shown(text)
-    if format in _TEXT:
-        return _TEXT[format](text, where)
-    if format is not None:
-        return _JSON[format](parse_json(text, where), where)
-    if text.lstrip()[:1] not in ("{", "["):
-        raise _unknown(where)
-    value = parse_json(text, where)
-    return _JSON[_json_format(value, where)](value, where)
+    found: list[ForeignFile] = []
+    errors: list[Malformed] = []
+    for reader in _readers(text, where, format, errors):
+        try:
+            found += map(without_mixed_operations, reader())
+        except Malformed as error:
+            errors.append(error)
+    if not found:
+        raise errors[0] if errors else _unknown(text, where)
+    damaged = tuple(_damaged(error, where) for error in errors)
+    unsupported = (*found[0].unsupported_paths, *damaged)
+    return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
 
 
-def _shown(text: str) -> str | None:
-    """The format of a text that is not JSON."""
-    if text.lstrip()[:1] in ("{", "["):
-        return None
-    if _CSV_HEADER.search(text):
-        return "google-benchmark-csv"
-    if _OSU_TITLE.search(text):
-        return "osu"
-    titles = {
-        "benchpress": benchpress.TITLE,
-        "transferbench": transferbench.TITLE,
-        "gpu-copy": gpu_copy.TITLE,
-    }
-    return next((name for name, title in titles.items() if title.search(text)), None)
+Reader = Callable[[], Sequence[ForeignFile]]
 
 
-def _json_format(value: Any, where: str) -> str:
-    if isinstance(value, dict):
-        if "nvbandwidth" in value:
-            return "nvbandwidth"
-        if "benchmarks" in value:
-            return "google-benchmark"
-        if "nccl_version" in value or "results" in value:
-            return "nccl"
-    raise _unknown(where)
+def _readers(
+    text: str, where: str, format: str | None, errors: list[Malformed]
+) -> Iterator[Reader]:
+    """A reader of everything in the text that shows a format: its JSON objects, then its tables.
+
+    A JSON object that is damaged is added to ``errors``.
+    """
+    objects = json_objects(text, where)
+    known = [
+        (f"{where}:{line}" if len(objects.values) > 1 else where, name, value)
+        for line, value in objects.values
+        if (name := _json_format(value)) and format in (None, name)
+    ]
+    yield from (partial(_read_object, name, value, place) for place, name, value in known)
+    is_json = text.lstrip().startswith("{")
+    shown = [name for name, each in _TEXT.items() if each.shown.search(text)]
+    if known or is_json or not shown:
+        errors += objects.errors
+    if not (known and is_json):
+        named = [format] if format in _TEXT and not (known or errors) else []
+        for name in [each for each in shown if format in (None, each)] or named:
+            yield partial(_TEXT[name].read, text, where)
 
 
-def _unknown(where: str) -> UnknownFormat:
+def _json_format(value: Mapping[str, Any]) -> str:
+    """The format of an object; empty for one of another program."""
+    return next((n for n, each in _JSON.items() if any(key in value for key in each.keys)), "")
+
+
+def _read_object(format: str, value: Any, where: str) -> list[ForeignFile]:
+    return [_JSON[format].read(value, where)]
+
+
+def _damaged(error: Malformed, where: str) -> Unsupported:
+    place = error.where.removeprefix(where).lstrip(": ") or "the file"
+    return Unsupported(clipped(f"line {place}" if place[0].isdigit() else place), error.what)
+
+
+def _unknown(text: str, where: str) -> ImportFailed:
+    """Says what the file is, if it is of a program that is known and not read."""
+    for shown, what, remedy in _RECOGNISED:
+        if shown.search(text):
+            return UnknownFormat(what, where=where, remedy=remedy)
     return UnknownFormat(
         "has no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
     )
+
+
+_RECOGNISED: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (
+        re.compile(r"^\[CUDA Bandwidth Test\]", re.MULTILINE),
+        "is the output of bandwidthTest, which is not read",
+        "run nvbandwidth, which replaces it",
+    ),
+    (
+        re.compile(r"^\[P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]", re.MULTILINE),
+        "is the output of p2pBandwidthLatencyTest, which is not read",
+        "run nvbandwidth, which replaces it",
+    ),
+    (
+        re.compile(r"^\s*(?:RDMA_\w+|Send|.*RDMA).* (?:BW|Latency) Test\s*$", re.MULTILINE),
+        "is the output of perftest (ib_write_bw and its kin), which is not read",
+        "import results of the OSU micro-benchmarks or of nccl-tests",
+    ),
+    (
+        re.compile(r"^#\s+Intel\(R\) MPI Benchmarks", re.MULTILINE),
+        "is the output of the Intel MPI Benchmarks, which is not read",
+        "import results of the OSU micro-benchmarks",
+    ),
+)
+"""(what it shows, what happened, what to do) of results that are known and not read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.words import TimingMode, Value, Workload
 from waywiser.words.records import Failure, Samples, Unsupported
@@ -63,3 +64,25 @@ class ForeignFile(Value, frozen=True):
     measured: tuple[ForeignSeries, ...] = ()
     unsupported_paths: tuple[Unsupported, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""
+
+
+def without_mixed_operations(found: ForeignFile) -> ForeignFile:
+    """The same without series whose workload an earlier benchmark of another name has.
+
+    Repetitions of one benchmark are blocks of a series. Two benchmarks are not, even if both have
+    the same counterpart here: their median would be a figure that nobody measured.
+    """
+    names: dict[str, str] = {}
+    measured: list[ForeignSeries] = []
+    mixed: dict[str, Unsupported] = {}
+    for each in found.measured:
+        first = names.setdefault(each.workload.identity, each.name)
+        if first == each.name:
+            measured.append(each)
+        else:
+            reason = f"its counterpart is that of {first}, which is imported"
+            mixed.setdefault(each.name, Unsupported(each.name, reason))
+    if not mixed:
+        return found
+    unsupported = (*found.unsupported_paths, *mixed.values())
+    return replace(found, measured=tuple(measured), unsupported_paths=unsupported)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -24,7 +25,15 @@ from waywiser.exchange.imports.commscope import counterpart
 from waywiser.exchange.imports.commscope_makers import Counterpart
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
+from waywiser.exchange.imports.reading import (
+    clipped,
+    list_of,
+    number_of,
+    object_of,
+    parse_each,
+    plain,
+    text_of,
+)
 from waywiser.exchange.imports.walk import walk_of
 from waywiser.words import Operation, TimingMode, WordError, Workload
 from waywiser.words.records import SUMMARY, Failure, Samples, Unsupported
@@ -69,6 +78,8 @@ class BenchmarkRow(NamedTuple):
     """The workload's text in a file that was exported here."""
     mode: TimingMode = "host"
     """Who timed, in such a file."""
+    rate: float = 0.0
+    """Bytes per second that the row states; 0 if it states none."""
 
 
 def read_json(value: Any, where: str) -> ForeignFile:
@@ -76,9 +87,9 @@ def read_json(value: Any, where: str) -> ForeignFile:
     top = object_of(value, where)
     context = object_of(top.get("context", {}), f"{where}: context")
     entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")
-    rows = [_json_row(entry, f"{where}: benchmarks[{n}]") for n, entry in enumerate(entries)]
+    rows, damaged = parse_each(entries, _json_row, f"{where}: benchmarks")
     date = text_of(context.get("date", ""), f"{where}: context.date")
-    measured, unsupported_paths = _gather(rows, ours="waywiser" in context)
+    measured, unsupported_paths = gather(rows, ours="waywiser" in context)
     return ForeignFile(
         format="google-benchmark",
         tool="Google Benchmark",
@@ -89,17 +100,30 @@ def read_json(value: Any, where: str) -> ForeignFile:
         runtime="hip" if any("hip" in each.family.lower() for each in measured) else "",
         environment=plain(context, CONTEXT),
         measured=tuple(measured),
-        unsupported_paths=tuple(unsupported_paths),
+        unsupported_paths=(*unsupported_paths, *damaged),
     )
 
 
-def read_csv(text: str, where: str) -> ForeignFile:
-    """As `read_json`; lines before the header, which some shells mix in, are passed over."""
+CSV_TITLE = re.compile(r"^name,iterations,", re.MULTILINE)
+"""How a text shows that it is CSV of Google Benchmark."""
+
+
+def read_csv(text: str, where: str) -> list[ForeignFile]:
+    """As `read_json`; lines around the table, which some shells mix in, are passed over, and each
+    table is a run."""
     lines = text.splitlines()
-    first = next((n for n, line in enumerate(lines) if line.startswith("name,iterations,")), None)
-    if first is None:
+    heads = [n for n, line in enumerate(lines) if CSV_TITLE.match(line)]
+    if not heads:
         raise Malformed("no header that begins with name,iterations", where=where)
-    reader = csv.reader(io.StringIO("\n".join(lines[first:])), strict=True)
+    return [
+        _csv_table(lines, head, end, where)
+        for head, end in zip(heads, [*heads[1:], len(lines)], strict=True)
+    ]
+
+
+def _csv_table(lines: Sequence[str], first: int, end: int, where: str) -> ForeignFile:
+    last = max(n for n in range(first, end) if "," in lines[n])
+    reader = csv.reader(io.StringIO("\n".join(lines[first : last + 1])), strict=True)
     rows: list[BenchmarkRow] = []
     try:
         header = next(reader)
@@ -110,7 +134,7 @@ def read_csv(text: str, where: str) -> ForeignFile:
     except csv.Error as error:
         place = f"{where}:{first + reader.line_num}"
         raise Malformed(f"is not CSV: {error}", where=place) from error
-    measured, unsupported_paths = _gather(rows)
+    measured, unsupported_paths = gather(rows)
     return ForeignFile(
         format="google-benchmark-csv",
         tool="Google Benchmark",
@@ -162,6 +186,7 @@ def _json_row(value: Any, where: str) -> BenchmarkRow:
         "",
         label,
         mode,
+        _rate(entry.get("bytes_per_second")),
     )
 
 
@@ -170,6 +195,10 @@ def _spread(aggregate: str, value: Any, unit: Any) -> float:
     if aggregate != "stddev" or not _is_number(value) or not isinstance(unit, str):
         return math.nan
     return abs(float(value)) * SECONDS.get(unit, math.nan)
+
+
+def _rate(value: Any) -> float:
+    return float(value) if _is_number(value) and value > 0 else 0.0
 
 
 def _is_number(value: Any) -> bool:
@@ -211,7 +240,13 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Benchm
     if time is None or count is None:
         raise Malformed("real_time and iterations are not both numbers", where=where)
     return BenchmarkRow(
-        name, aggregate, _seconds(time, unit, where), _iterations(count, where), counters, ""
+        name,
+        aggregate,
+        _seconds(time, unit, where),
+        _iterations(count, where),
+        counters,
+        "",
+        rate=_rate(_float(cells.get("bytes_per_second", ""))),
     )
 
 
@@ -236,7 +271,7 @@ def _iterations(count: float, where: str) -> int:
     return int(count)
 
 
-def _gather(
+def gather(
     rows: Iterable[BenchmarkRow], ours: bool = False
 ) -> tuple[list[ForeignSeries], list[Unsupported]]:
     """Rows of one name, however far apart, are one set of repetitions; in a file that was exported
@@ -298,6 +333,7 @@ def _measured(
         failed = sum(bool(row.error) for row in rows)
         notes = (*known.notes, f"{failed} of {len(rows)} repetitions failed: {error}")
         known = replace(known, notes=notes)
+    known = replace(known, notes=(*known.notes, *_other_rates(known.workload, good)))
     one = len(known.workload.transfers) == 1
     samples = Samples(
         span=tuple(row.seconds for row in good),
@@ -306,6 +342,25 @@ def _measured(
         transfers=tuple((row.seconds,) for row in good) if one else (),
     )
     return replace(known, samples=samples, deviation=deviation)
+
+
+CLOSE_RATE = 0.02
+"""How far a stated rate may be from bytes over time: rounding of both."""
+
+
+def _other_rates(workload: Workload, rows: Sequence[BenchmarkRow]) -> Iterator[str]:
+    """A note if rows state a bandwidth that is not their bytes over their time. Google Benchmark
+    divides by the time of the CPU unless it is told otherwise, and programs count bytes as they
+    like; the time is what was measured."""
+    total = sum(transfer.bytes for transfer in workload.transfers)
+    for row in rows:
+        rate = total / row.seconds
+        if total and row.rate and abs(row.rate / rate - 1) > CLOSE_RATE:
+            yield (
+                f"bytes_per_second says {row.rate / 1e9:.4g} GB/s, and bytes over real_time are "
+                f"{rate / 1e9:.4g} GB/s: real_time is kept, since it is what was measured"
+            )
+            return
 
 
 def _deviation(rows: Sequence[BenchmarkRow]) -> float:

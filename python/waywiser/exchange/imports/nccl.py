@@ -3,23 +3,39 @@
 Collectives that only move bytes have a counterpart: the transfers that they amount to, started
 together, by the executor ``nccl``; ``gpu:N`` is the GPU of rank N. Those that also add (all_reduce,
 reduce, reduce_scatter) have none. With ``-I`` every iteration is a sample; without, the one time is
-a mean over iterations, and marked as such. Times are in microseconds. ``env`` is not stored: it is
-the environment of the user.
+a mean over iterations, and marked as such. Of several processes the time of an iteration is the
+longest of theirs. Times are in microseconds. ``env`` is not stored: it is the environment of the
+user.
+
+The file lists one device for each process, also where a process has several: then the number of
+ranks is threads × GPUs × processes, and a note says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
 from waywiser.exchange.imports.google_benchmark import started
-from waywiser.exchange.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
+from waywiser.exchange.imports.reading import (
+    clipped,
+    list_of,
+    number_of,
+    object_of,
+    parse_each,
+    plain,
+    text_of,
+)
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 from waywiser.words.records import Failure, Samples, Unsupported
+
+MOST_COUNT = 4096
+"""Ranks, threads or GPUs: more is no count of them."""
 
 MOST_RANKS = 64
 """Ranks of collectives that are written as transfers between all of them."""
@@ -54,6 +70,7 @@ COLLECTIVES: dict[str, tuple[Pairs, bool]] = {
 """Name -> who sends to whom, and whether ``size`` is shared among the ranks."""
 
 _ROOT = re.compile(r"^\s*-?[0-9]{1,6}\s*$")
+_WORD = re.compile(r"[a-z0-9_]{1,20}")
 _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
 
 
@@ -65,14 +82,21 @@ def read(value: Any, where: str) -> ForeignFile:
     config = object_of(top.get("config", {}), f"{where}: config")
     gpus = tuple(_gpus(config, where))
     collective = _collective(arguments)
+    ranks = ranks_of(config, gpus, _processes(config))
     measured: list[ForeignSeries] = []
     unsupported_paths: list[Unsupported] = []
-    reason = _why_not(collective, len(gpus))
+    reason = why_not(collective, ranks)
     if reason:
         unsupported_paths.append(Unsupported(collective or "an unknown collective", reason))
     else:
-        for n, row in enumerate(rows):
-            measured += _measured(row, collective, len(gpus), f"{where}: results[{n}]")
+        notes = unnamed(ranks, gpus)
+        good, damaged = parse_each(
+            rows,
+            lambda row, place: list(measured_of(row, collective, ranks, config, place, notes)),
+            f"{where}: results",
+        )
+        measured += chain.from_iterable(good)
+        unsupported_paths += damaged
     version = top.get("nccl_version", "")
     date = text_of(top.get("start_time", ""), f"{where}: start_time")
     hosts = {gpu.host for gpu in gpus if gpu.host}
@@ -110,12 +134,59 @@ def _collective(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _why_not(collective: str, ranks: int) -> str:
+def why_not(collective: str, ranks: int) -> str:
+    """Why a collective has no counterpart; empty if it has one."""
     if collective not in COLLECTIVES:
         return "it also computes, or is not known: only collectives that move bytes are imported"
     if not 2 <= ranks <= MOST_RANKS:
         return f"its {ranks} ranks are not written as transfers: 2 to {MOST_RANKS} are"
     return ""
+
+
+def ranks_of(config: Mapping[str, Any], gpus: Sequence[ForeignGpu], processes: int) -> int:
+    """The number of ranks: as many as the devices show, or threads × GPUs × processes if these are
+    more: a build without MPI lists the device of its first rank alone, one with MPI those of the
+    first rank of each process."""
+    highest = max((gpu.index + 1 for gpu in gpus), default=0)
+    threads, each = config.get("nthreads"), config.get("ngpus")
+    if not isinstance(threads, int) or not isinstance(each, int):
+        return highest
+    return max(highest, min(threads * each * max(1, processes), MOST_COUNT))
+
+
+def unnamed(ranks: int, gpus: Sequence[ForeignGpu]) -> tuple[str, ...]:
+    """A note if the file names the devices of some ranks only."""
+    if len(gpus) >= ranks:
+        return ()
+    return (
+        f"the file names the GPUs of {len(gpus)} of its {ranks} ranks; the number of ranks is "
+        "threads × GPUs × processes",
+    )
+
+
+def variant_of(config: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, str]:
+    """What names the operation besides the collective, where it is not the tool's default."""
+    found: dict[str, str] = {}
+    kind = clipped(str(row.get("type", "float")), 20)
+    if kind != "float" and _WORD.fullmatch(kind):
+        found["type"] = kind
+    for key, word, default in (
+        ("aggregated_iterations", "aggregated", 1),
+        ("graph", "graph", 0),
+        ("unalign", "unalign", 0),
+    ):
+        value = config.get(key, default)
+        if isinstance(value, int) and value != default:
+            found[word] = str(value)
+    if str(config.get("blocking_collectives", "false")).lower() in ("true", "1", "2"):
+        found["blocking"] = "yes"
+    return found
+
+
+def _processes(config: dict[str, Any]) -> int:
+    """Processes whose devices are listed: by host and process identifier, where they are there."""
+    devices = [each for each in config.get("devices", []) if isinstance(each, dict)]
+    return len({(str(each.get("hostname")), str(each.get("pid"))) for each in devices})
 
 
 def _gpus(config: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
@@ -131,13 +202,28 @@ def _gpus(config: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
         yield ForeignGpu(
             rank,
             name=text_of(device.get("device_info", ""), f"{place}.device_info"),
-            pci=pci if _PCI.match(pci) and ":" in pci else "",
+            pci=address_of(pci),
             host=text_of(device.get("hostname", ""), f"{place}.hostname"),
         )
 
 
-def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[ForeignSeries]:
+def address_of(text: str) -> str:
+    """The PCI address of a device as the tool writes it; empty for anything else."""
+    text = text.strip()
+    return text if _PCI.match(text) and ":" in text else ""
+
+
+def measured_of(
+    value: Any,
+    collective: str,
+    ranks: int,
+    config: Mapping[str, Any],
+    where: str,
+    notes: tuple[str, ...] = (),
+) -> Iterator[ForeignSeries]:
+    """The series of one row: out of place and in place. Raises `Malformed`."""
     row = object_of(value, where)
+    variant = variant_of(config, row)
     size = int(number_of(row.get("size"), f"{where}.size"))
     if not 0 <= size <= 2**50:
         raise Malformed(f"{size} bytes", where=f"{where}.size")
@@ -157,7 +243,7 @@ def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[F
             Transfer(
                 Path(_of_rank(source), _of_rank(to), "nccl"),
                 each,
-                {"collective": collective, **parameters},
+                {"collective": collective, **parameters, **variant},
             )
             for source, to in pairs(ranks, root)
         )
@@ -165,17 +251,34 @@ def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[F
             row, placement, object_of(result, f"{where}.{placement}"), where
         )
         yield ForeignSeries(
-            name=f"{collective} {placement} of {size}",
+            name=" ".join([collective, *variant.values(), f"{placement} of {size}"]),
             family=collective,
             workload=Workload(transfers),
             mode="host",
             samples=samples,
             failure=failure,
+            notes=notes,
         )
 
 
 def _of_rank(rank: int) -> Memory:
     return Memory("device", Place("gpu", rank))
+
+
+def _iterations(per_iteration: dict[str, Any], where: str) -> list[float]:
+    """Seconds of each iteration: of several processes the longest of theirs. Raises `Malformed` for
+    processes with different numbers of iterations."""
+    place = f"{where}.per_process_max_times_us"
+    processes = list_of(per_iteration.get("per_process_max_times_us", []), place)
+    lists = [list_of(each, place) for each in processes] or [
+        list_of(per_iteration.get("times_us", []), f"{where}.times_us")
+    ]
+    if len({len(each) for each in lists}) > 1:
+        raise Malformed("processes have different numbers of iterations", where=place)
+    return [
+        max(number_of(each, f"{where}.times_us") for each in times) * 1e-6
+        for times in zip(*lists, strict=True)
+    ]
 
 
 def _samples(
@@ -185,9 +288,9 @@ def _samples(
     wrong = result.get("nwrong")  # null if nobody checked
     if wrong is not None and (count := number_of(wrong, f"{place}.nwrong")) > 0:
         return Samples(), Failure("wrong-bytes", f"{count:g} values were wrong, as the tool says")
-    raw = object_of(row.get(f"{placement}_per_iter", {}), f"{place}_per_iter").get("times_us", [])
-    times = [number_of(each, f"{place}_per_iter.times_us") * 1e-6
-             for each in list_of(raw, f"{place}_per_iter.times_us")]  # fmt: skip
+    times = _iterations(
+        object_of(row.get(f"{placement}_per_iter", {}), f"{place}_per_iter"), f"{place}_per_iter"
+    )
     if times and all(map(is_time, times)):
         return Samples(tuple(times), repetitions=(1,) * len(times), flags=(0,) * len(times)), None
     seconds = number_of(result.get("time", result.get("cpu_time")), f"{place}.time") * 1e-6

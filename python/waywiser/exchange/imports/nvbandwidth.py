@@ -1,4 +1,4 @@
-"""The JSON of nvbandwidth (``-j``, 0.5 and later).
+"""The JSON of nvbandwidth (``-j``, 0.5 to 0.10).
 
 Figures are medians or means without their samples, so each is a summary; the buffer's size is
 not stored either: the tool's default is assumed, on which a bandwidth does not depend. Host
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
@@ -20,9 +20,10 @@ from waywiser.exchange.imports.nvbandwidth_cases import (
     Case,
     Matrix,
     measured_of,
-    rows_of,
+    unit_of,
+    why_no_matrix,
 )
-from waywiser.exchange.imports.reading import clipped, list_of, object_of, text_of
+from waywiser.exchange.imports.reading import clipped, list_of, object_of, parse_each, text_of
 from waywiser.words.records import Unsupported
 
 _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-fA-F:.]+)\))?"
@@ -32,38 +33,83 @@ _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-
 def read(value: Any, where: str) -> ForeignFile:
     """Raises `Malformed` if a key or a cell is not as the format has it."""
     top = object_of(object_of(value, where).get("nvbandwidth"), f"{where}: nvbandwidth")
-    gpus = tuple(_gpus(top, f"{where}: nvbandwidth.GPU Device list"))
-    cases: dict[str, Case] = {}
-    unsupported_paths: dict[str, Unsupported] = {}
-    failures: dict[str, str] = {}
+    found = FoundCases()
     entries = list_of(top.get("testcases", []), f"{where}: nvbandwidth.testcases")
-    for n, each in enumerate(entries):
-        _enter(object_of(each, f"{where}: testcases[{n}]"), f"{where}: testcases[{n}]",
-               cases, unsupported_paths, failures)  # fmt: skip
-    measured = list(measured_of(cases, unsupported_paths))
-    for name, reason in failures.items():
-        unsupported_paths.setdefault(name, Unsupported(name, f"it failed: {reason}"))
-    said = text_of(top.get("error", ""), f"{where}: nvbandwidth.error")
-    if said and not measured:
-        unsupported_paths.setdefault(
-            "nvbandwidth", Unsupported("nvbandwidth", f"it failed: {said}")
-        )
-    return ForeignFile(
-        format="nvbandwidth",
-        tool="nvbandwidth",
+    good, damaged = parse_each(entries, _entry, f"{where}: testcases")
+    for each in good:
+        found.enter(each)
+    return file_of(
+        found,
+        damaged,
+        text_of(top.get("error", ""), f"{where}: nvbandwidth.error"),
         version=text_of(top.get("version", ""), f"{where}: nvbandwidth.version"),
-        hostname=next((gpu.host for gpu in gpus if gpu.host), ""),
+        hostname=text_of(top.get("Hostname", ""), f"{where}: nvbandwidth.Hostname"),
         driver=text_of(top.get("Driver Version", ""), f"{where}: nvbandwidth.Driver Version"),
-        cuda_driver=_cuda(top.get("CUDA Runtime Version")),
-        gpus=gpus,
+        cuda_driver=cuda_version(top.get("CUDA Runtime Version")),
+        gpus=tuple(_gpus(top, f"{where}: nvbandwidth.GPU Device list")),
         environment={"warning": clipped(str(top["warning"]))} if "warning" in top else {},
-        measured=tuple(measured),
-        unsupported_paths=tuple(unsupported_paths.values()),
     )
 
 
-def _cuda(version: Any) -> str:
+class CaseEntry(NamedTuple):
+    """One test case as a file reports it."""
+
+    name: str
+    matrix: Matrix | None
+    """None if it has no figures."""
+    reason: str
+    """Why it has none."""
+    unit: str = ""
+    """``GB/s`` or ``ns``; empty if the file does not say."""
+
+
+class FoundCases:
+    """The cases of one run, by name."""
+
+    def __init__(self) -> None:
+        self.cases: dict[str, Case] = {}
+        self.reasons: dict[str, str] = {}
+
+    def enter(self, entry: CaseEntry) -> None:
+        """Keeps figures over a reason, and the last of several reasons: an error adds a second
+        entry to that of a running case."""
+        expected = unit_of(entry.name)
+        if entry.matrix is None:
+            self.reasons[entry.name] = entry.reason
+        elif entry.unit not in ("", expected):
+            self.reasons[entry.name] = f"its figures are in {entry.unit}, not in {expected}"
+        else:
+            self.cases[entry.name] = Case(entry.name, entry.matrix)
+
+
+def file_of(
+    found: FoundCases, damaged: Sequence[Unsupported], error: str, **stated: Any
+) -> ForeignFile:
+    """What the cases of one run mean here, with what else the file states."""
+    unsupported = {
+        name: Unsupported(name, reason)
+        for name, reason in found.reasons.items()
+        if name not in found.cases
+    } | {each.path: each for each in damaged}
+    measured = tuple(measured_of(found.cases, unsupported))
+    if error and not measured:
+        unsupported.setdefault("nvbandwidth", Unsupported("nvbandwidth", f"it failed: {error}"))
+    hosts = {gpu.host for gpu in stated["gpus"] if gpu.host}
+    if not stated.get("hostname"):
+        stated["hostname"] = next(iter(sorted(hosts)), "")
+    return ForeignFile(
+        format="nvbandwidth",
+        tool="nvbandwidth",
+        measured=measured,
+        unsupported_paths=tuple(unsupported.values()),
+        **stated,
+    )
+
+
+def cuda_version(version: Any) -> str:
     """``12080`` as ``12.8``: the driver's, although its key says runtime."""
+    if isinstance(version, str) and version.isdigit():
+        version = int(version[:7])
     if isinstance(version, int) and 1000 <= version < 10**6:
         return f"{version // 1000}.{version % 1000 // 10}"
     return ""
@@ -78,11 +124,11 @@ def _gpus(top: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
             raise Malformed(f"{clipped(text, 60)!r} names no GPU", where=f"{where}[{n}]")
         seen.add(int(match["index"]))
         yield ForeignGpu(
-            int(match["index"]), match["name"], _address(match["pci"] or ""), match["host"] or ""
+            int(match["index"]), match["name"], address_of(match["pci"] or ""), match["host"] or ""
         )
 
 
-def _address(pci: str) -> str:
+def address_of(pci: str) -> str:
     """``00000000:1b:00`` as the kernel writes it, ``0000:1b:00.0``."""
     parts = pci.lower().split(":")
     if len(parts) != 3 or not all(parts):
@@ -90,60 +136,65 @@ def _address(pci: str) -> str:
     return f"{parts[0][-4:]}:{parts[1]}:{parts[2] if '.' in parts[2] else parts[2] + '.0'}"
 
 
-def _enter(
-    entry: dict[str, Any],
-    where: str,
-    cases: dict[str, Case],
-    unsupported_paths: dict[str, Unsupported],
-    failures: dict[str, str],
-) -> None:
+def _entry(value: Any, where: str) -> CaseEntry:
+    entry = object_of(value, where)
     name = text_of(entry.get("name"), f"{where}.name")
     status = text_of(entry.get("status", "Passed"), f"{where}.status")
-    if status == "Passed" or "bandwidth_matrix" in entry:
-        cases[name] = Case(
-            name, _matrix(name, entry.get("bandwidth_matrix"), f"{where}.bandwidth_matrix")
-        )
-    elif status == "Waived":
-        reason = "nvbandwidth waived it: the machine does not have what it needs"
-        unsupported_paths[name] = Unsupported(name, reason)
-    elif status in ("Error", "ERROR"):
-        failures[name] = text_of(entry.get("error", ""), f"{where}.error") or (
-            "it does not give the reason"
-        )
-    elif status == "Running":  # an error adds a second entry; without one, it never ended
-        failures.setdefault(name, "it did not end")
-    else:
-        raise Malformed(f"{clipped(status, 40)!r} is not a status", where=f"{where}.status")
+    key = next((key for key in entry if key.endswith("_matrix")), "")
+    if key:
+        description = text_of(entry.get(f"{key.removesuffix('_matrix')}_description", ""), where)
+        unit = _UNIT.search(description)
+        matrix = _matrix(entry[key], f"{where}.{key}")
+        if reason := why_no_matrix(name, matrix):
+            remedy = "run the benchmark again"
+            raise Malformed(reason, where=f"{where}.{key}", remedy=remedy)
+        return CaseEntry(name, matrix, "", unit[1] if unit else "")
+    said = _said(entry)
+    match status.lower():
+        case "waived":
+            return CaseEntry(name, None, f"nvbandwidth waived it: {said or NO_MEANS}")
+        case "error":
+            return CaseEntry(name, None, f"it failed: {said or 'it does not give the reason'}")
+        case "running":  # an error adds a second entry; without one, it never ended
+            return CaseEntry(name, None, "it failed: it did not end")
+        case "not found":
+            return CaseEntry(name, None, "nvbandwidth does not have it")
+        case "passed":
+            return CaseEntry(name, None, "it passed and the file has no figure of it")
+    raise Malformed(f"{clipped(status, 40)!r} is not a status", where=f"{where}.status")
 
 
-def _matrix(name: str, value: Any, where: str) -> Matrix:
-    """Raises `Malformed` for rows of different lengths, and for more or fewer rows than the case
-    has."""
+_UNIT = re.compile(r"\((GB/s|[munp]?s)\)")
+NO_MEANS = "the machine does not have what it needs"
+_REASON_KEYS = ("error", "waived_reason", "waiver_reason", "reason", "message", "msg", "details")
+
+
+def _said(entry: dict[str, Any]) -> str:
+    """The reason that an entry gives under any of the keys of several versions."""
+    keys = (*_REASON_KEYS, *(key for key in entry if "reason" in key.lower()))
+    return next((clipped(text) for key in keys
+                 if isinstance(text := entry.get(key), str) and text.strip()), "")  # fmt: skip
+
+
+def _matrix(value: Any, where: str) -> Matrix:
+    """Raises `Malformed` for rows of different lengths."""
     matrix = [_row(row, f"{where}[{n}]") for n, row in enumerate(list_of(value, where))]
-    columns = len(matrix[0]) if matrix else 0
     for n, row in enumerate(matrix):
-        if len(row) != columns:
+        if len(row) != len(matrix[0]):
             raise Malformed(
-                f"row {n} has {len(row)} figures and row 0 has {columns}",
+                f"row {n} has {len(row)} figures and row 0 has {len(matrix[0])}",
                 where=f"{where}[{n}]",
                 remedy="run the benchmark again",
             )
-    expected = rows_of(name, columns)
-    if matrix and expected and len(matrix) != expected:
-        raise Malformed(
-            f"the matrix is {len(matrix)} × {columns} (rows × columns), and {clipped(name, 60)} "
-            f"has {expected} × {columns}",
-            where=where,
-            remedy="run the benchmark again",
-        )
     return matrix
 
 
 def _row(value: Any, where: str) -> list[float | None]:
-    return [_cell(each, f"{where}[{n}]") for n, each in enumerate(list_of(value, where))]
+    return [cell_of(each, f"{where}[{n}]") for n, each in enumerate(list_of(value, where))]
 
 
-def _cell(value: Any, where: str) -> float | None:
+def cell_of(value: Any, where: str) -> float | None:
+    """A figure; None for one that was not measured. Raises `Malformed`."""
     if value == "N/A":
         return None
     try:

@@ -32,7 +32,9 @@ MOST_GPUS = 1024
 ASSUMED = "the size of its buffers is unknown: 512 MiB, the tool's default, is assumed"
 NODE = "its host memory is local to each GPU: on the node that a topology shows, else named numa:0"
 TOGETHER = "each transfer was timed in its own run while the others ran"
-NOTHING = "it has no figure, or Waywiser has no counterpart of it"
+NO_FIGURE = "it has no figure"
+NO_COUNTERPART = "Waywiser has no counterpart of it"
+SEVERAL_HOSTS = "it is over several hosts, which has no counterpart here"
 
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
 TO_ALL, OF_ALL = "host_to_all", "all_to_host"
@@ -53,6 +55,36 @@ class Case(NamedTuple):
     name: str
     matrix: Matrix
     """[row][column], None for N/A; GB/s of 10^9, or ns."""
+
+
+def unit_of(name: str) -> str:
+    """The unit of the figures of a case."""
+    return "ns" if "latency" in name else "GB/s"
+
+
+def why_nothing(case: Case, what: str) -> str:
+    """Why a case has no series here."""
+    if case.name.startswith("multinode_"):
+        return SEVERAL_HOSTS
+    if what.endswith("_tma") or "_tma_" in what:
+        return f"{NO_COUNTERPART}: it copies by the tensor memory accelerator"
+    known = rows_of(case.name, 1) or _ONE_ROW.fullmatch(what)
+    figures = sum(figure is not None for row in case.matrix for figure in row)
+    if not figures:
+        return NO_FIGURE
+    return f"it is of {figures} GPU, and takes several" if known else NO_COUNTERPART
+
+
+def why_no_matrix(name: str, matrix: Matrix) -> str:
+    """What is wrong with the shape of a case's matrix; empty if nothing is."""
+    columns = len(matrix[0]) if matrix else 0
+    expected = rows_of(name, columns)
+    if not matrix or not expected or len(matrix) == expected:
+        return ""
+    return (
+        f"the matrix is {len(matrix)} × {columns} (rows × columns), and {name} has "
+        f"{expected} × {columns}"
+    )
 
 
 def rows_of(name: str, columns: int) -> int:
@@ -77,7 +109,9 @@ def measured_of(
         made = list(_made(case, what, executor, cases))
         other = _other_way(case.name)
         if not made and other not in cases:
-            reason = f"it has one direction of two, and {other} is missing" if other else NOTHING
+            reason = why_nothing(case, what)
+            if other:
+                reason = f"it has one direction of two, and {other} is missing"
             unsupported_paths.setdefault(case.name, Unsupported(case.name, reason))
         yield from made
 

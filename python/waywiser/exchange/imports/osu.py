@@ -1,10 +1,15 @@
 """The text of the OSU micro-benchmarks: tables below a title, whatever else a shell put around.
 
-Point-to-point tests have a counterpart: transfers by the executor ``mpi`` between the host memory
-or the GPU of rank 0 and of rank 1, written ``numa:0`` and ``numa:1``, ``gpu:0`` and ``gpu:1``; the
-text says neither which GPUs nor which nodes these are. ``test`` says which one it was, since a
-stream of messages (``bw``) and one message at a time (``latency``) are not one curve. Rates are in
-MB/s of 10^6 bytes. Every figure is a mean over iterations that the text does not keep.
+Two-sided point-to-point tests have a counterpart: transfers by the executor ``mpi`` between the
+host memory or the GPU of rank 0 and of rank 1, written ``numa:0`` and ``numa:1``, ``gpu:0`` and
+``gpu:1``; the text says neither which GPUs nor which nodes these are. ``test`` says which one it
+was, since a stream of messages (``bw``) and one message at a time (``latency``) are not one curve.
+One-sided tests (``MPI_Put``) and all others are other operations and have no counterpart.
+
+Whatever else names the operation is a parameter of the transfer: the datatype if it is not
+``MPI_CHAR`` (``-T``), the window of a command line that the file shows (``-W``), and any line
+``# Key: value`` below the title. A table of derived datatypes (``-D``) has none. Rates are in MB/s
+of 10^6 bytes. Every figure is a mean over iterations that the text does not keep.
 """
 
 from __future__ import annotations
@@ -20,8 +25,13 @@ from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
 from waywiser.words.records import Unsupported
 
 _TITLE = re.compile(
-    r"^\s*#\s*OSU\s+(?P<mpi>MPI\S*)\s+(?P<what>.+?)\s+Test(?:\s+v(?P<version>[\w.]+))?\s*$"
+    r"^\s*#\s*OSU\s+(?P<library>\S+)\s+(?P<what>.+?)\s+Test(?:\s+v(?P<version>[\w.]+))?\s*$",
+    re.IGNORECASE,
 )
+TITLE = re.compile(r"^[ \t]{0,20}#[ \t]*OSU[ \t]+\S", re.MULTILINE | re.IGNORECASE)
+"""How a file shows that it is of this format."""
+_TWO_SIDED = re.compile(r"MPI(?:-(?:CUDA|ROCM|OPENACC|SYCL|HABANA))?", re.IGNORECASE)
+"""The word before a two-sided test. ``MPI_Put`` names a one-sided one."""
 _BUFFERS = re.compile(
     r"^\s*#\s*Send Buffer on \w+ \((?P<send>[DHM])\) and Receive Buffer on \w+ \((?P<to>[DHM])\)"
 )
@@ -30,15 +40,17 @@ _ROW = re.compile(
     r"^\s*(?P<size>[0-9]{1,18})\s+(?P<value>[0-9]{1,15}(?:\.[0-9]{1,9})?)(?:\s+(?P<rest>.*))?$"
 )
 _COMMAND = re.compile(r"\bosu_\w+\b(?P<rest>.*)$")
+_WINDOW = re.compile(r"\s(?:-W|--window-size)[ =]?(?P<window>[0-9]{1,9})\b")
+_DATATYPE = re.compile(r"^\s*#\s*Datatype:\s*(?P<datatype>\w{1,60})\.?\s*$")
+_VARIANT = re.compile(r"^\s*#\s*(?P<key>[A-Za-z][\w -]{0,40}?)\s*:\s*(?P<value>\S.{0,80}?)\.?\s*$")
 _COMMAND_BUFFERS = re.compile(r"(?:^|\s)(?P<send>[DHM])\s+(?P<to>[DHM])\s*$")
 
-TESTS = {
-    "Latency": "latency",
-    "Multi-threaded Latency": "",
-    "Bandwidth": "bw",
-    "Bi-Directional Bandwidth": "bibw",
-}
-"""Titles of point-to-point tests, and their names here; empty: no counterpart."""
+TESTS = {"latency": "latency", "bandwidth": "bw", "bi-directional bandwidth": "bibw"}
+"""Titles of two-sided point-to-point tests, and their names here."""
+
+DEFAULT_DATATYPE = "MPI_CHAR"
+DEFAULT_WINDOW = "64"
+UNITS = {"latency": "us", "bw": "MB/s", "bibw": "MB/s"}
 
 MOST_COLUMNS = 400
 """Columns of a line that are read: titles, rows and commands are shorter."""
@@ -50,61 +62,122 @@ class OsuTable(Value, frozen=True):
     """One test's output, as its lines say."""
 
     title: str
-    what: str
+    test: str
+    """Its name here; empty: no counterpart."""
+    reason: str
+    """Why it has no counterpart."""
+    parameters: dict[str, str]
+    """What names the operation besides the test."""
     version: str
     send: str
     """``H``, ``D`` or ``M``."""
     to: str
     assumed: str
     """What was assumed about the buffers; empty if it is stated."""
-    unit: str
-    """``us`` or ``MB/s``."""
     rows: tuple[tuple[int, float], ...]
     """(bytes, value)"""
     failed: tuple[int, ...]
     """Sizes whose bytes did not arrive right, as the tool's own validation says."""
 
 
-def read(text: str, where: str) -> ForeignFile:
-    """Raises `Malformed` for a table without a header or a row, or with a line that is no row."""
+def read(text: str, where: str) -> list[ForeignFile]:
+    """All tables as one run. A damaged table is listed among the paths without a counterpart.
+    Raises `Malformed` if no table is good."""
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
     starts = [n for n, line in enumerate(lines) if _TITLE.match(line)]
     if not starts:
         raise Malformed("no title that begins with # OSU MPI", where=where)
     measured: list[ForeignSeries] = []
     unsupported_paths: dict[str, Unsupported] = {}
-    version = ""
+    errors: list[Malformed] = []
+    version, is_good = "", False
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        table = _table(lines, start, end, where)
-        version = table.version or version
-        test = TESTS.get(table.what)
-        if not test:
-            reason = "only point-to-point latency and bandwidth have a counterpart here"
-            unsupported_paths.setdefault(table.title, Unsupported(table.title, reason))
-            continue
-        measured += _measured(table, test)
-        for unsupported in _unusable(table):
-            unsupported_paths.setdefault(unsupported.path, unsupported)
-    return ForeignFile(
-        format="osu",
-        tool="OSU micro-benchmarks",
-        version=version,
-        measured=tuple(measured),
-        unsupported_paths=tuple(unsupported_paths.values()),
-    )
+        try:
+            for table in _tables(lines, start, end, where):
+                is_good = True
+                version = table.version or version
+                measured += _measured(table)
+                for each in _unusable(table):
+                    unsupported_paths.setdefault(each.path, each)
+        except Malformed as error:
+            errors.append(error)
+            name = f"{_name(lines[start])} (line {start + 1})"
+            unsupported_paths.setdefault(name, Unsupported(name, error.what))
+    if errors and not is_good:
+        raise errors[0]
+    return [
+        ForeignFile(
+            format="osu",
+            tool="OSU micro-benchmarks",
+            version=version,
+            measured=tuple(measured),
+            unsupported_paths=tuple(unsupported_paths.values()),
+        )
+    ]
 
 
-def _table(lines: Sequence[str], start: int, end: int, where: str) -> OsuTable:
+def _name(title: str) -> str:
+    return clipped(title.strip().lstrip("# "))
+
+
+def _tables(lines: Sequence[str], start: int, end: int, where: str) -> Iterator[OsuTable]:
+    """The tables below one title: ``-T all`` prints one for each datatype. Raises `Malformed` for a
+    table of a test that is read without a header or a row, or with a line that is no row."""
     title = _TITLE.match(lines[start])
     assert title is not None
-    send, to, assumed = _buffers(lines, start, end, title["mpi"])
-    unit, rows, failed = "", [], []
+    test, reason = _test(title["library"], title["what"])
+    send, to, assumed = _buffers(lines, start, end, title["library"])
+    command = _command(lines, start)
+    parts = _parts_of(lines, start, end)
+    for n, (first, last) in enumerate(parts):
+        rows, failed = _rows(lines, first, last, where, UNITS[test]) if test else ([], [])
+        if test and not rows:
+            if n + 1 == len(parts) > 1:
+                continue
+            raise Malformed(
+                "the table has no row: it is truncated",
+                where=f"{where}:{start + 1}",
+                remedy="run the benchmark again",
+            )
+        parameters = _parameters(lines[start + 1 : last], command)
+        version = title["version"] or ""
+        yield OsuTable(_name(lines[start]), test, reason, parameters, version, send, to, assumed,
+                       tuple(rows), tuple(failed))  # fmt: skip
+
+
+def _test(library: str, what: str) -> tuple[str, str]:
+    """(name of the test here, why it has none)."""
+    if not _TWO_SIDED.fullmatch(library):
+        return "", f"{library} is another operation than the two-sided messages that are imported"
+    test = TESTS.get(what.lower(), "")
+    return test, "" if test else "only two-sided latency and bandwidth have a counterpart here"
+
+
+def _parts_of(lines: Sequence[str], start: int, end: int) -> list[tuple[int, int]]:
+    """[first line, line after the last) of each table: a new one begins with a line that states the
+    datatype after rows of the former."""
+    bounds, rows = [start + 1], False
     for n in range(start + 1, end):
+        if _ROW.match(lines[n]):
+            rows = True
+        elif rows and (_DATATYPE.match(lines[n]) or _HEADER.match(lines[n])):
+            bounds.append(n)
+            rows = False
+    return list(zip(bounds, [*bounds[1:], end], strict=True))
+
+
+def _rows(
+    lines: Sequence[str], first: int, last: int, where: str, unit: str
+) -> tuple[list[tuple[int, float]], list[int]]:
+    """(rows, sizes whose validation failed)."""
+    header, rows, failed = False, [], []
+    for n in range(first, last):
         line, place = lines[n], f"{where}:{n + 1}"
-        if header := _HEADER.match(line):
-            unit = _unit(header["columns"], place)
+        if match := _HEADER.match(line):
+            _require_columns(match["columns"], unit, place)
+            header = True
         elif row := _ROW.match(line):
-            if not unit:
+            if not header:
                 raise Malformed("a row before the line '# Size …'", where=place)
             size, value = int(row["size"]), float(row["value"])
             if size > 2**50:
@@ -116,23 +189,44 @@ def _table(lines: Sequence[str], start: int, end: int, where: str) -> OsuTable:
             if line.strip()[0].isdigit():
                 raise Malformed("no row of a size and a figure", where=place)
             break  # what the shell printed afterwards
-    if title["what"] in TESTS and not rows:
-        raise Malformed(
-            "the table has no row: it is truncated",
-            where=f"{where}:{start + 1}",
-            remedy="run the benchmark again",
-        )
-    name = clipped(lines[start].strip().lstrip("# "))
-    return OsuTable(name, title["what"], title["version"] or "", send, to, assumed, unit,
-                 tuple(rows), tuple(failed))  # fmt: skip
+    return rows, failed
 
 
-def _unit(columns: str, where: str) -> str:
-    if "(MB/s)" in columns:
-        return "MB/s"
-    if "(us)" in columns:
-        return "us"
-    raise Malformed("the column is neither in us nor in MB/s", where=where)
+def _require_columns(columns: str, unit: str, where: str) -> None:
+    """Raises `Malformed` for a first column in another unit, and for derived datatypes."""
+    if "Transmit Size" in columns:
+        raise Malformed("derived datatypes (-D) have no counterpart", where=where)
+    if not re.search(rf"\(?{re.escape(unit)}\)?(?:\s|$)", columns):
+        raise Malformed(f"the column {clipped(columns, 60)!r} is not in {unit}", where=where)
+
+
+def _parameters(lines: Sequence[str], command: str) -> dict[str, str]:
+    """What names the operation besides the test: nothing if all is as the program's defaults."""
+    found: dict[str, str] = {}
+    comments = [line for line in lines if line.lstrip().startswith("#")]
+    for line in comments:
+        if match := _DATATYPE.match(line):
+            found["datatype"] = match["datatype"]  # the last one that stands above the rows
+        elif (match := _VARIANT.match(line)) and not _BUFFERS.match(line):
+            key = re.sub(r"[^a-z0-9]+", "-", match["key"].lower()).strip("-")
+            found[key] = re.sub(r"[^a-zA-Z0-9_.-]+", "-", match["value"]).strip("-") or "given"
+    if match := _WINDOW.search(command):
+        found["window"] = match["window"]
+    if found.get("datatype") == DEFAULT_DATATYPE:
+        del found["datatype"]
+    if found.get("window") == DEFAULT_WINDOW:
+        del found["window"]
+    return found
+
+
+def _command(lines: Sequence[str], start: int) -> str:
+    """What follows the program's name in the command line above a title; empty if none is there."""
+    for line in reversed(lines[max(0, start - 3) : start]):
+        if _TITLE.match(line):
+            break
+        if command := _COMMAND.search(line):
+            return command["rest"] or " "
+    return ""
 
 
 def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str, str, str]:
@@ -141,12 +235,9 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
     for line in lines[start + 1 : end]:
         if match := _BUFFERS.match(line):
             return match["send"], match["to"], ""
-    for line in reversed(lines[max(0, start - 3) : start]):
-        if _TITLE.match(line):
-            break
-        if command := _COMMAND.search(line):
-            found = _COMMAND_BUFFERS.search(command["rest"])
-            return (found["send"], found["to"], "") if found else ("H", "H", "")
+    if command := _command(lines, start):
+        found = _COMMAND_BUFFERS.search(command)
+        return (found["send"], found["to"], "") if found else ("H", "H", "")
     if "-" in mpi:  # MPI-CUDA, MPI-ROCM: built for GPUs, and asked to use them
         return (
             "D",
@@ -156,23 +247,27 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
     return "H", "H", ""
 
 
-def _measured(table: OsuTable, test: str) -> Iterator[ForeignSeries]:
+def _measured(table: OsuTable) -> Iterator[ForeignSeries]:
+    if not table.test:
+        return
     ends = [
         Memory(KINDS[kind], Place("numa" if kind == "H" else "gpu", rank))
         for rank, kind in enumerate((table.send, table.to))
     ]
     path = Path(ends[0], ends[1], "mpi")
-    both = test == "bibw"
+    both = table.test == "bibw"
+    parameters = {"test": table.test} | table.parameters
+    variant = "".join(f" {key} {value}" for key, value in table.parameters.items())
     for size, value in table.rows:
         seconds = value * 1e-6
-        if table.unit == "MB/s":
+        if UNITS[table.test] == "MB/s":
             seconds = size * (2 if both else 1) / (value * 1e6) if value else 0.0
         if size == 0 or size in table.failed or not is_time(seconds):
             continue
-        one = Transfer(path, size, {"test": test})
-        back = Transfer(path.opposite, size, {"test": test})
+        one = Transfer(path, size, parameters)
+        back = Transfer(path.opposite, size, parameters)
         yield ForeignSeries(
-            name=f"{table.title}, {size}",
+            name=f"{table.title}{variant}, {size}",
             family=table.title,
             workload=Workload((one, back) if both else (one,)),
             mode="host",
@@ -182,6 +277,8 @@ def _measured(table: OsuTable, test: str) -> Iterator[ForeignSeries]:
 
 
 def _unusable(table: OsuTable) -> Iterator[Unsupported]:
+    if not table.test:
+        yield Unsupported(table.title, table.reason)
     for size, value in table.rows:
         if size in table.failed:
             reason = "the tool's validation found wrong bytes"

@@ -31,6 +31,9 @@ from waywiser.words.records import Unsupported, Visit
 
 EMPTY = "the file is empty: nothing was imported from it"
 
+RUN = ", run "
+"""Between the name of a file and the number of its second and later runs."""
+
 MOST_FILES = 100_000
 
 IN_FOLDERS = (".json", ".csv", ".txt", ".log", ".out")
@@ -151,25 +154,26 @@ def _results_in(folder: Path) -> list[Path]:
         ) from error
 
 
-def _read(path: Path, format: str | None, named: bool) -> ReadFile:
-    """Raises `ImportFailed` for a bad file that is ``named``; one of a folder is skipped with the
-    reason."""
-    found, skipped = None, ""
+def _read(path: Path, format: str | None, named: bool) -> list[ReadFile]:
+    """Each run of a file. Raises `ImportFailed` for a bad file that is ``named``; one of a folder
+    is skipped with the reason."""
+    name, modified = clipped(path.name), _modified(path)
     try:
-        found = detect.read(path, format)
+        runs = detect.read(path, format)
     except EmptyFile:
-        skipped = EMPTY
+        return [ReadFile(name, None, modified, EMPTY)]
     except ImportFailed as error:
         if named:
             raise
-        skipped = _reason(error, path)
-    return ReadFile(clipped(path.name), found, _modified(path), skipped)
+        return [ReadFile(name, None, modified, _reason(error, path))]
+    return [ReadFile(name if n == 1 else f"{name}{RUN}{n}", found, modified)
+            for n, found in enumerate(runs, 1)]  # fmt: skip
 
 
 def _reason(error: ImportFailed, path: Path) -> str:
     """Why a file of a folder is skipped, with the place in the file if the error has one."""
     if isinstance(error, UnknownFormat):
-        return "a file of the folder has no format that can be imported"
+        return f"a file of the folder: {error.what}"
     place = error.where.removeprefix(str(path)).lstrip(": ")
     if not place:
         return error.what
@@ -185,21 +189,20 @@ def _modified(path: Path) -> str:
     return datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
 
 
-def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
-    """A file that was copied, or named twice, is no second run: its blocks would agree with
-    themselves."""
+def _each_once(files: Sequence[Sequence[ReadFile]]) -> list[ReadFile]:
+    """The runs of all files. A file that was copied, or named twice, is no second run: its blocks
+    would agree with themselves. Runs of one file may agree to the digit."""
     seen: dict[bytes, str] = {}
-    kept = []
-    for file in files:
-        if file.found is not None:
-            digest = hashlib.sha256(msgspec.json.encode(file.found)).digest()
-            if digest in seen:
-                file = replace(
-                    file, found=None, skipped=f"it has the same content as {seen[digest]}"
-                )
-            else:
-                seen[digest] = file.name
-        kept.append(file)
+    kept: list[ReadFile] = []
+    for runs in files:
+        found = [run.found for run in runs]
+        digest = hashlib.sha256(msgspec.json.encode(found)).digest()
+        if digest in seen and any(found):
+            skipped = f"it has the same content as {seen[digest]}"
+            kept.append(replace(runs[0], found=None, skipped=skipped))
+        else:
+            seen[digest] = runs[0].name
+            kept += runs
     return kept
 
 
@@ -210,14 +213,32 @@ def _local(file: ReadFile, machine: Machine) -> ReadFile:
 
 
 def _require_results(files: Sequence[ReadFile]) -> None:
-    if not any(each.found for each in files):
-        raise ImportFailed(files[0].skipped, where=files[0].name, remedy="name result files")
+    """Raises `ImportFailed`, with the reason of each file, if none has a result to import."""
     if any(each.found and each.found.measured for each in files):
         return
-    reasons = {unsupported.reason: each.name for each in files if each.found
-               for unsupported in each.found.unsupported_paths}  # fmt: skip
-    reason, name = next(iter(reasons.items()), ("it has no result", files[0].name))
-    raise ImportFailed(f"nothing in it has a counterpart here: {reason}", where=name)
+    reasons = {each.name: _why_nothing(each) for each in files}
+    first, *others = reasons
+    if not others:
+        raise ImportFailed(reasons[first], where=first, remedy="name result files")
+    listed = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:MOST_NAMED])
+    more = f"; and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
+    raise ImportFailed(
+        clipped(f"none of {len(reasons)} files has a result to import: {listed}{more}", 900),
+        remedy="name result files",
+    )
+
+
+def _why_nothing(file: ReadFile) -> str:
+    if file.found is None:
+        return file.skipped
+    reasons = [each.reason for each in file.found.unsupported_paths]
+    if not reasons:
+        return "it has no result"
+    return f"nothing in it has a counterpart here: {reasons[0]}"
+
+
+MOST_NAMED = 8
+"""Files whose reasons an error gives."""
 
 
 def _unsupported_paths(files: Sequence[ReadFile]) -> Iterator[Unsupported]:

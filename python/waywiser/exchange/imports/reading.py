@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from waywiser.exchange.imports.captured_text import decoded, plain_text
 from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, Malformed
+from waywiser.words.records import Unsupported
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 
 LIMIT_BYTES = 128 * 2**20
@@ -23,6 +25,8 @@ LIMIT_BYTES = 128 * 2**20
 LIMIT_PARTS = 16_000_000
 """Commas, brackets and lines of one file: as many as fit with the text of real results, and few
 enough that parsed they take no more than some gigabyte."""
+
+T = TypeVar("T")
 
 _DATABASE = b"SQLite format 3\0"
 """How profiles begin, and every other file of SQLite."""
@@ -37,10 +41,10 @@ _REMEDIES: dict[type[OSError], str] = {
 
 
 def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
-    """The text of the whole file.
+    """The text of the whole file, as `waywiser.exchange.imports.captured_text` makes it plain.
 
     Raises `EmptyFile`, and `ImportFailed` if it is not a regular file, cannot be read, is not
-    text in UTF-8, or has more than ``limit`` bytes.
+    text, or has more than ``limit`` bytes.
     """
     where = str(path)
     try:
@@ -52,7 +56,7 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
     except OSError as error:
         remedy = _REMEDIES.get(type(error), "ask its owner")
         raise ImportFailed(why_not_read(error), where=where, remedy=remedy) from error
-    if not data.strip(b"\xef\xbb\xbf \t\r\n\0"):
+    if not data.strip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0"):
         raise EmptyFile("the file is empty", where=where, remedy="run the benchmark again")
     if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > LIMIT_PARTS:
         raise ImportFailed(
@@ -62,19 +66,15 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
         raise ImportFailed(
             "is a database", where=where, remedy="a profile needs no import: waywiser show reads it"
         )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ImportFailed("is not text", where=f"{where}:{line}") from error
+    return plain_text(decoded(data, where))
 
 
 def parse_json(text: str, where: str) -> Any:
     """The value of a JSON text. Raises `Malformed` with line and column for anything else, for
     keys that an object has twice, and for nesting that nothing sane has."""
     try:
-        return json.loads(text, object_pairs_hook=_without_duplicates)
-    except _DuplicateKey as error:
+        return json.loads(text, object_pairs_hook=without_duplicates)
+    except DuplicateKey as error:
         raise Malformed(f"an object has the key {error.key} twice", where=where) from None
     except json.JSONDecodeError as error:
         if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
@@ -92,18 +92,21 @@ def parse_json(text: str, where: str) -> Any:
         raise Malformed(f"is not JSON: {clipped(str(error))}", where=where) from error
 
 
-class _DuplicateKey(Exception):
+class DuplicateKey(Exception):
+    """An object has the same key twice."""
+
     def __init__(self, key: str) -> None:
         self.key = clipped(repr(key), 60)
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of ``pairs``. Raises `DuplicateKey`."""
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _DuplicateKey(key)
+                raise DuplicateKey(key)
             seen.add(key)
     return found
 
@@ -134,6 +137,24 @@ def text_of(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise Malformed(f"{_kind(value)} where a text is expected", where=where)
     return clipped(value)
+
+
+def parse_each(
+    values: Sequence[Any], parse: Callable[[Any, str], T], where: str
+) -> tuple[list[T], list[Unsupported]]:
+    """(what ``parse`` makes of each value, the others with what is wrong with them): one damaged
+    part never loses the good ones. Raises the first `Malformed` if no part is good."""
+    good: list[T] = []
+    errors: list[Malformed] = []
+    for n, value in enumerate(values):
+        try:
+            good.append(parse(value, f"{where}[{n}]"))
+        except Malformed as error:
+            errors.append(error)
+    if errors and not good:
+        raise errors[0]
+    key = where.rpartition(": ")[0]
+    return good, [Unsupported(clipped(e.where.removeprefix(f"{key}: ")), e.what) for e in errors]
 
 
 def number_of(value: Any, where: str) -> float:

@@ -1,0 +1,143 @@
+"""What nvbandwidth prints without ``-j``: the devices, and below each running case its matrices.
+
+Figures have two decimals. The three matrices of a bidirectional case between GPUs are printed one
+after the other and are put below each other, as the JSON has them. What the meaning of a case is,
+`waywiser.exchange.imports.nvbandwidth_cases` says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.nvbandwidth import (
+    NO_MEANS,
+    CaseEntry,
+    FoundCases,
+    address_of,
+    cell_of,
+    cuda_version,
+    file_of,
+)
+from waywiser.exchange.imports.nvbandwidth_cases import MOST_GPUS, Matrix, why_no_matrix
+from waywiser.exchange.imports.reading import clipped
+
+TITLE = re.compile(
+    r"^nvbandwidth Version:"
+    r"|^Running [a-z0-9_]+\.[ \t]*\n(?:memcpy|memory latency|Device to Device)",
+    re.MULTILINE,
+)
+"""How a text shows that it is of this format."""
+
+_VERSION = re.compile(r"^nvbandwidth Version:\s*(\S+)")
+_STATED = re.compile(r"^(CUDA (?:Runtime|Driver) Version|Driver Version):\s*(\S+)\s*$")
+_DEVICE = re.compile(
+    r"^(?:Process\s+[0-9]+\s+\((?P<host>[^)]*)\):\s*)?[Dd]evice\s+(?P<index>[0-9]{1,4}):\s*"
+    r"(?P<name>.*?)\s*(?:\((?P<pci>[0-9a-fA-F:.]+)\))?\s*(?::\s*\((?P<at>[^()]*)\))?\s*$"
+)
+_RUNNING = re.compile(r"^Running\s+(?P<name>[A-Za-z0-9_]{1,80})\.?\s*$")
+_DESCRIPTION = re.compile(
+    r"^(?:memcpy|memory|Device to Device|.*\bGPU\().*\((?P<unit>GB/s|[munp]?s)\)\s*$"
+)
+_HEAD = re.compile(r"^\s*(?:[0-9]{1,4}\s+)*[0-9]{1,4}\s*$")
+_ROW = re.compile(r"^\s*(?P<row>[0-9]{1,4})\s+(?P<cells>(?:(?:[0-9]+\.[0-9]+|N/A|nan|inf)\s*)+)$")
+_WAIVED = re.compile(r"^Waived:\s*(?P<reason>.*)$")
+_FAILED = re.compile(r"^(?:\[?ERROR\]?|Error|\S*Error)\b[: ]*(?P<reason>.*)$")
+
+
+def read(text: str, where: str) -> list[ForeignFile]:
+    """Each run of the text. Raises `Malformed` if it has no case."""
+    lines = text.splitlines()
+    starts = [n for n, line in enumerate(lines) if _VERSION.match(line)] or [0]
+    bounds = list(zip(starts, [*starts[1:], len(lines)], strict=True))
+    bounds[0] = (0, bounds[0][1])
+    files = [_file(lines[start:end], start, where) for start, end in bounds]
+    if not any(each.measured or each.unsupported_paths for each in files):
+        raise Malformed(
+            "no case of nvbandwidth: no line that begins with Running",
+            where=where,
+            remedy="run the benchmark again",
+        )
+    return files
+
+
+def _file(lines: Sequence[str], start: int, where: str) -> ForeignFile:
+    found = FoundCases()
+    stated: dict[str, str] = {}
+    version = ""
+    for line in lines:
+        if match := _STATED.match(line):
+            stated[match[1]] = match[2]
+        elif match := _VERSION.match(line):
+            version = match[1]
+    for entry in _entries(lines, start, where):
+        found.enter(entry)
+    gpus = tuple(_gpus(lines))
+    return file_of(
+        found,
+        (),
+        "",
+        version=version,
+        driver=stated.get("Driver Version", ""),
+        cuda_driver=cuda_version(stated.get("CUDA Driver Version")),
+        gpus=gpus,
+        environment={"output": "text, with two decimals"},
+    )
+
+
+def _gpus(lines: Sequence[str]) -> Iterator[ForeignGpu]:
+    seen: set[int] = set()
+    for line in lines:
+        match = _DEVICE.match(line)
+        if match and int(match["index"]) not in seen and int(match["index"]) < MOST_GPUS:
+            index = int(match["index"])
+            seen.add(index)
+            host = match["at"] or match["host"] or ""
+            yield ForeignGpu(index, clipped(match["name"]), address_of(match["pci"] or ""), host)
+
+
+def _entries(lines: Sequence[str], start: int, where: str) -> Iterator[CaseEntry]:
+    """Each case: the lines from one that begins with Running to the next."""
+    begins = [n for n, line in enumerate(lines) if _RUNNING.match(line)]
+    for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+        name = _RUNNING.match(lines[begin])["name"]  # type: ignore[index]
+        yield _entry(name, lines[begin + 1 : end], f"{where}:{start + begin + 1}")
+
+
+def _entry(name: str, lines: Sequence[str], where: str) -> CaseEntry:
+    units = [match["unit"] for line in lines if (match := _DESCRIPTION.match(line))]
+    matrix, damaged = _matrix(lines, where)
+    if damaged:
+        return CaseEntry(name, None, damaged)
+    if matrix:
+        if reason := why_no_matrix(name, matrix):
+            return CaseEntry(name, None, reason)
+        return CaseEntry(name, matrix, "", units[0] if units else "")
+    for line in lines:
+        if match := _WAIVED.match(line):
+            said = clipped(match["reason"]) or NO_MEANS
+            return CaseEntry(name, None, f"nvbandwidth waived it: {said}")
+        if match := _FAILED.match(line):
+            return CaseEntry(name, None, f"it failed: {clipped(line)}")
+    return CaseEntry(name, None, "it failed: it did not end")
+
+
+def _matrix(lines: Sequence[str], where: str) -> tuple[Matrix, str]:
+    """(all rows below the heads of columns, what is wrong with them)."""
+    matrix: Matrix = []
+    columns = 0
+    for line in lines:
+        if _HEAD.match(line) and line.strip():
+            columns = len(line.split())
+        elif columns and (match := _ROW.match(line)):
+            cells = match["cells"].split()
+            if len(cells) != columns:
+                return [], (
+                    f"a row has {len(cells)} figures below {columns} columns: it is damaged"
+                )
+            if any(cell in ("nan", "inf") for cell in cells):
+                return [], "a figure is no number"
+            matrix.append([cell_of(cell, where) for cell in cells])
+    return matrix, ""
