@@ -29,6 +29,7 @@ def import_(
     format: str | None = None,
     machine: str | None = None,
     topology: str | None = None,
+    topology_anyway: bool = False,
     json: Json = False,
 ) -> None:
     """Make one profile from results of nvbandwidth, TransferBench, Comm|Scope and others.
@@ -40,6 +41,7 @@ def import_(
         transferbench or gpu-copy; by default what the content shows.
     --machine NAME: Name of the machine; by default that in the files.
     --topology FILE: A capture or hwloc XML of the machine that was measured: links and peaks.
+    --topology-anyway: Keep a topology that contradicts the files, with a note; else it is an error.
 
     waywiser import nvbandwidth.json -o node.wwp
         make a profile of a result
@@ -59,6 +61,7 @@ def import_(
         format=format,
         machine=machine,
         topology=None if topology is None else Path(topology),
+        topology_anyway=topology_anyway,
         command=("waywiser", "import", *map(clipped, files)),
     )
     print_result(_document(found, target), _parts(found, target), json=json)
@@ -84,6 +87,8 @@ def _document(found: Imported, target: Path) -> dict[str, object]:
         "visits": found.visits,
         "failed": found.failed,
         "unsupported_paths": found.unsupported_paths,
+        "notes": [{"note": note, "series": number} for note, number in found.notes],
+        "topology_notes": list(found.topology_notes),
     }
 
 
@@ -104,11 +109,15 @@ def _parts(found: Imported, target: Path) -> Iterator[Block]:
             yield Words(member, indent=2)
         if len(members) > MOST_NAMED:
             yield Words(f"and {len(members) - MOST_NAMED} more: see --json", indent=2)
+    for note, number in found.notes:
+        yield Words(f"note: {note} ({count(number, 'series')})")
     if found.failed:
         failed = count(found.failed, "series")
         yield Words(f"{failed} failed there: the reasons are in the profile")
     host = found.machine.hostname
     blocks = f" in {count(found.visits, 'block')}" if found.visits != found.series else ""
     yield Words(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
+    for note in found.topology_notes:
+        yield Words(f"note: {note}")
     if host == UNNAMED:
         yield Words("the files do not name the machine: --machine NAME would")

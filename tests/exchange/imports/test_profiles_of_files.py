@@ -183,7 +183,7 @@ def test_one_bad_file_among_good_ones_leaves_no_profile(tmp_path: Path) -> None:
 
 def test_files_without_a_counterpart_are_an_error_with_the_reason(tmp_path: Path) -> None:
     file = result(tmp_path / "1.json", 1.0, name="CUBLAS_SGEMM/1/2/3")
-    with pytest.raises(ImportFailed, match=r"1\.json: nothing in it has a counterpart here: "):
+    with pytest.raises(ImportFailed, match=r"1\.json: nothing in it is imported: "):
         import_files([file], tmp_path / "a.wwp")
 
 

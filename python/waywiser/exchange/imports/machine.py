@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from waywiser.exchange.imports.errors import ImportFailed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.topology_check import CONTRADICTS, contradictions, unchecked
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import UNKNOWN_CPU, Gpu, Machine, NumaNode, Package
@@ -72,16 +73,19 @@ def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
     return hosts[0] if hosts else UNNAMED
 
 
-def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | None) -> Machine:
-    """The machine of all files together. Raises `ImportFailed` if the files are of several, or
-    name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
+def machine_of(
+    found: Sequence[ForeignFile], name: str | None, topology: Path | None, anyway: bool = False
+) -> Machine:
+    """The machine of all files together. Raises `ImportFailed` if the files are of several, name a
+    place that ``topology`` has not, or contradict it without ``anyway``, and `CaptureError` for a
+    bad ``topology``."""
     workloads = [measured.workload for each in found for measured in each.measured]
     hostname = hostname_of(found, name)
     notes = (RANKS,) if any(map(_of_ranks, workloads)) else ()
     if topology is not None:
         machine = machine_from(load_capture(topology))
         _require_known(workloads, machine, topology)
-        _require_same_models(found, machine, topology)
+        notes = (*notes, *_require_same_machine(found, machine, topology, anyway))
         hostname = machine.hostname if hostname == UNNAMED else hostname
         traits = _traits(found, machine.gpus) or machine.traits
         return replace(machine, hostname=hostname, notes=(*machine.notes, *notes), traits=traits)
@@ -160,18 +164,24 @@ def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
                 yield from ((one, other), (other, one))
 
 
-def _require_same_models(found: Sequence[ForeignFile], machine: Machine, topology: Path) -> None:
-    """Bounds of other GPUs would be worse than none. Tools write a model in more or fewer words."""
-    theirs = {gpu.index: gpu.name.lower() for gpu in machine.gpus}
-    for gpu in (gpu for each in found for gpu in each.gpus if gpu.name):
-        name, other = gpu.name.lower(), theirs.get(gpu.index, "")
-        if other and name not in other and other not in name:
-            raise ImportFailed(
-                f"the results are of {gpu.name} at gpu:{gpu.index}, where this machine has "
-                f"{next(each.name for each in machine.gpus if each.index == gpu.index)}",
-                where=str(topology),
-                remedy="name the topology of the machine that was measured",
-            )
+def _require_same_machine(
+    found: Sequence[ForeignFile], machine: Machine, topology: Path, anyway: bool
+) -> tuple[str, ...]:
+    """Notes about a topology that cannot be checked or, with ``anyway``, contradicts the files.
+
+    Bounds of other hardware would be worse than none: raises `ImportFailed` for a contradiction.
+    """
+    facts = contradictions(found, machine)
+    if facts and not anyway:
+        more = f", and {len(facts) - 1} more contradictions" if len(facts) > 1 else ""
+        raise ImportFailed(
+            f"{facts[0]}{more}",
+            where=str(topology),
+            remedy="name the topology of the machine that was measured, or keep both with "
+            "--topology-anyway",
+        )
+    notes = (unchecked(found, machine), *(f"{CONTRADICTS}{fact}" for fact in facts))
+    return tuple(note for note in notes if note)
 
 
 def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:

@@ -70,6 +70,9 @@ COLLECTIVES: dict[str, tuple[Pairs, bool]] = {
 """Name -> who sends to whom, and whether ``size`` is shared among the ranks."""
 
 _ROOT = re.compile(r"^\s*-?[0-9]{1,6}\s*$")
+REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter", "a reduction")
+"""Collectives that also compute."""
+
 _WORD = re.compile(r"[a-z0-9_]{1,20}")
 _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
 
@@ -136,8 +139,10 @@ def _collective(arguments: Sequence[str]) -> str:
 
 def why_not(collective: str, ranks: int) -> str:
     """Why a collective has no counterpart; empty if it has one."""
+    if collective in REDUCTIONS:
+        return "it also computes: only collectives that move bytes are imported"
     if collective not in COLLECTIVES:
-        return "it also computes, or is not known: only collectives that move bytes are imported"
+        return "Waywiser does not know this collective"
     if not 2 <= ranks <= MOST_RANKS:
         return f"its {ranks} ranks are not written as transfers: 2 to {MOST_RANKS} are"
     return ""

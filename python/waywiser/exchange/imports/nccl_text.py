@@ -143,7 +143,7 @@ def _by_file(where: str) -> str:
     """The collective whose name is in the file's name."""
     name = Path(where.partition(":")[0]).name.lower().replace("-", "_")
     flat = name.replace("_", "")
-    known = (*nccl.COLLECTIVES, "all_reduce", "reduce_scatter")
+    known = (*nccl.COLLECTIVES, *nccl.REDUCTIONS[:3])
     found = [each for each in known if each.replace("_", "") in flat]
     return max(found, key=len, default="")
 

@@ -34,7 +34,7 @@ NODE = "its host memory is local to each GPU: on the node that a topology shows,
 TOGETHER = "each transfer was timed in its own run while the others ran"
 NO_FIGURE = "it has no figure"
 NO_COUNTERPART = "Waywiser has no counterpart of it"
-SEVERAL_HOSTS = "it is over several hosts, which has no counterpart here"
+SEVERAL_HOSTS = "copies between several hosts have no counterpart here"
 
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
 TO_ALL, OF_ALL = "host_to_all", "all_to_host"

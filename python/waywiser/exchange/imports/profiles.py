@@ -8,6 +8,7 @@ of the run, and of each visit its file and the benchmark's own name in the plan.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.machine import machine_of, require_name
 from waywiser.exchange.imports.nearby import placed_local
 from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.topology_check import CONTRADICTS, UNCHECKED
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import Machine
@@ -63,6 +65,10 @@ class Imported(Value, frozen=True):
     """Visits that have no samples, since the other tool failed there."""
     series: int
     unsupported_paths: tuple[Unsupported, ...]
+    notes: tuple[tuple[str, int], ...] = ()
+    """(what was assumed or converted, for how many series), the most frequent first."""
+    topology_notes: tuple[str, ...] = ()
+    """What could not be checked of the topology, or contradicts the files."""
 
 
 def import_files(
@@ -72,6 +78,7 @@ def import_files(
     format: str | None = None,
     machine: str | None = None,
     topology: Path | None = None,
+    topology_anyway: bool = False,
     command: Sequence[str] = (),
 ) -> Imported:
     """Reads every file, a folder's with it, and writes the profile ``output`` whole.
@@ -79,15 +86,17 @@ def import_files(
     Some files are skipped and listed with the reason: an empty file among others, a file with the
     same results as another, and a file of a folder that cannot be read or is of no known format.
     Raises `ImportFailed` for anything that is wrong with a file of ``paths`` or with the name
-    ``machine``, for files without one result that has a counterpart here, and for files of several
-    machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
+    ``machine``, for files without one result that has a counterpart here, for files of several
+    machines, and for a ``topology`` that contradicts them without ``topology_anyway``;
+    `ExistingFile`, `NotWritable` of the output. Then no profile is left.
     """
     if format is not None:
         detect.require_format(format)
     if machine is not None:
         require_name(machine)
     files = _read_all(paths, format, topology)
-    described = machine_of([each.found for each in files if each.found], machine, topology)
+    found = [each.found for each in files if each.found]
+    described = machine_of(found, machine, topology, topology_anyway)
     unsupported_paths = tuple(_unsupported_paths(files))
     blocks = list(_blocks(files))
     write_profile(
@@ -101,8 +110,16 @@ def import_files(
     )
     identities = {measured.workload.identity for _, measured, _ in blocks}
     failed = sum(measured.failure is not None for _, measured, _ in blocks)
+    notes = Counter(note for _, measured, _ in blocks for note in measured.notes)
     return Imported(
-        described, tuple(files), len(blocks), failed, len(identities), unsupported_paths
+        described,
+        tuple(files),
+        len(blocks),
+        failed,
+        len(identities),
+        unsupported_paths,
+        tuple(notes.most_common()),
+        tuple(note for note in described.notes if note.startswith((UNCHECKED, CONTRADICTS))),
     )
 
 
@@ -219,7 +236,8 @@ def _require_results(files: Sequence[ReadFile]) -> None:
     reasons = {each.name: _why_nothing(each) for each in files}
     first, *others = reasons
     if not others:
-        raise ImportFailed(reasons[first], where=first, remedy="name result files")
+        remedy = "" if files[0].found else "name result files"
+        raise ImportFailed(reasons[first], where=first, remedy=remedy)
     listed = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:MOST_NAMED])
     more = f"; and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
     raise ImportFailed(
@@ -234,7 +252,7 @@ def _why_nothing(file: ReadFile) -> str:
     reasons = [each.reason for each in file.found.unsupported_paths]
     if not reasons:
         return "it has no result"
-    return f"nothing in it has a counterpart here: {reasons[0]}"
+    return f"nothing in it is imported: {reasons[0]}"
 
 
 MOST_NAMED = 8
