@@ -73,3 +73,78 @@ def test_extra_columns_are_passed_over() -> None:
 def test_what_breaks_the_rules_is_reported_with_its_line(text: str, what: str) -> None:
     with pytest.raises(Malformed, match=what.replace("?", r"\?")):
         read(text, "x")
+
+
+ONE_SIDED = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
+OTHERS = ("MPI Multiple Bandwidth / Message Rate", "MPI Allreduce Latency", "MPI Multi Latency",
+          "MPI Multi-threaded Latency", "MPI Allgather Persistent Latency", "SHMEM Put",
+          "UPC++ Async Copy (Put)", "NCCL Allreduce Latency", "OpenSHMEM Get")  # fmt: skip
+
+
+def table(title: str, unit: str, rows: str = "8  2.0\n1024  3.0\n", extra: str = "") -> str:
+    return f"# OSU {title} Test v7.5\n{extra}# Size  {unit}\n{rows}\n"
+
+
+LATENCY = table("MPI Latency", "Avg Latency(us)")
+
+
+@pytest.mark.parametrize("what", ["Latency", "latency", "Bandwidth", "bandwidth"])
+@pytest.mark.parametrize("operation", ONE_SIDED)
+def test_another_operation_is_never_merged(operation: str, what: str) -> None:
+    unit = "Latency (us)" if what.lower() == "latency" else "Bandwidth (MB/s)"
+    other = table(f"MPI_{operation} {what}", unit, "8  9.0\n", "# Synchronization: MPI_Win_flush\n")
+    for text in (other + LATENCY, LATENCY + other):
+        (found,) = read(text, "x")
+        assert sorted(seconds(found).values()) == pytest.approx([2e-6, 3e-6])
+        (unsupported,) = found.unsupported_paths
+        assert f"MPI_{operation} is another operation" in unsupported.reason
+
+
+@pytest.mark.parametrize("title", OTHERS)
+@pytest.mark.parametrize("unit", ["MB/s  Messages/s", "Avg Latency(us)", "anything"])
+def test_a_test_without_a_counterpart_does_not_lose_the_others(title: str, unit: str) -> None:
+    (found,) = read(LATENCY + table(title, unit), "x")
+    assert len(found.measured) == 2
+    assert len(found.unsupported_paths) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "# Datatype: MPI_INT.\n",
+        "# Datatype: MPI_FLOAT.\n",
+        "# Buffers: 2\n",
+        "# Window size: 128\n",
+    ],
+)
+def test_what_names_the_operation_is_in_the_series(change: str) -> None:
+    (found,) = read(LATENCY + table("MPI Latency", "Avg Latency(us)", "8  7.0\n", change), "x")
+    assert len({each.workload.identity for each in found.measured}) == 3
+
+
+def test_all_datatypes_of_one_run_are_series_of_their_own() -> None:
+    parts = [f"# Datatype: {name}.\n# Size  Avg Latency(us)\n8  {n + 1}.0\n"
+             for n, name in enumerate(("MPI_CHAR", "MPI_INT", "MPI_FLOAT"))]  # fmt: skip
+    (found,) = read("# OSU MPI Latency Test v7.5\n" + "".join(parts), "x")
+    assert len({each.workload.identity for each in found.measured}) == 3
+    assert str(found.measured[0].workload).endswith("by mpi[test=latency] of 8")
+
+
+@pytest.mark.parametrize("option", ["-W 128", "--window-size=128", "-W128"])
+def test_the_window_of_the_command_is_in_the_series(option: str) -> None:
+    bandwidth = table("MPI Bandwidth", "Bandwidth (MB/s)")
+    (found,) = read(f"$ osu_bw\n{bandwidth}$ mpirun ./osu_bw {option}\n{bandwidth}", "x")
+    assert len({each.workload.identity for each in found.measured}) == 4
+
+
+def test_two_runs_of_one_test_are_blocks() -> None:
+    (found,) = read(LATENCY * 2, "x")
+    assert len(found.measured) == 4
+    assert len({each.workload.identity for each in found.measured}) == 2
+
+
+def test_derived_datatypes_are_listed() -> None:
+    text = table("MPI Latency", "Avg Latency(us)  Transmit Size", "8  2.0  4\n")
+    (found,) = read(LATENCY + text, "x")
+    assert len(found.measured) == 2
+    assert "derived datatypes" in found.unsupported_paths[0].reason

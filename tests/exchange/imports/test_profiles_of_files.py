@@ -10,8 +10,10 @@ import pytest
 
 from machine.captured import CAPTURES
 from waywiser.curves.overview import overview
+from waywiser.exchange.imports.benchpress_places import STATED
 from waywiser.exchange.imports.errors import ImportFailed
 from waywiser.exchange.imports.profiles import files_of, import_files
+from waywiser.exchange.imports.topology_check import UNCHECKED
 from waywiser.profile import ExistingFile, Profile
 
 DATA = Path(__file__).parent / "data"
@@ -268,3 +270,39 @@ def test_memory_is_bounded_by_a_few_times_the_text(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 12 * size
+
+
+def test_a_topology_that_contradicts_the_files_is_kept_on_demand_alone(tmp_path: Path) -> None:
+    files, target = [DATA / "nvbandwidth.txt"], tmp_path / "a.wwp"
+    capture = CAPTURES / "two-socket-4gpu.json"
+    with pytest.raises(ImportFailed, match="--topology-anyway"):
+        import_files(files, target, topology=capture)
+    assert not target.exists()
+    found = import_files(files, target, topology=capture, topology_anyway=True)
+    assert len(found.machine.gpus) == 4
+    assert found.topology_notes and set(found.topology_notes) <= set(found.machine.notes)
+
+
+def test_a_topology_that_nothing_confirms_is_said(tmp_path: Path) -> None:
+    capture = CAPTURES / "two-socket-4gpu.json"
+    found = import_files([result(tmp_path / "1.json", 1.0)], tmp_path / "a.wwp", topology=capture)
+    assert found.topology_notes == (UNCHECKED,)
+
+
+def test_every_reason_is_named_if_no_file_is_good(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "1.txt").write_text("no result\n")
+    (folder / "2.json").write_text('{"nvbandwidth": {"testcases": [{"name": "x", "sta')
+    (folder / "3.txt").write_text("# OSU MPI_Put Latency Test v7.5\n# Size  Latency (us)\n8 1\n")
+    with pytest.raises(ImportFailed) as caught:
+        import_files([folder], tmp_path / "a.wwp")
+    text = str(caught.value)
+    assert "none of 3 files" in text
+    for reason in ("no format", "truncated", "MPI_Put is another operation"):
+        assert reason in text
+
+
+def test_assumptions_are_said_with_the_number_of_series(tmp_path: Path) -> None:
+    found = import_files([DATA / "benchpress_placed.out"], tmp_path / "a.wwp")
+    assert (STATED, 6) in found.notes

@@ -53,15 +53,15 @@ def parse_name(name: str) -> BenchmarkName:
     named: dict[str, int] = {}
     manual, threads = False, 1
     for part in name.split("/"):
-        if _NUMBER.match(part):
+        if count := _THREADS.match(part):
+            threads = int(count[1])
+        elif _NUMBER.match(part):
             arguments.append(int(part))
         elif match := _NAMED.match(part):
             if not _ABOUT_THE_RUN.match(part):
                 named[match[1]] = int(match[2])
         elif _ABOUT_THE_RUN.match(part):
             manual = manual or part == "manual_time"
-            if count := _THREADS.match(part):
-                threads = int(count[1])
         elif part:
             family.append(part)
     return BenchmarkName("_".join(family), tuple(arguments), named, manual, threads)

@@ -34,7 +34,7 @@ def counterpart(name: BenchmarkName, counters: Mapping[str, float]) -> Counterpa
     for pattern, maker in _FAMILIES:
         if match := pattern.fullmatch(name.family):
             return maker(match, Benchmark(name, counters))
-    raise NoCounterpart("Waywiser does not know this benchmark")
+    raise NoCounterpart("Waywiser has no counterpart of this benchmark")
 
 
 _FAMILIES: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(

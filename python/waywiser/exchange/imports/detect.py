@@ -171,7 +171,7 @@ _RECOGNISED: tuple[tuple[re.Pattern[str], str, str], ...] = (
     ),
     (
         re.compile(r"^\s*(?:RDMA_\w+|Send|.*RDMA).* (?:BW|Latency) Test\s*$", re.MULTILINE),
-        "is the output of perftest (ib_write_bw and its kin), which is not read",
+        "is the output of perftest (ib_write_bw and others), which is not read",
         "import results of the OSU micro-benchmarks or of nccl-tests",
     ),
     (

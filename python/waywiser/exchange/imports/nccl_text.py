@@ -100,8 +100,10 @@ AMBIGUOUS = (
 def _run(lines: Sequence[str], above: int, start: int, end: int, where: str) -> NcclRun:
     head = {match["key"].strip(): int(match["value"]) for match in _HEAD.finditer(lines[start])}
     config: dict[str, Any] = {_KEYS[key]: value for key, value in head.items() if key in _KEYS}
-    own = lines[start:end]
-    version = next((found[1] for line in own if (found := _VERSION.search(line))), "")
+    own, before = lines[start:end], lines[max(above, start - LOOK_BACK) : start]
+    version = next(
+        (found[1] for line in (*own, *before[::-1]) if (found := _VERSION.search(line))), ""
+    )
     gpus = tuple(_gpus(own, where))
     rows = tuple(_rows(own, start, where))
     if not rows:
@@ -110,7 +112,6 @@ def _run(lines: Sequence[str], above: int, start: int, end: int, where: str) -> 
             where=f"{where}:{start + 1}",
             remedy="run the benchmark again",
         )
-    before = lines[max(above, start - LOOK_BACK) : start]
     collective = _named(before[::-1]) or _named(own) or _by_file(where)
     return NcclRun(where, collective, config | ({"version": f"NCCL {version}"} if version else {}),
                    gpus, _processes(own), rows)  # fmt: skip

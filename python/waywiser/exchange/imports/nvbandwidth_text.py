@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
@@ -51,8 +52,7 @@ def read(text: str, where: str) -> list[ForeignFile]:
     """Each run of the text. Raises `Malformed` if it has no case."""
     lines = text.splitlines()
     starts = [n for n, line in enumerate(lines) if _VERSION.match(line)] or [0]
-    bounds = list(zip(starts, [*starts[1:], len(lines)], strict=True))
-    bounds[0] = (0, bounds[0][1])
+    bounds = pairwise([0, *starts[1:], len(lines)])
     files = [_file(lines[start:end], start, where) for start, end in bounds]
     if not any(each.measured or each.unsupported_paths for each in files):
         raise Malformed(
@@ -101,7 +101,7 @@ def _gpus(lines: Sequence[str]) -> Iterator[ForeignGpu]:
 def _entries(lines: Sequence[str], start: int, where: str) -> Iterator[CaseEntry]:
     """Each case: the lines from one that begins with Running to the next."""
     begins = [n for n, line in enumerate(lines) if _RUNNING.match(line)]
-    for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+    for begin, end in pairwise([*begins, len(lines)]):
         name = _RUNNING.match(lines[begin])["name"]  # type: ignore[index]
         yield _entry(name, lines[begin + 1 : end], f"{where}:{start + begin + 1}")
 

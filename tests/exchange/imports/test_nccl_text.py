@@ -1,0 +1,154 @@
+"""What nccl-tests prints, and files that list fewer devices than ranks."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.nccl import COLLECTIVES
+from waywiser.exchange.imports.nccl import read as read_json
+from waywiser.exchange.imports.nccl_text import read
+
+FILE = Path(__file__).parent / "data" / "nccl.txt"
+
+
+def as_text(
+    collective: str, ranks: int, rows: list[tuple[int, float]], named: bool, root: bool = True
+) -> str:
+    lines = [f"# Collective test starting: {collective}_perf"] if named else []
+    lines += [f"# nThread 1 nGpus {ranks} minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 "
+              "iters: 20 agg iters: 1 validation: 1 graph: 0", "#", "# Using devices"]  # fmt: skip
+    lines += [f"#  Rank {n:>2} Group  0 Pid     81 on      node3 device {n:>2} "
+              f"[0000:{n + 16:02x}:00] Test GPU" for n in range(ranks)]  # fmt: skip
+    head = "#       size         count      type   redop" + ("    root" if root else "")
+    lines += ["#", head + 2 * "     time   algbw   busbw #wrong"]
+    factor = (ranks - 1) / ranks if COLLECTIVES[collective][1] else 1.0
+    at = "0" if collective in ("broadcast", "scatter", "gather") else "-1"
+    for size, microseconds in rows:
+        rate = size / microseconds / 1e3
+        result = f"  {microseconds:.2f}  {rate:.2f}  {rate * factor:.2f}      0"
+        lines.append(f"{size:>12} {size // 4:>12} float none {at if root else ''}" + 2 * result)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_rows_are_the_transfers_of_the_collective(collective: str, seed: int) -> None:
+    rng = random.Random(f"{collective}{seed}")
+    ranks = rng.choice([2, 3, 4, 8])
+    sizes = sorted(rng.sample([2**n for n in range(12, 30)], 3))
+    rows = [(size, round(rng.uniform(20, 900), 2)) for size in sizes]
+    (found,) = read(as_text(collective, ranks, rows, named=True), "x")
+    pairs = COLLECTIVES[collective][0](ranks, 0)
+    assert [len(each.workload.transfers) for each in found.measured] == [len(pairs)] * 6
+    seconds = [each.samples.span[0] * 1e6 for each in found.measured[::2]]
+    assert seconds == pytest.approx([time for _, time in rows])
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_a_collective_that_nothing_names_is_the_only_one_with_such_columns(root: bool) -> None:
+    (found,) = read(as_text("sendrecv", 4, [(2**20, 20.0)], named=False, root=root), "x")
+    assert {t.parameters["collective"] for each in found.measured
+            for t in each.workload.transfers} == {"sendrecv"}  # fmt: skip
+    (found,) = read(as_text("alltoall", 4, [(2**20, 20.0)], named=False), "x")
+    assert not found.measured
+    assert "does not name its collective" in found.unsupported_paths[0].reason
+
+
+@pytest.mark.parametrize("name", ["all_gather.log", "run1-allgather.txt", "all-gather_8.out"])
+def test_the_name_of_the_file_names_it(name: str) -> None:
+    (found,) = read(as_text("all_gather", 4, [(2**20, 20.0)], named=False), f"/x/{name}")
+    assert len(found.measured) == 2
+
+
+def test_a_command_above_names_it() -> None:
+    text = "$ mpirun ./build/alltoall_perf -b 8\n" + as_text("alltoall", 2, [(64, 9.0)], False)
+    assert len(read(text, "x")[0].measured) == 2
+
+
+def test_the_file() -> None:
+    (found,) = detect.read(FILE)
+    assert (found.version, found.hostname, len(found.gpus)) == ("NCCL 2.28.3+cuda13.0", "node3", 4)
+    assert [each.failure is None for each in found.measured] == [True] * 4 + [False, True]
+
+
+def test_a_reduction_is_no_transfer() -> None:
+    text = FILE.read_text().replace("all_gather", "all_reduce").replace("none", "sum")
+    (found,) = read(text, "x")
+    assert "it also computes" in found.unsupported_paths[0].reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("   20.00   52.43", "   20.00", "x:16: the row has 12 columns and the head has 13"),
+        ("20.00", "2o.00", "x:16: a cell of the row is no number"),
+    ],
+)
+def test_damage_has_its_line(old: str, new: str, what: str) -> None:
+    text = FILE.read_text()
+    damaged = "\n".join(text.replace(old, new).splitlines()[:16])
+    with pytest.raises(Malformed, match=what):
+        read(damaged, "x")
+
+
+def of_devices(listed: list[dict[str, Any]], **config: int) -> Any:
+    row = {"size": 2**20, "type": "float", "redop": "none", "root": "-1",
+           "out_of_place": {"time": 20.0, "nwrong": 0.0}}  # fmt: skip
+    return {"nccl_version": 22800, "args": ["./sendrecv_perf"], "results": [row],
+            "config": {"devices": listed} | config}  # fmt: skip
+
+
+def device(rank: int, pid: int, host: str = "node3") -> dict[str, Any]:
+    return {"rank": rank, "pid": pid, "hostname": host, "device": rank, "device_hex": "0000:01:00",
+            "device_info": "Test GPU"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("threads", "gpus", "processes"),
+    [(t, g, p) for t in (1, 2, 4) for g in (1, 2, 4) for p in (1, 2, 3) if 2 <= t * g * p <= 36],
+)
+def test_ranks_without_a_device_in_the_file_are_counted(
+    threads: int, gpus: int, processes: int
+) -> None:
+    each = threads * gpus
+    listed = [device(n * each, 100 + n) for n in range(processes)]
+    found = read_json(of_devices(listed, nthreads=threads, ngpus=gpus), "x")
+    (measured,) = found.measured
+    assert len(measured.workload.transfers) == each * processes
+    notes = [note for note in measured.notes if "names the GPUs of" in note]
+    assert bool(notes) == (each > 1)
+
+
+def test_a_list_of_all_ranks_is_their_number() -> None:
+    listed = [device(n, 100) for n in range(4)]
+    found = read_json(of_devices(listed, nthreads=1, ngpus=4), "x")
+    assert len(found.measured[0].workload.transfers) == 4
+    assert not found.measured[0].notes
+
+
+def test_of_several_processes_the_slowest_counts() -> None:
+    value = of_devices([device(0, 1), device(1, 2)], nthreads=1, ngpus=1)
+    per_iteration = {"times_us": [1.0, 2.0], "per_process_max_times_us": [[1.0, 5.0], [3.0, 4.0]]}
+    value["results"][0]["out_of_place_per_iter"] = per_iteration
+    (measured,) = read_json(value, "x").measured
+    assert measured.samples.span == pytest.approx((3e-6, 5e-6))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"type": "int8"}, {"type": "bfloat16"}, {"graph": 4}, {"aggregated_iterations": 8},
+                {"blocking_collectives": "true"}, {"unalign": 1}]
+)  # fmt: skip
+def test_another_variant_is_another_series(changed: dict[str, Any]) -> None:
+    plain = of_devices([device(0, 1), device(1, 2)], nthreads=1, ngpus=1)
+    other = json.loads(json.dumps(plain))
+    target = other["results"][0] if "type" in changed else other["config"]
+    target.update(changed)
+    one, two = (read_json(value, "x").measured[0] for value in (plain, other))
+    assert one.workload.identity != two.workload.identity

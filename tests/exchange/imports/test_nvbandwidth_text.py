@@ -1,0 +1,127 @@
+"""What nvbandwidth prints says the same as its JSON, to two decimals."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.nvbandwidth import read as read_json
+from waywiser.exchange.imports.nvbandwidth_text import read
+
+FILE = Path(__file__).parent / "data" / "nvbandwidth.txt"
+HOST_CASES = ("host_to_device_memcpy_ce", "device_to_host_memcpy_sm", "device_local_copy")
+PEER_CASES = ("device_to_device_memcpy_read_ce", "device_to_device_memcpy_write_sm")
+
+
+def matrix(rng: random.Random, name: str, gpus: int) -> list[list[str]]:
+    """Rows of a case's figures, as the tool formats them."""
+    if name in PEER_CASES:
+        every = range(gpus)
+        return [["N/A" if row == column else f"{rng.uniform(20, 400):.2f}" for column in every]
+                for row in every]  # fmt: skip
+    return [[f"{rng.uniform(5, 60):.2f}" for _ in range(gpus)]]
+
+
+def as_text(cases: dict[str, list[list[str]]], gpus: int) -> str:
+    lines = ["nvbandwidth Version: v0.8", "", "CUDA Runtime Version: 12080",
+             "CUDA Driver Version: 12080", "Driver Version: 570.1", ""]  # fmt: skip
+    lines += [f"Device {n}: Test GPU (00000000:{n + 1:02x}:00)" for n in range(gpus)]
+    for name, rows in cases.items():
+        lines += ["", f"Running {name}.", "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)"]
+        lines += ["".join(f"{n:>10}" for n in range(gpus))]
+        lines += [f"{n:>2}" + "".join(f"{cell:>10}" for cell in row) for n, row in enumerate(rows)]
+        lines += ["", f"SUM {name} 1.00"]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(cases: dict[str, list[list[str]]], gpus: int) -> Any:
+    return {
+        "nvbandwidth": {
+            "version": "v0.8",
+            "Driver Version": "570.1",
+            "CUDA Runtime Version": 12080,
+            "GPU Device list": [f"{n}: Test GPU (00000000:{n + 1:02x}:00)" for n in range(gpus)],
+            "testcases": [
+                {"name": name, "status": "Passed", "bandwidth_matrix": rows}
+                for name, rows in cases.items()
+            ],
+        }
+    }
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_text_and_json_say_the_same(seed: int) -> None:
+    rng = random.Random(seed)
+    gpus = rng.randint(1, 8)
+    names = rng.sample(HOST_CASES + (PEER_CASES if gpus > 1 else ()), rng.randint(1, 3))
+    cases = {name: matrix(rng, name, gpus) for name in names}
+    (text,) = read(as_text(cases, gpus), "x")
+    assert text.measured
+    value = read_json(as_json(cases, gpus), "x")
+    for field in ("measured", "unsupported_paths", "gpus", "driver", "cuda_driver", "version"):
+        assert getattr(text, field) == getattr(value, field)
+
+
+def test_the_file() -> None:
+    (found,) = detect.read(FILE)
+    reasons = {each.path: each.reason for each in found.unsupported_paths}
+    assert "tensor memory accelerator" in reasons["device_to_device_memcpy_read_tma"]
+    assert reasons["multinode_device_to_device_memcpy_read_ce"] == (
+        "nvbandwidth waived it: needs several processes"
+    )
+    names = [each.name for each in found.measured]
+    assert names.count("device_to_device_bidirectional_memcpy_write_ce") == 2
+    latencies = [each.samples.span[0] for each in found.measured if "latency" in each.name]
+    assert latencies == pytest.approx([772.5e-9, 781.25e-9])
+    assert [gpu.pci for gpu in found.gpus] == ["0000:1b:00.0", "0000:9c:00.0"]
+
+
+def test_a_second_run_is_a_file_of_its_own() -> None:
+    text = FILE.read_text()
+    first, second = read(text + text.replace("55.01", "54.01"), "x")
+    assert first.measured[0].samples != second.measured[0].samples
+    assert first.measured[1:] == second.measured[1:]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (" 0     55.01     54.62", " 0     55.01", "below 2 columns"),
+        (" 0     55.01     54.62", " 0     55.01     nan", "no number"),
+        (" 0     55.01     54.62\n", "", "did not end"),
+        (" 0     55.01     54.62", " 0     55.01     54.62\n 1     1.00     2.00", "2 × 2"),
+        (
+            "bandwidth (GB/s)\n           0         1\n 0     55",
+            "bandwidth (us)\n 0 1\n 0 55",
+            "us",
+        ),
+    ],
+)
+def test_a_damaged_case_is_listed_and_others_are_kept(old: str, new: str, reason: str) -> None:
+    (found,) = read(FILE.read_text().replace(old, new), "x")
+    reasons = {each.path: each.reason for each in found.unsupported_paths}
+    assert reason in reasons["host_to_device_memcpy_ce"]
+    assert len(found.measured) == 6
+
+
+def test_a_text_without_a_case_is_an_error() -> None:
+    with pytest.raises(Malformed, match="no line that begins with Running"):
+        read("nvbandwidth Version: v0.8\nDevice 0: Test GPU\n", "x")
+
+
+@pytest.mark.parametrize("key", ["waived_reason", "reason", "message", "a_new_reason"])
+def test_the_reason_of_a_waiver_is_kept(key: str) -> None:
+    cases = [
+        {"name": "device_local_copy", "status": "Waived", key: "needs more memory"},
+        {"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["1"]]},
+    ]
+    found = read_json(json.loads(json.dumps({"nvbandwidth": {"testcases": cases}})), "x")
+    assert [each.reason for each in found.unsupported_paths] == [
+        "nvbandwidth waived it: needs more memory"
+    ]
