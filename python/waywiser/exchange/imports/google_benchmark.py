@@ -350,8 +350,8 @@ CLOSE_RATE = 0.02
 
 def _other_rates(workload: Workload, rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     """A note if rows state a bandwidth that is not their bytes over their time. Google Benchmark
-    divides by the time of the CPU unless a program asks for the wall clock, and programs count bytes as they
-    like; the time is what was measured."""
+    divides by the time of the CPU unless a program asks for the wall clock, and programs count
+    bytes as they like; the time is what was measured."""
     total = sum(transfer.bytes for transfer in workload.transfers)
     for row in rows:
         rate = total / row.seconds
