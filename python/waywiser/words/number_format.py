@@ -11,7 +11,10 @@ MOST_DIGITS = 4
 """A sharper interval does not make a table more readable; ``--json`` has every digit."""
 
 UNCERTAIN_DIGITS = 2
-"""Digits of a value without an interval, and least digits of one with a wide interval."""
+"""Least digits of a value, however wide its interval is."""
+
+LEAST_STATED_DIGITS = 3
+"""Least digits of a value without an interval: its precision is that of its source."""
 
 MATRIX_DIGITS = 3
 """Digits of each cell of a matrix."""
@@ -24,12 +27,15 @@ def format_number(value: float, relative: float | None = None) -> str:
 
     ``relative`` is the half-width of the value's interval over the value: the last digit shown is
     the one where the half-width has its first, so 55.42 may be off by 0.01 to 0.09. Two digits are
-    always shown.
+    always shown. A value without an interval has the digits that it was stated with, three at
+    least: that its precision is unknown does not make it coarser.
     """
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
     most = MOST_DIGITS - 1 - math.floor(math.log10(abs(value)))
-    if relative is None or not math.isfinite(relative):
+    if relative is None:
+        return _as_stated(value, most)
+    if not math.isfinite(relative):
         decimals = most - MOST_DIGITS + UNCERTAIN_DIGITS
     elif relative <= 0:
         decimals = most
@@ -39,6 +45,16 @@ def format_number(value: float, relative: float | None = None) -> str:
     decimals = max(decimals, most - MOST_DIGITS + UNCERTAIN_DIGITS)
     decimals = min(decimals, most)
     return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+def _as_stated(value: float, decimals: int) -> str:
+    """The value to `MOST_DIGITS` digits without the zeros at its end, beyond the least digits."""
+    decimals = max(decimals, 0)
+    rounded = round(value, decimals)
+    for fewer in range(decimals - MOST_DIGITS + LEAST_STATED_DIGITS, decimals):
+        if round(value, fewer) == rounded:
+            return f"{rounded:.{max(0, fewer)}f}"
+    return f"{rounded:.{max(0, decimals)}f}"
 
 
 def format_in_matrix(value: float) -> str:

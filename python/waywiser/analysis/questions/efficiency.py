@@ -25,6 +25,7 @@ from waywiser.analysis.questions.fitted import (
 )
 from waywiser.curves.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
 from waywiser.curves.curve import Curve
+from waywiser.curves.figure_range import range_of
 from waywiser.curves.methods import (
     PlaceGroup,
     PlacePair,
@@ -40,7 +41,7 @@ from waywiser.curves.texts import named, span
 from waywiser.model.curve import CurveModel
 from waywiser.profile.quality_flags import TARGET
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.order import relative
+from waywiser.stats.order import Interval, relative
 from waywiser.stats.postal import Postal
 from waywiser.words import Memory, format_bytes, grouped
 from waywiser.words.number_format import count, format_rate, format_time
@@ -259,14 +260,23 @@ def _range(group: PlaceGroup, curve: Curve) -> str:
     if len(mates) < 2 or not sizes:
         return ""
     points = [point for mate in mates if (point := mate.at(max(sizes))) is not None]
-    points.sort(key=lambda point: point.rate)
-    slow, fast, at = points[0].rate_text, points[-1].rate_text, format_bytes(max(sizes))
-    if slow == fast:
-        return f". All {len(mates)} such paths reach {fast} GB/s at {at}"
+    reached = range_of(points, lambda point: point.rate or None, format_rate)
+    at = format_bytes(max(sizes))
+    slow, _, fast = reached.partition("–")
+    if _agree(points) or not fast:
+        return f". All {len(mates)} such paths reach {reached} GB/s at {at}"
     return (
         f". Of {len(mates)} such paths the slowest reaches {slow} and the fastest {fast} GB/s at "
         f"{at}"
     )
+
+
+def _agree(points: Sequence[Point]) -> bool:
+    """Whether one bandwidth is within the intervals of all; without intervals, whether all are
+    equal."""
+    found = [point.measured.rate for point in points]
+    ends = [rate.interval or Interval(rate.value, rate.value) for rate in found if rate is not None]
+    return max(end.low for end in ends) <= min(end.high for end in ends)
 
 
 def _summary(found: Sequence[PlaceGroup], any_alone: bool) -> str:
