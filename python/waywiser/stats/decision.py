@@ -5,7 +5,8 @@ interval, corrected for all that is asked together, excludes no change, and the 
 the threshold. It is ``equivalent`` if its 90 % interval lies within the threshold (two one-sided
 tests: Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). Everything else is ``no
 change found``. Each decision states the detectable effect: the smallest true effect that would be
-found with a power of 80 % at the effect's own 5 %, threshold included.
+found with a power of 80 %, threshold included, at the level at which this effect was tested among
+all others: so no effect without a verdict is larger than what its decision says would be found.
 
 Headline effects are corrected after Holm (Scandinavian Journal of Statistics 6, 1979): the chance
 of any false difference among them is at most `SIGNIFICANT`. All others are corrected after
@@ -67,14 +68,13 @@ class Effect(NamedTuple):
             return None
         return 2 * student_tail(self.variance.freedom, self.log_ratio / self.variance.deviation)
 
-    @property
-    def detectable(self) -> float | None:
-        """The smallest relative loss that is found with `POWER`; None without degrees of
-        freedom."""
+    def detectable(self, level: float = 1 - CONFIDENCE) -> float | None:
+        """The smallest relative loss that is found with `POWER` by a test at ``level``; None
+        without degrees of freedom."""
         freedom, error = self.variance.freedom, self.variance.deviation
         if freedom <= 0:
             return None
-        least = max(self.limit, student_quantile(freedom, (1 + CONFIDENCE) / 2) * error)
+        least = max(self.limit, student_quantile(freedom, 1 - level / 2) * error)
         return 1 - math.exp(-(least + student_quantile(freedom, POWER) * error))
 
 
@@ -177,11 +177,19 @@ def _decision(effect: Effect, p_corrected: float | None, significant: float) -> 
         interval=interval,
         p=effect.p,
         p_corrected=p_corrected,
-        detectable=effect.detectable,
+        detectable=effect.detectable(_level(effect.p, p_corrected, significant)),
         deviation=error,
         freedom=variance.freedom,
         suspected=verdict != "different" and change > limit and _is_suspicious(effect),
     )
+
+
+def _level(p: float | None, p_corrected: float | None, significant: float) -> float:
+    """The level at which an effect was tested by itself: that of all, less by as much as its
+    p-value was raised; never a looser one than an interval's."""
+    if not p or p_corrected is None:
+        return 1 - CONFIDENCE
+    return min(1 - CONFIDENCE, significant * p / p_corrected)
 
 
 def _is_suspicious(effect: Effect) -> bool:

@@ -81,7 +81,7 @@ def _noises_alone(parts: Sequence[Part], side: int) -> Iterator[SideNoise]:
         process, own = noise.process, part.typical.sides[side]
         once = of_difference(own, own, noise)
         both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
-        yield SideNoise(process.deviation if process.freedom > 0 else None, both.detectable)
+        yield SideNoise(process.deviation if process.freedom > 0 else None, both.detectable())
 
 
 def _part_change(

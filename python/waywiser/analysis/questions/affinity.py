@@ -37,11 +37,11 @@ from waywiser.words.number_format import count
 
 RATIO = "bandwidth remote over bandwidth local"
 
-SLOWER: tuple[tuple[Regime, str, str], ...] = (
-    ("bandwidth", "remote-memory", "large copies"),
-    ("latency", "remote-latency", "small copies"),
+SLOWER: tuple[tuple[Regime, str, str, str], ...] = (
+    ("bandwidth", "remote-memory", "large copies", "have less bandwidth"),
+    ("latency", "remote-latency", "small copies", "take longer"),
 )
-"""The findings of kinds that take longer with remote memory."""
+"""The findings of kinds that are slower with remote memory."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -58,7 +58,7 @@ def answer(subject: Subject) -> Answer:
                 "Remote against local memory",
                 groups,
                 signed,
-                "+n %: remote takes n % longer, −n %: n % less time",
+                "bandwidth: −n %: remote memory has n % less; latency: +n %: it takes n % longer",
             ),
             *hidden.tables(subject),
         ),
@@ -109,7 +109,7 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
 def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
     """One for bandwidth and one for latency, and one for each kind whose pairs differ to both
     sides or of which local memory is the slower."""
-    for regime, id, what in SLOWER:
+    for regime, id, what, are_slower in SLOWER:
         found = [each for group in groups if (each := group.regimes.get(regime))]
         kinds = [each for each in found if each.is_of_kind]
         slower = [each for each in kinds if each.evidence[0].slower]
@@ -119,7 +119,7 @@ def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findin
                 subject,
                 most,
                 id,
-                f"{what} of {count(len(slower), 'kind')} take longer with memory of another node, "
+                f"{what} of {count(len(slower), 'kind')} {are_slower} with memory of another node, "
                 f"most of all {most.label}: {{effect}}{{sizes}}{{pairs}}",
                 "allocate a GPU's buffers on its own node: numactl --cpunodebind and --membind, "
                 "or first touch by a thread there",
@@ -143,7 +143,7 @@ def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
         subject,
         most,
         "local-memory-slower",
-        f"{most.label} is faster with memory of another node: {{slow}} takes {{effect}} longer "
+        f"{most.label} is faster with memory of another node: {{slow}} {{slower}} "
         f"than {{fast}}{{sizes}}{{pairs}}{more}",
         "check that the system shows the right node (numa_node of the PCI device), and whether "
         "something else loads the local one"
@@ -156,7 +156,9 @@ def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
 
 def _by_pair(subject: Subject, result: RegimeResult) -> Finding:
     """Returns the finding of a kind whose pairs differ from one another: each with its effect."""
-    listed = [f"{_places(pair)} {signed(pair.evidence[0])}" for pair in result.differing]
+    listed = [
+        f"{_places(pair)} {signed(pair.evidence[0], result.regime)}" for pair in result.differing
+    ]
     return finding(
         subject,
         result,

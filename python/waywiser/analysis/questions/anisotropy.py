@@ -22,6 +22,7 @@ from waywiser.analysis.questions.pair_answers import (
 )
 from waywiser.curves.answer import Answer, Finding, practical, ranked
 from waywiser.curves.kinds import Kind, kind_of, usual
+from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import of_pairs, percent, survey_again
 from waywiser.stats.decision import THRESHOLD, Decision
@@ -134,9 +135,9 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
         most,
         "anisotropic-kind",
         (
-            f"{slow} <-> {fast} {by} takes {{effect}} longer in one direction{{sizes}}"
+            f"{slow} <-> {fast} {by} {{slower}} in one direction{{sizes}}"
             if slow == fast
-            else f"{slow} -> {fast} {by} takes {{effect}} longer than {fast} -> {slow}{{sizes}}"
+            else f"{slow} -> {fast} {by} {{slower}} than {fast} -> {slow}{{sizes}}"
         )
         + (f" ({some})" if len(pairs) > 1 else ""),
         "plan each direction with its own bandwidth",
@@ -152,7 +153,7 @@ def _of_few(subject: Subject, result: RegimeResult) -> Finding:
         subject,
         result,
         "anisotropic-path",
-        f"{{slow}} takes {{effect}} longer than the opposite direction{{sizes}}; of "
+        f"{{slow}} {{slower}} than the opposite direction{{sizes}}; of "
         f"{count(len(result.pairs), 'pair')} that should be equivalent {len(result.differing)} "
         f"differ, {even} do not",
         f"measure again alone: {survey_again('{slow}', '{fast}')}",
@@ -178,6 +179,6 @@ def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Find
         )
 
 
-def faster_direction(decision: Decision) -> str:
+def faster_direction(decision: Decision, regime: Regime) -> str:
     """``-> 5.1 %``."""
-    return f"{'<-' if decision.slower else '->'} {percent(slower_by(decision)[0])}"
+    return f"{'<-' if decision.slower else '->'} {percent(slower_by(decision, regime)[0])}"

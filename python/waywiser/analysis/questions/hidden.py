@@ -128,7 +128,7 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
 def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
     decision = cost.decision
     unsure = decision.verdict == "no change found"
-    text = f"{signed(decision)}{f', {hidden_loss(decision)}' if unsure else ''}"
+    text = f"{signed(decision, cost.regime)}{f', {hidden_loss(decision)}' if unsure else ''}"
     return (
         Cell(cost.kind.bare),
         Cell(cost.regime),

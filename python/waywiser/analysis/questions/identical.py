@@ -4,9 +4,9 @@ Equivalent paths are those that the symmetry of the machine, as the topology sho
 each other. Each is compared with the others of its group
 (`waywiser.analysis.questions.peer_groups`): in the bandwidth regime, and at every size, since a
 drop at few sizes hides in a median over sizes. Paths that differ are reported by link, with every
-kind of transfer that shows it: one slow slot is one finding. Only copies without CPU threads are
-evidence against a link: if pageable copies of a GPU are slow and its pinned ones equal their peers,
-the link is not the reason.
+kind of transfer that shows it: one slow slot is one finding. Only bytes that a copy engine or a
+kernel moves over a link are evidence against it: if pageable copies or page faults of a GPU are
+slow and its pinned or peer copies equal their peers, the link is not the reason.
 
 The question and the form of the table are those of the thesis chapter on explicit transfers (C.
 Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
@@ -14,12 +14,13 @@ Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.questions import missing
 from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
-from waywiser.analysis.questions.pair_answers import MARKS, finding, longer, signed, time_ratio
+from waywiser.analysis.questions.pair_answers import MARKS, finding, signed
 from waywiser.analysis.questions.peer_groups import PeerResult, loosest, peer_groups
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
@@ -135,8 +136,8 @@ def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
         ("transfer", "differ", "paths", "slowest", "fastest"),
         map(_row, groups),
         f"yes: some differ by more than {THRESHOLD:.0%}, no: all equivalent within it, "
-        f"{NOT_DETERMINED}; time against the median of the others at {format_bytes(RATE_BYTES)} "
-        "and more, or at the sizes that differ.",
+        f"{NOT_DETERMINED}; bandwidth against the median of the others at "
+        f"{format_bytes(RATE_BYTES)} and more, or at the sizes that differ.",
     )
 
 
@@ -156,7 +157,7 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
     verdict = verdict_of(peers)
     if verdict == "different":
         differ = [each for each in peers if each.verdict == "different"]
-        worst = max(differ, key=lambda each: abs(longer(each.decision)[0]))
+        worst = max(differ, key=lambda each: abs(math.log(each.decision.ratio)))
         text = f"{worst.effect_text} ({len(differ)} of {len(peers)})"
         return Cell(text, MARKS[verdict], worst.curve.text)
     if verdict == "equivalent":
@@ -166,7 +167,7 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
 
 
 def _extreme(peer: PeerResult) -> Cell:
-    return Cell(f"{_ends(peer)} {signed(peer.decision)}", "", peer.curve.text)
+    return Cell(f"{_ends(peer)} {signed(peer.decision, 'bandwidth')}", "", peer.curve.text)
 
 
 # Paths that differ, by link.
@@ -216,13 +217,15 @@ def _link(
         return SharedResource(f"{source}'s memory", (source,))
     if peer.kind.group == "host-GPU":
         gpu = _gpus(peer)[0]
-        to_host = (e for e in slow if e.kind.group == "host-GPU" and gpu in e.path.places)
-        if any(each.kind.is_quiet for each in to_host):
+        if _shows_link(peer, peers):
             return SharedResource(f"{gpu}'s link to the host", (gpu,))
         memory = peer.kind.source if source.kind == "numa" else peer.kind.destination
         return SharedResource(f"copies of {memory} memory with {gpu}", (gpu,), False)
     if peer.kind.link in STAGED:
         name = f"the path from {source} to {destination} through the host"
+        return SharedResource(name, (source, destination), False)
+    if peer.kind.group == "GPU-GPU" and not _shows_link(peer, peers):
+        name = f"{peer.kind.executor} from {source} to {destination}"
         return SharedResource(name, (source, destination), False)
     if peer.kind.group == "GPU-GPU":
         for place in (source, destination):
@@ -232,6 +235,24 @@ def _link(
         return SharedResource(f"the link between {first} and {second}", (first, second))
     places = tuple(dict.fromkeys((source, destination)))
     return SharedResource(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
+
+
+def _shows_link(peer: PeerResult, peers: Sequence[PeerResult]) -> bool:
+    """Whether a slow path is evidence against its link. Only bytes that a copy engine or a kernel
+    moves over it are: page faults and prefetches are slow for reasons of their own. If any such
+    path over the same link in the same direction equals its peers, the link is not the reason."""
+    over = [each for each in peers if each.kind.is_quiet and _link_of(each) == _link_of(peer)]
+    equal = any(each.verdict == "equivalent" for each in over)
+    return not equal and any(each.is_slow for each in over)
+
+
+def _link_of(peer: PeerResult) -> tuple[object, ...]:
+    """The link of a path and its direction: of one to the host the GPU, from whichever node."""
+    source, destination = peer.path.places
+    if peer.kind.group == "host-GPU":
+        return (source if source.kind == "gpu" else "host",
+                destination if destination.kind == "gpu" else "host")  # fmt: skip
+    return source, destination, peer.kind.link
 
 
 def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> bool:
@@ -248,9 +269,9 @@ def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult])
     # the smallest error; copies by a GPU alone first
     head = min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
     assert head.different is not None
-    effect = longer(head.decision)[0]
+    effect = 1 - head.decision.ratio
     severity: Severity = "error" if effect >= BROKEN and head.different.is_whole else "warning"
-    whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
+    whom = "its equivalent" if head.others == 1 else f"its {head.others} equivalents"
     source, destination = head.path.places
     measured = head.different.sizes
     sizes = head.sizes_that_differ or size_span(measured[0].bytes, measured[-1].bytes)
@@ -259,7 +280,7 @@ def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult])
         head.different,
         "slow-link" if link.is_hardware else "slow-path",
         f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} slow: "
-        f"{head.kind} takes {{effect}} longer than {whom} ({source} to {destination}, "
+        f"{head.kind} {{slower}} than {whom} ({source} to {destination}, "
         f"{sizes}){_others(members, head)}{_seen(members)}",
         (
             "compare its slot, riser, cables, link state (nvidia-smi -q, amd-smi) and health "
@@ -288,12 +309,12 @@ def _seen(members: Sequence[PeerResult]) -> str:
 
 def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
     """What else shows it, by how much."""
-    rest = [longer(each.decision)[0] for each in members if each is not head]
+    rest = [1 - each.decision.ratio for each in members if each is not head]
     if not rest:
         return ""
     least, most = percent(min(rest)), percent(max(rest))
     by = least if least == most else f"{least.removesuffix(' %')} to {most}"
-    return f"; {len(rest)} more {'take' if len(rest) > 1 else 'takes'} longer, by {by}"
+    return f"; {len(rest)} more {'have' if len(rest) > 1 else 'has'} {by} less"
 
 
 def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
@@ -310,7 +331,8 @@ def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
             own.value * longer_than_others if own.unit == "B/s" else own.value / longer_than_others,
             own.unit,
         )
-        yield time_ratio(at.a.text, "time over that of its equivalents", decision)
+        what = "bandwidth over that of its equivalents"
+        yield Exhibit(at.a.text, what, decision.ratio, "ratio", decision.interval)
 
 
 def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
@@ -323,7 +345,7 @@ def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
         head.different,
         "fast-link",
         f"{len(members)} paths are faster than their equivalents, most of all {head.curve.text}: "
-        f"they take {{effect}} longer ({listed})",
+        f"the others have {{effect}} less bandwidth ({listed})",
         "find what is different: the paths may not be as equivalent as the topology shows",
         devices=subject.gpus(place for each in members for place in each.path.places),
         shown=_exhibits([head]),
@@ -334,9 +356,9 @@ def _of_uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iter
     """Groups that fall apart, one finding for all of them."""
     if not groups:
         return
-    head = max(groups, key=lambda peers: max(longer(each.decision)[0] for each in peers))
+    head = max(groups, key=lambda peers: max(-each.decision.ratio for each in peers))
     slow = [each for each in head if each.is_slow]
-    most = max(slow, key=lambda each: longer(each.decision)[0])
+    most = min(slow, key=lambda each: each.decision.ratio)
     assert most.different is not None
     gpus = subject.gpus(place for each in slow for place in each.path.places)
     sides = subject.overview.sides
@@ -350,7 +372,8 @@ def _of_uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iter
         most.different,
         "uneven-paths",
         f"paths that should be equivalent fall into groups ({kinds}): {len(slow)} of {len(head)} "
-        f"by up to {{effect}} slower, with {', '.join(gpu.place for gpu in gpus) or _ends(most)}"
+        f"with up to {{effect}} less bandwidth, at "
+        f"{', '.join(gpu.place for gpu in gpus) or _ends(most)}"
         f"{why}",
         "keep a GPU's buffers on its own side"
         if along

@@ -13,7 +13,7 @@ from waywiser.analysis.questions.curve_pairs import (
     RegimeResult,
 )
 from waywiser.curves.answer import Cell, Device, Exhibit, Finding, Mark, Table, table
-from waywiser.curves.regimes import RATE_BYTES, START_BYTES
+from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime, regime_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import (
     EQUIVALENT_WITHIN,
@@ -46,20 +46,29 @@ def shorter(decision: Decision) -> tuple[float, Interval | None]:
     return decision.ratio - 1, Interval(span.low - 1, span.high - 1) if span else None
 
 
-def slower_by(decision: Decision) -> tuple[float, Interval | None]:
-    """How much longer the slower of the two takes than the faster."""
-    return longer(decision) if decision.slower else shorter(decision)
+def slower_by(decision: Decision, regime: Regime) -> tuple[float, Interval | None]:
+    """How much less bandwidth the slower of the two has than the faster; of latencies, how much
+    longer it takes."""
+    if regime == "latency":
+        return longer(decision) if decision.slower else shorter(decision)
+    span = decision.interval
+    if decision.slower:
+        return 1 - decision.ratio, Interval(1 - span.high, 1 - span.low) if span else None
+    low = 1 - 1 / span.low if span and span.low > 0 else None
+    interval = Interval(low, 1 - 1 / span.high) if span and low is not None else None
+    return 1 - 1 / decision.ratio, interval
 
 
-def signed(decision: Decision) -> str:
-    """``+8.1 %``: the first takes so much longer; ``−3.5 %``: so much less."""
-    effect = longer(decision)[0]
+def signed(decision: Decision, regime: Regime) -> str:
+    """``−46 %``: the first has so much less bandwidth than the second; of latencies ``+8.1 %``: it
+    takes so much longer."""
+    effect = longer(decision)[0] if regime == "latency" else decision.ratio - 1
     return f"{'+' if effect >= 0 else '−'}{percent(effect)}"
 
 
 def largest(found: Iterable[RegimeResult]) -> RegimeResult:
     """The result with the largest effect."""
-    return max(found, key=lambda each: slower_by(each.evidence[0])[0])
+    return max(found, key=lambda each: slower_by(each.evidence[0], each.regime)[0])
 
 
 def answer_by_kind(
@@ -98,14 +107,17 @@ def finding(
     """A finding that rests on ``result``, whose exhibit of the ratio says ``what`` it is, unless
     other exhibits are to be ``shown``.
 
-    In ``statement`` and ``remedy`` the word {effect} stands for how much longer the slower of the
-    two takes, {slow} and {fast} for the curves of the two, {sizes} for where it is so, and {pairs}
-    for how many of all pairs show it. The devices of a kind are those of ``pairs``, or of all.
+    In ``statement`` and ``remedy`` the word {effect} stands for how much less bandwidth the slower
+    of the two has (of latencies, how much longer it takes), {slower} for the same with its verb,
+    {slow} and {fast} for the curves of the two, {sizes} for where it is so, and {pairs} for how
+    many of all pairs show it. The devices of a kind are those of ``pairs``, or of all.
     """
     decision, at = result.evidence
-    effect, interval = slower_by(decision)
+    regime = regime_of(at.a.workload)
+    effect, interval = slower_by(decision, regime)
     slow, fast = (at.a, at.b) if decision.slower else (at.b, at.a)
     words = {"effect": percent(effect, interval), "slow": slow.curve, "fast": fast.curve}
+    words["slower"] = slower_text(words["effect"], regime)
     if isinstance(result, RegimeResult):
         words |= {"sizes": at_sizes(result), "pairs": _share_of_pairs(result)}
         devices = devices or devices_of(subject, result.pairs if pairs is None else pairs)
@@ -119,6 +131,11 @@ def finding(
         exhibits=tuple(shown) or exhibits(decision, at, what),
         remedy=remedy.format_map(words),
     )
+
+
+def slower_text(effect: str, regime: Regime) -> str:
+    """``has 46 % less bandwidth``; of latencies ``takes 8.1 % longer``."""
+    return f"takes {effect} longer" if regime == "latency" else f"has {effect} less bandwidth"
 
 
 def _share_of_pairs(result: RegimeResult) -> str:
@@ -162,7 +179,7 @@ def at_sizes(result: RegimeResult) -> str:
     return where(result) or f" at {format_bytes(result.evidence[1].bytes)}"
 
 
-Wording = Callable[[Decision], str]
+Wording = Callable[[Decision, Regime], str]
 """An effect, as the question writes it."""
 
 
@@ -176,7 +193,8 @@ def cell(result: RegimeResult | None, effect: Wording) -> Cell:
     if result.verdict == "different":
         few = "" if result.is_of_kind else f" ({len(result.differing)} of {len(result.pairs)})"
         decision, at = result.evidence
-        return Cell(f"{effect(decision)}{where(result)}{few}", mark, at.a.curve)
+        text = f"{effect(decision, result.regime)}{where(result)}{few}"
+        return Cell(text, mark, at.a.curve)
     return Cell("" if mark == "no" else hidden_loss(result.decision), mark, series)
 
 

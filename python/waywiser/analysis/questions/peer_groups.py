@@ -78,9 +78,9 @@ class PeerResult(Value, frozen=True):
 
     @property
     def effect_text(self) -> str:
-        """``+8.1 % at 64 MiB``: how much longer it takes."""
+        """``−46 % at 64 MiB``: its bandwidth against that of the others."""
         at = f" at {self.sizes_that_differ}" if self.sizes_that_differ else ""
-        return f"{signed(self.decision)}{at}"
+        return f"{signed(self.decision, 'bandwidth')}{at}"
 
 
 def loosest(peers: Iterable[PeerResult]) -> PeerResult:
