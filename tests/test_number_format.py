@@ -38,9 +38,15 @@ def test_cells_of_a_matrix_have_one_format(value: float, text: str) -> None:
         (0.000412, 0.01, "0.000412"),
         (9.996, 0.0005, "9.996"),
         (9.9996, 0.0005, "10.000"),
-        (5.5, None, "5.5"),
-        (5.4321, None, "5.4"),
-        (1234.5, None, "1200"),
+        (5.5, None, "5.50"),
+        (5.4321, None, "5.432"),
+        (1234.5, None, "1234"),
+        (12345.0, None, "12345"),
+        (12.48, None, "12.48"),
+        (11.5, None, "11.5"),
+        (346.0, None, "346"),
+        (0.98, None, "0.980"),
+        (1234.5, math.inf, "1200"),
         (7.0, 3.0, "7.0"),
         (0.0, 0.1, "0"),
         (math.inf, 0.1, "inf"),
@@ -75,7 +81,8 @@ def test_times_are_in_their_own_unit(seconds: float, text: str) -> None:
 
 
 def test_a_time_never_has_four_digits_before_its_point() -> None:
-    assert format_time(998e-9) == "1.00 µs"
+    assert format_time(998e-9, 0.2) == "1.00 µs"
+    assert format_time(999.99e-9) == "1.000 µs"
     assert format_time(999.6e-6, 0.1) == "1.00 ms"
 
 
@@ -98,3 +105,11 @@ def test_rates_are_decimal() -> None:
 )
 def test_half_widths(relative: float | None, text: str) -> None:
     assert format_relative(relative) == text
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1e-6, 1e9))
+def test_values_without_an_interval_that_differ_by_a_percent_look_different(
+    one: float, other: float
+) -> None:
+    if abs(one - other) > 0.01 * max(one, other):
+        assert format_number(one) != format_number(other)

@@ -90,7 +90,16 @@ def test_equal_paths_are_one_row_and_one_finding() -> None:
     assert len(said.tables[0].rows) == 1
     assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 equivalent"
     (finding,) = said.findings
-    assert "Of 4 such paths the slowest reaches" in finding.statement
+    assert "All 4 such paths reach" in finding.statement
+
+
+def test_paths_that_differ_by_more_than_their_intervals_do_not_all_reach_one_figure() -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
+    rates = (55e9, 55e9, 54e9, 55e9)
+    said = answer(subject(*(curve(path, postal(2e-6, rate))
+                            for path, rate in zip(paths, rates, strict=True)),
+                          machine=four_gpus()))  # fmt: skip
+    assert "Of 4 such paths the slowest reaches 5" in said.findings[0].statement
 
 
 def test_a_cache_is_no_sustained_rate() -> None:

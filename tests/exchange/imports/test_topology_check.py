@@ -56,7 +56,7 @@ def test_another_order_of_gpus_is_a_contradiction() -> None:
     assert len(facts) == 2 and "where it has gpu:1" in facts[0]
 
 
-@pytest.mark.parametrize("cpus", [1, 32, 63, 65, 128])
+@pytest.mark.parametrize("cpus", [1, 16, 63, 65, 96])
 def test_more_gpus_other_models_and_other_cpus_are_contradictions(cpus: int) -> None:
     here = machine(["0000:01:00.0"])
     gpus = [ForeignGpu(n, "NVIDIA A100-SXM4-40GB") for n in range(2)]

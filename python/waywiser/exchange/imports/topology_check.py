@@ -20,6 +20,9 @@ UNCHECKED = (
     "the machine that was measured"
 )
 
+THREADS = (1, 2, 4, 8)
+"""Threads of a core: they may have been switched on or off between two records."""
+
 CONTRADICTS = "the topology contradicts the files: "
 
 
@@ -50,7 +53,8 @@ def _of_file(found: ForeignFile, machine: Machine) -> Iterator[str]:
         if gpu.index in here:
             yield from _of_gpu(gpu, here[gpu.index].name, here[gpu.index].pci, at)
     cpus, known = found.environment.get("num_cpus"), sum(each.cpus for each in machine.packages)
-    if isinstance(cpus, int) and cpus > 0 and known and cpus != known:
+    cores = sum(each.cores for each in machine.packages)
+    if isinstance(cpus, int) and known and cpus not in (known, *(cores * n for n in THREADS)):
         yield f"the results are of {cpus} CPUs, and the topology has {known}"
 
 
