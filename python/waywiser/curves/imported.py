@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from waywiser.machine.machine import Machine
+from waywiser.profile.quality_flags import Origin
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 
 
@@ -20,6 +22,13 @@ def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
     known = (file for file in files if isinstance(file, dict) and file.get("tool"))
     tools = (f"{file['tool']} {file.get('version', '')}".strip() for file in known)
     return tuple(dict.fromkeys(tools)) or ("another tool",)
+
+
+def origin_of(machine: Machine, environment: Mapping[str, Any]) -> Origin:
+    """Where the numbers of a profile of this machine and environment are from."""
+    if machine.simulated:
+        return "simulated"
+    return "imported" if imported_from(environment) else "surveyed"
 
 
 def as_imported(summaries: Sequence[SeriesSummary], plan_json: str) -> Iterator[SeriesSummary]:

@@ -11,6 +11,7 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.curves.classes import representatives
+from waywiser.curves.imported import origin_of
 from waywiser.curves.name import label_of
 from waywiser.curves.point import Point, beside_contiguous, for_json, point_of
 from waywiser.curves.reasons import ReasonGroup, Reasons
@@ -29,6 +30,7 @@ from waywiser.profile.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.profile.locality import Nearness, Sides, decide_sides, local_and_remote, nearness
 from waywiser.profile.planned import planned
 from waywiser.profile.profile import is_finished
+from waywiser.profile.quality_flags import remedy_of
 from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.records import Locality, Series, Unsupported
@@ -129,8 +131,13 @@ def overview(
         health=profile.health(),
     )
     foreseen = planned(profile.plan_json).estimate
+    origin = origin_of(machine, profile.environment)
     return msgspec.structs.replace(
         seen,
+        warnings=tuple(
+            msgspec.structs.replace(group, remedy=remedy_of(group.reason, origin))
+            for group in seen.warnings
+        ),
         profile=str(profile.path),
         created=profile.created,
         runs=profile.runs,

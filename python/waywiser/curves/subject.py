@@ -9,7 +9,9 @@ import msgspec
 
 from waywiser.curves.answer import Device, device_at
 from waywiser.curves.curve import Curve, curves_of
+from waywiser.curves.imported import imported_from, origin_of
 from waywiser.curves.overview import Overview, overview
+from waywiser.curves.texts import survey_again
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
@@ -50,6 +52,16 @@ class Subject(Value, frozen=True):
 
     def curve(self, text: str) -> Curve | None:
         return next((curve for curve in self.curves if curve.text == text), None)
+
+    def again(self, *curves: str) -> str:
+        """What measures curves again, for a remedy: nothing does for a simulated machine, and for
+        imported results the tool that wrote them."""
+        origin = origin_of(self.machine, self.environment)
+        if origin == "simulated":
+            return "nothing was measured: the machine is simulated"
+        if origin == "imported":
+            return f"run {' and '.join(imported_from(self.environment))} again for these paths"
+        return f"measure again alone: {survey_again(*curves)}"
 
     def device(self, place: Place) -> Device:
         """A device with UUID and PCI address if the machine has them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from waywiser.machine.bounds import Bound
 from waywiser.machine.machine import Machine
@@ -48,6 +49,32 @@ REMEDIES = {
     "waywiser doctor",
 }
 """What to do about each kind of quality flag; its keys are the kinds, the gravest first."""
+
+
+Origin = Literal["surveyed", "imported", "simulated"]
+"""Where the numbers of a profile are from. Only a survey can be repeated by surveying."""
+
+_REMEDIES_OF_IMPORTED = {
+    "failed block": "the reason is that of the other tool",
+    "summary only": "the file has no repetitions: let the tool write them, if it can",
+    "few samples": "let the other tool repeat more often",
+    "not converged": "let the other tool repeat more often",
+    "blocks disagree": "import more runs of the other tool",
+    "drift": "run the other tool again while nothing else uses the machine",
+    "spread": "run the other tool again while nothing else uses the machine",
+    "outliers": "run the other tool again while nothing else uses the machine",
+    "slow link": "compare slot, riser and firmware settings",
+    OUTLIER_PROCESS: "no figure uses it; import more runs of the other tool",
+}
+
+
+def remedy_of(kind: str, origin: Origin) -> str:
+    """What to do about a quality flag of a profile of this origin; empty if nothing is."""
+    if origin == "simulated":
+        return "nothing was measured: the machine is simulated"
+    if origin == "imported":
+        return _REMEDIES_OF_IMPORTED.get(kind, "")
+    return REMEDIES.get(kind, "")
 
 
 class QualityFlag(Value, frozen=True):

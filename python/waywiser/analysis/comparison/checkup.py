@@ -27,6 +27,7 @@ from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
+from waywiser.analysis.comparison.whole_machine import whole_machine
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
@@ -166,6 +167,9 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
 
 
 def _undecided(comparison: ProfileComparison) -> Iterator[str]:
+    whole = whole_machine(comparison)
+    if "slower" in whole:
+        yield whole
     yield from map(suspicion, comparison.of("suspected"))
     causes = ((comparison.noisy_sides(path), path) for path in comparison.undecided)
     for cause, paths in grouped(causes).items():

@@ -14,6 +14,7 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     SizeChange,
 )
+from waywiser.analysis.comparison.whole_machine import whole_machine
 from waywiser.curves.headline import headline_label, in_order
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
@@ -162,6 +163,8 @@ def answer_lines(found: ProfileComparison) -> Iterator[str]:
             f"before and now are of different machines ({found.another_machine}), "
             f"{OF_ANOTHER_MACHINE}"
         )
+    if whole := whole_machine(found):
+        yield whole
     yield summary(found)
     if found.in_common:
         yield found.in_common

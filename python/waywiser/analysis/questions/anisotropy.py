@@ -24,7 +24,7 @@ from waywiser.curves.answer import Answer, Finding, practical, ranked
 from waywiser.curves.kinds import Kind, kind_of, usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import of_pairs, percent, survey_again
+from waywiser.curves.texts import of_pairs, percent
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
 from waywiser.words.number_format import count
@@ -147,7 +147,8 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
 
 
 def _of_few(subject: Subject, result: RegimeResult) -> Finding:
-    """Returns the finding of pairs that differ although their equivalents do not."""
+    """Returns the finding of pairs that differ although their equivalents do not. Which of the two
+    directions is wrong, equivalent paths show: this one only says what to plan with."""
     even = sum(pair.verdict == "equivalent" for pair in result.pairs)
     return finding(
         subject,
@@ -156,9 +157,8 @@ def _of_few(subject: Subject, result: RegimeResult) -> Finding:
         f"{{slow}} {{slower}} than the opposite direction{{sizes}}; of "
         f"{count(len(result.pairs), 'pair')} that should be equivalent {len(result.differing)} "
         f"differ, {even} do not",
-        f"measure again alone: {survey_again('{slow}', '{fast}')}",
+        subject.again("{slow}", "{fast}"),
         what=RATIO,
-        severity="warning" if 2 * even > len(result.pairs) else "info",
         pairs=result.differing,
     )
 

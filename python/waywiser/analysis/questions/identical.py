@@ -39,7 +39,6 @@ from waywiser.curves.texts import (
     hidden_loss,
     percent,
     size_span,
-    survey_again,
     undecided,
 )
 from waywiser.stats.decision import THRESHOLD, Verdict
@@ -284,11 +283,11 @@ def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult])
         f"{sizes}){_others(members, head)}{_seen(members)}",
         (
             "compare its slot, riser, cables, link state (nvidia-smi -q, amd-smi) and health "
-            "counters with its equivalents'; measure again alone: "
+            "counters with its equivalents'; "
             if link.is_hardware
-            else "measure again: "
+            else ""
         )
-        + survey_again("{slow}", "{fast}"),
+        + subject.again("{slow}", "{fast}"),
         severity=severity if link.is_hardware else "info",
         devices=map(subject.device, link.places),
         shown=_exhibits(members),

@@ -22,7 +22,7 @@ from waywiser.curves.answer import (
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import ONE_BLOCK, amount, size_span, survey_again
+from waywiser.curves.texts import ONE_BLOCK, amount, size_span
 from waywiser.curves.wrong_bounds import GPU_CACHE
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.irregular import LEVEL, Irregularity, irregularities
@@ -67,7 +67,7 @@ def answer(subject: Subject) -> Answer:
         summary=_summary(found, len(tested)),
         findings=ranked(findings)[:MOST_FINDINGS],
         tables=_table(found),
-        unanswered=tuple(_unanswered(curves, tested, found)),
+        unanswered=tuple(_unanswered(subject, curves, tested, found)),
         answered=bool(tested),
     )
 
@@ -248,13 +248,16 @@ def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
 
 
 def _unanswered(
-    curves: Sequence[Curve], tested: Sequence[Curve], found: Sequence[CurveIrregularity]
+    subject: Subject,
+    curves: Sequence[Curve],
+    tested: Sequence[Curve],
+    found: Sequence[CurveIrregularity],
 ) -> Iterator[str]:
     for each in found:
         if not each.corroborated and not each.cache:
             yield (
                 f"whether {each.curve.name} is slower at {_sizes(each.what)}: one block shows it; "
-                f"measure it again: {survey_again(each.curve.text)}"
+                f"{subject.again(each.curve.text)}"
             )
     few = len(curves) - len(tested)
     if few:

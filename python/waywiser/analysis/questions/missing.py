@@ -161,5 +161,5 @@ def _missing(subject: Subject, gpu: Gpu, missing: dict[str, str]) -> Finding:
         severity="warning",
         statement=f"{place} has no {named(list(missing))}, which equivalent GPUs have: {why}",
         devices=(subject.device(place),),
-        remedy="see the reason in waywiser show, and survey it again with --only",
+        remedy=f"see the reason in waywiser show; {subject.again(*missing)}",
     )
