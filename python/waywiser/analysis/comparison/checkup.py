@@ -138,8 +138,18 @@ def _findings(
     yield from (f"{gpu} {gone}" for gpu in comparison.missing_gpus)
     yield from _links(node, baseline)
     yield from grave
-    yield from map(slower, comparison.of("regression"))
+    regressions = comparison.of("regression")
+    if regressions:
+        yield from _whole(comparison)
+    yield from map(slower, regressions)
     yield from _missing(comparison)
+
+
+def _whole(comparison: ProfileComparison) -> Iterator[str]:
+    """A loss that all paths share."""
+    whole = whole_machine(comparison)
+    if "slower" in whole:
+        yield whole
 
 
 def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
@@ -167,9 +177,8 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
 
 
 def _undecided(comparison: ProfileComparison) -> Iterator[str]:
-    whole = whole_machine(comparison)
-    if "slower" in whole:
-        yield whole
+    if not comparison.of("regression"):
+        yield from _whole(comparison)
     yield from map(suspicion, comparison.of("suspected"))
     causes = ((comparison.noisy_sides(path), path) for path in comparison.undecided)
     for cause, paths in grouped(causes).items():
