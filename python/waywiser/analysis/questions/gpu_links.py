@@ -10,7 +10,7 @@ from waywiser.analysis.questions.peer_groups import LINK_REGIMES, PeerResult, lo
 from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import NOT_DETERMINED, hidden_loss
+from waywiser.curves.texts import NOT_DETERMINED, hidden_loss, percent
 from waywiser.machine.machine import Machine
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import format_bytes
@@ -68,6 +68,14 @@ def links_text(links: Mapping[int, Link]) -> str:
         return f"The {many} of {', '.join(slow)} to the host {verb} slower than those of the others"
     number = count(len(links), "GPU")
     unknown = sum(mark == MARKS["no change found"] for mark in marks.values())
+    found = [each.decision for link in links.values() for each in link.values()]
+    single = [each for each in found if each.detectable is None]
+    if single:
+        return (
+            f"Whether the links of {number} to the host are equivalent is not decidable: nothing "
+            "replicates their figures; the lowest is "
+            f"{percent(1 - min(each.ratio for each in single))} below the median of the others"
+        )
     if unknown:
         return (
             f"No link of {number} to the host was found to be slower; {unknown} of them "

@@ -121,12 +121,15 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     said += f"{THRESHOLD:.0%}"
     if slow or fast:
         said += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
-    rest = len(paths) - equal - slow - fast
-    return (
-        f"{said}; no difference found, but not shown to be equivalent: {rest}."
-        if rest
-        else f"{said}."
-    )
+    open_ = [each.decision for each in paths if each.verdict == "no change found"]
+    single = [each for each in open_ if each.detectable is None]
+    if rest := len(open_) - len(single):
+        said += f"; no difference found, but not shown to be equivalent: {rest}"
+    if single:
+        most = max(1 - min(each.ratio, 1 / each.ratio) for each in single)
+        said += f"; not decidable, since nothing replicates their figures: {len(single)}, which "
+        said += f"differ by up to {percent(most)}"
+    return f"{said}."
 
 
 def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
