@@ -43,7 +43,7 @@ def test_a_table_has_a_column_for_each_machine_and_a_dash_for_what_it_lacks() ->
     assert found[1].columns == ("transfer", "even", "slow", "lone")
     there, back = links["pinned -> GPU by copy-engine"], links["GPU -> pinned by copy-engine"]
     assert (there[0], there[2]) == ("no", "—")
-    assert there[1].startswith("yes +")
+    assert there[1].startswith("yes −5")
     assert there[1].endswith("(1 of 8)")
     assert back == ["no", "no", "—"]
     assert found[1].rows[0][2].series == "pinned@numa:0 -> device@gpu:3 by copy-engine"
@@ -73,7 +73,7 @@ def test_affinity_is_reported_by_kind() -> None:
         *(curve(text, postal(0, rate), BIG) for text, rate in texts.items()), machine=machine(2, 2)
     )
     (row,) = by_title(tables([seen]))["Affinity"].values()
-    assert row[0].startswith("yes +25")
+    assert row[0].startswith("yes −20")
 
 
 def test_choices_show_which_is_faster_and_how_many_times() -> None:

@@ -39,10 +39,10 @@ def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
     found = answer(subject(bidirectional(EVEN, slow), bidirectional(EVEN, slow, 1)))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-kind", "info")
-    assert finding.effect == pytest.approx(0.15, abs=0.01)
+    assert finding.effect == pytest.approx(1 - 1 / 1.15, abs=0.01)
     assert finding.interval is not None
-    assert finding.interval.low < 0.15 < finding.interval.high
-    assert finding.statement.startswith("GPU -> pinned by copy-engine takes ")
+    assert finding.interval.low < 1 - 1 / 1.15 < finding.interval.high
+    assert finding.statement.startswith("GPU -> pinned by copy-engine has ")
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.devices[0].uuid == "GPU-00000000"
     assert finding.statement.endswith("pairs)")
@@ -59,7 +59,7 @@ def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None
 
 def test_the_way_there_may_be_the_slower_one() -> None:
     found = answer(subject(bidirectional(postal(5e-6, 50e9 / 1.15), EVEN)))
-    assert found.findings[0].statement.startswith("pinned -> GPU by copy-engine takes ")
+    assert found.findings[0].statement.startswith("pinned -> GPU by copy-engine has ")
     assert "<- " in found.tables[0].rows[0][1].text
 
 
