@@ -171,7 +171,7 @@ def test_a_capacity_above_the_bound_is_a_finding() -> None:
     high = Capacity("PCIe to gpu:*", HOST, 90e9, None, "sets")
     changed = msgspec.structs.replace(model, capacities=(high,))
     (finding,) = capacity_findings(changed, singles())
-    assert "PCIe to gpu:* carries 90 GB/s by the sets, but its bound is 63 GB/s" in finding
+    assert "PCIe to gpu:* carries 90.0 GB/s by the sets, but its bound is 63.02 GB/s" in finding
 
 
 def test_more_than_was_measured_of_a_resource_is_unknown_with_a_bound() -> None:
