@@ -63,7 +63,7 @@ def test_each_gpu_has_a_row_with_the_verdict_of_the_report(tmp_path: Path) -> No
     assert [row[0] for row in gpus] == ["gpu:0", "gpu:1", "gpu:2", "gpu:3"]
     assert [row[-1] for row in gpus[:3]] == ["equivalent"] * 3
     verdict = gpus[3][-1]
-    assert verdict.startswith("slower: H2D −20") and ", D2H +2" in verdict
+    assert verdict.startswith("slower: H2D −20") and ", D2H −2" in verdict
     assert gpus[3][2] in ("79.9%", "80.0%", "80.1%") and gpus[3][5].endswith(" µs")
     assert legend == [
         "GB/s at 256 MiB; share: of the median of the equivalent GPUs; latency: H2D of 8 B; "
