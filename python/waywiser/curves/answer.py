@@ -127,6 +127,10 @@ class Answer(Value, frozen=True):
     """Whether the profile has what the answer needs; else the summary says what is missing."""
 
 
+EXPLAINING = ("slow-link", "missing-path")
+"""Findings about hardware that explain what other findings say of the paths over it."""
+
+
 def practical(findings: Iterable[Finding]) -> list[Finding]:
     """Those that change what a person does: warnings, errors, and effects from `MATTERS` on."""
     return [
@@ -137,7 +141,15 @@ def practical(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The gravest first, then by the size of the effect."""
+    """The gravest first, of these what explains other findings, then by the size of the effect."""
     return tuple(
-        sorted(findings, key=lambda f: (-ORDER.index(f.severity), -abs(f.effect or 0.0), f.id))
+        sorted(
+            findings,
+            key=lambda f: (
+                -ORDER.index(f.severity),
+                f.id not in EXPLAINING,
+                -abs(f.effect or 0.0),
+                f.id,
+            ),
+        )
     )

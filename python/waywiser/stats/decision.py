@@ -5,8 +5,9 @@ interval, corrected for all that is asked together, excludes no change, and the 
 the threshold. It is ``equivalent`` if its 90 % interval lies within the threshold (two one-sided
 tests: Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). Everything else is ``no
 change found``. Each decision states the detectable effect: the smallest true effect that would be
-found with a power of 80 %, threshold included, at the level at which this effect was tested among
-all others: so no effect without a verdict is larger than what its decision says would be found.
+found with a power of 80 % at the effect's own 5 %, threshold included; beside a larger effect that
+has no verdict, at the level at which it was tested among all others. So no effect without a verdict
+is larger than what its decision says would be found.
 
 Headline effects are corrected after Holm (Scandinavian Journal of Statistics 6, 1979): the chance
 of any false difference among them is at most `SIGNIFICANT`. All others are corrected after
@@ -177,11 +178,22 @@ def _decision(effect: Effect, p_corrected: float | None, significant: float) -> 
         interval=interval,
         p=effect.p,
         p_corrected=p_corrected,
-        detectable=effect.detectable(_level(effect.p, p_corrected, significant)),
+        detectable=_detectable(effect, p_corrected, significant, verdict),
         deviation=error,
         freedom=variance.freedom,
         suspected=verdict != "different" and change > limit and _is_suspicious(effect),
     )
+
+
+def _detectable(
+    effect: Effect, p_corrected: float | None, significant: float, verdict: Verdict
+) -> float | None:
+    """The smallest loss that would have been found. If a larger effect without a verdict stands
+    beside it, that is so because all effects are tested together: then at that level."""
+    alone = effect.detectable()
+    if alone is None or verdict == "different" or 1 - math.exp(-abs(effect.log_ratio)) <= alone:
+        return alone
+    return effect.detectable(_level(effect.p, p_corrected, significant))
 
 
 def _level(p: float | None, p_corrected: float | None, significant: float) -> float:

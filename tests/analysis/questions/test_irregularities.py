@@ -125,7 +125,7 @@ def test_what_a_single_block_shows_is_no_warning_and_no_advice() -> None:
     said = answer(subject(curve(H2D, slower(postal(5e-6, 55e9), 1.5, 2**22), blocks=1)))
     (dip,) = said.findings
     assert dip.severity == "info" and "seen in a single block only" in dip.statement
-    assert dip.remedy == "" and "one block shows it; measure it again" in said.unanswered[0]
+    assert dip.remedy == "" and "one block shows it; measure again alone" in said.unanswered[0]
     assert any("with a single block" in each for each in said.unanswered)
 
 

@@ -23,7 +23,7 @@ from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.regimes import RATE_BYTES, Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NOT_DETERMINED
 from waywiser.machine.traits import Alternative, Traits
@@ -122,7 +122,7 @@ def _by_choice(subject: Subject) -> dict[str, Cells]:
     }
 
 
-def _times(choice: Choice, decision: Decision) -> str:
+def _times(choice: Choice, decision: Decision, _: Regime) -> str:
     """``pinned ×2.1``: which of the two is faster, and how many times."""
     ratio = decision.ratio
     name, factor = (choice.one, ratio) if ratio >= 1 else (choice.other, 1 / ratio)

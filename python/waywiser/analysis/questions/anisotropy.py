@@ -147,8 +147,7 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
 
 
 def _of_few(subject: Subject, result: RegimeResult) -> Finding:
-    """Returns the finding of pairs that differ although their equivalents do not. Which of the two
-    directions is wrong, equivalent paths show: this one only says what to plan with."""
+    """Returns the finding of pairs that differ although their equivalents do not."""
     even = sum(pair.verdict == "equivalent" for pair in result.pairs)
     return finding(
         subject,
@@ -159,6 +158,7 @@ def _of_few(subject: Subject, result: RegimeResult) -> Finding:
         f"differ, {even} do not",
         subject.again("{slow}", "{fast}"),
         what=RATIO,
+        severity="warning" if 2 * even > len(result.pairs) else "info",
         pairs=result.differing,
     )
 
