@@ -230,8 +230,9 @@ def both_directions() -> Iterator[str]:
         subject = kept(name)
         for each in found_together(subject)[0]:
             if each.is_duplex and each.transfers[0].way in (H2D, D2H):
+                rate = format_rate(each.point.rate, 0.01)
                 yield (
-                    f"{NAMES[name]}: both directions together {format_rate(each.point.rate, 0.01)} GB/s, "
+                    f"{NAMES[name]}: both directions together {rate} GB/s, "
                     f"{each.share:.0%} of the sum at {format_bytes(each.transfers[0].bytes)}"
                 )
 
