@@ -36,7 +36,7 @@ OTHER_WORDS = {
         "machine/limits.py": "a controller of control groups",
         "machine/link_kinds.py": "the end of an NVLink",
         "machine/nvlink.py": "the end of an NVLink",
-        "machine/nvml.py": "the end of an NVLink",
+        "machine/nvml_facts.py": "the end of an NVLink",
         "machine/system.py": "a field of cpuinfo",
     },
     "copy-engine": {"words/transfer.py": "an example in a message"},

@@ -18,6 +18,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.machine.facts import NvmlFacts, SystemFacts
 from waywiser.machine.hwloc import read_xml
+from waywiser.machine.nvml import is_scripted
 from waywiser.machine.nvml_facts import read_nvml
 from waywiser.machine.system import read_system
 from waywiser.words import Value, WaywiserError
@@ -63,6 +64,8 @@ def capture_live() -> Capture:
     except (RuntimeError, ValueError) as error:
         raise CaptureError(str(error), remedy="see 'waywiser topology --xml FILE'") from error
     system = read_system()
+    if is_scripted():  # the bus of this machine is not that of the GPUs that are played
+        system = msgspec.structs.replace(system, pci=())
     return Capture(
         hwloc=xml,
         system=system,

@@ -13,6 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 MODULE_VARIABLE = "WAYWISER_NVML"
+
+
+def is_scripted() -> bool:
+    """Whether another module plays the part of NVML, as tests have it."""
+    return bool(os.environ.get(MODULE_VARIABLE))
+
+
 """Names another module in the place of ``pynvml``; the tests set it to a scripted one."""
 
 CLOCK_SM = 1

@@ -215,7 +215,7 @@ def test_a_line_has_the_winner_and_what_was_gained() -> None:
         configurations=128,
     )
     assert result_line(tuned) == (
-        "16 MiB: staged[chunk=1MiB,threads=10]: 45 GB/s, 1.12x [1.09, 1.15] of the defaults, "
+        "16 MiB: staged[chunk=1MiB,threads=10]: 45.0 GB/s, 1.12x [1.09, 1.15] of the defaults, "
         "6.10x [too few processes for an interval] of cudaMemcpyAsync "
         "(20 of 128 configurations measured)"
     )
