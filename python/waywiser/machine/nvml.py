@@ -13,14 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 MODULE_VARIABLE = "WAYWISER_NVML"
-
-
-def is_scripted() -> bool:
-    """Whether another module plays the part of NVML, as tests have it."""
-    return bool(os.environ.get(MODULE_VARIABLE))
-
-
 """Names another module in the place of ``pynvml``; the tests set it to a scripted one."""
+
 
 CLOCK_SM = 1
 CLOCK_MEMORY = 2
@@ -52,6 +46,11 @@ NO_LIBRARY = (
 """Why NVML cannot be used where its library is missing."""
 
 _VERSION_MISMATCH = 18
+
+
+def is_scripted() -> bool:
+    """Whether another module plays the part of NVML, as tests have it."""
+    return bool(os.environ.get(MODULE_VARIABLE))
 
 
 class NvmlAnswer(NamedTuple):
