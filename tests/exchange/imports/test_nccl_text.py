@@ -152,3 +152,15 @@ def test_another_variant_is_another_series(changed: dict[str, Any]) -> None:
     target.update(changed)
     one, two = (read_json(value, "x").measured[0] for value in (plain, other))
     assert one.workload.identity != two.workload.identity
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_the_text_lists_every_rank_however_many_processes_have_them(processes: int) -> None:
+    text = as_text("sendrecv", 4, [(2**20, 20.0)], named=True)
+    for rank in range(4):
+        pid = 100 + rank * processes // 4
+        head = f"#  Rank {rank:>2} Group  0 Pid    "
+        text = text.replace(f"{head} 81", f"{head}{pid}")
+    (found,) = read(text, "x")
+    assert [len(each.workload.transfers) for each in found.measured] == [4, 4]
+    assert not found.measured[0].notes

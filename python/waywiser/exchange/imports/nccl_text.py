@@ -25,7 +25,7 @@ TITLE = re.compile(r"^#[ \t]*nThreads?[ \t]+[0-9]+[ \t]+nGpus[ \t]+[0-9]+", re.M
 
 _HEAD = re.compile(r"(?P<key>[A-Za-z][A-Za-z ]*?):?\s+(?P<value>[0-9]+)\b")
 _DEVICE = re.compile(
-    r"^#\s+Rank\s+(?P<rank>[0-9]{1,6})\s+(?:Group\s+[0-9]+\s+)?Pid\s+(?P<pid>[0-9]+)\s+on\s+(?P<host>\S+)\s+"
+    r"^#\s+Rank\s+(?P<rank>[0-9]{1,6})\s+(?:Group\s+[0-9]+\s+)?Pid\s+[0-9]+\s+on\s+(?P<host>\S+)\s+"
     r"device\s+[0-9]+\s+\[(?P<pci>[^\]]*)\]\s*(?P<name>.*?)\s*$"
 )
 _COLUMNS = re.compile(r"^#\s+size\s+count\s+type\b(?P<rest>.*)$")
@@ -49,7 +49,6 @@ class NcclRun(Value, frozen=True):
     collective: str
     config: dict[str, Any]
     gpus: tuple[ForeignGpu, ...]
-    processes: int
     rows: tuple[dict[str, Any], ...]
     """In the keys of the JSON."""
 
@@ -66,7 +65,8 @@ def read(text: str, where: str) -> list[ForeignFile]:
 
 
 def _file(run: NcclRun) -> ForeignFile:
-    ranks = nccl.ranks_of(run.config, run.gpus, run.processes)
+    # the text lists every rank, where the JSON lists one for each process
+    ranks = len(run.gpus) or nccl.ranks_of(run.config, (), 1)
     measured: list[ForeignSeries] = []
     unsupported: list[Unsupported] = []
     collective = run.collective or _collective_by_columns(run.rows, ranks)
@@ -114,7 +114,7 @@ def _run(lines: Sequence[str], above: int, start: int, end: int, where: str) -> 
         )
     collective = _named(before[::-1]) or _named(own) or _by_file(where)
     return NcclRun(where, collective, config | ({"version": f"NCCL {version}"} if version else {}),
-                   gpus, _processes(own), rows)  # fmt: skip
+                   gpus, rows)  # fmt: skip
 
 
 _KEYS = {
@@ -160,11 +160,6 @@ def _collective_by_columns(rows: Sequence[dict[str, Any]], ranks: int) -> str:
     if not shared and abs(ratio - 1) < CLOSE:
         return "broadcast" if int(last.get("root", "-1")) >= 0 else "sendrecv"
     return ""
-
-
-def _processes(lines: Sequence[str]) -> int:
-    found = (_DEVICE.match(line) for line in lines)
-    return len({(match["host"], match["pid"]) for match in found if match})
 
 
 def _gpus(lines: Sequence[str], where: str) -> Iterator[ForeignGpu]:
