@@ -14,7 +14,7 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     SizeChange,
 )
-from waywiser.analysis.comparison.whole_machine import whole_machine
+from waywiser.analysis.comparison.whole_machine import ONE_SIDED, SEVERAL, whole_machine
 from waywiser.curves.headline import headline_label, in_order
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
@@ -29,9 +29,6 @@ OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
 
 NOT_DECIDED = "not decided"
 """What is said of a path without a change if its noise is too large for a verdict."""
-
-SEVERAL, ONE_SIDED = 10, 0.9
-"""Paths, and the share of them with one sign, from which on chance alone does not explain them."""
 
 NEW_BASELINE = "make a new baseline while the machine is healthy and nothing else uses it"
 MEASURE_AGAIN = "measure again while nothing else uses the machine"

@@ -28,8 +28,6 @@ ASSUMED = (
 STATED = "the node and the socket are as the file states them for each rank"
 NODE_STATED = f"the node is as the file states it; the socket is assumed: {SOCKETS} in a node"
 
-MOST_ENTRIES = 100_000
-
 _PLACEMENT = re.compile(r"^\s*rank:\s*(?P<rank>[0-9]{1,6}):?\s*\{(?P<rest>.*)\}", re.MULTILINE)
 _FIELD = re.compile(r"(?P<key>host|cpu|gpu|mem):\s*(?P<value>[^;]*?)\s*(?:;|$)")
 _RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")

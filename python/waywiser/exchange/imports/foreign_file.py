@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -64,6 +65,17 @@ class ForeignFile(Value, frozen=True):
     measured: tuple[ForeignSeries, ...] = ()
     unsupported_paths: tuple[Unsupported, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""
+
+
+def hosts_of(gpus: Iterable[ForeignGpu]) -> list[str]:
+    """The hosts of GPUs, each once, in alphabetical order."""
+    return sorted({gpu.host for gpu in gpus if gpu.host})
+
+
+def only_host(gpus: Iterable[ForeignGpu]) -> str:
+    """The host that all GPUs are in; empty if they are in several, or none is named."""
+    hosts = hosts_of(gpus)
+    return hosts[0] if len(hosts) == 1 else ""
 
 
 def without_mixed_operations(found: ForeignFile) -> ForeignFile:

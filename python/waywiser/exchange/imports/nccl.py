@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Any
 
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries, only_host
 from waywiser.exchange.imports.google_benchmark import started
 from waywiser.exchange.imports.reading import (
     clipped,
@@ -102,14 +102,13 @@ def read(value: Any, where: str) -> ForeignFile:
         unsupported_paths += damaged
     version = top.get("nccl_version", "")
     date = text_of(top.get("start_time", ""), f"{where}: start_time")
-    hosts = {gpu.host for gpu in gpus if gpu.host}
     return ForeignFile(
         format="nccl",
         tool="nccl-tests",
         version=f"NCCL {version}" if isinstance(version, int) else clipped(str(version)),
         date=date,
         started=started(date),
-        hostname=hosts.pop() if len(hosts) == 1 else "",
+        hostname=only_host(gpus),
         gpus=gpus,
         environment={"args": clipped(" ".join(arguments))} | plain(config, _PLAIN_CONFIG),
         measured=tuple(measured),

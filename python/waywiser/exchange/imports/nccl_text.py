@@ -15,7 +15,7 @@ from typing import Any
 
 from waywiser.exchange.imports import nccl
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries, only_host
 from waywiser.exchange.imports.reading import clipped
 from waywiser.words import Value
 from waywiser.words.records import Unsupported
@@ -60,7 +60,7 @@ def read(text: str, where: str) -> list[ForeignFile]:
     starts = [n for n, line in enumerate(lines) if TITLE.match(line)]
     if not starts:
         raise Malformed("no line that begins with # nThread", where=where)
-    bounds = zip([0, *(n for n in starts[:-1])], starts, [*starts[1:], len(lines)], strict=True)
+    bounds = zip([0, *starts], starts, [*starts[1:], len(lines)], strict=False)
     return [_file(_run(lines, above, n, end, where)) for above, n, end in bounds]
 
 
@@ -74,16 +74,15 @@ def _file(run: NcclRun) -> ForeignFile:
     if reason:
         unsupported.append(Unsupported(collective or "a collective", reason))
     else:
+        notes = nccl.unnamed(ranks, run.gpus)
         for n, row in enumerate(run.rows):
             place = f"{run.where}: row {n + 1}"
-            notes = nccl.unnamed(ranks, run.gpus)
             measured += nccl.measured_of(row, collective, ranks, run.config, place, notes)
-    hosts = {gpu.host for gpu in run.gpus if gpu.host}
     return ForeignFile(
         format="nccl",
         tool="nccl-tests",
         version=str(run.config.get("version", "")),
-        hostname=hosts.pop() if len(hosts) == 1 else "",
+        hostname=only_host(run.gpus),
         gpus=run.gpus,
         environment={key: value for key, value in run.config.items() if key != "version"},
         measured=tuple(measured),
@@ -104,7 +103,7 @@ def _run(lines: Sequence[str], above: int, start: int, end: int, where: str) -> 
     version = next(
         (found[1] for line in (*own, *before[::-1]) if (found := _VERSION.search(line))), ""
     )
-    gpus = tuple(_gpus(own, where))
+    gpus = tuple(_gpus(own))
     rows = tuple(_rows(own, start, where))
     if not rows:
         raise Malformed(
@@ -162,7 +161,7 @@ def _collective_by_columns(rows: Sequence[dict[str, Any]], ranks: int) -> str:
     return ""
 
 
-def _gpus(lines: Sequence[str], where: str) -> Iterator[ForeignGpu]:
+def _gpus(lines: Sequence[str]) -> Iterator[ForeignGpu]:
     seen: set[int] = set()
     for line in lines:
         if match := _DEVICE.match(line):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, hosts_of
 from waywiser.exchange.imports.nvbandwidth_cases import (
     MOST_GPUS,
     Case,
@@ -94,9 +94,8 @@ def file_of(
     measured = tuple(measured_of(found.cases, unsupported))
     if error and not measured:
         unsupported.setdefault("nvbandwidth", Unsupported("nvbandwidth", f"it failed: {error}"))
-    hosts = {gpu.host for gpu in stated["gpus"] if gpu.host}
     if not stated.get("hostname"):
-        stated["hostname"] = next(iter(sorted(hosts)), "")
+        stated["hostname"] = next(iter(hosts_of(stated["gpus"])), "")
     return ForeignFile(
         format="nvbandwidth",
         tool="nvbandwidth",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, hosts_of
 from waywiser.machine.machine import Machine
 
 _ADDRESS = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.([0-7]))?")
@@ -41,7 +41,7 @@ def unchecked(found: Sequence[ForeignFile], machine: Machine) -> str:
 
 def _is_of_one_host(found: ForeignFile) -> bool:
     """Files of ranks on several hosts number GPUs by rank."""
-    return len({gpu.host for gpu in found.gpus if gpu.host}) < 2
+    return len(hosts_of(found.gpus)) < 2
 
 
 def _of_file(found: ForeignFile, machine: Machine) -> Iterator[str]:
