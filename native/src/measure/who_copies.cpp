@@ -117,8 +117,12 @@ Alone run_alone(const Observed& work) {
     return fastest;
 }
 
-// The host did not look at the work just before the release, or other work delayed it.
-std::string unclear(double alone, double pending, double released, double ended) {
+// The host gave the work just before the release, or after it; did not look at it just before the
+// release; or other work delayed it.
+std::string unclear(double alone, double given, double pending, double released, double ended) {
+    if (released - given < kLeastSeconds / 2) {
+        return "the host was busy with other work and gave it when the multiprocessors were free";
+    }
     const double late = std::max(kMostAfterSeconds, kTimesAfter * alone);
     if (ended - released > late) {
         return "it ended " + milliseconds(ended - released) +
@@ -184,7 +188,8 @@ Observation Occupier::attempt(const Observed& work, const Alone& alone, double p
     if (!releasing.over() || !releasing.was_complete()) {
         return undecided("the kernel ended before it was released");
     }
-    if (std::string reason = unclear(alone.seconds, pending, releasing.at(), at); !reason.empty()) {
+    if (std::string reason = unclear(alone.seconds, start, pending, releasing.at(), at);
+        !reason.empty()) {
         return undecided(std::move(reason));
     }
     return {.found = WhileOccupied::waited,
