@@ -37,15 +37,15 @@ def path_changes(
         for part, noise in zip(parts, noises, strict=True)
     ]
     decisions = iter(decide(list(chain.from_iterable(effects))))
-    of_sides = zip(_noises_alone(parts, 0), _noises_alone(parts, 1), strict=True)
+    alone = [noise_of([p.on_side(n) for p in parts], ENOUGH_FREEDOM / SIDES) for n in range(SIDES)]
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
-    for part, noise, own, alone in zip(parts, noises, effects, of_sides, strict=True):
+    for part, noise, own, *of_sides in zip(parts, noises, effects, *alone, strict=True):
         sizes = [
             _size_change(size, effect, decision, is_variance_known=noise.survey is not None)
             for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
         ]
-        curves.setdefault(part.curve, []).append(_part_change(part, sizes, alone))
+        curves.setdefault(part.curve, []).append(_part_change(part, sizes, of_sides))
         workloads[part.curve] = part.sizes[-1].workload
     for curve, workload in workloads.items():
         changes = sorted(curves[curve], key=lambda part: part.sizes[-1].bytes)
@@ -74,25 +74,21 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
     ]
 
 
-def _noises_alone(parts: Sequence[Part], side: int) -> Iterator[SideNoise]:
-    """Yields that of each part as before (0) or now (1) alone show it."""
-    alone = [part.on_side(side) for part in parts]
-    for part, noise in zip(parts, noise_of(alone, ENOUGH_FREEDOM / SIDES), strict=True):
-        process, own = noise.process, part.typical.sides[side]
-        once = of_difference(own, own, noise)
+def _part_change(part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise]) -> PartChange:
+    """``alone`` is the noise of before and of now, as each alone shows it."""
+    sides = []
+    for side, noise in zip(part.typical.sides, alone, strict=True):
+        deviation = noise.process.deviation if noise.process.freedom > 0 else None
+        once = of_difference(side, side, noise)
         both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
-        yield SideNoise(process.deviation if process.freedom > 0 else None, both.detectable())
-
-
-def _part_change(
-    part: Part, sizes: Sequence[SizeChange], noise: tuple[SideNoise, SideNoise]
-) -> PartChange:
+        sides.append(SideNoise(deviation, both.detectable()))
+    before, now = sides
     typical = sizes[part.sizes.index(part.typical)]
     return PartChange(
         regime=part.regime,
         processes=typical.processes,
         surveys=typical.surveys,
-        noise=noise,
+        noise=(before, now),
         decision=typical.decision,
         ratio_with_outliers=part.typical.ratio_with_outliers(),
         verdict=typical.verdict,
