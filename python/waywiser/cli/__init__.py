@@ -67,7 +67,6 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli import streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
-    from waywiser.report.program_name import as_called
     from waywiser.words import WaywiserError
     from waywiser.words.visible import visible, with_short_quotes
 
@@ -77,7 +76,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         sys.stdout.flush()
         return code
     except WaywiserError as error:
-        line = with_short_quotes(visible(as_called(str(error))))
+        line = with_short_quotes(visible(str(error)))
         streams.say(f"waywiser: error: {line}\n")
         return error.exit_code
     except BrokenPipeError:

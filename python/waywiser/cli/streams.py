@@ -11,6 +11,8 @@ from typing import TextIO
 
 import msgspec
 
+from waywiser.report.program_name import as_called
+
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""
 
@@ -70,22 +72,23 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Writes to people, on standard error unless another stream is given. If nobody reads it
-    (a pipe left, a terminal closed, a full disk), the work goes on in silence."""
+    """Writes to people, on standard error unless another stream is given; commands in it can be
+    typed as they stand. If nobody reads it (a pipe left, a terminal closed, a full disk), the work
+    goes on in silence."""
     stream = stream or sys.stderr
     try:
-        stream.write(text)
+        stream.write(as_called(text))
         stream.flush()
     except OSError:
         give_up(stream)
 
 
 def put_line(text: object) -> None:
-    """Writes to standard output; what of it may come from a file that anyone made steers no
-    terminal."""
+    """Writes to standard output; commands in it can be typed as they stand. What of it may come
+    from a file that anyone made steers no terminal."""
     from waywiser.words.visible import visible
 
-    sys.stdout.write(visible(str(text)) + "\n")
+    sys.stdout.write(as_called(visible(str(text))) + "\n")
 
 
 def print_json(document: object) -> None:

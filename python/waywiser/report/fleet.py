@@ -143,7 +143,7 @@ def _host(host: HostVerdict) -> Iterator[Block]:
     again = dict.fromkeys(f.again for f in host.faults if f.again and not f.verdict)
     if again:
         yield Words(f"To measure again, on {host.host}:")
-        yield Code("\n".join(again))
+        yield Code("\n".join(again), is_elsewhere=True)
     if host.notes:
         yield Listing(host.notes)
 

@@ -195,6 +195,8 @@ class Code(Value, frozen=True):
     text: str
     indent: int = 0
     """How far below the paragraph before it stands, in characters."""
+    is_elsewhere: bool = False
+    """It is for another computer, where the path of this command says nothing."""
 
 
 class RemarkEvidence(Value, frozen=True):

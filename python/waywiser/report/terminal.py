@@ -112,8 +112,9 @@ def _print_block(console: Console, block: Block) -> None:
         case Sheets():
             _print_tables(console, block.sheets, are_joint=True)
         case Code():
-            for line in block.text.splitlines():
-                console.print(Text(" " * block.indent + as_called(line)), soft_wrap=True)
+            text = block.text if block.is_elsewhere else as_called(block.text)
+            for line in text.splitlines():
+                console.print(Text(" " * block.indent + line), soft_wrap=True)
         case Remarks():
             for remark in block.remarks:
                 _print_remark(console, remark)
@@ -313,7 +314,8 @@ def _print_grid(console: Console, grid: _Grid, widths: dict[int, int]) -> None:
 
 
 def _lines(columns: Sequence[SheetColumn], row: Sequence[str], widths: dict[int, int]) -> list[str]:
-    """A row of the table: a line, or several if a cell folds."""
+    """A row of the table: a line, or several if a cell folds. Cells have folded then, and what may
+    not break has a plain space, which people search for."""
     cells = {n: _folded(columns[n], row[n], width) for n, width in widths.items()}
     lines = []
     for number in range(max(map(len, cells.values()))):
@@ -322,7 +324,7 @@ def _lines(columns: Sequence[SheetColumn], row: Sequence[str], widths: dict[int,
             part = cells[n][number] if number < len(cells[n]) else ""
             blank = " " * (width - _width(part))
             parts.append(blank + part if columns[n].number else part + blank)
-        lines.append((" " * GAP).join(parts).rstrip())
+        lines.append((" " * GAP).join(parts).rstrip().replace("\N{NO-BREAK SPACE}", " "))
     return lines
 
 
