@@ -131,6 +131,7 @@ DEEDS = {
     "segv": crash,
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "hang": lambda: time.sleep(HANG_SECONDS),
+    "freeze": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "sleep": lambda: time.sleep(0.5),
     "wait": wait_to_go_on,
     "garbage": lambda: put(b"libgpu: warning 7\n"),

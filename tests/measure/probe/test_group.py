@@ -80,3 +80,24 @@ def test_a_member_that_fails_while_the_other_measures_costs_no_worker(run: Run) 
     lost, after = run([an_order({}, {"do": "not-supported"}), an_order({}, {})], size=2)
     assert lost.failure is not None
     assert after.worker == 1
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_member_that_does_not_even_answer_is_named(run: Run, rank: int) -> None:
+    """The other one hangs too, but answers: it waits for the stopped one."""
+    scripts = [{"do": "hang", "when": "late"}, {"do": "hang", "when": "late"}]
+    scripts[rank] = {"do": "freeze", "when": "late"}
+    (lost,) = run([an_order(*scripts, timeout_seconds=0.5)], size=2)
+    assert lost.failure is not None
+    assert lost.failure.reason.startswith(f"worker {rank + 1} of 2 took too long and was killed")
+    assert lost.failure.reason.endswith("; when asked, it did not answer")
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_of_members_that_answer_the_one_that_is_behind_is_named(run: Run, rank: int) -> None:
+    scripts = [{"do": "hang", "when": "late"}, {"do": "hang", "when": "late"}]
+    scripts[rank]["when"] = "prepare"
+    (lost,) = run([an_order(*scripts, timeout_seconds=0.5)], size=2)
+    assert lost.failure is not None
+    assert lost.failure.reason.startswith(f"worker {rank + 1} of 2 took too long and was killed")
+    assert lost.failure.reason.endswith("while preparing; when asked, it answered: preparing")

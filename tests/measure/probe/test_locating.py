@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scripted_orders import an_order, processes_in
 
-from waywiser.measure.probe.member import ProbeError
+from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.words import Memory, Place
 from waywiser.words.records import Locality, Process, Visit
 

@@ -26,7 +26,7 @@ LONG = [
 
 
 def member_that(deed: str) -> Member:
-    return Member(a_command("--before", deed), 0)
+    return Member.start(a_command("--before", deed), 0)
 
 
 @pytest.mark.parametrize("message", LONG, ids=lambda message: type(message).__name__)
@@ -48,7 +48,7 @@ def test_a_worker_that_prints_and_never_reads_is_killed_when_its_time_is_over() 
     try:
         with pytest.raises(MemberLost, match=r"does not read its orders.*printed: driver: busy"):
             member.send(LONG[0], time.monotonic() + 1.0)
-        assert member.ended
+        assert member.process.ended
     finally:
         member.close()
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from scripted_orders import PATH, a_machine, an_order
 
-from waywiser.measure.probe.member import ProbeError
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.replay import Scale, command
 from waywiser.measure.probe.supervisor import run_orders
+from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.profile import WritableProfile
 from waywiser.words import Transfer, WaywiserError, Workload
 from waywiser.words.records import Failure, Order, Samples, Visit

@@ -12,8 +12,8 @@ import pytest
 from scripted_orders import a_machine, an_order, processes_in, wait_until
 
 from waywiser.measure.probe import member
-from waywiser.measure.probe.member import ProbeError
 from waywiser.measure.probe.supervisor import Progress
+from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.words.records import Failure, Order, Process, Visit
 
 Run = Callable[..., list[Visit]]

@@ -5,8 +5,9 @@ a GPU costs one series.
 
 Types to know:
 
-- `Member` (`probe.member`): one worker process and its channel. The protocol (`probe.protocol`) is
-  lines of JSON on descriptors of its own, version first.
+- `Member` (`probe.member`): one worker, which is a `WorkerProcess` and a `Channel` to it (two pipes
+  or a socket). The protocol (`probe.protocol`) is lines of JSON, version first. A worker answers
+  pings by a thread of its own, so that a hang is told of the member that it is about.
 - `WorkerGroup` (`probe.group`): workers with a common start.
 - `run_orders` (`probe.supervisor`): hands orders to groups and returns visits.
 

@@ -28,6 +28,7 @@ from waywiser.measure.probe.protocol import (
     MeasuredVisit,
     Observe,
     Observed,
+    Pong,
     Prepare,
     Prepared,
     Progressed,
@@ -51,6 +52,9 @@ Heard = Callable[[Progressed], None]
 
 _Answer = TypeVar("_Answer", Ready, Located, Observed, Prepared, Result)
 
+_PONG_SECONDS = 3.0
+"""Seconds for a process that runs to answer a ping, on a busy machine too."""
+
 _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
 
@@ -62,24 +66,23 @@ class WorkerGroup:
         self.number = number
         self.lost = False
         """No further order can be measured; close it and take a fresh group."""
-        self._orders = 0
+        self._orders = self._pings = 0
         self._fresh = True
         with ExitStack() as stack:
             self._selector = stack.enter_context(selectors.DefaultSelector())
             self._members = []
             for rank in range(size):
-                member = Member(command, rank)
+                member = Member.start(command, rank)
                 stack.callback(member.close)
                 self._members.append(member)
-                for descriptor in (member.answers, member.output, member.process):
-                    if descriptor is not None:
-                        self._selector.register(descriptor, selectors.EVENT_READ, member)
+                for descriptor in (*member.speaking, member.process.output):
+                    self._selector.register(descriptor, selectors.EVENT_READ, member)
             self._resources = stack.pop_all()
 
     @property
     def usable(self) -> bool:
         """Whether another order can be measured, by what is known."""
-        return not self.lost and not any(member.ended for member in self._members)
+        return not self.lost and not any(member.process.ended for member in self._members)
 
     def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:
         """Introduces the members to their task: what each said when ready, by rank.
@@ -211,7 +214,7 @@ class WorkerGroup:
         while waiting := [m for m in members if m.rank not in answers]:
             now = time.monotonic()
             if now >= deadline:
-                raise MemberLost(waiting[0].overdue("took too long"))
+                raise MemberLost(self._overdue(waiting))
             wake = min(deadline - now, readings.take() if readings else _LOOK_SECONDS)
             for member, message in self._messages(wake):
                 in_turn = (
@@ -231,15 +234,39 @@ class WorkerGroup:
                     raise MemberLost(member.unexpected(message))
         return [answers[member.rank] for member in members]
 
+    def _overdue(self, waiting: Sequence[Member]) -> Failure:
+        """The failure of members that take too long, told of the one that it is about: the first
+        that does not even answer a ping, else the one that has done least."""
+        self._pings += 1
+        for member in waiting:
+            member.ping(self._pings)
+        pongs: dict[int, Pong] = {}
+        end = time.monotonic() + _PONG_SECONDS
+        try:
+            while len(pongs) < len(waiting) and (left := end - time.monotonic()) > 0:
+                for member, said in self._messages(left):
+                    if isinstance(said, Pong) and said.id == self._pings:
+                        pongs[member.rank] = said
+                    elif _fatal(said):
+                        return member.unexpected(said)
+        except MemberLost as lost:
+            return lost.failure
+        silent = [member for member in waiting if member.rank not in pongs]
+        blamed = silent[0] if silent else min(waiting, key=lambda each: pongs[each.rank].step)
+        said_last = "did not answer" if silent else f"answered: {pongs[blamed.rank].stage}"
+        one = f"worker {blamed.rank + 1} of {len(self._members)}"
+        who = one if len(self._members) > 1 else "the worker"
+        return blamed.overdue("took too long", who, f"; when asked, it {said_last}")
+
     def _messages(self, seconds: float) -> Iterator[tuple[Member, FromWorker]]:
         """What the members say within that time; returns with the first of it."""
         speaking: dict[int, Member] = {}
         for key, _ in self._selector.select(seconds):
             member: Member = key.data
-            if key.fd != member.output:
+            if key.fd != member.process.output:
                 speaking[member.rank] = member  # once, even if it both answered and ended
-            elif not member.drain_log():
-                self._selector.unregister(member.output)
+            elif not member.process.drain_log():
+                self._selector.unregister(member.process.output)
         for member in speaking.values():
             for said in member.receive():
                 yield member, said

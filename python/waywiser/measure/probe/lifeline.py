@@ -14,8 +14,16 @@ import os
 import queue
 import signal
 import threading
+from collections.abc import Callable
 
-from waywiser.measure.probe.protocol import End, Lines, ProtocolError, ToWorker, decode_to_worker
+from waywiser.measure.probe.protocol import (
+    End,
+    Lines,
+    Ping,
+    ProtocolError,
+    ToWorker,
+    decode_to_worker,
+)
 
 _PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
@@ -45,13 +53,15 @@ def end_now() -> None:
 
 
 class Inbox:
-    """What the supervisor says, read by a thread that also sees when it stops being there.
+    """What the supervisor says, read by a thread that also sees when it stops being there, and that
+    answers pings.
 
     The thread sleeps in ``read`` while a measurement runs and wakes for nothing else.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, answer: Callable[[Ping], None]) -> None:
         self._descriptor = descriptor
+        self._answer = answer
         self._messages: queue.SimpleQueue[ToWorker | ProtocolError] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
@@ -67,6 +77,9 @@ class Inbox:
         while data := os.read(self._descriptor, _READ_BYTES):
             try:
                 for message in map(decode_to_worker, lines.feed(data)):
+                    if isinstance(message, Ping):
+                        self._answer(message)
+                        continue
                     self._messages.put(message)
                     if isinstance(message, End):
                         return  # what follows is the end that was announced

@@ -12,6 +12,8 @@
     worker -> supervisor   prepared (or failed)
     supervisor -> worker   start    all members are prepared: measure
     worker -> supervisor   progress any number of times, then result (or failed)
+    supervisor -> worker   ping     at any time: what are you doing?
+    worker -> supervisor   pong     at once, by another thread than the one that measures
     supervisor -> worker   stop     end; so does the end of the descriptor
 
 A worker that cannot go on says so at any time: a fatal failed, with the id of the order it has or
@@ -93,6 +95,12 @@ class Start(Value, frozen=True, tag="start", tag_field="type"):
     id: int
 
 
+class Ping(Value, frozen=True, tag="ping", tag_field="type"):
+    """Asks what the worker does. Ids are those of pings alone."""
+
+    id: int
+
+
 class End(Value, frozen=True, tag="stop", tag_field="type"):
     """Ends the worker."""
 
@@ -147,6 +155,15 @@ class Progressed(Value, frozen=True, tag="progress", tag_field="type"):
     high: float | None = None
 
 
+class Pong(Value, frozen=True, tag="pong", tag_field="type"):
+    """The process runs. ``stage`` is what it does, in words; ``step`` grows with all that it has
+    done, so that of members which do the same together the one with the least step is behind."""
+
+    id: int
+    stage: str
+    step: int = 0
+
+
 class MeasuredVisit(Value, frozen=True):
     """What one worker found for its transfers of a workload: a visit without its context."""
 
@@ -189,8 +206,8 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     fatal: bool = False
 
 
-ToWorker = Hello | Locate | Observe | Prepare | Start | End
-FromWorker = Ready | Located | Observed | Prepared | Progressed | Result | Failed
+ToWorker = Hello | Locate | Observe | Prepare | Start | Ping | End
+FromWorker = Ready | Located | Observed | Prepared | Progressed | Pong | Result | Failed
 
 _Message = TypeVar("_Message")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from typing import Protocol
 
 from waywiser.measure.probe.lifeline import Inbox, die_with
@@ -26,6 +27,8 @@ from waywiser.measure.probe.protocol import (
     MeasuredVisit,
     Observe,
     Observed,
+    Ping,
+    Pong,
     Prepare,
     Prepared,
     Progressed,
@@ -43,9 +46,17 @@ PROGRESS_SECONDS = 0.1
 """Seconds between two progress lines: enough for a person, and too seldom to disturb the
 measurement."""
 
-Put = Callable[[FromWorker], None]
 Estimate = Callable[[int, float, float, float], None]
 """Called with n, median, low, high in seconds; low and high may be NaN."""
+
+
+_STAGES = {
+    Hello: "getting ready",
+    Locate: "locating memory",
+    Observe: "observing who copies",
+    Prepare: "preparing",
+    Start: "measuring",
+}
 
 
 class OrderFailed(Exception):
@@ -76,11 +87,30 @@ class Measurer(Protocol):
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
 
 
-def _put(descriptor: int, message: FromWorker) -> None:
-    """The worker speaks on a descriptor of its own: drivers print to standard output."""
-    line = memoryview(encode(message))
-    while line:
-        line = line[os.write(descriptor, line) :]
+class _Speaker:
+    """Speaks to the supervisor, on a descriptor of its own: drivers print to standard output.
+    Threads may use it at once."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self.stage, self.step = "getting ready", 0
+        """As in `Pong`."""
+
+    def put(self, message: FromWorker) -> None:
+        line = memoryview(encode(message))
+        with self._lock:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+
+    def at(self, stage: str) -> None:
+        """Notes what is done next."""
+        self.stage, self.step = stage, self.step + 1
+
+    def answer(self, ping: Ping) -> None:
+        """By the inbox's thread, whatever the measuring thread does."""
+        with suppress(OSError):  # nobody listens any more
+            self.put(Pong(ping.id, self.stage, self.step))
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -98,16 +128,17 @@ def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer,
     for descriptor in (arguments.read_fd, arguments.write_fd):
         os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
-    inbox, put = Inbox(arguments.read_fd), partial(_put, arguments.write_fd)
+    speaker = _Speaker(arguments.write_fd)
+    inbox = Inbox(arguments.read_fd, speaker.answer)
     try:
         hello = inbox.get()
         if not isinstance(hello, Hello):
             raise ProtocolError(f"{type(hello).__name__.lower()!r} before 'hello'")
         measurer, ready = make(hello)
-        put(ready)
-        _answer(inbox, put, measurer)
+        speaker.put(ready)
+        _answer(inbox, speaker, measurer)
     except (WaywiserError, OrderFailed) as error:
-        put(_last(0, error))
+        speaker.put(_last(0, error))
 
 
 def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
@@ -118,9 +149,11 @@ def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
     return Failed(order, error.failure, fatal=True)
 
 
-def _answer(inbox: Inbox, put: Put, measurer: Measurer) -> None:
+def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> None:
     prepared: Prepare | None = None
+    put = speaker.put
     while not isinstance(message := inbox.get(), End):
+        speaker.at(_STAGES[type(message)])
         try:
             if isinstance(message, Locate):
                 put(measurer.locate(message))
@@ -132,7 +165,7 @@ def _answer(inbox: Inbox, put: Put, measurer: Measurer) -> None:
                 prepared = message
                 put(Prepared(message.id))
             else:
-                put(_start(message, prepared, measurer, put))
+                put(_start(message, prepared, measurer, speaker))
         except OrderFailed as lost:
             put(Failed(_order_id(message), lost.failure, lost.fatal))
             if lost.fatal:
@@ -140,24 +173,28 @@ def _answer(inbox: Inbox, put: Put, measurer: Measurer) -> None:
         except WaywiserError as error:
             put(_last(_order_id(message), error))
             return
+        speaker.at("waiting for an order")
 
 
 def _order_id(message: ToWorker) -> int:
     return message.id if isinstance(message, Locate | Observe | Prepare | Start) else 0
 
 
-def _start(message: ToWorker, prepared: Prepare | None, measurer: Measurer, put: Put) -> Result:
+def _start(
+    message: ToWorker, prepared: Prepare | None, measurer: Measurer, speaker: _Speaker
+) -> Result:
     if not isinstance(message, Start) or prepared is None or prepared.id != message.id:
         raise ProtocolError(f"{type(message).__name__.lower()!r} without its 'prepare'")
     due = 0.0
 
     def estimate(n: int, median: float, low: float, high: float) -> None:
         nonlocal due
+        speaker.at("measuring")
         now = time.monotonic()
         if now < due:
             return
         due = now + PROGRESS_SECONDS
         interval = (None, None) if low != low else (low, high)  # NaN is the only x != x
-        put(Progressed(message.id, n, median, *interval))
+        speaker.put(Progressed(message.id, n, median, *interval))
 
     return Result(message.id, measurer.measure(prepared.order, estimate))

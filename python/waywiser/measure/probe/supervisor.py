@@ -17,10 +17,11 @@ from waywiser.machine.telemetry import GpuTelemetry
 from waywiser.measure.probe.aside import off_measured_cpus
 from waywiser.measure.probe.group import WorkerGroup
 from waywiser.measure.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
-from waywiser.measure.probe.member import MemberLost, ProbeError
+from waywiser.measure.probe.member import MemberLost
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import Hello, Progressed, Ready
 from waywiser.measure.probe.watch import gpus_of
+from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.records import Locality, Order, Process, Visit, WhoCopies
 
