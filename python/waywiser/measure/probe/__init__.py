@@ -7,7 +7,7 @@ Types to know:
 
 - `Member` (`probe.member`): one worker, which is a `WorkerProcess` and a `Channel` to it (two pipes
   or a socket). The protocol (`probe.protocol`) is lines of JSON, version first. A worker answers
-  pings by a thread of its own, so that a hang is told of the member that it is about.
+  pings by a thread of its own, so that a hang names the right member.
 - `WorkerGroup` (`probe.group`): workers with a common start.
 - `run_orders` (`probe.supervisor`): hands orders to groups and returns visits.
 

@@ -235,7 +235,7 @@ class WorkerGroup:
         return [answers[member.rank] for member in members]
 
     def _overdue(self, waiting: Sequence[Member]) -> Failure:
-        """The failure of members that take too long, told of the one that it is about: the first
+        """The failure of members that take too long. It names one: the first
         that does not even answer a ping, else the one that has done least."""
         self._pings += 1
         for member in waiting:
