@@ -4,6 +4,7 @@
 with the same contents over a fake GPU. `waywiser.machine.native.load` picks.
 """
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ class GpuError(RuntimeError):
 class NotSupported(RuntimeError): ...
 class WrongBytes(RuntimeError): ...
 class BlocksBehindGate(RuntimeError): ...
+class MessengerError(RuntimeError): ...
 
 class Memory:
     def __init__(self, kind: str, place: str, variant: dict[str, str]) -> None: ...
@@ -207,3 +209,48 @@ class Session:
         memset of 1 MiB (``fill``) and of each transfer (``copies``, a list): {found (``ended``,
         ``waited`` or ``undecided``), reason, alone_seconds, held_seconds, after_seconds}.
         """
+
+class PlacedMemory:
+    """A buffer of a kind of memory at its place. Raises NotSupported and GpuError."""
+
+    bytes: int
+    def __init__(self, memory: Memory, bytes: int, machine: Machine) -> None: ...
+    def read(self) -> builtins.bytes: ...
+    def write(self, data: builtins.bytes) -> None: ...
+
+class Messenger:
+    """Messages between the ranks of a group; data is bytes, an array or `PlacedMemory`. The GIL is
+    released; all raise MessengerError with one line."""
+
+    rank: int
+    size: int
+    def send(self, data: Any, to: int, tag: int = 0) -> None: ...
+    def receive(self, into: Any, source: int, tag: int = 0) -> None: ...
+    def barrier(self) -> None: ...
+    def alltoallv(
+        self,
+        source: Any,
+        bytes: Sequence[int],
+        destination: Any,
+        received: Sequence[int],
+    ) -> None: ...
+    def maximum(self, values: Sequence[float]) -> list[float]:
+        """The greatest of all ranks, of each value."""
+    def group(self, chosen: Sequence[int]) -> Messenger:
+        """Called by the chosen ranks alone, which are numbered in their order."""
+
+class Bridge:
+    """The MPI of this machine, through the bridge that its mpicc compiled."""
+
+    library: str
+    """What the library calls itself."""
+    cuda_stated: int
+    """After `join`: 1, 0, or -1 if the library does not say whether it takes memory of CUDA."""
+    threads: str
+    """After `join`: ``single``, ``funneled``, ``serialized`` or ``multiple``."""
+    stage: str
+    """The call that the process is in, for another thread; empty outside of calls."""
+    def __init__(self, file: str) -> None: ...
+    def join(self) -> Messenger:
+        """All ranks of this launch; once in a process."""
+    def leave(self) -> None: ...

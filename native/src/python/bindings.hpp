@@ -11,6 +11,7 @@ void bind_errors(nanobind::module_& m);
 void bind_words(nanobind::module_& m);
 void bind_registry(nanobind::module_& m);
 void bind_session(nanobind::module_& m);
+void bind_ranks(nanobind::module_& m);
 
 inline const char* text(TimingMode mode) { return mode == TimingMode::device ? "device" : "host"; }
 

@@ -64,6 +64,7 @@ NB_MODULE(_native, m) {
     bind_words(m);
     bind_registry(m);
     bind_session(m);
+    bind_ranks(m);
     m.def("median_interval", [](std::vector<double> samples) {
         const measure::Interval interval = measure::median_interval(std::move(samples));
         return nb::make_tuple(interval.median, interval.low, interval.high);
