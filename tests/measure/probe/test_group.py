@@ -87,7 +87,8 @@ def test_a_member_that_does_not_even_answer_is_named(run: Run, rank: int) -> Non
     """The other one hangs too, but answers: it waits for the stopped one."""
     scripts = [{"do": "hang", "when": "late"}, {"do": "hang", "when": "late"}]
     scripts[rank] = {"do": "freeze", "when": "late"}
-    (lost,) = run([an_order(*scripts, timeout_seconds=0.5)], size=2)
+    first = an_order({}, {})  # the workers are no longer fresh when they hang
+    _, lost = run([first, an_order(*scripts, timeout_seconds=0.5)], size=2)
     assert lost.failure is not None
     assert lost.failure.reason.startswith(f"worker {rank + 1} of 2 took too long and was killed")
     assert lost.failure.reason.endswith("; when asked, it did not answer")
@@ -97,7 +98,8 @@ def test_a_member_that_does_not_even_answer_is_named(run: Run, rank: int) -> Non
 def test_of_members_that_answer_the_one_that_is_behind_is_named(run: Run, rank: int) -> None:
     scripts = [{"do": "hang", "when": "late"}, {"do": "hang", "when": "late"}]
     scripts[rank]["when"] = "prepare"
-    (lost,) = run([an_order(*scripts, timeout_seconds=0.5)], size=2)
+    first = an_order({}, {})  # the workers are no longer fresh when they hang
+    _, lost = run([first, an_order(*scripts, timeout_seconds=0.5)], size=2)
     assert lost.failure is not None
     assert lost.failure.reason.startswith(f"worker {rank + 1} of 2 took too long and was killed")
     assert lost.failure.reason.endswith("while preparing; when asked, it answered: preparing")
