@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import replaying
 from machine.scripted_nvml import LINKS, MOVED
 from own_lock import commands, finish, with_nvml
-from waywiser.measure.probe import replay
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.profile import Profile
@@ -105,7 +105,7 @@ def test_a_replay_carries_both(surveyed: Path) -> None:
     work = visits(surveyed)[H2D].workload
     order = Order(work, 0, Process(), Rule(), 1, 0, 1.0, 60.0, evidence=True)
     pinned = Workload.parse(f"{H2D} of 8").transfers[0].path.source
-    options = ProbeOptions(command=replay.command(surveyed), located=(pinned,))
+    options = ProbeOptions(command=replaying.command(surveyed), located=(pinned,))
     run_orders([order], machine, options=options, on_visit=again.append, on_locality=located.append)
     assert again[0].evidence == visits(surveyed)[H2D].evidence
     assert [each.blocks for each in located] == [before.blocks]

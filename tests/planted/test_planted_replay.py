@@ -15,10 +15,10 @@ from analysis.comparison.nodes import losses
 from kept import unpacked
 from measure.probe.scripted_orders import an_order
 from planted.noise import RESULTS
+from replaying import Scale, command
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.node import Node, read_node
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.probe.replay import Scale, command
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.profile import Profile, WritableProfile
 from waywiser.words import Memory, Place, Transfer, Workload

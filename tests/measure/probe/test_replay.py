@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from scripted_orders import PATH, a_machine, an_order
 
+from replaying import Scale, command
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.probe.replay import Scale, command
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.profile import WritableProfile

@@ -14,9 +14,9 @@ import pytest
 from recorded_grid import recorded_grids
 
 from own_lock import commands, finish
+from replaying import command
 from waywiser.cli.tune import result_line
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.probe.replay import command
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.measure.tune.run import TuneNote, tuned_results
 from waywiser.measure.tune.search import Ratio

@@ -11,7 +11,7 @@ Types to know:
 - `WorkerGroup` (`probe.group`): workers with a common start.
 - `run_orders` (`probe.supervisor`): hands orders to groups and returns visits.
 
-The native worker, the replay of a recorded profile and the simulation speak the same protocol.
+The native worker, the simulation and the replay of a profile in tests speak the same protocol.
 Before its first order a worker locates blocks of memory, because that is a property of the process:
 it is stored with the visits, and measured again after a resume. What is a property of a process,
 such as peer access, is part of the configuration of a worker. The watchdog raises an error and

@@ -18,8 +18,8 @@ class ProbeOptions(Value, frozen=True):
     watchdog_seconds: float = 10.0
     """A gate that stays closed for longer is opened, and its path timed by the host from then."""
     command: tuple[str, ...] = MEASURE
-    """What to run as a worker; `waywiser.measure.probe.replay.command` makes one for a
-    recording."""
+    """What to run as a worker; `waywiser.measure.probe.simulate.command` makes one for a
+    simulation."""
     size: int = 1
     """Workers in the group that share every workload."""
     startup_seconds: float = 60.0

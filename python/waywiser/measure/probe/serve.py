@@ -1,7 +1,7 @@
 """The worker's side of the conversation, the same for everything that can answer an order.
 
-A `Measurer` is what differs: the native library (`waywiser.measure.probe.worker`) or a recording
-(`waywiser.measure.probe.replay`).
+A `Measurer` is what differs: the native library (`waywiser.measure.probe.worker`) or a model
+(`waywiser.measure.probe.simulate`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A worker that answers from a recorded profile, so that everything above it runs anywhere.
 
-    python -m waywiser.measure.probe.replay FILE [--scale PATTERN=FACTOR]... [--resample SEED]
-                                         --read-fd N --write-fd M [--parent PID]
+    python tests/replaying.py FILE [--scale PATTERN=FACTOR]... [--resample SEED]
+                              --read-fd N --write-fd M [--parent PID]
 
 Samples come back as recorded and in order, or drawn again with replacement; a factor makes series
 slower (above 1) or faster, so that a difference of known size can be looked for.
@@ -61,7 +61,7 @@ def command(
     file: Path, scales: Sequence[Scale] = (), resample: int | None = None
 ) -> tuple[str, ...]:
     """The worker command of `waywiser.measure.probe.options.ProbeOptions` for a recording."""
-    words = [sys.executable, "-m", "waywiser.measure.probe.replay", str(file.absolute())]
+    words = [sys.executable, __file__, str(file.absolute())]
     words += [f"--scale={scale.pattern}={scale.factor!r}" for scale in scales]
     words += [] if resample is None else [f"--resample={resample}"]
     return tuple(words)
@@ -166,7 +166,7 @@ def slower(samples: Samples, factor: float) -> Samples:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command ``python -m waywiser.measure.probe.replay``."""
+    """The command ``python tests/replaying.py``."""
     words = parser("answers a supervisor from a recorded profile")
     words.add_argument("file", type=Path, metavar="FILE")
     words.add_argument("--scale", action="append", default=[], metavar="PATTERN=FACTOR")
