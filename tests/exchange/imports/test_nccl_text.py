@@ -164,3 +164,99 @@ def test_the_text_lists_every_rank_however_many_processes_have_them(processes: i
     (found,) = read(text, "x")
     assert [len(each.workload.transfers) for each in found.measured] == [4, 4]
     assert not found.measured[0].notes
+
+
+def devices(rng: random.Random, processes: int, each: int) -> list[list[str]]:
+    """The list of each process, as it is before the tool cuts it."""
+    return [
+        [
+            f"#  Rank {n * each + k:>2} Group  0 Pid {900 + n:>6} on      node{n // 2} "
+            f"device {k:>2} [0000:{k + 16:02x}:00] Test GPU of {rng.randint(40, 80)} GB\n"
+            for k in range(each)
+        ]
+        for n in range(processes)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_list_that_the_tool_cut_has_the_ranks_of_all_processes(seed: int) -> None:
+    rng = random.Random(seed)
+    processes, each = rng.choice([(1, 16), (2, 8), (4, 16), (3, 4), (2, 32), (8, 8)])
+    marked = rng.random() < 0.5
+    listed = ""
+    for lines in devices(rng, processes, each):
+        whole = "".join(lines)
+        cut = rng.randint(len(lines[0]), len(whole) - 1)
+        listed += whole[: cut - 4] + "...\n" if marked else whole[:cut]
+    text = as_text("sendrecv", each, [(2**20, 20.0)], named=True)
+    kept = [line for line in text.splitlines() if not line.startswith("#  Rank")]
+    at = kept.index("# Using devices") + 1
+    text = "\n".join(kept[:at]) + "\n" + listed + "\n".join(kept[at:]) + "\n"
+    (found,) = read(text, "x")
+    ranks = processes * each
+    assert [len(series.workload.transfers) for series in found.measured] == [ranks, ranks]
+    assert any("of its" in note for note in found.measured[0].notes)
+    assert all(not gpu.name or gpu.name.endswith("GB") for gpu in found.gpus)
+
+
+def test_without_a_list_the_number_of_ranks_is_unknown() -> None:
+    text = as_text("sendrecv", 4, [(2**20, 20.0)], named=True)
+    text = "".join(line for line in text.splitlines(True) if not line.startswith("#  Rank"))
+    (found,) = read(text, "x")
+    assert [each.reason for each in found.unsupported_paths] == [
+        "it lists no GPU, so the number of ranks is unknown"
+    ]
+
+
+def test_ranks_of_several_groups_are_not_one_collective() -> None:
+    text = as_text("sendrecv", 4, [(2**20, 20.0)], named=True)
+    text = text.replace("Rank  3 Group  0", "Rank  3 Group  1")
+    (found,) = read(text, "x")
+    assert "in 2 groups" in found.unsupported_paths[0].reason
+    value = of_devices([device(0, 1) | {"group": 0}, device(1, 2) | {"group": 1}])
+    assert "in 2 groups" in read_json(value, "x").unsupported_paths[0].reason
+
+
+def test_what_rccl_tests_prints() -> None:
+    text = as_text("sendrecv", 4, [(2**20, 20.0)], named=False)
+    text = text.replace("nThread 1 nGpus 4 minBytes 8", "nThread: 1 nGpus: 4 minBytes: 8")
+    text = text.replace(" Group  0", "").replace("warmup iters", "warmupIters")
+    (found,) = read(text, "sendrecv.txt")
+    assert [len(each.workload.transfers) for each in found.measured] == [4, 4]
+    assert found.environment["warmup_iters"] == 5
+
+
+def test_the_time_of_the_calls_is_not_that_of_the_transfers() -> None:
+    text = as_text("sendrecv", 4, [(2**20, 20.0)], named=True).replace("     time", "  cputime")
+    with pytest.raises(Malformed, match="of the CPU's calls"):
+        read(text, "x")
+
+
+def test_blocking_calls_are_another_series() -> None:
+    text = as_text("sendrecv", 4, [(2**20, 20.0)], named=True)
+    line = "# Blocking Enabled: wait and barrier after each inner iteration (-m) \n#\n# Using"
+    (plain,), (blocking,) = read(text, "x"), read(text.replace("#\n# Using", line), "x")
+    one, two = plain.measured[0].workload, blocking.measured[0].workload
+    assert one.identity != two.identity
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_row_or_run_loses_no_other(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = [(2**n, float(n)) for n in range(20, 24)]
+    runs = [as_text("sendrecv", 4, rows, named=True) for _ in range(3)]
+    bad = rng.randrange(3)
+    lines = runs[bad].splitlines()
+    if rng.random() < 0.5:
+        runs[bad] = "\n".join(lines[:-4]) + "\n"  # no row at all
+        expected, reason = 16, "it is truncated"
+    else:
+        row = rng.randrange(len(lines) - 4, len(lines))
+        lines[row] = lines[row][: rng.randint(45, 60)]
+        runs[bad] = "\n".join(lines) + "\n"
+        expected, reason = 22, "the row has"
+    found = read("".join(runs), "x")
+    assert sum(len(each.measured) for each in found) == expected
+    (damaged,) = [each for file in found for each in file.unsupported_paths]
+    assert reason in damaged.reason
+    assert "line " in damaged.path

@@ -34,7 +34,7 @@ def as_text(cases: dict[str, list[list[str]]], gpus: int) -> str:
     lines += [f"Device {n}: Test GPU (00000000:{n + 1:02x}:00)" for n in range(gpus)]
     for name, rows in cases.items():
         lines += ["", f"Running {name}.", "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)"]
-        lines += ["".join(f"{n:>10}" for n in range(gpus))]
+        lines += ["".join(f"{n:>10}" for n in range(len(rows[0])))]
         lines += [f"{n:>2}" + "".join(f"{cell:>10}" for cell in row) for n, row in enumerate(rows)]
         lines += ["", f"SUM {name} 1.00"]
     return "\n".join(lines) + "\n"
@@ -125,3 +125,76 @@ def test_the_reason_of_a_waiver_is_kept(key: str) -> None:
     assert [each.reason for each in found.unsupported_paths] == [
         "nvbandwidth waived it: needs more memory"
     ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_case_of_more_gpus_than_the_file_lists_is_listed(seed: int) -> None:
+    rng = random.Random(seed)
+    listed = rng.randint(1, 6)
+    columns = listed + rng.randint(1, 4)
+    name = rng.choice(HOST_CASES + PEER_CASES)
+    cases = {name: matrix(rng, name, columns), "device_local_copy": matrix(rng, "", listed)}
+    if name == "device_local_copy":
+        cases = {"host_to_device_memcpy_ce": matrix(rng, "", listed)} | cases
+        cases[name] = matrix(rng, name, columns)
+    (text,) = read(as_text(cases, listed), "x")
+    for found in (text, read_json(as_json(cases, listed), "x")):
+        assert {each.path: each.reason for each in found.unsupported_paths} == {
+            name: f"it has figures of {columns} GPUs, and the file lists {listed}"
+        }
+        assert len(found.measured) == listed
+    unlisted = as_json(cases, listed)
+    del unlisted["nvbandwidth"]["GPU Device list"]
+    assert not read_json(unlisted, "x").unsupported_paths
+
+
+def both_ways(rng: random.Random, gpus: int, once: bool) -> list[list[str]]:
+    """Three matrices one below the other; ``once``: both cells of a pair have its only figures."""
+    every = range(gpus)
+    parts: list[dict[tuple[int, int], float]] = []
+    for _ in range(2):
+        part = {(r, c): round(rng.uniform(20, 400), 2) for r in every for c in every if r != c}
+        parts.append({(r, c): part[min(r, c), max(r, c)] if once else part[r, c] for r, c in part})
+    parts.append({key: parts[0][key] + parts[1][key] for key in parts[0]})
+    return [["N/A" if r == c else f"{part[r, c]:.2f}" for c in every] for part in parts
+            for r in every]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("once", [True, False])
+def test_a_pair_that_was_measured_once_is_no_second_block(seed: int, once: bool) -> None:
+    rng = random.Random(seed)
+    gpus = rng.randint(2, 6)
+    rows = both_ways(rng, gpus, once)
+    how = rng.choice(["read_ce", "write_sm"])
+    cases = {f"device_to_device_bidirectional_memcpy_{how}": rows}
+    (found,) = read(as_text(cases, gpus), "x")
+    pairs = [each.workload.identity for each in found.measured]
+    assert len(pairs) == gpus * (gpus - 1) // (2 if once else 1)
+    assert len(set(pairs)) == gpus * (gpus - 1) // 2
+    assert {"measured each pair once" in " ".join(each.notes) for each in found.measured} == {once}
+    # the first matrix of row 0 and column 1 goes from GPU 1 to GPU 0
+    first = found.measured[0]
+    assert [t.path.source.place.index for t in first.workload.transfers] == [0, 1]
+    back, there = (first.workload.transfers[n].bytes / first.samples.transfers[0][n] / 1e9
+                   for n in (1, 0))  # fmt: skip
+    assert (back, there) == pytest.approx((float(rows[0][1]), float(rows[gpus][1])))
+
+
+def test_what_version_0_10_prints() -> None:
+    text = as_text({"host_to_device_memcpy_ce": [["55.59", "55.60"]],
+                    "device_local_copy_sm": [["1500.10", "1500.20"]],
+                    "device_local_read_sm": [["3000.10", "3000.20"]]}, 2)  # fmt: skip
+    text = text.replace("CUDA Driver Version: 12080", "CUDA Driver Version (API): 13.3 (13030)")
+    text = text.replace("CUDA Runtime Version: 12080", "CUDA Runtime Version: 13.3 (13030)")
+    text = "".join(line for line in text.splitlines(True) if not line.startswith("Device "))
+    text += "COEFFICIENT_OF_VARIATION device_local_copy 0.01\n\n"
+    text += "Running device_to_device_latency_tma.\nTestcase WAIVED: TMA is not supported\n"
+    (found,) = read(text, "x")
+    assert (found.cuda_driver, found.driver) == ("13.3", "570.1")
+    assert len(found.measured) == 2
+    reasons = {each.path: each.reason for each in found.unsupported_paths}
+    assert "is not known" in reasons["device_local_copy_sm"]
+    assert "only reads memory of one GPU" in reasons["device_local_read_sm"]
+    waived = "nvbandwidth waived it: TMA is not supported"
+    assert reasons["device_to_device_latency_tma"] == waived

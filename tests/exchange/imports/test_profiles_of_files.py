@@ -142,7 +142,7 @@ def test_a_topology_may_be_given(tmp_path: Path) -> None:
 
 
 def test_the_topology_of_other_gpus_is_an_error(tmp_path: Path) -> None:
-    cells = {"status": "Passed", "bandwidth_matrix": [["50", "51", "52", "53"]]}
+    cells = {"status": "Passed", "bandwidth_matrix": [["50"]]}
     value = {"nvbandwidth": {
         "GPU Device list": ["0: NVIDIA GeForce RTX 5090 (0000:0c:00.0)"],
         "testcases": [{"name": "host_to_device_memcpy_ce", **cells}]}}  # fmt: skip
@@ -156,7 +156,7 @@ def test_with_a_topology_nvbandwidths_host_memory_is_near_its_gpu(tmp_path: Path
     capture = CAPTURES / "two-socket-4gpu.json"
     value = {"nvbandwidth": {"testcases": [
         {"name": "host_to_device_memcpy_ce", "status": "Passed",
-         "bandwidth_matrix": [["50", "51", "52", "53"]]}]}}  # fmt: skip
+         "bandwidth_matrix": [["50"]]}]}}  # fmt: skip
     (tmp_path / "1.json").write_text(json.dumps(value))
     import_files([tmp_path / "1.json"], tmp_path / "a.wwp", topology=capture)
     with written(tmp_path / "a.wwp") as profile:

@@ -85,10 +85,11 @@ def read(value: Any, where: str) -> ForeignFile:
     config = object_of(top.get("config", {}), f"{where}: config")
     gpus = tuple(_gpus(config, where))
     collective = _collective(arguments)
-    ranks = ranks_of(config, gpus, _processes(config))
+    groups = {str(each.get("group")) for each in config.get("devices", [])}
+    ranks = ranks_of(config, gpus)
     measured: list[ForeignSeries] = []
     unsupported_paths: list[Unsupported] = []
-    reason = why_not(collective, ranks)
+    reason = why_not(collective, ranks, len(groups))
     if reason:
         unsupported_paths.append(Unsupported(collective or "an unknown collective", reason))
     else:
@@ -136,26 +137,33 @@ def _collective(arguments: Sequence[str]) -> str:
     return ""
 
 
-def why_not(collective: str, ranks: int) -> str:
-    """Why a collective has no counterpart; empty if it has one."""
+def why_not(collective: str, ranks: int, groups: int) -> str:
+    """Why a collective of ranks in so many groups has no counterpart; empty if it has one."""
     if collective in REDUCTIONS:
         return "it also computes: only collectives that move bytes are imported"
     if collective not in COLLECTIVES:
         return "Waywiser does not know this collective"
+    if not ranks:
+        return "it lists no GPU, so the number of ranks is unknown"
+    if groups > 1:
+        return f"its ranks are in {groups} groups, each with a collective of its own"
     if not 2 <= ranks <= MOST_RANKS:
         return f"its {ranks} ranks are not written as transfers: 2 to {MOST_RANKS} are"
     return ""
 
 
-def ranks_of(config: Mapping[str, Any], gpus: Sequence[ForeignGpu], processes: int) -> int:
-    """The number of ranks: as many as the devices show, or threads × GPUs × processes if these are
-    more: a build without MPI lists the device of its first rank alone, one with MPI those of the
-    first rank of each process."""
+def ranks_of(config: Mapping[str, Any], gpus: Sequence[ForeignGpu]) -> int:
+    """The number of ranks; 0 if no GPU is listed, since the number of processes is unknown then.
+
+    Every process has threads × GPUs of them, by rank. The list has the first of each process alone
+    (JSON), or lacks the last of some (text, which the tool cuts).
+    """
     highest = max((gpu.index + 1 for gpu in gpus), default=0)
     threads, each = config.get("nthreads"), config.get("ngpus")
-    if not isinstance(threads, int) or not isinstance(each, int):
+    if not isinstance(threads, int) or not isinstance(each, int) or threads * each < 1:
         return highest
-    return max(highest, min(threads * each * max(1, processes), MOST_COUNT))
+    of_one = min(threads * each, MOST_COUNT)
+    return -(-highest // of_one) * of_one
 
 
 def unnamed(ranks: int, gpus: Sequence[ForeignGpu]) -> tuple[str, ...]:
@@ -185,12 +193,6 @@ def variant_of(config: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, s
     if str(config.get("blocking_collectives", "false")).lower() in ("true", "1", "2"):
         found["blocking"] = "yes"
     return found
-
-
-def _processes(config: dict[str, Any]) -> int:
-    """Processes whose devices are listed: by host and process identifier, where they are there."""
-    devices = [each for each in config.get("devices", []) if isinstance(each, dict)]
-    return len({(str(each.get("hostname")), str(each.get("pid"))) for each in devices})
 
 
 def _gpus(config: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
@@ -297,7 +299,13 @@ def _samples(
     )
     if times and all(map(is_time, times)):
         return Samples(tuple(times), repetitions=(1,) * len(times), flags=(0,) * len(times)), None
-    seconds = number_of(result.get("time", result.get("cpu_time")), f"{place}.time") * 1e-6
+    if "time" not in result and "cpu_time" in result:
+        raise Malformed(
+            "its times are those of the CPU's calls (-C), not of the transfers",
+            where=place,
+            remedy="run it without -C",
+        )
+    seconds = number_of(result.get("time"), f"{place}.time") * 1e-6
     if not is_time(seconds):
         return Samples(), Failure("foreign", "its time is 0, or no time")
     return summary(seconds), None

@@ -9,34 +9,41 @@ NCCL's log may stand anywhere, also within the table.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from waywiser.exchange.imports import nccl
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries, only_host
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.reading import clipped, parse_good
+from waywiser.exchange.imports.text_runs import TextRun, text_runs, truncated
 from waywiser.words import Value
 from waywiser.words.records import Unsupported
 
-TITLE = re.compile(r"^#[ \t]*nThreads?[ \t]+[0-9]+[ \t]+nGpus[ \t]+[0-9]+", re.MULTILINE)
+TITLE = re.compile(r"^#[ \t]*nThreads?:?[ \t]+[0-9]+[ \t]+nGpus:?[ \t]+[0-9]+", re.MULTILINE)
 """How each run begins."""
 
 _HEAD = re.compile(r"(?P<key>[A-Za-z][A-Za-z ]*?):?\s+(?P<value>[0-9]+)\b")
 _DEVICE = re.compile(
-    r"^#\s+Rank\s+(?P<rank>[0-9]{1,6})\s+(?:Group\s+[0-9]+\s+)?Pid\s+[0-9]+\s+on\s+(?P<host>\S+)\s+"
+    r"^#\s+Rank\s+(?P<rank>[0-9]{1,6})\s+(?:Group\s+(?P<group>[0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(?P<host>\S+)\s+"
     r"device\s+[0-9]+\s+\[(?P<pci>[^\]]*)\]\s*(?P<name>.*?)\s*$"
 )
+CUT = "..."
+"""What the tool writes where it cuts a list."""
 _COLUMNS = re.compile(r"^#\s+size\s+count\s+type\b(?P<rest>.*)$")
 _ROW = re.compile(r"^\s*[0-9]{1,18}\s+[0-9]{1,18}\s+[a-z][a-z0-9_]*\s")
 _COLLECTIVE = re.compile(r"\b([a-z]+(?:_[a-z]+)*)_perf\b")
+_BLOCKING = re.compile(r"^#\s*Blocking Enabled")
 _VERSION = re.compile(r"\bNCCL version\s+(\d[\w.+-]*)")
 
 LOOK_BACK = 40
 """Lines above a run in which its command may stand."""
 
-_TIME = ("time", "cputime")
+_TIME = {"time": "time", "cputime": "cpu_time"}
+"""Columns that begin the figures of one placement -> keys of the JSON."""
 
 CLOSE = 0.02
 """Ratios of printed bandwidths of three digits agree this well."""
@@ -49,35 +56,39 @@ class NcclRun(Value, frozen=True):
     collective: str
     config: dict[str, Any]
     gpus: tuple[ForeignGpu, ...]
+    ranks: int
+    groups: int
+    """Communicators that its ranks form."""
     rows: tuple[dict[str, Any], ...]
     """In the keys of the JSON."""
+    damaged: tuple[Unsupported, ...] = ()
+    """Rows that cannot be read."""
 
 
 def read(text: str, where: str) -> list[ForeignFile]:
-    """Each run of the text. Raises `Malformed` for a row with more or fewer columns than its head,
-    and for a run without rows."""
+    """Each run of the text; damaged runs and rows are listed with the reason. Raises `Malformed` if
+    no run has a good row."""
     lines = text.splitlines()
-    starts = [n for n, line in enumerate(lines) if TITLE.match(line)]
-    if not starts:
-        raise Malformed("no line that begins with # nThread", where=where)
-    bounds = zip([0, *starts], starts, [*starts[1:], len(lines)], strict=False)
-    return [_file(_run(lines, above, n, end, where)) for above, n, end in bounds]
+    runs = text_runs(lines, TITLE, where, "# nThread")
+    files, errors = parse_good(runs, lambda run: _file(_run(lines, run, where)))
+    damaged = [Unsupported(f"run {runs.index(run) + 1} of nccl-tests (line {run.start + 1})",
+                           error.what) for run, error in errors]  # fmt: skip
+    known = files[0].unsupported_paths
+    return [replace(files[0], unsupported_paths=(*known, *damaged)), *files[1:]]
 
 
 def _file(run: NcclRun) -> ForeignFile:
-    # the text lists every rank, where the JSON lists one for each process
-    ranks = len(run.gpus) or nccl.ranks_of(run.config, (), 1)
     measured: list[ForeignSeries] = []
-    unsupported: list[Unsupported] = []
-    collective = run.collective or _collective_by_columns(run.rows, ranks)
-    reason = nccl.why_not(collective, ranks) if collective else AMBIGUOUS
+    unsupported = list(run.damaged)
+    collective = run.collective or _collective_by_columns(run.rows, run.ranks)
+    reason = nccl.why_not(collective, run.ranks, run.groups) if collective else AMBIGUOUS
     if reason:
         unsupported.append(Unsupported(collective or "a collective", reason))
     else:
-        notes = nccl.unnamed(ranks, run.gpus)
+        notes = nccl.unnamed(run.ranks, run.gpus)
         for n, row in enumerate(run.rows):
             place = f"{run.where}: row {n + 1}"
-            measured += nccl.measured_of(row, collective, ranks, run.config, place, notes)
+            measured += nccl.measured_of(row, collective, run.ranks, run.config, place, notes)
     return ForeignFile(
         format="nccl",
         tool="nccl-tests",
@@ -96,24 +107,31 @@ AMBIGUOUS = (
 )
 
 
-def _run(lines: Sequence[str], above: int, start: int, end: int, where: str) -> NcclRun:
-    head = {match["key"].strip(): int(match["value"]) for match in _HEAD.finditer(lines[start])}
+def _run(lines: Sequence[str], run: TextRun, where: str) -> NcclRun:
+    head = {match["key"].strip(): int(match["value"]) for match in _HEAD.finditer(lines[run.start])}
     config: dict[str, Any] = {_KEYS[key]: value for key, value in head.items() if key in _KEYS}
-    own, before = lines[start:end], lines[max(above, start - LOOK_BACK) : start]
+    own = lines[run.start : run.end]
+    if any(map(_BLOCKING.match, own)):
+        config["blocking_collectives"] = "true"
+    before = lines[max(run.above, run.start - LOOK_BACK) : run.start]
     version = next(
         (found[1] for line in (*own, *before[::-1]) if (found := _VERSION.search(line))), ""
     )
-    gpus = tuple(_gpus(own))
-    rows = tuple(_rows(own, start, where))
+    devices = list(_devices(own))
+    gpus = tuple(_gpus(devices))
+    rows, damaged = _rows(own, run.start, where)
     if not rows:
-        raise Malformed(
-            "the table has no row: it is truncated",
-            where=f"{where}:{start + 1}",
-            remedy="run the benchmark again",
-        )
-    collective = _named(before[::-1]) or _named(own) or _by_file(where)
-    return NcclRun(where, collective, config | ({"version": f"NCCL {version}"} if version else {}),
-                   gpus, rows)  # fmt: skip
+        raise truncated(where, run)
+    return NcclRun(
+        where=where,
+        collective=_named(before[::-1]) or _named(own) or _by_file(where),
+        config=config | ({"version": f"NCCL {version}"} if version else {}),
+        gpus=gpus,
+        ranks=nccl.ranks_of(config, gpus),
+        groups=len({match["group"] for match in devices}),
+        rows=tuple(rows),
+        damaged=tuple(damaged),
+    )
 
 
 _KEYS = {
@@ -124,6 +142,7 @@ _KEYS = {
     "maxBytes": "maximum_bytes",
     "iters": "iterations",
     "warmup iters": "warmup_iters",
+    "warmupIters": "warmup_iters",
     "agg iters": "aggregated_iterations",
     "unalign": "unalign",
     "validation": "validation",
@@ -161,35 +180,50 @@ def _collective_by_columns(rows: Sequence[dict[str, Any]], ranks: int) -> str:
     return ""
 
 
-def _gpus(lines: Sequence[str]) -> Iterator[ForeignGpu]:
-    seen: set[int] = set()
+def _devices(lines: Sequence[str]) -> Iterator[re.Match[str]]:
+    """The lines of devices. The tool cuts the list of each process at 2,048 characters, anywhere in
+    a line: the list of the next process may go on in it."""
     for line in lines:
-        if match := _DEVICE.match(line):
-            rank = int(match["rank"])
-            if rank not in seen:
-                seen.add(rank)
-                pci = nccl.address_of(match["pci"])
-                yield ForeignGpu(rank, clipped(match["name"]), pci, clipped(match["host"], 80))
+        *cut, last = re.split(r"(?=#\s+Rank\s)", line)
+        for part in (*(f"{each}{CUT}" for each in cut), last):
+            if match := _DEVICE.match(part):
+                yield match
 
 
-def _rows(lines: Sequence[str], start: int, where: str) -> Iterator[dict[str, Any]]:
+def _gpus(devices: Iterable[re.Match[str]]) -> Iterator[ForeignGpu]:
+    seen: set[int] = set()
+    for match in devices:
+        rank, name = int(match["rank"]), clipped(match["name"])
+        if rank not in seen:
+            seen.add(rank)
+            name = "" if name.endswith((CUT, "#")) else name
+            pci = nccl.address_of(match["pci"])
+            yield ForeignGpu(rank, name, pci, clipped(match["host"], 80))
+
+
+def _rows(
+    lines: Sequence[str], start: int, where: str
+) -> tuple[list[dict[str, Any]], list[Unsupported]]:
+    """(the rows of the table, those that are damaged). Raises `Malformed` if none is good."""
     columns: list[str] = []
+    found: list[tuple[list[str], str, int]] = []
     for n, line in enumerate(lines, start + 1):
         if match := _COLUMNS.match(line):
             columns = ["size", "count", "type", *match["rest"].split()]
         elif _ROW.match(line):
-            cells = line.split()
-            if not columns or len(cells) < len(columns):
-                raise Malformed(
-                    f"the row has {len(cells)} columns and the head has {len(columns)}",
-                    where=f"{where}:{n}",
-                    remedy="copy the file again, or run the benchmark again",
-                )
-            yield _row(columns, cells, f"{where}:{n}")
+            found.append((columns, line, n))
+    rows, errors = parse_good(found, lambda row: _row(row[0], row[1].split(), f"{where}:{row[2]}"))
+    return rows, [Unsupported(f"line {row[2]}", error.what) for row, error in errors]
 
 
 def _row(columns: Sequence[str], cells: Sequence[str], where: str) -> dict[str, Any]:
-    """A row in the keys of the JSON: columns repeat, out of place first."""
+    """A row in the keys of the JSON: columns repeat, out of place first. Raises `Malformed`."""
+    if not columns or len(cells) < len(columns):
+        raise Malformed(
+            f"the row has {len(cells)} columns and the head has {len(columns)}",
+            where=where,
+            remedy="copy the file again, or run the benchmark again",
+        )
     first = next((n for n, name in enumerate(columns) if name in _TIME), len(columns))
     row: dict[str, Any] = dict(zip(columns[:first], cells[:first], strict=True))
     row["size"] = int(row["size"])
@@ -204,8 +238,7 @@ def _row(columns: Sequence[str], cells: Sequence[str], where: str) -> dict[str, 
 def _result(cells: dict[str, str], where: str) -> dict[str, Any]:
     wrong = cells.get("#wrong", cells.get("error", "N/A"))
     try:
-        return {
-            "time": float(cells[next(name for name in _TIME if name in cells)]),
+        return {key: float(cells[name]) for name, key in _TIME.items() if name in cells} | {
             "alg_bw": float(cells.get("algbw", "0")),
             "bus_bw": float(cells.get("busbw", "0")),
             "nwrong": None if wrong == "N/A" else float(wrong),

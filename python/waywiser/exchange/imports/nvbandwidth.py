@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, hosts_of
 from waywiser.exchange.imports.nvbandwidth_cases import (
     MOST_GPUS,
+    SEVERAL,
     Case,
     Matrix,
     measured_of,
@@ -91,7 +92,9 @@ def file_of(
         for name, reason in found.reasons.items()
         if name not in found.cases
     } | {each.path: each for each in damaged}
-    measured = tuple(measured_of(found.cases, unsupported))
+    cases, foreign = _of_listed_gpus(found.cases, len(stated["gpus"]))
+    unsupported |= foreign
+    measured = tuple(measured_of(cases, unsupported))
     if error and not measured:
         unsupported.setdefault("nvbandwidth", Unsupported("nvbandwidth", f"it failed: {error}"))
     if not stated.get("hostname"):
@@ -103,6 +106,23 @@ def file_of(
         unsupported_paths=tuple(unsupported.values()),
         **stated,
     )
+
+
+def _of_listed_gpus(
+    cases: Mapping[str, Case], gpus: int
+) -> tuple[dict[str, Case], dict[str, Unsupported]]:
+    """(cases of no more GPUs than the file lists, the others). With several hosts, the tool lists
+    the GPUs of the first one only; without a list, nothing is known against a case."""
+    good: dict[str, Case] = {}
+    others: dict[str, Unsupported] = {}
+    for name, case in cases.items():
+        columns = len(case.matrix[0]) if case.matrix else 0
+        if not gpus or columns <= gpus or name.startswith(SEVERAL):
+            good[name] = case
+        else:
+            reason = f"it has figures of {columns} GPUs, and the file lists {gpus}"
+            others[name] = Unsupported(name, reason)
+    return good, others
 
 
 def cuda_version(version: Any) -> str:

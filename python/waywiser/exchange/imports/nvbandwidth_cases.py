@@ -36,6 +36,11 @@ NO_FIGURE = "it has no figure"
 NO_COUNTERPART = "Waywiser has no counterpart of it"
 SEVERAL_HOSTS = "copies between several hosts have no counterpart here"
 
+SEVERAL = "multinode_"
+"""How the names of cases over several hosts begin."""
+COUNTED = "whether its figure counts the bytes that it copies, or reads and writes, is not known"
+MIRRORED = "the tool measured each pair once and gives it in both cells"
+
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
 TO_ALL, OF_ALL = "host_to_all", "all_to_host"
 
@@ -64,8 +69,12 @@ def unit_of(name: str) -> str:
 
 def why_nothing(case: Case, what: str) -> str:
     """Why a case has no series here."""
-    if case.name.startswith("multinode_"):
+    if case.name.startswith(SEVERAL):
         return SEVERAL_HOSTS
+    if case.name == "device_local_copy_sm":
+        return COUNTED
+    if match := re.fullmatch(r"device_local_(read|write)", what):
+        return f"{NO_COUNTERPART}: it only {match[1]}s memory of one GPU"
     if what.endswith("_tma") or "_tma_" in what:
         return f"{NO_COUNTERPART}: it copies by the tensor memory accelerator"
     known = rows_of(case.name, 1) or _ONE_ROW.fullmatch(what)
@@ -238,12 +247,19 @@ def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterato
 
 
 def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[ForeignSeries]:
-    """Three matrices one below the other: this way, the other way, and their sum."""
+    """Three matrices one below the other: this way, the other way, and their sum. Since 0.10 each
+    pair is measured once, and both its cells have that: two cells would be blocks that agree."""
     count = len(case.matrix) // 3
-    other = case.matrix[count : 2 * count]
-    for row, column, rate in _pairs(case.matrix[:count]):
-        back = other[row][column]
-        if back is None:
+    this, other = case.matrix[:count], case.matrix[count : 2 * count]
+    pairs = [
+        (row, column, rate, back)
+        for row, column, rate in _pairs(this)
+        if (back := other[row][column]) is not None
+    ]
+    figures = {(row, column): {rate, back} for row, column, rate, back in pairs}
+    mirrored = all(figures.get((column, row)) == each for (row, column), each in figures.items())
+    for row, column, rate, back in pairs:
+        if mirrored and row > column:
             continue
         # in both cases the first matrix is the column's GPU to the row's
         parts = [
@@ -251,7 +267,7 @@ def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[ForeignSeries]
             (_peer(row, column, "write", executor), back),
         ]
         parts.sort(key=lambda part: part[0].path.source.place.index)
-        yield _copied(case.name, parts, (ASSUMED,))
+        yield _copied(case.name, parts, (ASSUMED, MIRRORED) if mirrored else (ASSUMED,))
 
 
 def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[ForeignSeries]:

@@ -33,7 +33,10 @@ TITLE = re.compile(
 """How a text shows that it is of this format."""
 
 _VERSION = re.compile(r"^nvbandwidth Version:\s*(\S+)")
-_STATED = re.compile(r"^(CUDA (?:Runtime|Driver) Version|Driver Version):\s*(\S+)\s*$")
+_STATED = re.compile(
+    r"^(CUDA (?:Runtime|Driver) Version|Driver Version)(?: \(API\))?:\s*(?:\S+ \()?([\w.]+)\)?\s*$"
+)
+"""Since 0.10 a version of CUDA stands in both forms: ``13.3 (13030)``."""
 _DEVICE = re.compile(
     r"^(?:Process\s+[0-9]+\s+\((?P<host>[^)]*)\):\s*)?[Dd]evice\s+(?P<index>[0-9]{1,4}):\s*"
     r"(?P<name>.*?)\s*(?:\((?P<pci>[0-9a-fA-F:.]+)\))?\s*(?::\s*\((?P<at>[^()]*)\))?\s*$"
@@ -44,7 +47,7 @@ _DESCRIPTION = re.compile(
 )
 _HEAD = re.compile(r"^\s*(?:[0-9]{1,4}\s+)*[0-9]{1,4}\s*$")
 _ROW = re.compile(r"^\s*(?P<row>[0-9]{1,4})\s+(?P<cells>(?:(?:[0-9]+\.[0-9]+|N/A|nan|inf)\s*)+)$")
-_WAIVED = re.compile(r"^Waived:\s*(?P<reason>.*)$")
+_WAIVED = re.compile(r"^(?:\S.*\s)?waived\b:?\s*(?P<reason>.*)$", re.IGNORECASE)
 _FAILED = re.compile(r"^(?:\[?ERROR\]?|Error|\S*Error)\b[: ]*(?P<reason>.*)$")
 
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.reading import clipped, parse_good
 from waywiser.exchange.imports.summary import is_time, summary
+from waywiser.exchange.imports.text_runs import TextRun, text_runs, truncated
 from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
 from waywiser.words.records import Unsupported
 
@@ -84,34 +86,21 @@ def read(text: str, where: str) -> list[ForeignFile]:
     """All tables as one run. A damaged table is listed among the paths without a counterpart.
     Raises `Malformed` if no table is good."""
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
-    starts = [n for n, line in enumerate(lines) if _TITLE.match(line)]
-    if not starts:
-        raise Malformed("no title that begins with # OSU MPI", where=where)
-    measured: list[ForeignSeries] = []
-    unsupported_paths: dict[str, Unsupported] = {}
-    errors: list[Malformed] = []
-    version, is_good = "", False
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        try:
-            for table in _tables(lines, start, end, where):
-                is_good = True
-                version = table.version or version
-                measured += _measured(table)
-                for each in _unusable(table):
-                    unsupported_paths.setdefault(each.path, each)
-        except Malformed as error:
-            errors.append(error)
-            name = f"{_name(lines[start])} (line {start + 1})"
-            unsupported_paths.setdefault(name, Unsupported(name, error.what))
-    if errors and not is_good:
-        raise errors[0]
+    runs = text_runs(lines, _TITLE, where, "# OSU MPI")
+    parts = [(run, first, last) for run in runs for first, last in _parts_of(lines, run)]
+    tables, errors = parse_good(parts, lambda part: _table(lines, *part, where))
+    unsupported = [each for table in tables for each in _unusable(table)]
+    unsupported += [
+        Unsupported(f"{_name(lines[run.start])} (line {run.start + 1})", error.what)
+        for (run, _, _), error in errors
+    ]
     return [
         ForeignFile(
             format="osu",
             tool="OSU micro-benchmarks",
-            version=version,
-            measured=tuple(measured),
-            unsupported_paths=tuple(unsupported_paths.values()),
+            version=next((table.version for table in reversed(tables) if table.version), ""),
+            measured=tuple(chain.from_iterable(map(_measured, tables))),
+            unsupported_paths=tuple({each.path: each for each in unsupported[::-1]}.values())[::-1],
         )
     ]
 
@@ -120,29 +109,19 @@ def _name(title: str) -> str:
     return clipped(title.strip().lstrip("# "))
 
 
-def _tables(lines: Sequence[str], start: int, end: int, where: str) -> Iterator[OsuTable]:
-    """The tables below one title: ``-T all`` prints one for each datatype. Raises `Malformed` for a
-    table of a test that is read without a header or a row, or with a line that is no row."""
-    title = _TITLE.match(lines[start])
+def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str) -> OsuTable:
+    """One of the tables below a title: ``-T all`` prints one for each datatype. Raises `Malformed`
+    for a table of a test that is read without a header or a row, or with a line that is no row."""
+    title = _TITLE.match(lines[run.start])
     assert title is not None
     test, reason = _test(title["library"], title["what"])
-    send, to, assumed = _buffers(lines, start, end, title["library"])
-    command = _command(lines, start)
-    parts = _parts_of(lines, start, end)
-    for n, (first, last) in enumerate(parts):
-        rows, failed = _rows(lines, first, last, where, UNITS[test]) if test else ([], [])
-        if test and not rows:
-            if n + 1 == len(parts) > 1:
-                continue
-            raise Malformed(
-                "the table has no row: it is truncated",
-                where=f"{where}:{start + 1}",
-                remedy="run the benchmark again",
-            )
-        parameters = _parameters(lines[start + 1 : last], command)
-        version = title["version"] or ""
-        yield OsuTable(_name(lines[start]), test, reason, parameters, version, send, to, assumed,
-                       tuple(rows), tuple(failed))  # fmt: skip
+    send, to, assumed = _buffers(lines, run.start, run.end, title["library"])
+    rows, failed = _rows(lines, first, last, where, UNITS[test]) if test else ([], [])
+    if test and not rows:
+        raise truncated(where, run)
+    parameters = _parameters(lines[run.start + 1 : last], _command(lines, run.start))
+    return OsuTable(_name(lines[run.start]), test, reason, parameters, title["version"] or "",
+                    send, to, assumed, tuple(rows), tuple(failed))  # fmt: skip
 
 
 def _test(library: str, what: str) -> tuple[str, str]:
@@ -153,17 +132,18 @@ def _test(library: str, what: str) -> tuple[str, str]:
     return test, "" if test else "only two-sided latency and bandwidth have a counterpart here"
 
 
-def _parts_of(lines: Sequence[str], start: int, end: int) -> list[tuple[int, int]]:
+def _parts_of(lines: Sequence[str], run: TextRun) -> list[tuple[int, int]]:
     """[first line, line after the last) of each table: a new one begins with a line that states the
-    datatype after rows of the former."""
-    bounds, rows = [start + 1], False
-    for n in range(start + 1, end):
+    datatype after rows of the former. What follows the last rows is none."""
+    bounds, rows = [run.start + 1], False
+    for n in range(run.start + 1, run.end):
         if _ROW.match(lines[n]):
             rows = True
         elif rows and (_DATATYPE.match(lines[n]) or _HEADER.match(lines[n])):
             bounds.append(n)
             rows = False
-    return list(zip(bounds, [*bounds[1:], end], strict=True))
+    parts = list(pairwise([*bounds, run.end]))
+    return parts if rows or len(parts) == 1 else parts[:-1]
 
 
 def _rows(

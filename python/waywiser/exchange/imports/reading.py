@@ -27,6 +27,7 @@ LIMIT_PARTS = 16_000_000
 enough that parsed they take no more than some gigabyte."""
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 _DATABASE = b"SQLite format 3\0"
 """How profiles begin, and every other file of SQLite."""
@@ -142,19 +143,32 @@ def text_of(value: Any, where: str) -> str:
 def parse_each(
     values: Sequence[Any], parse: Callable[[Any, str], T], where: str
 ) -> tuple[list[T], list[Unsupported]]:
-    """(what ``parse`` makes of each value, the others with what is wrong with them): one damaged
+    """(what ``parse`` makes of each value, the others with what is wrong with them). Raises as
+    `parse_good`."""
+    places = [(value, f"{where}[{n}]") for n, value in enumerate(values)]
+    good, errors = parse_good(places, lambda each: parse(*each))
+    key = where.rpartition(": ")[0]
+    return good, [
+        Unsupported(clipped(error.where.removeprefix(f"{key}: ")), error.what)
+        for _, error in errors
+    ]
+
+
+def parse_good(
+    parts: Iterable[P], parse: Callable[[P], T]
+) -> tuple[list[T], list[tuple[P, Malformed]]]:
+    """(what ``parse`` makes of each part, the others with what is wrong with them): one damaged
     part never loses the good ones. Raises the first `Malformed` if no part is good."""
     good: list[T] = []
-    errors: list[Malformed] = []
-    for n, value in enumerate(values):
+    errors: list[tuple[P, Malformed]] = []
+    for part in parts:
         try:
-            good.append(parse(value, f"{where}[{n}]"))
+            good.append(parse(part))
         except Malformed as error:
-            errors.append(error)
+            errors.append((part, error))
     if errors and not good:
-        raise errors[0]
-    key = where.rpartition(": ")[0]
-    return good, [Unsupported(clipped(e.where.removeprefix(f"{key}: ")), e.what) for e in errors]
+        raise errors[0][1]
+    return good, errors
 
 
 def number_of(value: Any, where: str) -> float:
