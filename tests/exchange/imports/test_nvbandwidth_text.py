@@ -148,7 +148,7 @@ def test_a_case_of_more_gpus_than_the_file_lists_is_listed(seed: int) -> None:
     assert not read_json(unlisted, "x").unsupported_paths
 
 
-def both_ways(rng: random.Random, gpus: int, once: bool) -> list[list[str]]:
+def bidirectional_rows(rng: random.Random, gpus: int, once: bool) -> list[list[str]]:
     """Three matrices one below the other; ``once``: both cells of a pair have its only figures."""
     every = range(gpus)
     parts: list[dict[tuple[int, int], float]] = []
@@ -165,7 +165,7 @@ def both_ways(rng: random.Random, gpus: int, once: bool) -> list[list[str]]:
 def test_a_pair_that_was_measured_once_is_no_second_block(seed: int, once: bool) -> None:
     rng = random.Random(seed)
     gpus = rng.randint(2, 6)
-    rows = both_ways(rng, gpus, once)
+    rows = bidirectional_rows(rng, gpus, once)
     how = rng.choice(["read_ce", "write_sm"])
     cases = {f"device_to_device_bidirectional_memcpy_{how}": rows}
     (found,) = read(as_text(cases, gpus), "x")
