@@ -71,7 +71,7 @@ def existing_file(path: str) -> FilePlace:
     if status.st_size < LEAST_FILE:
         has = f"has {status.st_size} B" if status.st_size else "is empty"
         raise FileError(f"it {has}", where=name, remedy="name a file with some MiB to read")
-    kind = filesystem_of(name).type
+    kind = filesystem_of(name).filesystem
     return FilePlace(name, name, False, status.st_size, kind, direct and kind not in IN_MEMORY)
 
 
@@ -99,7 +99,7 @@ def scratch_folder(folder: str, name: str = SCRATCH) -> FilePlace:
             where=path,
             remedy=_LARGER if name == TMPFS else "name another folder with --scratch",
         )
-    kind = filesystem_of(path).type
+    kind = filesystem_of(path).filesystem
     whole = allowed >> 20 << 20
     return FilePlace(name, path, True, whole, kind, direct and kind not in IN_MEMORY)
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from waywiser.machine.system_files import SystemFiles
 from waywiser.words import Value
 
@@ -20,7 +22,8 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 class FileSystem(Value, frozen=True):
     """A mounted file system; fields are empty or None if the system does not say."""
 
-    type: str = ""
+    filesystem: str = ""
+    """Its type."""
     mount: str = ""
     device: str = ""
     """The disk, as the kernel names it (``nvme0n1``), or where a network file system comes from."""
@@ -30,14 +33,8 @@ class FileSystem(Value, frozen=True):
     @property
     def facts(self) -> dict[str, Any]:
         """What is known, by name."""
-        known = {
-            "filesystem": self.type,
-            "mount": self.mount,
-            "device": self.device,
-            "model": self.model,
-            "rotational": self.rotational,
-        }
-        return {name: value for name, value in known.items() if value not in ("", None)}
+        known = msgspec.structs.asdict(self).items()
+        return {name: value for name, value in known if value not in ("", None)}
 
 
 class _Mount(Value, frozen=True):

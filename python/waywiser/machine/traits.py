@@ -154,10 +154,8 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
     """What a survey observed of the machine's GPUs; empty if nobody looked."""
 
     def executor(self, name: str) -> ExecutorTraits:
-        for each in (*self.executors, *_declared().executors):
-            if each.name == name:
-                return each
-        return ExecutorTraits(name)
+        known = (*self.executors, *_declared().executors)
+        return next((each for each in known if each.name == name), ExecutorTraits(name))
 
     def call(self, transfer: Transfer) -> Call | None:
         """The call that makes the transfer, or None. An executor of a profile without calls has
@@ -208,10 +206,8 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
         return migrates and (one == other or one.kind == other.kind == "numa")
 
     def memory(self, kind: str) -> MemoryTraits:
-        for each in (*self.memories, *_declared().memories):
-            if each.name == kind:
-                return each
-        return MemoryTraits(kind)
+        known = (*self.memories, *_declared().memories)
+        return next((each for each in known if each.name == kind), MemoryTraits(kind))
 
     def reference_executor(self, paths: PathClass) -> str:
         """The executor that paths of the class are compared by; empty if there is none."""

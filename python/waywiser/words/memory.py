@@ -48,10 +48,14 @@ class Memory(Value, frozen=True, omit_defaults=True):
 
     @classmethod
     def parse(cls, text: str) -> Memory:
-        head, separator, place = text.strip().partition("@")
-        if not separator:
-            raise WordError(
-                f"{text!r} is not a memory", remedy="write KIND@PLACE, as in pinned@numa:0"
-            )
+        head, place = divided(text, "a memory", "KIND@PLACE, as in pinned@numa:0")
         kind, variant = parse_word(head, "a kind of memory")
         return cls(kind, Place.parse(place), variant)
+
+
+def divided(text: str, what: str, form: str) -> tuple[str, str]:
+    """What stands before the place in a text that ends with one, and the place."""
+    head, separator, place = text.strip().partition("@")
+    if not separator:
+        raise WordError(f"{text!r} is not {what}", remedy=f"write {form}")
+    return head, place

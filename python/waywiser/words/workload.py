@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from waywiser.words.errors import WordError
-from waywiser.words.memory import Place
+from waywiser.words.memory import Place, divided
 from waywiser.words.settings import format_settings, parse_word
 from waywiser.words.transfer import Transfer
 from waywiser.words.value import Value, canonical_json
@@ -39,11 +39,7 @@ class Operation(Value, frozen=True, omit_defaults=True):
     @classmethod
     def parse(cls, text: str) -> Operation:
         """Raises `WordError` for a text that is none."""
-        head, separator, place = text.strip().partition("@")
-        if not separator:
-            raise WordError(
-                f"{text!r} is not an operation", remedy="write NAME@PLACE, as in malloc@numa:0"
-            )
+        head, place = divided(text, "an operation", "NAME@PLACE, as in malloc@numa:0")
         name, parameters = parse_word(head, "an operation")
         return cls(name, Place.parse(place), parameters)
 

@@ -100,37 +100,22 @@ class WorkerGroup:
     def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
         """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
         if it does not say. May lose the group."""
-        member = self._members[0]
-        member.doing = "locating memory"
-        started, deadline = datetime.now(UTC), time.monotonic() + seconds
-        found = Locality(self.number, started.isoformat(timespec="milliseconds"), str(memory))
-        try:
-            member.send(Locate(0, memory, tuple(cpus)), deadline)
-            (answer,) = self._gather(Located, [member], 0, deadline)
-        except MemberLost as lost:
-            self.lost = True
-            return msgspec.structs.replace(found, failure=lost.failure)
-        member.doing = "waiting for an order"
-        if isinstance(answer, Located):
-            values = {name: getattr(answer, name) for name in LOCATED}
-            return msgspec.structs.replace(found, **values)
-        return msgspec.structs.replace(found, failure=answer.failure)
+        found = Locality(self.number, _moment(datetime.now(UTC)), str(memory))
+        request = Locate(0, memory, tuple(cpus))
+        answer = self._ask("locating memory", request, Located, seconds)
+        if isinstance(answer, Failure):
+            return msgspec.structs.replace(found, failure=answer)
+        values = {name: getattr(answer, name) for name in LOCATED}
+        return msgspec.structs.replace(found, **values)
 
     def observe(self, gpu: int, transfers: Sequence[Transfer], seconds: float) -> WhoCopies:
         """Whether transfers of a GPU need multiprocessors, by the first member; with the reason if
         it does not say. May lose the group."""
-        member = self._members[0]
-        member.doing = "observing who copies"
-        started, deadline = datetime.now(UTC), time.monotonic() + seconds
-        found = WhoCopies(gpu, started.isoformat(timespec="milliseconds"))
-        try:
-            member.send(Observe(0, gpu, tuple(transfers)), deadline)
-            (answer,) = self._gather(Observed, [member], 0, deadline)
-        except MemberLost as lost:
-            self.lost = True
-            return msgspec.structs.replace(found, failure=lost.failure)
-        if not isinstance(answer, Observed):
-            return msgspec.structs.replace(found, failure=answer.failure)
+        found = WhoCopies(gpu, _moment(datetime.now(UTC)))
+        request = Observe(0, gpu, tuple(transfers))
+        answer = self._ask("observing who copies", request, Observed, seconds)
+        if isinstance(answer, Failure):
+            return msgspec.structs.replace(found, failure=answer)
         return msgspec.structs.replace(
             found,
             kernel=answer.kernel,
@@ -138,6 +123,22 @@ class WorkerGroup:
             copies=tuple(map(ObservedCopy, transfers, answer.copies)),
             seconds=answer.seconds,
         )
+
+    def _ask(
+        self, doing: str, request: Locate | Observe, expected: type[_Answer], seconds: float
+    ) -> _Answer | Failure:
+        """What the first member answers, or why it does not."""
+        member = self._members[0]
+        member.doing = doing
+        deadline = time.monotonic() + seconds
+        try:
+            member.send(request, deadline)
+            (answer,) = self._gather(expected, [member], 0, deadline)
+        except MemberLost as lost:
+            self.lost = True
+            return lost.failure
+        member.doing = "waiting for an order"
+        return answer.failure if isinstance(answer, Failed) else answer
 
     def measure(
         self,
@@ -283,6 +284,10 @@ class WorkerGroup:
         self._resources.close()
 
 
+def _moment(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
 def _failed(answers: Sequence[object]) -> Failed | None:
     """The first failure."""
     return next((answer for answer in answers if isinstance(answer, Failed)), None)
@@ -306,7 +311,7 @@ def _visit(
         workload=order.workload,
         block=order.block,
         stop="failed",
-        started=started.isoformat(timespec="milliseconds"),
+        started=_moment(started),
         failure=failure,
         worker=worker,
         elapsed_seconds=elapsed,
