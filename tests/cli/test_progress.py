@@ -55,7 +55,7 @@ def orders(plan: Plan) -> list[Order]:
 
 def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
     clock = Clock()
-    tally = Tally(plan, clock)
+    tally = Tally(plan, clock=clock)
     total = tally.seconds_left
     expected = {point.identity: point.unmeasured_seconds for point in plan.points}
     assert total == pytest.approx(sum(expected.values()))
@@ -73,7 +73,7 @@ def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
 def test_conditional_series_count_once_they_are_measured(plan: Plan) -> None:
     points = [replace(point, priority=Priority.CONDITIONAL) for point in plan.points[1:]]
     plan = replace(plan, points=(plan.points[0], *points))
-    tally = Tally(plan, Clock())
+    tally = Tally(plan, clock=Clock())
     first = Visit(plan.points[0].workload, 0, "converged", "2026-01-01T00:00:00")
     tally.finished(msgspec.structs.replace(first, workload=points[0].workload))
     done, certain = points[0].unmeasured_seconds, plan.points[0]
@@ -87,7 +87,7 @@ def test_conditional_series_count_once_they_are_measured(plan: Plan) -> None:
 
 def test_the_time_left_is_never_beyond_the_deadline(plan: Plan) -> None:
     clock = Clock()
-    tally = Tally(replace(plan, deadline_seconds=1.0), clock)
+    tally = Tally(replace(plan, deadline_seconds=1.0), clock=clock)
     assert tally.seconds_left <= 1.0
     clock.now += 0.75
     assert tally.seconds_left <= 0.25
@@ -96,7 +96,7 @@ def test_the_time_left_is_never_beyond_the_deadline(plan: Plan) -> None:
 def test_with_a_deadline_that_somebody_gave_the_time_counts(plan: Plan) -> None:
     clock = Clock()
     request = msgspec.structs.replace(plan.request, deadline_seconds=60.0)
-    tally = Tally(replace(plan, request=request, deadline_seconds=60.0), clock)
+    tally = Tally(replace(plan, request=request, deadline_seconds=60.0), clock=clock)
     for order in orders(plan):
         tally.finished(visit(order))
     clock.now += 15.0
@@ -106,8 +106,7 @@ def test_with_a_deadline_that_somebody_gave_the_time_counts(plan: Plan) -> None:
 
 
 def test_what_earlier_runs_finished_took_no_time_of_this_one(plan: Plan) -> None:
-    tally = Tally(plan, Clock())
-    tally.finished_before(map(visit, orders(plan)[:-1]))
+    tally = Tally(plan, map(visit, orders(plan)[:-1]), Clock())
     last = orders(plan)[-1].workload.identity
     rest = next(point.unmeasured_seconds for point in plan.points if point.identity == last)
     assert tally.visits == plan.visits - 1

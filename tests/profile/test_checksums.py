@@ -26,7 +26,6 @@ def contents(path: Path) -> Any:
     """All that is in a profile, as readers see it."""
     with Profile.open(path) as profile:
         return (
-            profile.schema_version,
             profile.created,
             profile.machine,
             profile.plan_json,

@@ -90,8 +90,7 @@ class PlainLines:
         self._shown_at = 0.0
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
-        self._tally = Tally(plan, self._clock)
-        self._tally.finished_before(finished)
+        self._tally = Tally(plan, finished, self._clock)
         show_rest(self._tally, self._stream)
         self._shown_at = self._clock()
         self._shown_tenth = int(self._tally.share * 10)
@@ -131,8 +130,7 @@ class LiveLine:
         self._drawn_at = float("-inf")
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
-        self._tally = Tally(plan, self._clock)
-        self._tally.finished_before(finished)
+        self._tally = Tally(plan, finished, self._clock)
         show_rest(self._tally, self._stream)
         self._draw("", "")
 

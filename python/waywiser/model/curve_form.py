@@ -148,5 +148,4 @@ def _off_lines(ranges: LineRanges, count: int, chords: Array, times: Array) -> A
     found = ranges.held_out(count)
     seconds = np.where(found.seconds > 0, found.seconds, chords)
     seconds = np.where(found.exist, np.maximum(seconds, _LEAST_TIME * times), np.nan)
-    off: Array = np.log(seconds / times)
-    return off
+    return np.log(seconds / times)

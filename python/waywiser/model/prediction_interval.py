@@ -76,8 +76,7 @@ def spread(gap: Array, near: Array, curve: Array) -> Array:
         np.where(np.isfinite(each), each, UNKNOWN) for each in np.broadcast_arrays(gap, near, curve)
     )
     square = (_GAP_SHARE * gap) ** 2 + (_NEAR_SHARE * near) ** 2 + (_CURVE_SHARE * curve) ** 2
-    found: Array = np.sqrt(LEAST_SPREAD**2 + square)
-    return found
+    return np.sqrt(LEAST_SPREAD**2 + square)
 
 
 def interval(seconds: float, spread: float, kind: PathKind) -> Interval:

@@ -219,8 +219,7 @@ class _Watcher:
         self._tally: Tally | None = None
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
-        self._tally = Tally(plan)
-        self._tally.finished_before(finished)
+        self._tally = Tally(plan, finished)
 
     def progress(self, progress: Progress) -> None:
         """Estimates of visits that are not finished are not passed on."""

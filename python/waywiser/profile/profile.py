@@ -82,11 +82,6 @@ class Profile(Closeable):
     # What is known of the machine and of how it was measured.
 
     @property
-    def schema_version(self) -> int:
-        with explained(self.path):
-            return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
-
-    @property
     def created(self) -> str:
         """UTC, ISO 8601."""
         created = self._meta("created")

@@ -78,8 +78,7 @@ class SampleColumns:
     @cached_property
     def starts(self) -> Array:
         """The position of the first sample of each visit."""
-        found: Array = np.cumsum(self.taken) - self.taken
-        return found
+        return np.cumsum(self.taken) - self.taken
 
     @cached_property
     def span(self) -> Array:

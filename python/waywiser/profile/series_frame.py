@@ -130,8 +130,7 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def counts(self) -> Array:
         """Samples of each visit that count: those that are not void."""
-        found: Array = np.bincount(self._visit_of_kept, minlength=len(self.visits))
-        return found
+        return np.bincount(self._visit_of_kept, minlength=len(self.visits))
 
     @property
     def medians(self) -> Array:
@@ -236,23 +235,19 @@ class SeriesFrame(SampleColumns):
 
     @cached_property
     def _visit_of_kept(self) -> Array:
-        found: Array = np.repeat(np.arange(len(self.visits)), self.taken)[self._kept]
-        return found
+        return np.repeat(np.arange(len(self.visits)), self.taken)[self._kept]
 
     @cached_property
     def _kept_spans(self) -> Array:
-        found: Array = self.span[self._kept]
-        return found
+        return self.span[self._kept]
 
     @cached_property
     def _kept_flags(self) -> Array:
-        found: Array = self.flags[self._kept]
-        return found
+        return self.flags[self._kept]
 
     @cached_property
     def _kept_repetitions(self) -> Array:
-        found: Array = self.repetitions[self._kept].astype(float)
-        return found
+        return self.repetitions[self._kept].astype(float)
 
     @cached_property
     def _spans(self) -> Segments:
@@ -380,8 +375,7 @@ class SeriesFrame(SampleColumns):
     def _are_single(self) -> Array:
         """Whether no sample of a visit is of several executions."""
         most = _reduced(np.maximum, self._kept_repetitions, self._spans)
-        found: Array = self._spans.filled(most, 1.0) <= 1
-        return found
+        return self._spans.filled(most, 1.0) <= 1
 
     def _host_intervals(self) -> list[Interval | None]:
         low, high = self._host.intervals
@@ -391,8 +385,7 @@ class SeriesFrame(SampleColumns):
 
 def _reduced(how: Any, values: Array, segments: Segments) -> Array:
     """A ufunc over the values of each known group."""
-    found: Array = how.reduceat(values, segments.starts) if len(segments.starts) else values[:0]
-    return found
+    return how.reduceat(values, segments.starts) if len(segments.starts) else values[:0]
 
 
 def _or_none(values: Array) -> list[float | None]:

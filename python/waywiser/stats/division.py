@@ -130,8 +130,7 @@ def _strength(patterns: Array) -> Array:
     """Largest eigenvalue of each pattern's Gram matrix: [n, block, GPU] to [n]."""
     import numpy as np
 
-    largest: Array = np.linalg.eigvalsh(patterns.transpose(0, 2, 1) @ patterns)[:, -1]
-    return largest
+    return np.linalg.eigvalsh(patterns.transpose(0, 2, 1) @ patterns)[:, -1]
 
 
 def _p_value(centred: Sequence[Array], strength: float) -> float:

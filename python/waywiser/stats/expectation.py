@@ -143,15 +143,13 @@ def _cubic(x: Array, left: _Side, right: _Side) -> Array:
             if k != j:
                 weight = weight * (at - node) / (nodes[j] - node)
         total = total + value * weight
-    found: Array = np.exp(total)
-    return found
+    return np.exp(total)
 
 
 def _chord(x: Array, left: _Side, right: _Side) -> Array:
     """The power law through the nearest neighbours: above any line's knee."""
     exponent = np.log(right.t / left.t) / np.log(right.n / left.n)
-    found: Array = left.t * (x / left.n) ** exponent
-    return found
+    return left.t * (x / left.n) ** exponent
 
 
 def _exceeds(

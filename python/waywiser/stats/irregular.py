@@ -182,8 +182,7 @@ def _drop(curve: CurveNoise) -> Iterator[_Candidate]:
 
 
 def _best_before(rate: Array) -> Array:
-    best: Array = np.concatenate([[-np.inf], np.maximum.accumulate(rate)[:-1]])
-    return best
+    return np.concatenate([[-np.inf], np.maximum.accumulate(rate)[:-1]])
 
 
 def _against(

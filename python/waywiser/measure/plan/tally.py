@@ -16,9 +16,17 @@ visits say little about the rest."""
 
 
 class Tally:
-    """How much of the expected time is done, and how much real time is left."""
+    """How much of the expected time is done, and how much real time is left.
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+    ``finished`` are visits of earlier runs: they are done, in no time of this one.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        finished: Iterable[Visit] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
         self._expected = {p.identity: p.unmeasured_seconds for p in plan.points}
         self._conditional = {p.identity for p in plan.points if p.conditional}
@@ -27,14 +35,10 @@ class Tally:
         self._deadline = plan.deadline_seconds or math.inf
         self._uses_all = plan.request.deadline_seconds > 0
         self._done = 0.0
-        self._earlier = 0.0
         self._started = clock()
         self.visits = 0
         self.of_visits = plan.visits
-
-    def finished_before(self, visits: Iterable[Visit]) -> None:
-        """Counts visits of earlier runs: done, in no time of this one."""
-        for visit in visits:
+        for visit in finished:
             self.finished(visit)
         self._earlier = self._done
 

@@ -26,10 +26,9 @@ BOLD = 1.14
 """Width of bold letters over that of others."""
 
 
-def text_width(text: str, size: float, *, bold: bool = False) -> float:
+def text_width(text: str, size: float) -> float:
     """The width of one line of text in a font of this size."""
-    found = sum(_WIDTH.get(character, WIDEST) for character in text) * size / 1000
-    return found * BOLD if bold else found
+    return sum(_WIDTH.get(character, WIDEST) for character in text) * size / 1000
 
 
 def shortened(text: str, size: float, width: float) -> str:
