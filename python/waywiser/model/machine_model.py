@@ -35,7 +35,7 @@ from waywiser.profile.planned import planned
 from waywiser.profile.profile import KeptModel
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.writable import keep_model
-from waywiser.words import Value, Workload
+from waywiser.words import Value, Workload, json_text
 
 SCHEMA = 2
 """The schema of the JSON form. A kept model of another schema is fitted again."""
@@ -170,7 +170,7 @@ def obtained_model(profile: Profile, *, keep: bool = False) -> ObtainedModel:
     if not keep:
         return ObtainedModel(found, False, why)
     try:
-        keep_model(profile.path, KeptModel(state, msgspec.json.encode(found).decode()))
+        keep_model(profile.path, KeptModel(state, json_text(found)))
     except ProfileError as error:
         return ObtainedModel(found, False, f"the model is not kept: {error.what}")
     return ObtainedModel(found, True, why)

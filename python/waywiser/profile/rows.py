@@ -16,7 +16,7 @@ import msgspec
 
 from waywiser.profile.columns import MOST_NUMBERS, BadColumn, Kind, packed, unpacked
 from waywiser.profile.errors import ProfileError
-from waywiser.words import Stop, TimingMode, Workload, canonical_json
+from waywiser.words import Stop, TimingMode, Workload, canonical_json, json_text
 from waywiser.words.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
 from waywiser.words.workload import identity_of
 
@@ -108,10 +108,6 @@ class VisitRow(NamedTuple):
         return Failure(kind, self.failure_reason or "")
 
 
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 def series_row(workload: Workload) -> SeriesRow:
     canonical, (text, curve) = canonical_json(workload), workload.texts
     return SeriesRow(
@@ -139,7 +135,7 @@ def visit_row(number: int, visit: Visit, run: int) -> VisitRow:
         raise ProfileError(f"samples cannot be stored: {error}") from error
     columns |= {name: getattr(visit, name) for name in ALIKE}
     columns |= {name: float(getattr(visit, name)) for name in SECONDS}
-    columns |= {name: _json(getattr(visit, name)) for name in LISTS}
+    columns |= {name: json_text(getattr(visit, name)) for name in LISTS}
     return VisitRow(
         visit=number,
         series=visit.workload.identity,
@@ -147,7 +143,7 @@ def visit_row(number: int, visit: Visit, run: int) -> VisitRow:
         process=visit.worker,
         failure_kind=failure.kind if failure else None,
         failure_reason=failure.reason if failure else None,
-        evidence=None if visit.evidence is None else _json(visit.evidence),
+        evidence=None if visit.evidence is None else json_text(visit.evidence),
         samples=len(samples),
         width=width,
         transfers=transfers,

@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from waywiser import __version__
 from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import sealed
 from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
+from waywiser.words import json_text
 from waywiser.words.records import Health, Locality, Unsupported
 
 
@@ -57,7 +56,7 @@ _PUT = {
 
 
 def put_machine(connection: sqlite3.Connection, machine: Machine) -> None:
-    put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
+    put(connection, "machine", (1, json_text(machine)))
 
 
 def note_rows(connection: sqlite3.Connection, table: str, count: int) -> None:
@@ -73,13 +72,12 @@ def count_rows(connection: sqlite3.Connection, *tables: str) -> None:
 
 
 def insert_locality(connection: sqlite3.Connection, number: int, found: Locality, run: int) -> None:
-    text = msgspec.json.encode(found).decode()
-    put(connection, "locality", (number, run, found.worker, found.memory, text))
+    put(connection, "locality", (number, run, found.worker, found.memory, json_text(found)))
     count_rows(connection, "locality")
 
 
 def insert_health(connection: sqlite3.Connection, health: Health, moment: str, run: int) -> None:
-    put(connection, "health", (run, moment, msgspec.json.encode(health).decode()))
+    put(connection, "health", (run, moment, json_text(health)))
     count_rows(connection, "health")
 
 
@@ -90,11 +88,9 @@ def begin_run(
     command: Sequence[str],
 ) -> tuple[Any, ...]:
     """Returns the row, for `end_run`."""
-    words = msgspec.json.encode(list(command)).decode()
-    row = (number, now(), None, __version__, words)
+    row = (number, now(), None, __version__, json_text(list(command)))
     put(connection, "run", row)
-    known = msgspec.json.encode(dict(environment)).decode()
-    put(connection, "environment", (number, known))
+    put(connection, "environment", (number, json_text(dict(environment))))
     count_rows(connection, "run", "environment")
     return row
 

@@ -34,5 +34,5 @@ from waywiser.words.numbers import ranges_of
 from waywiser.words.settings import format_settings, parse_settings
 from waywiser.words.sizes import DecimalUnit, format_bytes, parse_bytes
 from waywiser.words.transfer import Layout, Path, Transfer
-from waywiser.words.value import Value, canonical_json
+from waywiser.words.value import Value, canonical_json, json_text
 from waywiser.words.workload import Cache, Operation, Quantity, Stop, TimingMode, Workload

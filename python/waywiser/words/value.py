@@ -9,6 +9,11 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all values that packages exchange: immutable, and strict when decoded."""
 
 
+def json_text(value: object) -> str:
+    """JSON on one line."""
+    return msgspec.json.encode(value).decode()
+
+
 def canonical_json(value: object) -> bytes:
     """JSON with sorted keys: equal values give equal bytes.
 

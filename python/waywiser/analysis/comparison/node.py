@@ -18,7 +18,7 @@ from waywiser.profile.planned import planned
 from waywiser.profile.quality_flags import gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.series_summary import SeriesSummary
-from waywiser.words import Place, Value, Workload
+from waywiser.words import Place, Value, Workload, json_text
 from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
 
@@ -106,7 +106,7 @@ def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool =
         series=tuple(as_imported(found, profile.plan_json) if tools else found),
         file=str(profile.path),
         created=profile.created,
-        request=msgspec.json.encode(request).decode() if request else "",
+        request=json_text(request) if request else "",
         unsupported_paths=profile.unsupported_paths,
         health=tuple(profile.health()),
         links=_links(frame) if links else {},

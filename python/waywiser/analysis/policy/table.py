@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.words import Value
+from waywiser.words import Value, json_text
 
 FORMAT = "waywiser-policy"
 VERSION = 1
@@ -191,15 +191,11 @@ def _lines(policy: Policy) -> bytes:
     classes = fields.pop("classes")
     ordered = {name: fields.pop(name) for name in ("format", "version", "program", "measured")}
     head = {**ordered, **fields}
-    parts = [f"  {_text(name)}: {_text(value)}" for name, value in head.items()]
+    parts = [f"  {json_text(name)}: {json_text(value)}" for name, value in head.items()]
     blocks = []
     for each in classes:
-        rows = ",\n".join(f"        {_text(row)}" for row in each.pop("rows"))
-        own = ",\n".join(f"      {_text(name)}: {_text(value)}" for name, value in each.items())
+        rows = ",\n".join(f"        {json_text(row)}" for row in each.pop("rows"))
+        own = ",\n".join(f"      {json_text(k)}: {json_text(v)}" for k, v in each.items())
         blocks.append(f'    {{\n{own},\n      "rows": [\n{rows}\n      ]\n    }}')
     parts.append('  "classes": [\n' + ",\n".join(blocks) + "\n  ]")
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
-
-
-def _text(value: object) -> str:
-    return msgspec.json.encode(value).decode()

@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TextIO
 
-import msgspec
-
-
-def json_text(value: object) -> str:
-    """The value on one line."""
-    return msgspec.json.encode(value).decode()
-
 
 def write_lines(stream: TextIO, items: Iterable[str]) -> None:
     """Writes the items of a list, each on a line of its own."""

@@ -29,13 +29,13 @@ from typing import Any, TextIO
 from waywiser.curves.overview import overview
 from waywiser.curves.series_rows import SERIES_TYPES, series_rows
 from waywiser.exchange.exports.google_benchmark import write_benchmark
-from waywiser.exchange.exports.json_lines import json_text, write_lines
+from waywiser.exchange.exports.json_lines import write_lines
 from waywiser.profile import Profile
 from waywiser.profile.estimate import worst_stop
 from waywiser.profile.locality import decide_sides
 from waywiser.profile.sample_rows import COLUMNS, ends, gb_per_s, records, rows_of
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import Workload
+from waywiser.words import Workload, json_text
 from waywiser.words.records import Series, Visit
 
 SCHEMA = 2

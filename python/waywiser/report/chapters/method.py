@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
 from waywiser import __version__
 from waywiser.curves.imported import imported_from
 from waywiser.machine.machine import machine_line
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Words, numbers
-from waywiser.words import format_bytes
+from waywiser.words import format_bytes, json_text
 from waywiser.words.members import counted
 from waywiser.words.number_format import count, format_time
 
@@ -128,7 +126,7 @@ def _value(name: str, value: object) -> str:
         return ", ".join(f"{key} {_value(key, each)}" for key, each in value.items()) or "none"
     if isinstance(value, list):
         return "; ".join(_value("", each) for each in value) or "none"
-    return msgspec.json.encode(value).decode()
+    return json_text(value)
 
 
 def _runs(entries: Sequence[Entry]) -> Sheet:
