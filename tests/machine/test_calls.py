@@ -129,3 +129,11 @@ def test_a_call_between_two_places_makes_no_local_copy() -> None:
         )
     }
     assert list(made.values()) == [True, False, False]
+
+
+@pytest.mark.parametrize("kind", ["pinned", "pageable"])
+def test_host_memory_of_a_rank_is_host_memory(kind: str) -> None:
+    text = said(f"{kind}[node=0]@rank:0 -> {kind}[node=0]@rank:1 by mpi")
+    assert text == f"mpi, {kind}[node=0] host memory"
+    text = said("device[gpu=1]@rank:0 -> device[gpu=1]@rank:1 by mpi")
+    assert text == "mpi, device[gpu=1] GPU memory"

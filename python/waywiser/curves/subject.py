@@ -14,6 +14,7 @@ from waywiser.curves.overview import Overview, overview
 from waywiser.curves.texts import survey_again
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
+from waywiser.profile.quality_flags import Origin
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Place, Value
 from waywiser.words.records import GpuState
@@ -53,10 +54,19 @@ class Subject(Value, frozen=True):
     def curve(self, text: str) -> Curve | None:
         return next((curve for curve in self.curves if curve.text == text), None)
 
+    @property
+    def origin(self) -> Origin:
+        """Where its numbers are from."""
+        return origin_of(self.machine, self.environment)
+
+    def surveyed(self, remedy: str) -> str:
+        """A remedy that surveys the machine; empty if that cannot repeat the numbers."""
+        return remedy if self.origin == "surveyed" else ""
+
     def again(self, *curves: str) -> str:
         """What measures curves again, for a remedy: nothing does for a simulated machine, and for
         imported results the tool that wrote them."""
-        origin = origin_of(self.machine, self.environment)
+        origin = self.origin
         if origin == "simulated":
             return "nothing was measured: the machine is simulated"
         if origin == "imported":

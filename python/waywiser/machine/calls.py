@@ -56,7 +56,8 @@ def _threads(number: str) -> str:
 def _memory(memory: Memory, traits: Traits) -> str:
     """A memory that a program chooses; empty for the plain memory of a GPU."""
     kind = f"{memory.kind}{_settings(memory.variant)}"
-    if memory.place.kind == "numa":
+    is_host = memory.place.kind == "rank" and "gpu" not in traits.memory(memory.kind).places
+    if memory.place.kind == "numa" or is_host:
         return f"{kind} host memory"
     if memory.place.kind == "file":
         return str(memory.place) if kind == memory.place.kind else f"{kind} {memory.place}"

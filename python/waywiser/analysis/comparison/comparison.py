@@ -81,6 +81,7 @@ def compare(
         another_machine=sides.another,
         missing_gpus=tuple(map(device_of, sides.gone.values())),
         exchanged_gpus=sides.exchanged,
+        tools=tuple(dict.fromkeys(t for node in (*sides.base, *sides.new) for t in node.tools)),
     )
 
 

@@ -246,14 +246,16 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
 
 def to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
     """What to measure so that paths are decided whose verdict is `NOT_DECIDED`."""
+    head = "for a verdict where it is 'not decided', "
+    if found.tools:
+        tools = " and ".join(found.tools)
+        return f"{head}compare several files of {tools} of before with several of now"
     sides = [found.noisy_sides(path) for path in paths]
     remedy = REMEDIES[any(before for before, _ in sides), any(now for _, now in sides)]
     groups = in_order(path.headline for path in paths if path.headline)
     names = [*groups, *(path.name for path in paths if not path.headline)]
     only = " ".join(f"--only {shlex.quote(name)}" for name in names)
-    return (
-        f"for a verdict where it is 'not decided', {remedy}: waywiser survey --preset full {only}"
-    )
+    return f"{head}{remedy}: waywiser survey --preset full {only}"
 
 
 def plural(verdict: str, count: int) -> str:

@@ -161,7 +161,8 @@ def _worst(host: HostVerdict) -> float:
 
 
 def _missing_gpus(equal: EqualHosts, node: Node, missing: Sequence[Gpu]) -> Iterator[Fault]:
-    """``missing`` are those of a whole host that this one has not."""
+    """``missing`` are those of a whole host that this one has not. Other tools' results may be of
+    some of the GPUs: that is no verdict."""
     here = len(node.machine.gpus)
     if here >= equal.gpus:
         return
@@ -172,7 +173,10 @@ def _missing_gpus(equal: EqualHosts, node: Node, missing: Sequence[Gpu]) -> Iter
     where = f": none at {', '.join(d.pci or d.place for d in devices)}" if devices else ""
     reason = f" ({node.machine.gpu_reason})" if node.machine.gpu_reason else ""
     statement = f"{here} of {equal.gpus} GPUs{where}{reason}"
-    yield Fault("missing GPU", statement, devices, verdict=True, again="waywiser topology")
+    if node.is_of_results:
+        yield Fault("missing GPU", f"its results name {statement}", devices)
+    else:
+        yield Fault("missing GPU", statement, devices, verdict=True, again="waywiser topology")
 
 
 def _common_links(equal: EqualHosts) -> set[str]:
@@ -235,18 +239,19 @@ def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault
         (device,) if device else (),
         tuple(paths),
         verdict=any(path.confirmed for path in paths),
-        again=_survey_again(
-            node.name, [path.name for path in paths], {path.bytes for path in paths}
-        ),
+        again=_survey_again(node, [path.name for path in paths], {path.bytes for path in paths}),
     )
 
 
-def _survey_again(host: str, names: Sequence[str], sizes: Iterable[int]) -> str:
-    """The command that measures some paths again, in two fresh processes."""
+def _survey_again(node: Node, names: Sequence[str], sizes: Iterable[int]) -> str:
+    """The command that measures some paths again, in two fresh processes; empty for other tools'
+    results, which no survey repeats."""
+    if node.tools:
+        return ""
     only = " ".join(f"--only {shlex.quote(name)}" for name in names[:MOST_PATTERNS])
     chosen = ",".join(format_bytes(size).replace(" ", "") for size in sorted(set(sizes)) if size)
     named = f" --sizes {chosen}" if chosen else ""
-    return f"waywiser survey {only}{named} -o {shlex.quote(f'{host}-again.wwp')}"
+    return f"waywiser survey {only}{named} -o {shlex.quote(f'{node.name}-again.wwp')}"
 
 
 def _failing_paths(surveys: Sequence[Node], usual: set[str]) -> Iterator[Fault]:
@@ -266,7 +271,7 @@ def _failing_paths(surveys: Sequence[Node], usual: set[str]) -> Iterator[Fault]:
     for text, names in sorted(grouped(failed).items()):
         names.sort()
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        again = _survey_again(surveys[-1].name, names, ())
+        again = _survey_again(surveys[-1], names, ())
         yield Fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
 
 

@@ -65,6 +65,11 @@ class Node(Value, frozen=True):
         """The file, else the host."""
         return self.file or self.name
 
+    @property
+    def is_of_results(self) -> bool:
+        """Whether its GPUs are those that other tools' results name: a run may have used some."""
+        return bool(self.tools) and not self.machine.architecture
+
     def beside(self, other: Node) -> Node:
         """The node with its GPUs matched to those of another."""
         return msgspec.structs.replace(self, match=match_gpus(other.machine, self.machine))

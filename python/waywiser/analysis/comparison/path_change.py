@@ -168,6 +168,8 @@ class ProfileComparison(Value, frozen=True):
     missing_gpus: tuple[Device, ...] = ()
     exchanged_gpus: tuple[tuple[Device, Device], ...] = ()
     """(before, now): another device in the same place."""
+    tools: tuple[str, ...] = ()
+    """Whose results the files are, if other tools wrote those of a side: ``nvbandwidth 0.8``."""
 
     def of(self, *verdicts: PathVerdict) -> tuple[PathChange, ...]:
         return tuple(path for path in self.paths if path.verdict in verdicts)

@@ -316,7 +316,7 @@ def _shared(subject: Subject, each: Together) -> Finding:
     )
     remedy = "plan with this bandwidth for all of them together"
     if len(members) > 2:
-        remedy += (
+        remedy += subject.surveyed(
             "; measure pairs to see which of them share a bottleneck: waywiser survey "
             f"--workload '{members[0].way}; {members[1].way}'"
         )

@@ -128,7 +128,7 @@ def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
         interval=what.interval,
         devices=subject.gpus(curve.workload.places),
         exhibits=tuple(_exhibits(curve, what)[:MOST_EXHIBITS]),
-        remedy=_remedy(found),
+        remedy=_remedy(subject, found),
     )
 
 
@@ -156,7 +156,7 @@ def _statement(found: CurveIrregularity) -> str:
     return text
 
 
-def _remedy(found: CurveIrregularity) -> str:
+def _remedy(subject: Subject, found: CurveIrregularity) -> str:
     """What to do; empty if a cache explains it, or if one visit may have been disturbed."""
     what = found.what
     if found.cache or not found.corroborated:
@@ -171,7 +171,8 @@ def _remedy(found: CurveIrregularity) -> str:
         if what.kind == "drop"
         else f"avoid {_sizes(what)} on this path: {_instead(found)}"
     )
-    return f"{instead}; measure more sizes: waywiser survey {around} --only '{way}'"
+    more = f"; measure more sizes: waywiser survey {around} --only '{way}'"
+    return f"{instead}{subject.surveyed(more)}"
 
 
 def _instead(found: CurveIrregularity) -> str:

@@ -67,7 +67,7 @@ def placement(subject: Subject) -> Placement:
     return msgspec.structs.replace(
         found,
         sentences=tuple(sentences(found, subject)),
-        unanswered=tuple(unanswered(found, machine)),
+        unanswered=tuple(unanswered(found, subject)),
     )
 
 

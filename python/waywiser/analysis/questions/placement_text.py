@@ -69,22 +69,23 @@ def sentences(found: Placement, subject: Subject) -> Iterator[str]:
     yield from _spreads(found)
 
 
-def unanswered(found: Placement, machine: Machine) -> Iterator[str]:
+def unanswered(found: Placement, subject: Subject) -> Iterator[str]:
     """What the profile does not show, with what would show it."""
+    machine = subject.machine
     if not machine.gpus:
         yield "the machine has no GPU"
         return
     if len(machine.numa) > 1 and not found.of("buffer"):
         yield (
-            "the NUMA node of buffers: no path between host and GPU was measured from two nodes; "
-            "run waywiser survey --preset standard"
+            "the NUMA node of buffers: no path between host and GPU was measured from two nodes"
+            + subject.surveyed("; run waywiser survey --preset standard")
         )
     if len(machine.gpus) > 2 and not found.of("pair"):
         yield "GPUs that exchange data: no two pairs of GPUs were measured"
     if len(machine.gpus) > 2 and not found.of("set"):
         yield (
-            "which GPUs share a link to the host: only sets of all GPUs were measured; run "
-            f"waywiser survey --workload '{_two_copies(machine)}'"
+            "which GPUs share a link to the host: only sets of all GPUs were measured"
+            + subject.surveyed(f"; run waywiser survey --workload '{_two_copies(machine)}'")
         )
     yield from _undecided(found)
 

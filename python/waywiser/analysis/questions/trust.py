@@ -20,7 +20,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
 from waywiser.doctor.diagnosis import disturbances
 from waywiser.doctor.situation import Situation
-from waywiser.profile.quality_flags import REMEDIES
+from waywiser.profile.quality_flags import Origin, remedy_of
 from waywiser.stats.order import INTERVAL_SAMPLES, median
 from waywiser.words import Place, Value, grouped
 from waywiser.words.number_format import count
@@ -49,7 +49,7 @@ def answer(subject: Subject) -> Answer:
         title="Quality: how certain are these numbers?",
         summary=_summary(subject, points),
         findings=ranked([*grave, *found[:MOST_FLAGS]]),
-        tables=(*_of_families(points), *_of_flags(flags, len(points))),
+        tables=(*_of_families(points), *_of_flags(flags, len(points), subject.origin)),
         unanswered=tuple(_unanswered(subject, points)),
         answered=any(uncertainty(point) is not None for point in points),
     )
@@ -85,7 +85,7 @@ def _finding(subject: Subject, found: Flagged, of: int) -> Finding:
         effect=found.typical,
         devices=subject.gpus(places) if found.kind.of_devices else (),
         exhibits=(found.worst.exhibit(),),
-        remedy=REMEDIES[found.name],
+        remedy=remedy_of(found.name, subject.origin),
     )
 
 
@@ -115,7 +115,8 @@ def _failures(subject: Subject) -> Iterator[Finding]:
             severity="warning",
             statement=f"{count(visits, 'visit')} failed, for {count(len(others), 'reason')}; most "
             f"often: {first.reason} ({first.members[0]})",
-            remedy="each is listed by waywiser show; --resume measures interrupted ones again",
+            remedy="each is listed by waywiser show"
+            + subject.surveyed("; --resume measures interrupted ones again"),
         )
     planned, visits = subject.overview.planned_visits, subject.overview.visits
     if planned is not None and visits < planned:
@@ -234,7 +235,7 @@ def _row_of_family(family: str, points: Sequence[Point]) -> tuple[Cell, ...]:
     )
 
 
-def _of_flags(flags: Sequence[Flagged], of: int) -> tuple[Table, ...]:
+def _of_flags(flags: Sequence[Flagged], of: int, origin: Origin) -> tuple[Table, ...]:
     """Each kind of quality flag with its counts and its remedy."""
     return table(
         "Quality flags",
@@ -249,7 +250,7 @@ def _of_flags(flags: Sequence[Flagged], of: int) -> tuple[Table, ...]:
                     amount(each.most, 1) if each.most is not None else "—",
                     series=each.worst.text,
                 ),
-                Cell(REMEDIES[each.name]),
+                Cell(remedy_of(each.name, origin)),
             )
             for each in flags
         ),

@@ -1,0 +1,56 @@
+"""No survey repeats what another tool measured: nothing said of imported files asks for one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from waywiser.analysis.comparison.comparison import compare
+from waywiser.analysis.comparison.comparison_text import headline_lines
+from waywiser.analysis.comparison.fleet import assess_fleet
+from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.questions.all_answers import answers
+from waywiser.curves.subject import Subject
+from waywiser.exchange.imports.profiles import import_files
+from waywiser.profile import Profile
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize("file", sorted(DATA.iterdir()), ids=lambda file: file.name)
+def test_no_survey_is_asked_for(file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "imported.wwp"
+    import_files([file], target, machine="n")
+    with Profile.open(target) as profile:
+        subject = Subject.of(profile)
+    said = msgspec.json.encode(list(answers(subject))).decode()
+    found = compare([read_node(target)], [read_node(target)])
+    said += " ".join(headline_lines(found))
+    assert "waywiser survey" not in said
+    assert "survey them again" not in said
+
+
+def listing(folder: Path, gpus: int, rate: float) -> Path:
+    file = folder / f"{gpus}-{rate}.json"
+    value = {"nvbandwidth": {
+        "GPU Device list": [f"{n}: NVIDIA H100 (0000:{n + 1:02x}:00): (n{rate})"
+                            for n in range(gpus)],
+        "testcases": [{"name": "host_to_device_memcpy_ce", "status": "Passed",
+                       "bandwidth_matrix": [[str(rate + n / 10) for n in range(gpus)]]}],
+    }}  # fmt: skip
+    file.write_text(json.dumps(value))
+    target = folder / f"{gpus}-{rate}.wwp"
+    import_files([file], target)
+    return target
+
+
+def test_results_of_some_gpus_are_no_proof_that_others_are_missing(tmp_path: Path) -> None:
+    files = [listing(tmp_path, 4, 50 + n / 100) for n in range(6)] + [listing(tmp_path, 3, 50.5)]
+    fleet = assess_fleet([read_node(file) for file in files])
+    (suspect,) = fleet.of("bad", "suspect")
+    assert suspect.status == "suspect"
+    assert "its results name 3 of 4 GPUs" in suspect.faults[0].statement
+    assert suspect.faults[0].again == ""
