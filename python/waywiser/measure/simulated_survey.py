@@ -115,8 +115,7 @@ def start_simulation(
     """Makes the survey into a new profile. Raises `WaywiserError`: the file exists;
     `Interrupted`. After an error no file is left: it can be made again."""
     plan, machine = survey.plan, survey.machine
-    expected = outlook(plan)
-    estimate = SurveyEstimate(len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds)
+    estimate = SurveyEstimate.of(plan, outlook(plan))
     selection = MachineSelection(memory_bytes=plan.request.memory_bytes)
     commission = Commission(plan.request, selection, estimate, validation=plan.validation)
     with tempfile.TemporaryDirectory() as folder:

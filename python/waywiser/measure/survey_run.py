@@ -64,6 +64,10 @@ class SurveyEstimate(Value, frozen=True):
     buffer_bytes: int
     seconds: float
 
+    @classmethod
+    def of(cls, plan: Plan, expected: Outlook) -> SurveyEstimate:
+        return cls(len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds)
+
 
 class Commission(Value, frozen=True):
     """What a profile keeps of its plan: with the machine beside it, the same plan again."""
@@ -90,10 +94,7 @@ class Survey:
 
     @property
     def estimate(self) -> SurveyEstimate:
-        plan = self.plan
-        return SurveyEstimate(
-            len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds
-        )
+        return SurveyEstimate.of(self.plan, self.outlook)
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -206,29 +207,26 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
         with WritableProfile.resume(file, run_environment(scope), command=command) as profile:
-            visits = list(profile.visits())
-            finished = [visit for visit in visits if is_finished(visit)]
-            last = max((visit.worker for visit in visits), default=0)
-            _measure(profile, machine, plan, finished, watcher, last)
+            _measure(profile, machine, plan, list(profile.visits()), watcher)
 
 
 def _measure(
     profile: WritableProfile,
     machine: Machine,
     plan: Plan,
-    finished: Sequence[Visit],
+    visits: Sequence[Visit],
     watcher: Watcher,
-    last_worker: int = 0,
 ) -> None:
-    """``last_worker`` is the greatest number of a worker process in the profile."""
+    """``visits`` are those of the profile."""
 
     def skip(visit: Visit) -> None:
         profile.commit_later(visit)
         watcher.visit(visit)
 
+    finished = [visit for visit in visits if is_finished(visit)]
     schedule = Schedule(plan, finished=finished, on_skip=skip)
     watcher.begin(plan, finished)
-    options = probe_options(plan, machine, first_worker=next_worker(profile, last_worker))
+    options = probe_options(plan, machine, first_worker=next_worker(profile, visits))
     with interrupts_stored(
         profile, f"go on with: {resume_command(str(profile.path))}", plan.visits
     ):
@@ -265,9 +263,10 @@ def interrupts_stored(profile: WritableProfile, remedy: str, visits: int = 0) ->
         ) from None
 
 
-def next_worker(profile: Profile, last_worker: int) -> int:
-    """The number of the next worker process; ``last_worker`` is the greatest of the visits."""
-    return max((last_worker, *(found.worker for found in profile.localities()))) + 1
+def next_worker(profile: Profile, visits: Iterable[Visit]) -> int:
+    """The number of the next worker process; ``visits`` are those of the profile."""
+    known = [visit.worker for visit in visits] + [each.worker for each in profile.localities()]
+    return max(known, default=0) + 1
 
 
 def measure_orders(

@@ -85,15 +85,9 @@ def usable_gpus(
     Left alone are GPUs that other processes use or with less than ``memory_bytes`` free, unless
     ``share``. A GPU whose free memory is unknown (0) is not skipped for it.
     """
-    kept: list[int] = []
-    unsupported_paths: list[Unsupported] = []
-    for gpu in machine.gpus:
-        reason = "" if share else _occupied(gpu, memory_bytes)
-        if reason:
-            unsupported_paths.append(Unsupported(f"gpu:{gpu.index}", reason))
-        else:
-            kept.append(gpu.index)
-    return tuple(kept), unsupported_paths
+    found = [(gpu.index, "" if share else _occupied(gpu, memory_bytes)) for gpu in machine.gpus]
+    unsupported = [Unsupported(f"gpu:{index}", reason) for index, reason in found if reason]
+    return tuple(index for index, reason in found if not reason), unsupported
 
 
 def _occupied(gpu: Gpu, memory_bytes: int) -> str:

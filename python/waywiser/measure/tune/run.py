@@ -236,8 +236,7 @@ def tune(
     with SurveyLock(), _opened(tuning, file, environment, command) as profile:
         visits = list(profile.visits())
         tuner = tuning.tuner(list(filter(is_finished, visits)))
-        last = max((visit.worker for visit in visits), default=0)
-        options = tuning.probe_options(worker, next_worker(profile, last))
+        options = tuning.probe_options(worker, next_worker(profile, visits))
         with interrupts_stored(profile, "the same command goes on with the rest"):
             measure_orders(profile, tuning.machine, tuner, options, watcher)
     return tuner
