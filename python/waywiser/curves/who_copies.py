@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from waywiser.words import Path
+from waywiser.words import Path, grouped
 from waywiser.words.records import Observation, WhileOccupied, WhoCopies
 
 MADE_BY: dict[WhileOccupied, str] = {
@@ -59,9 +59,7 @@ def _named(
         some = len(layouts) < sum(key[:2] == (ends, executor) for key in kinds)
         named = f"{executor} ({', '.join(layouts)})" if some else executor
         methods.setdefault(ends, []).append(named)
-    paths: dict[str, list[str]] = {}
-    for ends, names in methods.items():
-        paths.setdefault(" and ".join(names), []).append(ends)
+    paths = grouped((" and ".join(names), ends) for ends, names in methods.items())
     return (f"{', '.join(ends)} by {names}" for names, ends in paths.items())
 
 

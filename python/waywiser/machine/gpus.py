@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -250,7 +251,4 @@ def _gpu_of_object(
 
 def _infos(item: HwlocObject) -> dict[str, str]:
     """What hwloc adds about a device, at it and below."""
-    infos: dict[str, str] = {}
-    for part in reversed(list(item.walk())):
-        infos |= part.infos
-    return infos
+    return dict(ChainMap(*(part.infos for part in item.walk())))

@@ -185,10 +185,9 @@ def _value(answer: Any) -> int | str:
 
 
 def _link_counters(door: Nvml, handle: object, links: Sequence[int]) -> list[tuple[str, int | str]]:
-    known: list[tuple[str, int | str]] = []
-    for link in links:
-        for counter, name in _LINK_COUNTERS.items():
-            value = door.ask("DeviceGetNvLinkErrorCounter", handle, link, counter)
-            if value is not None:
-                known.append((f"NVLink {link} {name}", int(value)))
-    return known
+    answers = (
+        (f"NVLink {link} {name}", door.ask("DeviceGetNvLinkErrorCounter", handle, link, counter))
+        for link in links
+        for counter, name in _LINK_COUNTERS.items()
+    )
+    return [(name, int(value)) for name, value in answers if value is not None]

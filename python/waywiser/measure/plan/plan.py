@@ -40,7 +40,7 @@ from waywiser.measure.plan.requested_workloads import (
     unsupported_transfers,
 )
 from waywiser.measure.plan.sets import bystander_curves, check_curves, set_curves
-from waywiser.words import format_bytes
+from waywiser.words import format_bytes, grouped
 from waywiser.words.members import MOST_REASONS
 from waywiser.words.records import Unsupported
 from waywiser.words.sizes_in_text import with_units
@@ -214,12 +214,13 @@ def _is_pair_of_gpus(point: PlannedPoint) -> bool:
 
 def _rounded(points: list[PlannedPoint], sizes: tuple[int, ...]) -> Iterator[str]:
     """What was made of sizes that a layout cannot have."""
-    found: dict[str, set[int]] = {}
-    for point in points:
-        if point.curve.layout is not None and point.size not in sizes:
-            found.setdefault(str(point.curve.layout), set()).add(point.size)
+    found = grouped(
+        (str(point.curve.layout), point.size)
+        for point in points
+        if point.curve.layout is not None and point.size not in sizes
+    )
     for text, rounded in found.items():
-        given = ", ".join(map(format_bytes, sorted(rounded)))
+        given = ", ".join(map(format_bytes, sorted(set(rounded))))
         yield f"a {with_units(text)} takes whole numbers of its pieces: --sizes gives {given}"
 
 
