@@ -229,9 +229,6 @@ def _migrates(memory: str, traits: Traits) -> bool:
 
 def gpus_fed_by_host(workload: Workload) -> set[int]:
     """GPUs at one end of a transfer whose other end is host memory: their PCIe link is loaded."""
-    found: set[int] = set()
-    for transfer in workload.transfers:
-        places = transfer.path.places
-        if any(place.kind == "numa" for place in places):
-            found.update(place.index for place in places if place.kind == "gpu")
-    return found
+    ends = (transfer.path.places for transfer in workload.transfers)
+    fed = (places for places in ends if any(place.kind == "numa" for place in places))
+    return {place.index for places in fed for place in places if place.kind == "gpu"}
