@@ -6,10 +6,9 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TextIO
 
 from waywiser.cli.progress import (
     LINE_SECONDS,
@@ -191,17 +190,10 @@ def _ratio(ratio: Ratio) -> str:
 class TuneProgress:
     """How a tuning goes: a live line in a terminal, plain lines in a pipe, on standard error."""
 
-    def __init__(
-        self,
-        budget_seconds: float,
-        stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, budget_seconds: float) -> None:
         self._budget = budget_seconds
-        self._stream = stream or sys.stderr
-        self._clock = clock
-        self._begun = clock()
-        self._shown = self._begun
+        self._stream = sys.stderr
+        self._begun = self._shown = time.monotonic()
         self._visits = 0
         self._live = is_live(self._stream)
 
@@ -220,7 +212,7 @@ class TuneProgress:
             say("\r\x1b[K", self._stream)
 
     def _draw(self, series: str, estimate: str) -> None:
-        now = self._clock()
+        now = time.monotonic()
         if now - self._shown < (REDRAW_SECONDS if self._live else LINE_SECONDS):
             return
         self._shown = now

@@ -8,7 +8,7 @@ from waywiser import __version__
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.profile.estimate import Estimate
-from waywiser.stats.order import Interval, relative
+from waywiser.stats.order import Interval
 from waywiser.words import Value, WaywiserError
 from waywiser.words.number_format import count, format_rate, format_time
 
@@ -70,8 +70,7 @@ def time_origin(point: Point) -> str:
 
 def seen_rate_text(size: int, found: Estimate) -> str:
     """The bandwidth from call to completion, in GB/s."""
-    share = relative(found.seen_median, found.seen_interval)
-    return f"{format_rate(size / found.seen_median, share)} GB/s"
+    return f"{format_rate(size / found.seen_median, found.seen_relative)} GB/s"
 
 
 def interval_text(interval: Interval | None, unit: float, name: str) -> str:

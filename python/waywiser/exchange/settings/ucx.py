@@ -70,14 +70,10 @@ def _three_digits(value: float) -> str:
 
 def ucx_conf(subject: Subject) -> str:
     """The text of the file. Raises `SettingsError` if the profile has nothing that UCX reads."""
-    lines: list[str] = []
-    omitted: list[OmittedSetting] = []
-    for part in (_copy_bandwidth, _peer_bandwidth, _peer_latency, _distance):
-        made = part(subject)
-        if isinstance(made, OmittedSetting):
-            omitted.append(made)
-        else:
-            lines.append(made)
+    parts = (_copy_bandwidth, _peer_bandwidth, _peer_latency, _distance)
+    made = [part(subject) for part in parts]
+    lines = [each for each in made if isinstance(each, str)]
+    omitted = [each for each in made if isinstance(each, OmittedSetting)]
     if not lines:
         raise SettingsError(
             "the profile has no copies between host and GPU or between GPUs",
@@ -85,8 +81,8 @@ def ucx_conf(subject: Subject) -> str:
         )
     head = head_lines(subject, "Settings for UCX")
     where = "UCX reads it as $UCX_CONFIG_DIR/ucx.conf or ~/ucx.conf; check it with: ucx_info -c"
-    parts = [commented([*head, where]), *lines, commented(omitted_lines(omitted))]
-    return "\n".join(filter(None, parts))
+    texts = [commented([*head, where]), *lines, commented(omitted_lines(omitted))]
+    return "\n".join(filter(None, texts))
 
 
 def _copy_bandwidth(subject: Subject) -> str | OmittedSetting:
