@@ -87,3 +87,30 @@ def test_the_gpu_of_a_rank_is_the_one_that_it_sees() -> None:
     (found,) = read(text + line(0, "1", "0-9", "3") + line(1, "1", "10-19", "5"), "x")
     path = found.measured[0].workload.transfers[0].path
     assert (path.source.variant["gpu"], path.destination.variant["gpu"]) == ("3", "5")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_rank_that_the_file_does_not_place_has_no_place_by_rules(seed: int) -> None:
+    rng = random.Random(seed)
+    ranks = rng.choice([4, 6, 8])
+    pairs = [(0, other) for other in range(1, ranks)]
+    rows = [f"CPU {a} and CPU {b}:\t{rng.uniform(1, 9) * 1e-7:.6e}\t" for a, b in pairs]
+    placed = rng.sample(range(ranks), rng.randint(1, ranks - 1))
+    lines = [f"rank: {n}: {{ host: {n % 2}; cpu: {{0-3}} ; mem: {{0-9999}} }} : app 0"
+             for n in placed]  # fmt: skip
+    (found,) = read("\n".join(["Profiling Standard CPU Ping-Pongs:", *rows, "", *lines, ""]), "x")
+    whole = {f"{a} and {b}" for a, b in pairs if a in placed and b in placed}
+    assert {each.name.split(", ")[1] for each in found.measured} == whole
+    assert all("not rank" in each.reason for each in found.unsupported_paths)
+
+
+def test_a_table_that_names_no_ranks_needs_the_places_of_all() -> None:
+    table = "Timing Max-Rate CPU Ping-Pongs\nSize 1\t1.000000e-06\t2.000000e-06\n"
+    lines = [line(n, str(n // 4), "0-9999") for n in range(8)]
+    (whole,) = read(f"{table}\n\n{''.join(lines)}", "x")
+    del lines[2]
+    text = f"{table}\nProfiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\t1.000000e-06\t\n\n"
+    (cut,) = read(text + "".join(lines), "x")
+    assert len(whole.measured) == 2
+    assert [each.name for each in cut.measured] == ["Profiling Standard CPU Ping-Pongs, 0 and 1, 4"]
+    assert "does not place all ranks" in cut.unsupported_paths[0].reason

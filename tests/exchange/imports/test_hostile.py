@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.curves.overview import overview
-from waywiser.exchange.imports import benchpress
+from waywiser.exchange.imports import benchpress, detect
 from waywiser.exchange.imports.errors import ImportFailed
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
@@ -65,6 +65,46 @@ def test_every_file_with_bytes_changed(file: Path) -> None:
         for _ in range(rng.randrange(1, 6)):
             content[rng.randrange(len(content))] = rng.choice(b'0123456789-+.eE"{}[],: \nN/\xff\0')
         survives(bytes(content))
+
+
+def figures(path: Path) -> dict[tuple[str, float], str]:
+    """(workload, seconds) -> notes, of every sample; empty for a file that is not imported."""
+    try:
+        found = detect.read(path)
+    except ImportFailed:
+        return {}
+    return {
+        (str(each.workload), seconds): " ".join(each.notes)
+        for file in found
+        for each in file.measured
+        for seconds in each.samples.span
+    }
+
+
+LINES = [file for file in FILES if file.suffix in (".txt", ".out", ".log")]
+
+
+@pytest.mark.parametrize("change", ["dropped", "doubled", "swapped"])
+@pytest.mark.parametrize("file", LINES, ids=lambda file: file.name)
+def test_a_line_that_is_lost_makes_no_figure_without_a_note(
+    file: Path, change: str, tmp_path: Path
+) -> None:
+    """No figure that the whole file has not, but by an assumption that its notes state."""
+    whole = figures(file)
+    lines = file.read_text().splitlines(keepends=True)
+    path = tmp_path / file.name
+    for n in range(len(lines)):
+        changed = list(lines)
+        if change == "dropped":
+            del changed[n]
+        elif change == "doubled":
+            changed.insert(n, lines[n])
+        else:
+            changed[n : n + 2] = changed[n : n + 2][::-1]
+        path.write_text("".join(changed))
+        found = figures(path)
+        for new in found.keys() - whole.keys():
+            assert "assumed" in found[new] or "of all messages together" in found[new]
 
 
 ODD = st.one_of(
@@ -167,3 +207,9 @@ def test_a_bad_topology_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(WaywiserError, match=r"t\.xml"):
         import_files([FILES[0]], tmp_path / "a.wwp", topology=tmp_path / "t.xml")
     assert [each.name for each in tmp_path.iterdir()] == ["t.xml"]
+
+
+def test_every_format_is_fuzzed() -> None:
+    """Each reader has a file whose bytes and lines the tests above change."""
+    formats = {found.format for file in FILES for found in detect.read(file)}
+    assert formats == set(detect.FORMATS)

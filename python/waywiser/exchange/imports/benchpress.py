@@ -42,6 +42,8 @@ MOST_SIZES = 30
 MOST_RANKS = 128
 """Ranks of one node that take part: more is no row of these benchmarks."""
 ONE_WAY = "half of a round trip"
+GAP = "the file does not place all ranks: which of them the table is of is unknown"
+SPLIT = "the sizes of the table are those of all messages together, by the sizes that it has"
 ALL_GPUS = "every GPU of the node made such copies at the same time; the text does not count them"
 
 Kind = Literal["pairs", "counts", "copies", "peers", "shared copies"]
@@ -104,12 +106,19 @@ def read(text: str, where: str) -> list[ForeignFile]:
     unsupported: list[Unsupported] = []
     stated = stated_places(text, where)
     node = NodePlaces(_stated_ranks(stated) or _ranks_of_a_node(sections), 0, stated)
+    has_gap = sorted(stated) != list(range(len(stated)))
     for section in sections:
+        if has_gap and section.kind == "counts":
+            unsupported.append(Unsupported(section.title, GAP))
+            continue
         for series in _measured(section, node, where):
-            if is_time(series.samples.span[0]):
-                measured.append(series)
+            reason = _unplaced(series.workload, stated)
+            if not is_time(series.samples.span[0]):
+                reason = "its figure is no time"
+            if reason:
+                unsupported.append(Unsupported(series.name, reason))
             else:
-                unsupported.append(Unsupported(series.name, "its figure is no time"))
+                measured.append(series)
     return [
         ForeignFile(
             format="benchpress",
@@ -119,6 +128,14 @@ def read(text: str, where: str) -> list[ForeignFile]:
             unsupported_paths=tuple(unsupported),
         )
     ]
+
+
+def _unplaced(workload: Workload, stated: Mapping[int, RankPlace]) -> str:
+    """What a file that places ranks lacks; empty if nothing: what it states is no rule for the
+    others."""
+    ranks = {place.index for place in workload.places if place.kind == "rank"}
+    missing = sorted(ranks - stated.keys())
+    return f"the file places other ranks, and not rank {missing[0]}" if stated and missing else ""
 
 
 def _sections(lines: Sequence[str], where: str) -> Iterator[BenchPressSection]:
@@ -300,6 +317,7 @@ def _counts(section: BenchPressSection, node: NodePlaces, where: str) -> Iterato
     test = "messages" if is_one_sender else "node-pong" if is_split else "max-rate"
     ranks = node.ranks
     step = max(1, ranks // most) if section.on_gpus else 1
+    notes = (ONE_WAY, SPLIT) if is_split else (ONE_WAY,)
     node = replace(node, gpus=most)
 
     def end(rank: int) -> Memory:
@@ -315,7 +333,7 @@ def _counts(section: BenchPressSection, node: NodePlaces, where: str) -> Iterato
                 sender = 0 if is_one_sender else i * step
                 path = Path(end(sender), end(ranks + i * step), "mpi")
                 transfers.append(Transfer(path, size, {"test": test}))
-            yield _series(section, f"{count}", transfers, seconds, (ONE_WAY,), node)
+            yield _series(section, f"{count}", transfers, seconds, notes, node)
 
 
 def _is_split(section: BenchPressSection, most: int, is_one_sender: bool, where: str) -> bool:

@@ -85,10 +85,12 @@ def peer_to_peer(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     """The size stands above the title."""
     title = section.title
     size, notes = bytes_before(section.above, run)
-    columns, rows = _matrix(section.below)
+    columns, rows, has_more = _matrix(section.below)
     if not columns or not rows:
         yield Unsupported("p2p", "its table has no rows: it is cut off")
         return
+    if has_more:
+        yield Unsupported("p2p, a second table", "its title is missing, so its kind is unknown")
     counts, assumed = _counts(section.above, run)
     executor = title["executor"] or ("DMA" if run.is_set("USE_HIP_CALL") else "GFX")
     preset = PresetSetup(
@@ -101,15 +103,18 @@ def peer_to_peer(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     yield from read(columns, rows, preset)
 
 
-def _matrix(lines: Sequence[str]) -> tuple[list[MatrixDevice], list[MatrixRow]]:
+def _matrix(lines: Sequence[str]) -> tuple[list[MatrixDevice], list[MatrixRow], bool]:
+    """(columns, rows, whether another table follows without a title of its own)."""
     columns: list[MatrixDevice] = []
     rows: list[MatrixRow] = []
     for line in lines:
         if row := matrix_row(line):
             rows.append(row)
         elif re.search(r"SRC|D/D", line):
+            if rows:
+                return columns, rows, True
             columns = columns or devices_of(line)
-    return columns, rows
+    return columns, rows, False
 
 
 def _letters(run: ToolRun) -> tuple[str, str]:
@@ -140,7 +145,7 @@ def all_pairs(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     if any(map(opens_test, lines)):
         return
     text = "\n".join(lines)
-    columns, rows = _matrix(lines)
+    columns, rows, _ = _matrix(lines)
     if not columns:
         yield Unsupported("a2a", "its summary is missing: the output is cut off")
         return
