@@ -31,7 +31,8 @@ class PlacedMemory {
 public:
     PlacedMemory(const Memory& memory, std::size_t bytes, const Machine& machine)
         : kind_(Memories::instance().find(memory.kind)),
-          gpu_(memory.on_gpu() ? memory.place.index : 0) {
+          gpu_(memory.on_gpu() ? memory.place.index : 0),
+          bytes_(bytes) {
         if (kind_ == nullptr) throw NotSupported("there is no memory '" + memory.kind + "'");
         if (const auto reason = kind_->unsupported_reason(memory, machine)) {
             throw NotSupported(*reason);
@@ -39,7 +40,8 @@ public:
         buffer_ = kind_->allocate(memory, bytes, machine);
     }
     [[nodiscard]] std::byte* data() const { return buffer_->data(); }
-    [[nodiscard]] std::size_t bytes() const { return buffer_->bytes(); }
+    // As requested: kinds may allocate more.
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
     void write(const void* from, std::size_t bytes) { copy(data(), from, bytes); }
     void read(void* to) const { copy(to, data(), bytes()); }
 
@@ -55,6 +57,7 @@ private:
 
     const MemoryKind* kind_;
     int gpu_;
+    std::size_t bytes_;
     std::unique_ptr<Buffer> buffer_;
 };
 

@@ -32,6 +32,8 @@ from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds
 from waywiser.words.records import Visit
+from waywiser.words.user_cache import VARIABLE as CACHE_VARIABLE
+from waywiser.words.user_cache import CacheError, user_cache
 
 _MOST_BITS = 64
 """The longest whole number that is compared with the bounds of an option."""
@@ -191,23 +193,11 @@ def _call(given: Mapping[str, Any]) -> str:
 def new_cache_file(hostname: str) -> Path:
     """A file that does not exist yet in ``~/.cache/waywiser/profiles``, which is made if need be.
     ``XDG_CACHE_HOME`` replaces ``~/.cache``. Raises `SurveyError`."""
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    remedy = "name a file: waywiser.survey(output=...), or a folder: XDG_CACHE_HOME=..."
-    folder = Path(cache) / "waywiser" / "profiles"
+    remedy = f"name a file: waywiser.survey(output=...), or a folder: {CACHE_VARIABLE}=..."
     try:
-        folder = folder.expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-    except RuntimeError as error:  # no HOME, and no entry of the user in /etc/passwd
-        raise SurveyError(
-            f"the folder of profiles, {folder}, cannot be found: user {os.getuid()} has no home",
-            remedy=remedy,
-        ) from error
-    except OSError as error:
-        raise SurveyError(
-            f"the folder of profiles cannot be made: {error.strerror}",
-            where=str(folder),
-            remedy=remedy,
-        ) from error
+        folder = user_cache("profiles", "the folder of profiles", remedy)
+    except CacheError as error:
+        raise SurveyError(error.what, where=error.where, remedy=error.remedy) from error
     return unused_file(folder / default_name(hostname))
 
 

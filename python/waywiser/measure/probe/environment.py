@@ -13,6 +13,8 @@ PROCESS_ENVIRONMENT: Mapping[str, str] = {
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     # A kernel that is loaded at its first launch would be loaded behind a closed gate.
     "CUDA_MODULE_LOADING": "EAGER",
+    # NVLink multicast can take the GPUs of a shared host out of service. It stays off.
+    "NCCL_NVLS_ENABLE": "0",
     # A file of the current folder must not pass for a module of the interpreter.
     "PYTHONSAFEPATH": "1",
 }

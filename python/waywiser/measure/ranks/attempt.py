@@ -1,0 +1,145 @@
+"""One try of MPI with one kind of memory, by a rank of a launch of its own.
+
+    python -m waywiser.measure.ranks.attempt
+
+The launching process sends an `Attempt` as a line of JSON. The rank answers with an `Outcome` when
+MPI has started (`waywiser.measure.ranks.greeting.Joined`).
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from waywiser.machine import native
+from waywiser.machine.machine import Machine
+from waywiser.machine.native_words import native_machine, native_memory
+from waywiser.measure.ranks.rank import RankError, connect_back, end_with, say_joined
+from waywiser.words import Memory, Value, format_bytes
+
+SIZES = (7, 4096, 1 << 20)
+"""Bytes of a message: libraries send small and large ones in different ways."""
+
+
+class Attempt(Value, frozen=True):
+    """What a rank tries: ``send`` or ``alltoallv``, from and to this memory."""
+
+    bridge: str
+    operation: str
+    memory: Memory
+    machine: Machine
+
+
+class Outcome(Value, frozen=True):
+    """What came of it: no problem if all bytes were right."""
+
+    problem: str = ""
+    unsupported: bool = False
+    """The memory cannot be had on this machine: MPI was not tried."""
+
+
+class Tried:
+    """The memory and the messages of one rank."""
+
+    def __init__(self, attempt: Attempt, library: Any) -> None:
+        machine = native_machine(attempt.machine)
+        memory = native_memory(attempt.memory)
+
+        def allocate(size: int) -> Any:
+            return library.PlacedMemory(memory, size, machine)
+
+        self._allocate = allocate
+        allocate(SIZES[-1])  # before MPI starts: a GPU is selected, and a reason against it known
+
+    def send(self, messenger: Any) -> str:
+        """Exchanges messages between ranks 0 and 1, there and back."""
+        for size in SIZES:
+            out, into = self._allocate(size), self._allocate(size)
+            out.write(pattern(size, messenger.rank, 1 - messenger.rank))
+            for sender in (0, 1):
+                if messenger.rank == sender:
+                    messenger.send(out, 1 - sender)
+                else:
+                    messenger.receive(into, sender)
+            wrong = difference(into.read(), pattern(size, 1 - messenger.rank, messenger.rank))
+            if wrong:
+                return f"a message of {format_bytes(size)}: {wrong}"
+        return ""
+
+    def alltoallv(self, messenger: Any) -> str:
+        """Exchanges messages of unequal sizes among all ranks."""
+        ranks = range(messenger.size)
+        for size in SIZES:
+            sizes = [size + messenger.rank + 2 * to for to in ranks]
+            received = [size + source + 2 * messenger.rank for source in ranks]
+            out, into = self._allocate(sum(sizes)), self._allocate(sum(received))
+            out.write(b"".join(pattern(sizes[to], messenger.rank, to) for to in ranks))
+            messenger.alltoallv(out, sizes, into, received)
+            right = b"".join(pattern(received[n], n, messenger.rank) for n in ranks)
+            if wrong := difference(into.read(), right):
+                return f"messages of {format_bytes(size)} and more: {wrong}"
+        return ""
+
+
+OPERATIONS: dict[str, Callable[[Tried, Any], str]] = {
+    "send": Tried.send,
+    "alltoallv": Tried.alltoallv,
+}
+"""What is tried, by name."""
+
+
+def pattern(size: int, source: int, destination: int) -> bytes:
+    """The bytes of the message from one rank to another."""
+    return random.Random(1000 * source + destination).randbytes(size)
+
+
+def difference(found: bytes, right: bytes) -> str:
+    """What is wrong with the bytes, if anything."""
+    if found == right:
+        return ""
+    wrong = sum(a != b for a, b in zip(found, right, strict=True))
+    zeros = ", all zero" if not any(found) else ""
+    return f"{wrong} of {len(right)} bytes are wrong{zeros}"
+
+
+def _prepared(attempt: Attempt, library: Any) -> tuple[Tried | None, Outcome]:
+    try:
+        return Tried(attempt, library), Outcome()
+    except (library.NotSupported, library.GpuError, MemoryError) as error:
+        return None, Outcome(str(error.args[0] if error.args else error), unsupported=True)
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """The command."""
+    try:
+        connection = connect_back()
+    except RankError as error:
+        print(error, file=sys.stderr)
+        return 2
+    with connection, connection.makefile("rb") as lines:
+        attempt = msgspec.json.decode(lines.readline(), type=Attempt)
+        end_with(connection)
+        library = native.load()
+        tried, outcome = _prepared(attempt, library)
+        bridge = library.Bridge(attempt.bridge)
+        messenger = bridge.join()
+        say_joined(connection, bridge, messenger)
+        if tried:
+            try:
+                outcome = Outcome(OPERATIONS[attempt.operation](tried, messenger))
+            except (library.MessengerError, library.GpuError) as error:
+                outcome = Outcome(str(error.args[0]))
+        connection.sendall(msgspec.json.encode(outcome) + b"\n")
+        if not outcome.problem:
+            bridge.leave()
+        else:
+            lines.read()  # until the launching process, which has then heard all ranks, ends them
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

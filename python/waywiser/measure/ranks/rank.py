@@ -1,0 +1,114 @@
+"""A rank's own side of a launch: it connects back, and leaves nothing behind however it ends.
+
+It ends when the launching process closes its socket, when its parent (the launcher) dies, and by
+SIGTERM. A thread sees each of these even while MPI blocks, and removes the shared memory that MPI
+has made before the process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from waywiser.measure.ranks.greeting import VARIABLE, Greeting, Joined, to_line
+from waywiser.measure.ranks.leftovers import mapped_files, remove
+from waywiser.words import WaywiserError
+
+PRIVATE_PREFIX = "waywiser-ranks-"
+"""The name of the folder of temporary files that a launch makes for its ranks begins with it."""
+
+_PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
+
+_STATED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PALS_RANKID")
+"""Variables in which launchers state the number of a rank."""
+
+
+class RankError(WaywiserError):
+    """This process was not started by a launch of Waywiser."""
+
+
+def stated_rank(environment: Mapping[str, str] = os.environ) -> int:
+    """The number of this rank before MPI has started; -1 if the launcher does not state it."""
+    stated = (environment[name] for name in _STATED if environment.get(name, "").isdigit())
+    return int(next(stated, -1))
+
+
+def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
+    """A socket to the process that launched this one, which knows it from now on. The first thing
+    that a rank does. Raises `RankError`."""
+    _end_by_signals()
+    port, _, secret = environment.get(VARIABLE, "").partition(":")
+    if not port.isdigit() or not secret:
+        raise RankError(f"{VARIABLE} is not set", remedy="ranks are started by waywiser")
+    try:
+        connection = socket.create_connection(("127.0.0.1", int(port)))
+    except OSError as error:
+        raise RankError(f"the process that launched this rank is gone: {error}") from error
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.sendall(to_line(Greeting(secret, os.getpid(), stated_rank(environment))))
+    return connection
+
+
+def say_joined(connection: socket.socket, bridge: Any, messenger: Any) -> None:
+    """States the world that MPI made; ``bridge`` and ``messenger`` are those of the native
+    library."""
+    joined = Joined(
+        messenger.rank,
+        messenger.size,
+        bridge.library,
+        bridge.threads,
+        bridge.cuda_stated,
+        tuple(sorted(mapped_files())),
+    )
+    connection.sendall(to_line(joined))
+
+
+def end_with(connection: socket.socket) -> None:
+    """Ends this process when the socket is closed at its other end. For a rank that is sent
+    nothing."""
+
+    def wait() -> None:
+        with suppress(OSError):
+            while connection.recv(1):
+                pass
+        end_now()
+
+    threading.Thread(target=wait, name="end with the launch", daemon=True).start()
+
+
+def end_now() -> None:
+    """Ends this process at once, from any thread, and leaves nothing of MPI."""
+    remove(mapped_files())
+    private = tempfile.gettempdir()
+    if os.path.basename(private).startswith(PRIVATE_PREFIX):
+        shutil.rmtree(private, ignore_errors=True)
+    os._exit(1)
+
+
+def _end_by_signals() -> None:
+    """Ends by SIGTERM, which also comes when the parent dies."""
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that launched
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while select.select([woken], [], [])[0]:
+            if signal.SIGTERM in os.read(woken, 64):
+                end_now()
+
+    threading.Thread(target=wait, name="end by a signal", daemon=True).start()
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it died before
+        end_now()

@@ -1,0 +1,101 @@
+"""Tries what an MPI library can do with each kind of memory: each operation in a launch of its own,
+so that a crash costs one answer and no process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from waywiser.machine import native
+from waywiser.machine.machine import Machine
+from waywiser.measure.ranks.attempt import OPERATIONS, Attempt, Outcome
+from waywiser.measure.ranks.launch import Launch, RankEnd
+from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.words import Memory, Place, Value
+
+RANKS = 2
+_SECONDS = 30.0
+"""Seconds for one try; it takes one."""
+
+_COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.attempt")
+
+
+class Try(Value, frozen=True):
+    """Whether MPI moved the right bytes from and to a kind of memory."""
+
+    operation: str
+    memory: str
+    """The memory of rank 0."""
+    right: bool | None
+    """None if the memory cannot be had, so that MPI was not tried."""
+    reason: str = ""
+    """Why not: what the library said, or how the rank ended."""
+    cuda_stated: int = -1
+    """Whether the library states that it takes memory of CUDA; -1 if it does not say."""
+
+
+def memories(machine: Machine) -> list[tuple[Memory, ...]]:
+    """The kinds of memory to try, of each a memory for each rank: the host's, and where there is a
+    GPU those that need one, in each way to allocate them."""
+    found: list[tuple[Memory, ...]] = []
+    for kind in native.load().memories():
+        places = [_place(kind["places"], machine, rank) for rank in range(RANKS)]
+        if None in places or (kind["needs_gpu"] and not machine.gpus):
+            continue
+        variants: list[dict[str, str]] = [{}]
+        for parameter in kind["parameters"] if kind["needs_gpu"] else ():
+            variants += [{parameter["name"]: choice} for choice in parameter["choices"][1:]]
+        for variant in variants:
+            found.append(
+                tuple(Memory(kind["name"], place, variant) for place in places if place is not None)
+            )
+    return found
+
+
+def _place(kinds: Sequence[str], machine: Machine, rank: int) -> Place | None:
+    if "gpu" in kinds and machine.gpus:
+        return Place.parse(f"gpu:{machine.gpus[min(rank, len(machine.gpus) - 1)].index}")
+    return Place.parse(f"numa:{machine.numa[0].index}") if "numa" in kinds else None
+
+
+def try_all(library: MpiLibrary, machine: Machine, template: str = "") -> Iterator[Try]:
+    """Each operation with each kind of memory, as it is tried. Raises `MpiError` if ranks cannot
+    be started at all."""
+    for of_ranks in memories(machine):
+        for operation in OPERATIONS:
+            yield try_one(library, machine, operation, of_ranks, template)
+
+
+def try_one(
+    library: MpiLibrary,
+    machine: Machine,
+    operation: str,
+    of_ranks: Sequence[Memory],
+    template: str = "",
+) -> Try:
+    """One operation with a memory of each rank. Raises `MpiError` if MPI does not start."""
+    memory = str(of_ranks[0])
+    with Launch(library, _COMMAND, len(of_ranks), template=template) as launch:
+        for rank, own in zip(_by_number(launch.ranks), of_ranks, strict=True):
+            attempt = Attempt(library.bridge, operation, own, machine)
+            rank.connection.sendall(msgspec.json.encode(attempt) + b"\n")
+        launch.join()
+        stated = min(rank.joined.cuda_stated for rank in launch.ranks if rank.joined)
+        try:
+            answers = launch.answers(operation, _SECONDS)
+        except MpiError as error:
+            return Try(operation, memory, False, error.what, stated)
+        outcomes = [msgspec.json.decode(answer, type=Outcome) for answer in answers]
+        if not any(outcome.problem for outcome in outcomes):
+            launch.launcher_ends(_SECONDS)
+    failed = next((outcome for outcome in outcomes if outcome.problem), None)
+    if failed and failed.unsupported:
+        return Try(operation, memory, None, failed.problem, stated)
+    return Try(operation, memory, failed is None, failed.problem if failed else "", stated)
+
+
+def _by_number(ranks: Sequence[RankEnd]) -> list[RankEnd]:
+    """The ranks in the order that the launcher states, before MPI has started."""
+    return sorted(ranks, key=lambda rank: rank.stated)
