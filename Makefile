@@ -26,7 +26,7 @@ survey: $(ready)
 # A native test that fails does not hide what pytest finds, which runs files of tests side by side:
 # one more than there are cores, for some tests wait, and four at most.
 workers = $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-test: build .venv/ready-test .venv/ready-browser
+test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi
 	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder --max-worker-restart 1; exit $$((native || $$?))
 
 build: $(ready)
@@ -52,6 +52,10 @@ $(ready): $(set_up)
 # Without a browser its tests say so, and fail in CI.
 .venv/ready-browser: $(ready)
 	@if $(PYTHON) scripts/set-up --browser; then touch $@; fi
+
+# The same holds for MPI libraries.
+.venv/ready-mpi: $(ready)
+	@if $(PYTHON) scripts/set-up --mpi; then touch $@; fi
 
 .venv/ready-%: $(ready)
 	$(PYTHON) scripts/set-up --group $*

@@ -39,6 +39,10 @@ OTHER_WORDS = {
         "machine/nvml_facts.py": "the end of an NVLink",
         "machine/system.py": "a field of cpuinfo",
     },
+    "mpi": {
+        "cli/call.py": "a verb",
+        "measure/ranks/mpi_library.py": "a folder",
+    },
     "copy-engine": {"words/transfer.py": "an example in a message"},
     "pinned": {
         "words/memory.py": "an example in a message",

@@ -12,7 +12,8 @@ Words = tuple[str, ...]
 
 VERBS = (
     *("survey", "tune", "list", "topology", "show", "import", "simulate", "export", "report"),
-    *("doctor", "compare", "check", "fleet", "policy", "advise", "model", "predict", "completion"),
+    *("doctor", "mpi", "compare", "check", "fleet", "policy", "advise", "model", "predict"),
+    "completion",
 )
 MEASURING = ("survey", "tune")
 """Verbs that work for long on files of the user's; of these only the plan is compared."""

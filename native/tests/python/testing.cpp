@@ -10,13 +10,10 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "fake/fake.hpp"
 #include "gpu/gpu.hpp"
-#include "ranks/bridge_messenger.hpp"
 #include "ranks/messenger_checks.hpp"
 
 namespace nb = nanobind;
@@ -107,21 +104,13 @@ nb::dict live() {
     return all;
 }
 
-// What every messenger does, over the MPI of a bridge: a line for each message with wrong bytes.
-std::vector<std::string> check_messenger(const std::string& file, std::size_t largest) {
-    waywiser::ranks::Bridge bridge(file);
-    std::vector<std::string> wrong = waywiser::test::check_messenger(*bridge.join(), largest);
-    bridge.leave();
-    return wrong;
-}
-
 }  // namespace
 }  // namespace waywiser::testing
 
 NB_MODULE(_testing, m) {
     using namespace waywiser::testing;
     nb::set_leak_warnings(false);
-    m.def("check_messenger", &check_messenger, "bridge"_a, "largest"_a,
+    m.def("check_messenger", &waywiser::test::check_messenger, "messenger"_a, "largest"_a,
           nb::call_guard<nb::gil_scoped_release>());
     m.def("configure", [](const std::string& text) { waywiser::fake::configure(text); });
     m.def("live", &live);

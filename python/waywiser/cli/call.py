@@ -19,7 +19,7 @@ _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 _VERBS = (
     *("measuring", "list", "topology", "show"),
     *("import_", "simulate", "export", "report"),
-    *("doctor", "compare", "check", "fleet"),
+    *("doctor", "mpi", "compare", "check", "fleet"),
     *("policy", "advise"),
     *("model", "predict", "completion"),
 )

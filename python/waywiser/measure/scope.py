@@ -109,6 +109,11 @@ def live_machine() -> Machine:
     return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
 
 
+def working_machine() -> Machine:
+    """`live_machine` without GPUs that this build or the driver cannot use."""
+    return _working(Scope(live_machine(), 0)).machine
+
+
 def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu | None) -> Gpu:
     bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"])
     return msgspec.structs.replace(

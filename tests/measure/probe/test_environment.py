@@ -17,6 +17,12 @@ def test_gpus_are_counted_by_the_bus_whatever_the_caller_set() -> None:
     assert made["HOME"] == "/h"
 
 
+def test_multicast_stays_off_in_a_worker_whatever_the_caller_set() -> None:
+    """NVLink multicast can take the GPUs of a shared host out of service."""
+    for base in ({}, {"NCCL_NVLS_ENABLE": "1"}):
+        assert worker_environment(base)["NCCL_NVLS_ENABLE"] == "0"
+
+
 def test_a_worker_runs_this_very_package(tmp_path: Path) -> None:
     other = tmp_path / "waywiser.py"
     other.write_text("raise SystemExit('another one')")

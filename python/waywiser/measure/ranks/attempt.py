@@ -18,7 +18,7 @@ import msgspec
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.machine.native_words import native_machine, native_memory
-from waywiser.measure.ranks.rank import RankError, connect_back, end_with, say_joined
+from waywiser.measure.ranks.rank import RankError, connect_back, end_now, end_with, say_joined
 from waywiser.words import Memory, Value, format_bytes
 
 SIZES = (7, 4096, 1 << 20)
@@ -121,7 +121,10 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(error, file=sys.stderr)
         return 2
     with connection, connection.makefile("rb") as lines:
-        attempt = msgspec.json.decode(lines.readline(), type=Attempt)
+        line = lines.readline()
+        if not line:
+            end_now()  # whoever launched this rank is gone
+        attempt = msgspec.json.decode(line, type=Attempt)
         end_with(connection)
         library = native.load()
         tried, outcome = _prepared(attempt, library)

@@ -156,16 +156,18 @@ class Launch(Closeable):
             ready, _, _ = select.select([r.connection for r in waiting], [], [], _LOOK_SECONDS)
             for rank in waiting:
                 if rank.connection in ready and not rank.receive() and not rank.lines:
-                    number = rank.joined.rank if rank.joined else rank.stated
-                    raise self._failure(f"rank {number} ended at the {what}")
+                    raise self._loss(rank, what)
             if not ready:
-                self._require_running(f"ended the {what}", self._size - len(waiting), deadline)
+                self._require_running(
+                    f"answered, in the {what}", self._size - len(waiting), deadline
+                )
         return [rank.lines.popleft() for rank in self.ranks]
 
     def printed(self) -> str:
-        """The last lines that launcher and ranks printed, as one line."""
+        """The last lines that launcher and ranks printed, as one line without rulers."""
         self._drain()
-        return self._log.tail()
+        lines = self._log.tail().split(" | ")
+        return " | ".join(line for line in lines if any(map(str.isalnum, line)))
 
     def close(self) -> None:
         """Ends all ranks and the launcher."""
@@ -205,14 +207,25 @@ class Launch(Closeable):
         if time.monotonic() > deadline:
             raise self._failure(f"{have} of {self._size} ranks have {what} in time")
 
-    def _failure(self, reason: str) -> MpiError:
+    def _loss(self, rank: RankEnd, what: str) -> MpiError:
+        """The end of a rank, or of the launcher, which takes its ranks along."""
         self.launcher_ends(_EXIT_SECONDS)  # what it prints about this comes first
+        if (self.launcher.poll() or 0) < 0:
+            name = signal.Signals(-self.launcher.returncode).name
+            return self._failure(f"the launcher was killed by {name}, in the {what}")
+        number = rank.joined.rank if rank.joined else rank.stated
+        return self._failure(f"rank {number} ended, in the {what}")
+
+    def _failure(self, reason: str) -> MpiError:
         printed = self.printed()
-        return MpiError(
-            f"{reason}; they printed: {printed}" if printed else reason,
-            where=self._words[0],
-            remedy="see whether the launcher starts a simple command, such as hostname",
-        )
+        said = f"; launcher and ranks printed: {printed}" if printed else ""
+        if len(self.ranks) < self._size:
+            remedy = "see whether the launcher starts another command"
+        elif not all(rank.joined for rank in self.ranks):
+            remedy = f"see whether it is the launcher of {self._library.name}"
+        else:
+            remedy = ""
+        return MpiError(f"{reason}{said}", where=self._words[0], remedy=remedy)
 
     def _drain(self) -> None:
         assert self.launcher.stdout is not None

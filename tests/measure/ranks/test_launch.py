@@ -1,0 +1,205 @@
+"""Launches of ranks with real MPI libraries: messages, ends, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mpi_wheels import mpicc_of
+from waywiser.measure.ranks.greeting import VARIABLE, Greeting, to_line
+from waywiser.measure.ranks.launch import Launch
+from waywiser.measure.ranks.mpi_library import Mpicc, MpiError, MpiLibrary, find_library
+from waywiser.measure.ranks.rank import PRIVATE_PREFIX
+
+RANK = Path(__file__).with_name("checking_rank.py")
+PATIENCE_SECONDS = 120.0
+
+NO_MPI = MpiLibrary(Mpicc("/none/mpicc", "PATH"), "/none.so", "none 1.0", "", was_cached=True)
+
+ONLY_CONNECTS = """
+import os, time
+from waywiser.measure.ranks.rank import connect_back, end_with
+end_with(connect_back())
+time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_native_environment: dict[str, str]
+) -> None:
+    """Ranks find the library over the fake GPU; temporary files are in a folder of the test."""
+    monkeypatch.setenv("PYTHONPATH", fake_native_environment["PYTHONPATH"])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def left_behind() -> set[str]:
+    """What a launch could leave in folders that all processes share."""
+    names = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")}
+    temporary = os.listdir("/tmp")
+    return {name for name in names if "mpi" in name or "sm_segment" in name or "ucx" in name} | {
+        f"/tmp/{name}" for name in temporary if name.startswith((PRIVATE_PREFIX, "ompi.", "prte"))
+    }
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def wait_until(is_so: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[Callable[[Launch], None]]:
+    """Call it with a launch: in the end its processes are gone, and what it had made."""
+    before = left_behind()
+    pids: list[int] = []
+
+    def watch(launch: Launch) -> None:
+        pids.extend([launch.launcher.pid, *(rank.pid for rank in launch.ranks)])
+
+    yield watch
+    assert pids
+    assert wait_until(lambda: not any(map(is_running, pids)))
+    assert wait_until(lambda: left_behind() <= before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "victim", "lost"),
+    [
+        ("mpich", "rank", "rank [0-2] ended, in the wait"),
+        ("openmpi", "launcher", "the launcher was killed by SIGKILL, in the wait"),
+    ],
+)
+def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
+    name: str, victim: str, lost: str, nothing_left: Callable[[Launch], None]
+) -> None:
+    library = find_library(mpicc_of(name))
+    with Launch(library, [sys.executable, str(RANK), library.bridge], 3) as launch:
+        launch.join()
+        found = [json.loads(line) for line in launch.answers("checks", PATIENCE_SECONDS)]
+        nothing_left(launch)
+        assert [each["wrong"] for each in found] == [[], [], []]
+        assert [rank.joined.rank for rank in launch.ranks if rank.joined] == [0, 1, 2]
+        assert {rank.stated for rank in launch.ranks} == {0, 1, 2}
+        assert {each["multicast"] for each in found} == {"0"}
+        assert {each["stage"] for each in found} == {""}
+        assert Path(found[0]["temporary"]).name.startswith(PRIVATE_PREFIX)
+        variables = Path(f"/proc/{launch.launcher.pid}/environ").read_bytes().split(b"\0")
+        assert b"NCCL_NVLS_ENABLE=0" in variables
+        pid = launch.ranks[1].pid if victim == "rank" else launch.launcher.pid
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(MpiError, match=lost) as caught:
+            launch.answers("wait", PATIENCE_SECONDS)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_the_launcher_of_another_library_is_an_error(
+    nothing_left: Callable[[Launch], None],
+) -> None:
+    library, other = find_library(mpicc_of("openmpi")), mpicc_of("mpich")
+    template = f"{other.replace('mpicc', 'mpiexec')} -n {{ranks}} {{command}}"
+    command = [sys.executable, str(RANK), library.bridge]
+    with Launch(library, command, 2, template=template) as launch:
+        nothing_left(launch)
+        with pytest.raises(MpiError, match=r"it is( not)? the launcher of Open MPI"):
+            launch.join()
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("false {ranks} {command}", "false: the launcher ended with status 1 when 0 of 1 ranks"),
+        ("/nowhere/x {ranks} {command}", "/nowhere/x: the launcher cannot be started: No such"),
+        ("sh -c 'echo hello; exit 3' {ranks} {command}", "status 3 .* printed: hello"),
+    ],
+)
+def test_a_launcher_that_starts_no_rank_is_one_line(template: str, reason: str) -> None:
+    before = left_behind()
+    with pytest.raises(MpiError, match=reason) as caught:
+        Launch(NO_MPI, [sys.executable, "-c", "pass"], 1, template=template)
+    assert "\n" not in str(caught.value)
+    assert left_behind() <= before
+
+
+def test_ranks_that_do_not_come_in_time_are_an_error() -> None:
+    with pytest.raises(MpiError, match="0 of 1 ranks have connected in time"):
+        Launch(NO_MPI, ["600"], 1, template="sleep {ranks} {command}", seconds=0.2)
+
+
+def test_whoever_does_not_know_the_secret_is_no_rank(
+    nothing_left: Callable[[Launch], None],
+) -> None:
+    stranger = (
+        f"""
+import os, socket
+port = os.environ["{VARIABLE}"].partition(":")[0]
+for line in ({to_line(Greeting("a guess", 1))!r}, b"no line\\n", b""):
+    with socket.create_connection(("127.0.0.1", int(port))) as connection:
+        connection.sendall(line)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+"""
+        + ONLY_CONNECTS
+    )
+    with Launch(NO_MPI, [sys.executable, "-c", stranger], 1, template=ONE_RANK) as launch:
+        nothing_left(launch)
+        (rank,) = launch.ranks
+        assert rank.pid == launch.launcher.pid
+        assert rank.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+
+
+ONE_RANK = "env RANKS={ranks} {command}"
+"""A launcher that is the rank itself, without MPI."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSTOP])
+def test_a_rank_ends_with_its_launch(
+    number: signal.Signals, nothing_left: Callable[[Launch], None]
+) -> None:
+    with Launch(NO_MPI, [sys.executable, "-c", ONLY_CONNECTS], 1, template=ONE_RANK) as launch:
+        nothing_left(launch)
+        os.kill(launch.ranks[0].pid, number)
+
+
+def test_ranks_end_when_the_process_that_launched_them_is_killed() -> None:
+    code = """
+import sys, time
+from waywiser.measure.ranks.launch import Launch
+from waywiser.measure.ranks.mpi_library import MpiLibrary, Mpicc
+library = MpiLibrary(Mpicc("/none/mpicc", "PATH"), "", "", "", was_cached=True)
+template = "sh -c 'env X={ranks} {command} & wait'"
+command = [sys.executable, "-m", "waywiser.measure.ranks.attempt"]
+launch = Launch(library, command, 1, template=template)
+print(launch.launcher.pid, launch.ranks[0].pid, flush=True)
+time.sleep(600)
+"""
+    before = left_behind()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        pids = [int(word) for word in first.stdout.readline().split()]
+        assert len(pids) == 2
+        first.kill()
+    assert wait_until(lambda: not any(map(is_running, pids)))
+    assert wait_until(lambda: left_behind() <= before)

@@ -1,0 +1,67 @@
+"""What is tried with each kind of memory, and what a failure of MPI amounts to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measure.plan.machines import machine
+from mpi_wheels import mpicc_of
+from waywiser.machine import native
+from waywiser.measure.ranks.attempt import difference
+from waywiser.measure.ranks.mpi_library import find_library
+from waywiser.measure.ranks.tries import memories, try_one
+from waywiser.words import Memory, Place
+
+
+@pytest.fixture(autouse=True)
+def places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_native_environment: dict[str, str]
+) -> None:
+    """Ranks use the fake GPU."""
+    for name in ("PYTHONPATH", native.MODULE_VARIABLE):
+        monkeypatch.setenv(name, fake_native_environment[name])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def of_two_gpus() -> tuple[Memory, ...]:
+    return tuple(Memory("device", Place.parse(f"gpu:{index}"), {}) for index in range(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "operation"), [("mpich", "send"), ("openmpi", "alltoallv")])
+def test_the_right_bytes_of_gpus_are_right(name: str, operation: str) -> None:
+    found = try_one(find_library(mpicc_of(name)), machine(gpus=2), operation, of_two_gpus())
+    assert (found.operation, found.memory) == (operation, "device@gpu:0")
+    assert found.right is True, found.reason
+    assert found.reason == ""
+
+
+@pytest.mark.slow
+def test_a_crash_is_a_result_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYWISER_FAKE", "crash=copy@2")
+    found = try_one(find_library(mpicc_of("mpich")), machine(gpus=2), "send", of_two_gpus())
+    assert found.right is False
+    assert found.reason.startswith("rank ")
+    assert "ended, in the send" in found.reason
+    assert "\n" not in found.reason
+
+
+def test_each_kind_of_memory_is_tried_in_each_way_to_allocate_it() -> None:
+    found = {str(of_ranks[0]) for of_ranks in memories(machine(gpus=2))}
+    assert {"pageable@numa:0", "pinned@numa:0", "device@gpu:0", "device[from=pool]@gpu:0"} <= found
+    assert not any("file:" in memory for memory in found)
+    second = {str(of_ranks[1]) for of_ranks in memories(machine(gpus=2))}
+    assert "device@gpu:1" in second
+    assert "device@gpu:0" in {str(of_ranks[1]) for of_ranks in memories(machine(gpus=1))}
+
+
+def test_without_a_gpu_only_memory_of_the_host_is_tried() -> None:
+    assert {str(of_ranks[0]) for of_ranks in memories(machine())} == {"pageable@numa:0"}
+
+
+def test_wrong_bytes_are_counted() -> None:
+    assert difference(b"abc", b"abc") == ""
+    assert difference(b"abd", b"abc") == "1 of 3 bytes are wrong"
+    assert difference(b"\0\0\0", b"abc") == "3 of 3 bytes are wrong, all zero"
