@@ -13,18 +13,26 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, hosts_of
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignGpu,
+    ForeignSeries,
+    hosts_of,
+)
 from waywiser.exchange.imports.nvbandwidth_cases import (
     MOST_GPUS,
-    SEVERAL,
     Case,
     Matrix,
     measured_of,
+    rows_of,
     unit_of,
     why_no_matrix,
 )
 from waywiser.exchange.imports.reading import clipped, list_of, object_of, parse_each, text_of
+from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported
 
 _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-fA-F:.]+)\))?"
@@ -92,9 +100,10 @@ def file_of(
         for name, reason in found.reasons.items()
         if name not in found.cases
     } | {each.path: each for each in damaged}
-    cases, foreign = _of_listed_gpus(found.cases, len(stated["gpus"]))
-    unsupported |= foreign
-    measured = tuple(measured_of(cases, unsupported))
+    gpus = len(stated["gpus"])
+    unsupported |= (partial := _of_some_gpus(found.cases, gpus))
+    cases = {name: case for name, case in found.cases.items() if name not in partial}
+    measured = tuple(_noted(each, cases, gpus) for each in measured_of(cases, unsupported))
     if error and not measured:
         unsupported.setdefault("nvbandwidth", Unsupported("nvbandwidth", f"it failed: {error}"))
     if not stated.get("hostname"):
@@ -108,21 +117,29 @@ def file_of(
     )
 
 
-def _of_listed_gpus(
-    cases: Mapping[str, Case], gpus: int
-) -> tuple[dict[str, Case], dict[str, Unsupported]]:
-    """(cases of no more GPUs than the file lists, the others). With several hosts, the tool lists
-    the GPUs of the first one only; without a list, nothing is known against a case."""
-    good: dict[str, Case] = {}
-    others: dict[str, Unsupported] = {}
+def _of_some_gpus(cases: Mapping[str, Case], gpus: int) -> dict[str, Unsupported]:
+    """Cases of fewer GPUs than the file lists: nothing says whose figures they are."""
+    found: dict[str, Unsupported] = {}
     for name, case in cases.items():
         columns = len(case.matrix[0]) if case.matrix else 0
-        if not gpus or columns <= gpus or name.startswith(SEVERAL):
-            good[name] = case
-        else:
-            reason = f"it has figures of {columns} GPUs, and the file lists {gpus}"
-            others[name] = Unsupported(name, reason)
-    return good, others
+        if 0 < columns < gpus and rows_of(name, columns):
+            reason = f"it has {columns} columns, and the file lists {count(gpus, 'GPU')}"
+            found[name] = Unsupported(name, reason)
+    return found
+
+
+def _noted(each: ForeignSeries, cases: Mapping[str, Case], gpus: int) -> ForeignSeries:
+    """The series with a note if its case has more columns than the file lists GPUs: of several
+    hosts, the tool lists those of the first one."""
+    case = cases.get(each.family)
+    columns = len(case.matrix[0]) if case and case.matrix else 0
+    if not gpus or columns <= gpus:
+        return each
+    note = (
+        f"the case has {columns} columns and the file lists {count(gpus, 'GPU')}: gpu:{gpus} and "
+        "above may be of another host"
+    )
+    return replace(each, notes=(*each.notes, note))
 
 
 def cuda_version(version: Any) -> str:

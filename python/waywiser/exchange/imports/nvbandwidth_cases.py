@@ -36,8 +36,6 @@ NO_FIGURE = "it has no figure"
 NO_COUNTERPART = "Waywiser has no counterpart of it"
 SEVERAL_HOSTS = "copies between several hosts have no counterpart here"
 
-SEVERAL = "multinode_"
-"""How the names of cases over several hosts begin."""
 COUNTED = "whether its figure counts the bytes that it copies, or reads and writes, is not known"
 MIRRORED = "the tool measured each pair once and gives it in both cells"
 
@@ -69,7 +67,7 @@ def unit_of(name: str) -> str:
 
 def why_nothing(case: Case, what: str) -> str:
     """Why a case has no series here."""
-    if case.name.startswith(SEVERAL):
+    if case.name.startswith("multinode_"):
         return SEVERAL_HOSTS
     if case.name == "device_local_copy_sm":
         return COUNTED
