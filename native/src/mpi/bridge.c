@@ -15,9 +15,9 @@ struct waywiser_mpi_ranks {
 struct waywiser_mpi_started {
     MPI_Comm comm;
     int count, most;
-    int *bytes; /* that each receive expects, -1 for a send */
-    MPI_Request *requests;
-    MPI_Status *statuses;
+    int* bytes; /* that each receive expects, -1 for a send */
+    MPI_Request* requests;
+    MPI_Status* statuses;
 };
 
 typedef waywiser_mpi_ranks Ranks;
@@ -28,15 +28,15 @@ static _Thread_local char error_line[WAYWISER_MPI_LINE_BYTES];
 
 /* --- errors -------------------------------------------------------------------------------- */
 
-static int refuse(const char *call, const char *reason) {
+static int refuse(const char* call, const char* reason) {
     snprintf(error_line, sizeof error_line, "%s: %s", call, reason);
-    for (char *at = error_line; *at; ++at) {
+    for (char* at = error_line; *at; ++at) {
         if (*at == '\n') *at = ' ';
     }
     return 1;
 }
 
-static int check(int code, const char *call) {
+static int check(int code, const char* call) {
     char reason[MPI_MAX_ERROR_STRING + 1];
     int length = 0;
     if (code == MPI_SUCCESS) return 0;
@@ -46,15 +46,17 @@ static int check(int code, const char *call) {
     return refuse(call, reason);
 }
 
-static int too_large(size_t bytes, const char *call) {
+static int too_large(size_t bytes, const char* call) {
     char reason[128];
     if (bytes <= INT_MAX) return 0;
-    snprintf(reason, sizeof reason, "a message of %zu bytes: MPI counts in int, so one message has "
-             "less than 2 GiB", bytes);
+    snprintf(reason, sizeof reason,
+             "a message of %zu bytes: MPI counts in int, so one message has "
+             "less than 2 GiB",
+             bytes);
     return refuse(call, reason);
 }
 
-static int short_message(MPI_Status *status, int expected, const char *call) {
+static int short_message(MPI_Status* status, int expected, const char* call) {
     char reason[64];
     int bytes = 0;
     if (check(MPI_Get_count(status, MPI_BYTE, &bytes), call)) return 1;
@@ -63,16 +65,16 @@ static int short_message(MPI_Status *status, int expected, const char *call) {
     return refuse(call, reason);
 }
 
-static const char *error(void) { return error_line; }
+static const char* error(void) { return error_line; }
 
 /* --- the library --------------------------------------------------------------------------- */
 
-static int library(char *line) {
+static int library(char* line) {
     char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
     int length = 0;
     if (check(MPI_Get_library_version(text, &length), "MPI_Get_library_version")) return 1;
     snprintf(line, WAYWISER_MPI_LINE_BYTES, "%.*s", (int)strcspn(text, "\n"), text);
-    for (char *at = line; *at; ++at) {
+    for (char* at = line; *at; ++at) {
         if ((unsigned char)*at < ' ') *at = ' ';
     }
     return 0;
@@ -81,14 +83,14 @@ static int library(char *line) {
 static const int thread_levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                                     MPI_THREAD_MULTIPLE};
 
-static int join(Ranks *ranks, MPI_Comm comm) {
+static int join(Ranks* ranks, MPI_Comm comm) {
     ranks->comm = comm;
     return check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") ||
            check(MPI_Comm_rank(comm, &ranks->rank), "MPI_Comm_rank") ||
            check(MPI_Comm_size(comm, &ranks->size), "MPI_Comm_size");
 }
 
-static int init(enum waywiser_mpi_threads requested, enum waywiser_mpi_threads *provided) {
+static int init(enum waywiser_mpi_threads requested, enum waywiser_mpi_threads* provided) {
     int level = 0;
     if (check(MPI_Init_thread(NULL, NULL, thread_levels[requested], &level), "MPI_Init_thread")) {
         return 1;
@@ -114,14 +116,14 @@ static int cuda_stated(void) {
 
 /* --- groups -------------------------------------------------------------------------------- */
 
-static Ranks *world(void) { return &world_ranks; }
-static int rank(Ranks *ranks) { return ranks->rank; }
-static int size(Ranks *ranks) { return ranks->size; }
+static Ranks* world(void) { return &world_ranks; }
+static int rank(Ranks* ranks) { return ranks->rank; }
+static int size(Ranks* ranks) { return ranks->size; }
 
-static Ranks *group(Ranks *from, const int *chosen, int count) {
+static Ranks* group(Ranks* from, const int* chosen, int count) {
     MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;
-    Ranks *ranks = calloc(1, sizeof *ranks);
+    Ranks* ranks = calloc(1, sizeof *ranks);
     int failed = !ranks ? refuse("a group of ranks", "no memory is left")
                         : check(MPI_Comm_group(from->comm, &all), "MPI_Comm_group") ||
                               check(MPI_Group_incl(all, count, chosen, &some), "MPI_Group_incl") ||
@@ -135,7 +137,7 @@ static Ranks *group(Ranks *from, const int *chosen, int count) {
     return NULL;
 }
 
-static void leave(Ranks *ranks) {
+static void leave(Ranks* ranks) {
     int over = 0;
     if (MPI_Finalized(&over) == MPI_SUCCESS && !over) MPI_Comm_free(&ranks->comm);
     free(ranks);
@@ -143,12 +145,12 @@ static void leave(Ranks *ranks) {
 
 /* --- messages between two ranks ------------------------------------------------------------ */
 
-static int send(Ranks *ranks, const void *data, size_t bytes, int to, int tag) {
+static int send(Ranks* ranks, const void* data, size_t bytes, int to, int tag) {
     if (too_large(bytes, "MPI_Send")) return 1;
     return check(MPI_Send(data, (int)bytes, MPI_BYTE, to, tag, ranks->comm), "MPI_Send");
 }
 
-static int receive(Ranks *ranks, void *data, size_t bytes, int from, int tag) {
+static int receive(Ranks* ranks, void* data, size_t bytes, int from, int tag) {
     MPI_Status status;
     if (too_large(bytes, "MPI_Recv")) return 1;
     return check(MPI_Recv(data, (int)bytes, MPI_BYTE, from, tag, ranks->comm, &status),
@@ -156,15 +158,15 @@ static int receive(Ranks *ranks, void *data, size_t bytes, int from, int tag) {
            short_message(&status, (int)bytes, "MPI_Recv");
 }
 
-static void discard(Started *started) {
+static void discard(Started* started) {
     free(started->bytes);
     free(started->requests);
     free(started->statuses);
     free(started);
 }
 
-static Started *prepare(Ranks *ranks, int most) {
-    Started *started = calloc(1, sizeof *started);
+static Started* prepare(Ranks* ranks, int most) {
+    Started* started = calloc(1, sizeof *started);
     if (started) {
         started->comm = ranks->comm;
         started->most = most;
@@ -178,24 +180,26 @@ static Started *prepare(Ranks *ranks, int most) {
     return NULL;
 }
 
-static int full(Started *started, const char *call) {
+static int full(Started* started, const char* call) {
     return started->count == started->most && refuse(call, "more messages than were prepared for");
 }
 
-static int start_send(Started *started, const void *data, size_t bytes, int to, int tag) {
+static int start_send(Started* started, const void* data, size_t bytes, int to, int tag) {
     if (too_large(bytes, "MPI_Isend") || full(started, "MPI_Isend")) return 1;
     if (check(MPI_Isend(data, (int)bytes, MPI_BYTE, to, tag, started->comm,
-                        &started->requests[started->count]), "MPI_Isend")) {
+                        &started->requests[started->count]),
+              "MPI_Isend")) {
         return 1;
     }
     started->bytes[started->count++] = -1;
     return 0;
 }
 
-static int start_receive(Started *started, void *data, size_t bytes, int from, int tag) {
+static int start_receive(Started* started, void* data, size_t bytes, int from, int tag) {
     if (too_large(bytes, "MPI_Irecv") || full(started, "MPI_Irecv")) return 1;
     if (check(MPI_Irecv(data, (int)bytes, MPI_BYTE, from, tag, started->comm,
-                        &started->requests[started->count]), "MPI_Irecv")) {
+                        &started->requests[started->count]),
+              "MPI_Irecv")) {
         return 1;
     }
     started->bytes[started->count++] = (int)bytes;
@@ -203,7 +207,7 @@ static int start_receive(Started *started, void *data, size_t bytes, int from, i
 }
 
 /* After MPI has ended the messages with this code. */
-static int ended(Started *started, int code, const char *call) {
+static int ended(Started* started, int code, const char* call) {
     const int count = started->count;
     int kind = MPI_SUCCESS;
     started->count = 0;
@@ -220,12 +224,12 @@ static int ended(Started *started, int code, const char *call) {
     return 0;
 }
 
-static int wait(Started *started) {
+static int wait(Started* started) {
     return ended(started, MPI_Waitall(started->count, started->requests, started->statuses),
                  "MPI_Waitall");
 }
 
-static int test(Started *started, int *done) {
+static int test(Started* started, int* done) {
     const int code = MPI_Testall(started->count, started->requests, done, started->statuses);
     if (code == MPI_SUCCESS && !*done) return 0;
     return ended(started, code, "MPI_Testall");
@@ -233,49 +237,74 @@ static int test(Started *started, int *done) {
 
 /* --- messages among all ranks of a group --------------------------------------------------- */
 
-static int barrier(Ranks *ranks) { return check(MPI_Barrier(ranks->comm), "MPI_Barrier"); }
+static int barrier(Ranks* ranks) { return check(MPI_Barrier(ranks->comm), "MPI_Barrier"); }
 
-static int broadcast(Ranks *ranks, void *data, size_t bytes, int root) {
+static int broadcast(Ranks* ranks, void* data, size_t bytes, int root) {
     if (too_large(bytes, "MPI_Bcast")) return 1;
     return check(MPI_Bcast(data, (int)bytes, MPI_BYTE, root, ranks->comm), "MPI_Bcast");
 }
 
-static int maximum(Ranks *ranks, double *values, int count) {
-    return check(
-        MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, ranks->comm),
-        "MPI_Allreduce");
+static int maximum(Ranks* ranks, double* values, int count) {
+    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, ranks->comm),
+                 "MPI_Allreduce");
 }
 
-static int alltoall(Ranks *ranks, const void *source, void *destination, size_t bytes_each) {
+static int alltoall(Ranks* ranks, const void* source, void* destination, size_t bytes_each) {
     if (too_large(bytes_each, "MPI_Alltoall")) return 1;
     return check(MPI_Alltoall(source, (int)bytes_each, MPI_BYTE, destination, (int)bytes_each,
-                              MPI_BYTE, ranks->comm), "MPI_Alltoall");
+                              MPI_BYTE, ranks->comm),
+                 "MPI_Alltoall");
 }
 
-static int alltoallv(Ranks *ranks, const void *source, const int *counts, const int *offsets,
-                     void *destination, const int *to_counts, const int *to_offsets) {
+static int alltoallv(Ranks* ranks, const void* source, const int* counts, const int* offsets,
+                     void* destination, const int* to_counts, const int* to_offsets) {
     return check(MPI_Alltoallv(source, counts, offsets, MPI_BYTE, destination, to_counts,
-                               to_offsets, MPI_BYTE, ranks->comm), "MPI_Alltoallv");
+                               to_offsets, MPI_BYTE, ranks->comm),
+                 "MPI_Alltoallv");
 }
 
-static int scatterv(Ranks *ranks, const void *source, const int *counts, const int *offsets,
-                    void *destination, size_t bytes, int root) {
+static int scatterv(Ranks* ranks, const void* source, const int* counts, const int* offsets,
+                    void* destination, size_t bytes, int root) {
     if (too_large(bytes, "MPI_Scatterv")) return 1;
     return check(MPI_Scatterv(source, counts, offsets, MPI_BYTE, destination, (int)bytes, MPI_BYTE,
-                              root, ranks->comm), "MPI_Scatterv");
+                              root, ranks->comm),
+                 "MPI_Scatterv");
 }
 
-static int gatherv(Ranks *ranks, const void *source, size_t bytes, void *destination,
-                   const int *counts, const int *offsets, int root) {
+static int gatherv(Ranks* ranks, const void* source, size_t bytes, void* destination,
+                   const int* counts, const int* offsets, int root) {
     if (too_large(bytes, "MPI_Gatherv")) return 1;
     return check(MPI_Gatherv(source, (int)bytes, MPI_BYTE, destination, counts, offsets, MPI_BYTE,
-                             root, ranks->comm), "MPI_Gatherv");
+                             root, ranks->comm),
+                 "MPI_Gatherv");
 }
 
-const waywiser_mpi_bridge_functions *waywiser_mpi_bridge(void) {
-    static const waywiser_mpi_bridge_functions functions = {
-        WAYWISER_MPI_BRIDGE_VERSION, library, error, init, finalize, cuda_stated, world, rank, size,
-        group, leave, send, receive, prepare, discard, start_send, start_receive, wait, test,
-        barrier, broadcast, maximum, alltoall, alltoallv, scatterv, gatherv};
+const waywiser_mpi_bridge_functions* waywiser_mpi_bridge(void) {
+    static const waywiser_mpi_bridge_functions functions = {WAYWISER_MPI_BRIDGE_VERSION,
+                                                            library,
+                                                            error,
+                                                            init,
+                                                            finalize,
+                                                            cuda_stated,
+                                                            world,
+                                                            rank,
+                                                            size,
+                                                            group,
+                                                            leave,
+                                                            send,
+                                                            receive,
+                                                            prepare,
+                                                            discard,
+                                                            start_send,
+                                                            start_receive,
+                                                            wait,
+                                                            test,
+                                                            barrier,
+                                                            broadcast,
+                                                            maximum,
+                                                            alltoall,
+                                                            alltoallv,
+                                                            scatterv,
+                                                            gatherv};
     return &functions;
 }

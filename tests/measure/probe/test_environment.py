@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import waywiser
 from waywiser.measure.probe.environment import worker_environment
+from waywiser.measure.probe.worker_process import WorkerProcess
 
 
 def test_gpus_are_counted_by_the_bus_whatever_the_caller_set() -> None:
@@ -21,6 +25,15 @@ def test_multicast_stays_off_in_a_worker_whatever_the_caller_set() -> None:
     """NVLink multicast can take the GPUs of a shared host out of service."""
     for base in ({}, {"NCCL_NVLS_ENABLE": "1"}):
         assert worker_environment(base)["NCCL_NVLS_ENABLE"] == "0"
+
+
+def test_multicast_is_off_in_a_running_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "1")
+    with WorkerProcess(["sh", "-c", "echo; exec sleep 600"], ()) as worker:
+        assert select.select([worker.output], [], [], 60)[0]  # it has started
+        variables = Path(f"/proc/{worker._process.pid}/environ").read_bytes().split(b"\0")
+    assert b"NCCL_NVLS_ENABLE=0" in variables
+    assert b"NCCL_NVLS_ENABLE=1" not in variables
 
 
 def test_a_worker_runs_this_very_package(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_the_launcher_of_another_library_is_an_error(
     ("template", "reason"),
     [
         ("false {ranks} {command}", "false: the launcher ended with status 1 when 0 of 1 ranks"),
-        ("/nowhere/x {ranks} {command}", "/nowhere/x: the launcher cannot be started: No such"),
+        ("/nowhere/x {ranks} {command}", "/nowhere/x: the launcher is no program that can be run"),
         ("sh -c 'echo hello; exit 3' {ranks} {command}", "status 3 .* printed: hello"),
     ],
 )

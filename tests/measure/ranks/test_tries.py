@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from measure.plan.machines import machine
 from mpi_wheels import mpicc_of
 from waywiser.machine import native
+from waywiser.measure.ranks import tries
 from waywiser.measure.ranks.attempt import difference
-from waywiser.measure.ranks.mpi_library import find_library
-from waywiser.measure.ranks.tries import memories, try_one
+from waywiser.measure.ranks.mpi_library import Mpicc, MpiError, MpiLibrary, find_library
+from waywiser.measure.ranks.tries import Try, memories, try_all, try_one
 from waywiser.words import Memory, Place
 
 
@@ -55,6 +57,27 @@ def test_each_kind_of_memory_is_tried_in_each_way_to_allocate_it() -> None:
     second = {str(of_ranks[1]) for of_ranks in memories(machine(gpus=2))}
     assert "device@gpu:1" in second
     assert "device@gpu:0" in {str(of_ranks[1]) for of_ranks in memories(machine(gpus=1))}
+
+
+def test_only_the_first_try_shows_whether_ranks_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = MpiLibrary(Mpicc("/mpicc", "PATH"), "/b.so", "x 1.0", "", was_cached=True)
+    ends = [False, True]
+
+    def scripted(_: object, __: object, operation: str, of_ranks: Any, ___: str) -> Try:
+        if ends.pop(0) if ends else False:
+            raise MpiError("rank 0 ended, in the start of MPI")
+        return Try(operation, str(of_ranks[0]), True)
+
+    monkeypatch.setattr(tries, "try_one", scripted)
+    found = [each.right for each in try_all(library, machine())]
+    assert found == [True, False]
+    ends.append(True)
+    with pytest.raises(MpiError):
+        next(try_all(library, machine()))
+
+
+def test_memory_of_the_host_is_tried_first() -> None:
+    assert str(memories(machine(gpus=1))[0][0]) == "pageable@numa:0"
 
 
 def test_without_a_gpu_only_memory_of_the_host_is_tried() -> None:

@@ -6,7 +6,6 @@ A rank is a process that calls `waywiser.measure.ranks.rank.connect_back`.
 
 from __future__ import annotations
 
-import ctypes
 import hmac
 import os
 import secrets
@@ -16,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
@@ -33,7 +33,16 @@ from waywiser.measure.ranks.rank import PRIVATE_PREFIX
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
 
-_PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
+_DIES_WITH_PARENT = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)  # which Python ignores, and what it starts would too
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[3:])
+"""
+"""Becomes the launcher. (Functions that subprocess calls after a fork are unsafe with threads.)"""
 
 _LOOK_SECONDS = 0.05
 """Seconds between two looks at a launcher that has not ended, while ranks start."""
@@ -267,20 +276,19 @@ class Launch(Closeable):
 
 def _start(words: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """The launcher, in a session of its own; SIGTERM when this process dies lets it clean up."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    try:
-        return subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=environment,
-            preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0),
-        )
-    except OSError as error:
+    program = shutil.which(words[0], path=environment.get("PATH"))
+    if program is None:
         raise MpiError(
-            f"the launcher cannot be started: {error.strerror}",
+            "the launcher is no program that can be run",
             where=words[0],
-            remedy="name one that can be run: --launcher 'mpiexec -n {ranks} {command}'",
-        ) from error
+            remedy="name another: --launcher 'mpiexec -n {ranks} {command}'",
+        )
+    first = [sys.executable, "-I", "-S", "-c", _DIES_WITH_PARENT, str(os.getpid()), program]
+    return subprocess.Popen(
+        [*first, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env=environment,
+    )

@@ -37,10 +37,10 @@ class Try(Value, frozen=True):
 
 
 def memories(machine: Machine) -> list[tuple[Memory, ...]]:
-    """The kinds of memory to try, of each a memory for each rank: the host's, and where there is a
-    GPU those that need one, in each way to allocate them."""
+    """The kinds of memory to try, of each a memory for each rank: first those that need no GPU,
+    then, where there is a GPU, the others in each way to allocate them."""
     found: list[tuple[Memory, ...]] = []
-    for kind in native.load().memories():
+    for kind in sorted(native.load().memories(), key=lambda kind: bool(kind["needs_gpu"])):
         places = [_place(kind["places"], machine, rank) for rank in range(RANKS)]
         if None in places or (kind["needs_gpu"] and not machine.gpus):
             continue
@@ -62,10 +62,17 @@ def _place(kinds: Sequence[str], machine: Machine, rank: int) -> Place | None:
 
 def try_all(library: MpiLibrary, machine: Machine, template: str = "") -> Iterator[Try]:
     """Each operation with each kind of memory, as it is tried. Raises `MpiError` if ranks cannot
-    be started at all."""
+    be started at all; later it is a result that MPI does not start beside a GPU's memory."""
+    starts = False
     for of_ranks in memories(machine):
         for operation in OPERATIONS:
-            yield try_one(library, machine, operation, of_ranks, template)
+            try:
+                yield try_one(library, machine, operation, of_ranks, template)
+            except MpiError as error:
+                if not starts:
+                    raise
+                yield Try(operation, str(of_ranks[0]), False, error.what)
+            starts = True
 
 
 def try_one(
