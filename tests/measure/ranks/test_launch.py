@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,7 +19,6 @@ from mpi_wheels import mpicc_of
 from waywiser.measure.ranks.greeting import VARIABLE, Greeting, to_line
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import Mpicc, MpiError, MpiLibrary, find_library
-from waywiser.measure.ranks.rank import PRIVATE_PREFIX
 
 RANK = Path(__file__).with_name("checking_rank.py")
 PATIENCE_SECONDS = 120.0
@@ -46,8 +46,10 @@ def left_behind() -> set[str]:
     """What a launch could leave in folders that all processes share."""
     names = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")}
     temporary = os.listdir("/tmp")
-    return {name for name in names if "mpi" in name or "sm_segment" in name or "ucx" in name} | {
-        f"/tmp/{name}" for name in temporary if name.startswith((PRIVATE_PREFIX, "ompi.", "prte"))
+    return {name for name in names if re.search("mpi|sm_segment|ucx|waywiser-ranks", name)} | {
+        f"/tmp/{name}"
+        for name in temporary
+        if name.startswith(("waywiser-ranks-", "ompi.", "prte"))
     }
 
 
@@ -104,7 +106,7 @@ def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
         assert {rank.stated for rank in launch.ranks} == {0, 1, 2}
         assert {each["multicast"] for each in found} == {"0"}
         assert {each["stage"] for each in found} == {""}
-        assert Path(found[0]["temporary"]).name.startswith(PRIVATE_PREFIX)
+        assert Path(found[0]["temporary"]).name.startswith("waywiser-ranks-")
         variables = Path(f"/proc/{launch.launcher.pid}/environ").read_bytes().split(b"\0")
         assert b"NCCL_NVLS_ENABLE=0" in variables
         pid = launch.ranks[1].pid if victim == "rank" else launch.launcher.pid

@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,8 @@ from waywiser.measure.probe.protocol import Lines, ProtocolError
 from waywiser.measure.probe.worker_process import Log
 from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, Joined, from_line
 from waywiser.measure.ranks.launcher import launch_command, launch_environment
-from waywiser.measure.ranks.leftovers import mapped_files, remove
+from waywiser.measure.ranks.leftovers import abandoned_files, folders, mapped_files, remove
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.measure.ranks.rank import PRIVATE_PREFIX
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
 
@@ -129,8 +127,8 @@ class Launch(Closeable):
         self._words = launch_command(library, command, ranks, template)
         with ExitStack() as stack:
             self._listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            temporary = tempfile.mkdtemp(prefix=PRIVATE_PREFIX)
-            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
+            temporary = stack.enter_context(folders())
+            self._began = os.stat(temporary).st_ctime
             address = f"{self._listener.getsockname()[1]}:{self._secret}"
             self.launcher = _start(self._words, launch_environment(ranks, address, temporary))
             """The process of the launcher."""
@@ -271,7 +269,7 @@ class Launch(Closeable):
         for rank in self.ranks:
             rank.has_ended(_KILL_SECONDS)
             rank.close()
-        remove(self._shared)
+        remove(self._shared | abandoned_files(self._began))
 
 
 def _start(words: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.ranks.greeting import VARIABLE
+from waywiser.measure.ranks.leftovers import shared_folder
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 
 _AS_ROOT = (
@@ -17,6 +18,12 @@ _AS_ROOT = (
     *("PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"),
 )
 """Open MPI asks users who are root, as in containers, to say so twice."""
+
+_SHARED_FOLDERS = (
+    *("OMPI_MCA_btl_sm_backing_directory", "OMPI_MCA_btl_vader_backing_directory"),
+    "UCX_POSIX_DIR",
+)
+"""Where Open MPI, and UCX below any library, make shared memory."""
 
 _FEW_CPUS = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 """Settings of Open MPI for more ranks than CPUs: a rank that waits lets others run."""
@@ -61,9 +68,11 @@ def launch_environment(
     ranks: int, address: str, temporary: str, base: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """The environment of a launcher, which its ranks inherit: that of a worker, the ``address`` to
-    connect back to, and a folder for temporary files of the launch alone. What the user has set
-    for Open MPI stays."""
+    connect back to, and the folders of the launch (`waywiser.measure.ranks.leftovers.folders`).
+    What the user has set for the library stays."""
     defaults = dict(_FEW_CPUS) if ranks > len(os.sched_getaffinity(0)) else {}
+    if os.path.isdir(shared := shared_folder(temporary)):
+        defaults |= dict.fromkeys(_SHARED_FOLDERS, shared)
     if os.geteuid() == 0:
         defaults |= dict.fromkeys(_AS_ROOT, "1")
     own = {VARIABLE: address, "TMPDIR": temporary}

@@ -10,21 +10,16 @@ from __future__ import annotations
 import ctypes
 import os
 import select
-import shutil
 import signal
 import socket
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from waywiser.measure.ranks.greeting import VARIABLE, Greeting, Joined, to_line
-from waywiser.measure.ranks.leftovers import mapped_files, remove
+from waywiser.measure.ranks.leftovers import mapped_files, remove, remove_folders
 from waywiser.words import WaywiserError
-
-PRIVATE_PREFIX = "waywiser-ranks-"
-"""The name of the folder of temporary files that a launch makes for its ranks begins with it."""
 
 _PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
@@ -88,9 +83,7 @@ def end_with(connection: socket.socket) -> None:
 def end_now() -> None:
     """Ends this process at once, from any thread, and leaves nothing of MPI."""
     remove(mapped_files())
-    private = tempfile.gettempdir()
-    if os.path.basename(private).startswith(PRIVATE_PREFIX):
-        shutil.rmtree(private, ignore_errors=True)
+    remove_folders(os.environ.get("TMPDIR", ""))
     os._exit(1)
 
 
