@@ -106,6 +106,7 @@ def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
         assert {rank.stated for rank in launch.ranks} == {0, 1, 2}
         assert {each["multicast"] for each in found} == {"0"}
         assert {each["stage"] for each in found} == {""}
+        assert re.fullmatch(r"receive from rank 1, call \d+", found[0]["blocked"])
         assert Path(found[0]["temporary"]).name.startswith("waywiser-ranks-")
         variables = Path(f"/proc/{launch.launcher.pid}/environ").read_bytes().split(b"\0")
         assert b"NCCL_NVLS_ENABLE=0" in variables
