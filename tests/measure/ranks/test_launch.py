@@ -53,6 +53,12 @@ def left_behind() -> set[str]:
     }
 
 
+def launcher_of(launch: Launch) -> int:
+    """The launcher itself, which is the child of its keeper."""
+    keeper = launch.launcher.pid
+    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+
+
 def is_running(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -77,7 +83,9 @@ def nothing_left() -> Iterator[Callable[[Launch], None]]:
     pids: list[int] = []
 
     def watch(launch: Launch) -> None:
-        pids.extend([launch.launcher.pid, *(rank.pid for rank in launch.ranks)])
+        pids.extend(
+            [launch.launcher.pid, launcher_of(launch), *(rank.pid for rank in launch.ranks)]
+        )
 
     yield watch
     assert pids
@@ -108,9 +116,9 @@ def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
         assert {each["stage"] for each in found} == {""}
         assert re.fullmatch(r"receive from rank 1, call \d+", found[0]["blocked"])
         assert Path(found[0]["temporary"]).name.startswith("waywiser-ranks-")
-        variables = Path(f"/proc/{launch.launcher.pid}/environ").read_bytes().split(b"\0")
-        assert b"NCCL_NVLS_ENABLE=0" in variables
-        pid = launch.ranks[1].pid if victim == "rank" else launch.launcher.pid
+        launcher = launcher_of(launch)
+        assert b"NCCL_NVLS_ENABLE=0" in Path(f"/proc/{launcher}/environ").read_bytes().split(b"\0")
+        pid = launch.ranks[1].pid if victim == "rank" else launcher
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(MpiError, match=lost) as caught:
             launch.answers("wait", PATIENCE_SECONDS)
@@ -169,7 +177,7 @@ for line in ({to_line(Greeting("a guess", 1))!r}, b"no line\\n", b""):
     with Launch(NO_MPI, [sys.executable, "-c", stranger], 1, template=ONE_RANK) as launch:
         nothing_left(launch)
         (rank,) = launch.ranks
-        assert rank.pid == launch.launcher.pid
+        assert rank.pid == launcher_of(launch)
         assert rank.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
 
 
@@ -186,23 +194,33 @@ def test_a_rank_ends_with_its_launch(
         os.kill(launch.ranks[0].pid, number)
 
 
-def test_ranks_end_when_the_process_that_launched_them_is_killed() -> None:
-    code = """
+@pytest.mark.parametrize("connects", [True, False])
+def test_nothing_is_left_when_the_process_that_launched_is_killed(connects: bool) -> None:
+    """Whether or not a rank has connected, which could clean up itself."""
+    rank = (
+        ["-m", "waywiser.measure.ranks.attempt"]
+        if connects
+        else ["-c", "import time; time.sleep(600)"]
+    )
+    code = f"""
 import sys, time
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import MpiLibrary, Mpicc
 library = MpiLibrary(Mpicc("/none/mpicc", "PATH"), "", "", "", was_cached=True)
-template = "sh -c 'env X={ranks} {command} & wait'"
-command = [sys.executable, "-m", "waywiser.measure.ranks.attempt"]
-launch = Launch(library, command, 1, template=template)
-print(launch.launcher.pid, launch.ranks[0].pid, flush=True)
+template = "sh -c 'env X={{ranks}} {{command}} & wait'"
+launch = Launch(library, [sys.executable, *{rank!r}], 1, template=template, seconds=600)
 time.sleep(600)
 """
     before = left_behind()
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as first:
-        assert first.stdout is not None
-        pids = [int(word) for word in first.stdout.readline().split()]
-        assert len(pids) == 2
+    with subprocess.Popen([sys.executable, "-c", code]) as first:
+        assert wait_until(lambda: len(descendants(first.pid)) == 3), "keeper, shell and rank"
+        pids = descendants(first.pid)
+        assert left_behind() > before
         first.kill()
     assert wait_until(lambda: not any(map(is_running, pids)))
     assert wait_until(lambda: left_behind() <= before)
+
+
+def descendants(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [each for child in map(int, children) for each in (child, *descendants(child))]

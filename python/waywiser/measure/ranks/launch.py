@@ -20,27 +20,26 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 from waywiser.measure.probe.channel import READ_BYTES
 from waywiser.measure.probe.protocol import Lines, ProtocolError
 from waywiser.measure.probe.worker_process import Log
 from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, Joined, from_line
 from waywiser.measure.ranks.launcher import launch_command, launch_environment
-from waywiser.measure.ranks.leftovers import abandoned_files, folders, mapped_files, remove
+from waywiser.measure.ranks.leftovers import (
+    abandoned_files,
+    folders,
+    mapped_files,
+    remove,
+    shared_folder,
+)
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
 
-_DIES_WITH_PARENT = """
-import ctypes, os, signal, sys
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-for number in (signal.SIGPIPE, signal.SIGXFSZ):
-    signal.signal(number, signal.SIG_DFL)  # which Python ignores, and what it starts would too
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[3:])
-"""
-"""Becomes the launcher. (Functions that subprocess calls after a fork are unsafe with threads.)"""
+_KEEPER = Path(__file__).with_name("keeper.py")
+"""The program that starts the launcher and outlives this process."""
 
 _LOOK_SECONDS = 0.05
 """Seconds between two looks at a launcher that has not ended, while ranks start."""
@@ -130,8 +129,9 @@ class Launch(Closeable):
             temporary = stack.enter_context(folders())
             self._began = os.stat(temporary).st_ctime
             address = f"{self._listener.getsockname()[1]}:{self._secret}"
-            self.launcher = _start(self._words, launch_environment(ranks, address, temporary))
-            """The process of the launcher."""
+            environment = launch_environment(ranks, address, temporary)
+            self.launcher = _start(self._words, environment, temporary)
+            """The process that started the launcher, and ends as it does."""
             assert self.launcher.stdout is not None
             stack.enter_context(self.launcher.stdout)
             os.set_blocking(self.launcher.stdout.fileno(), False)
@@ -272,8 +272,10 @@ class Launch(Closeable):
         remove(self._shared | abandoned_files(self._began))
 
 
-def _start(words: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The launcher, in a session of its own; SIGTERM when this process dies lets it clean up."""
+def _start(
+    words: list[str], environment: Mapping[str, str], temporary: str
+) -> subprocess.Popen[bytes]:
+    """The launcher, in a session of its own, as the keeper's process that ends as it does."""
     program = shutil.which(words[0], path=environment.get("PATH"))
     if program is None:
         raise MpiError(
@@ -281,9 +283,10 @@ def _start(words: list[str], environment: Mapping[str, str]) -> subprocess.Popen
             where=words[0],
             remedy="name another: --launcher 'mpiexec -n {ranks} {command}'",
         )
-    first = [sys.executable, "-I", "-S", "-c", _DIES_WITH_PARENT, str(os.getpid()), program]
+    folders = (temporary, shared_folder(temporary))
+    keeper = [sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), *folders]
     return subprocess.Popen(
-        [*first, *words],
+        [*keeper, program, *words[1:]],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
