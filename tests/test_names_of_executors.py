@@ -28,7 +28,6 @@ OTHER_WORDS = {
         "measure/probe/share.py": "who times",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
-        "machine/filesystem.py": "a field of mountinfo",
     },
     "cpu": {
         "report/chapters/links.py": "the end of an NVLink",
