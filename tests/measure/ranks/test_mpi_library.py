@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import pwd
 import sys
 from collections.abc import Callable
@@ -109,6 +110,14 @@ def test_another_source_is_another_bridge(
     after = find_library(mpicc)
     assert not after.was_cached
     assert after.bridge != before
+
+
+def test_another_architecture_is_another_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes of several kinds may share a home."""
+    mpicc = mpicc_of("mpich")
+    before = find_library(mpicc).bridge
+    monkeypatch.setattr(platform, "machine", lambda: "another")
+    assert find_library(mpicc).bridge != before
 
 
 def test_other_flags_of_mpicc_are_another_bridge(program: Program) -> None:

@@ -2,14 +2,15 @@
 
 ``mpicc`` is looked for in this order: ``--mpicc``, ``WAYWISER_MPICC``, ``PATH``, and the Python
 environment that runs Waywiser (the packages mpich and openmpi have one). The compiled bridge is
-kept in the user's cache under a name made of its source, the path of ``mpicc`` and the output of
-``mpicc -show``. Ranks load it and never compile.
+kept in the user's cache under a name made of its source, the path of ``mpicc``, the output of
+``mpicc -show`` and the architecture. Ranks load it and never compile.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -149,7 +150,7 @@ def _key(mpicc: str) -> str:
     digest = hashlib.sha256()
     for part in (*(_source(name).read_bytes() for name in ("bridge.h", "bridge.c")), shown):
         digest.update(part + b"\0")
-    digest.update(os.fsencode(mpicc))
+    digest.update(os.fsencode(f"{mpicc}\0{platform.machine()}"))  # nodes may share the folder
     return digest.hexdigest()[:16]
 
 
