@@ -122,7 +122,10 @@ nb::bytes read(const PlacedMemory& self) {
 
 void write(PlacedMemory& self, const nb::bytes& data) {
     if (data.size() > self.bytes()) throw nb::value_error("more bytes than the buffer has");
-    self.write(data.data(), data.size());
+    const void* from = data.data();
+    const std::size_t bytes = data.size();
+    const nb::gil_scoped_release copying;
+    self.write(from, bytes);
 }
 
 void bind_messengers(nb::module_& m) {
@@ -166,7 +169,7 @@ void bind_ranks(nb::module_& m) {
     nb::exception<ranks::MessengerError>(m, "MessengerError", PyExc_RuntimeError);
     nb::class_<PlacedMemory>(m, "PlacedMemory")
         .def(nb::init<const Memory&, std::size_t, const Machine&>(), "memory"_a, "bytes"_a,
-             "machine"_a)
+             "machine"_a, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("bytes", &PlacedMemory::bytes)
         .def("read", &read)
         .def("write", &write, "data"_a);

@@ -155,7 +155,7 @@ def test_a_launcher_that_starts_no_rank_is_one_line(template: str, reason: str) 
 
 
 def test_ranks_that_do_not_come_in_time_are_an_error() -> None:
-    with pytest.raises(MpiError, match="0 of 1 ranks have connected in time"):
+    with pytest.raises(MpiError, match=r"0 of 1 ranks have connected in 0\.2 s"):
         Launch(NO_MPI, ["600"], 1, template="sleep {ranks} {command}", seconds=0.2)
 
 
@@ -183,6 +183,28 @@ for line in ({to_line(Greeting("a guess", 1))!r}, b"no line\\n", b""):
 
 ONE_RANK = "env RANKS={ranks} {command}"
 """A launcher that is the rank itself, without MPI."""
+
+
+@pytest.mark.parametrize(
+    ("stage", "number", "said"),
+    [
+        ("send to rank 1, call 7", 0, "rank 4 is in 'send to rank 1, call 7'"),
+        ("", 0, "rank 4 is not in MPI"),
+        ("", signal.SIGSTOP, "rank 4 does not answer"),
+    ],
+)
+def test_a_hang_names_the_call_that_each_rank_is_in(
+    stage: str, number: int, said: str, nothing_left: Callable[[Launch], None]
+) -> None:
+    code = ONLY_CONNECTS.replace("connect_back())", f"connect_back(), lambda: {stage!r})")
+    template = f"env PMI_RANK=4 {ONE_RANK.removeprefix('env ')}"
+    with Launch(NO_MPI, [sys.executable, "-c", code], 1, template=template) as launch:
+        nothing_left(launch)
+        os.kill(launch.ranks[0].pid, number)
+        with pytest.raises(MpiError, match=rf"no end of the send in 0\.1 s: {said}"):
+            launch.answers("send", 0.1)
+        if number == signal.SIGSTOP:
+            os.kill(launch.ranks[0].pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSTOP])

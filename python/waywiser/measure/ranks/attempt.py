@@ -9,6 +9,7 @@ MPI has started (`waywiser.measure.ranks.greeting.Joined`).
 from __future__ import annotations
 
 import random
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -125,10 +126,10 @@ def main(arguments: Sequence[str] = ()) -> int:
         if not line:
             end_now()  # whoever launched this rank is gone
         attempt = msgspec.json.decode(line, type=Attempt)
-        end_with(connection)
         library = native.load()
-        tried, outcome = _prepared(attempt, library)
         bridge = library.Bridge(attempt.bridge)
+        end_with(connection, lambda: str(bridge.stage))
+        tried, outcome = _prepared(attempt, library)
         messenger = bridge.join()
         say_joined(connection, bridge, messenger)
         if tried:
@@ -139,8 +140,8 @@ def main(arguments: Sequence[str] = ()) -> int:
         connection.sendall(msgspec.json.encode(outcome) + b"\n")
         if not outcome.problem:
             bridge.leave()
-        else:
-            lines.read()  # until the launching process, which has then heard all ranks, ends them
+        while outcome.problem:  # until the launching process has heard all ranks and ends them
+            signal.pause()
     return 0
 
 

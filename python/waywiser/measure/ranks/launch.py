@@ -50,11 +50,17 @@ _POLL_SECONDS = 0.005
 _GREETING_SECONDS = 2.0
 """Seconds in which a process that has connected says who it is."""
 
+_STAGE_SECONDS = 1.0
+"""Seconds for a rank to say what it does; a stopped one does not."""
+
 _EXIT_SECONDS = 0.5
 """Seconds for a launcher to follow its ranks."""
 
 _LEAVE_SECONDS = 2.0
 """Seconds in which a launcher ends and cleans up after its ranks have ended."""
+
+_STARTTIME = 19
+"""The place of starttime in /proc/PID/stat, after the name of the program."""
 
 _KILL_SECONDS = 15.0
 """Seconds for a killed process to be gone; one in the middle of a driver call can take seconds."""
@@ -72,10 +78,12 @@ class RankEnd(Closeable):
         self.lines: deque[bytes] = deque()
         """Whole lines that it has said and nobody has read."""
         self._unfinished = Lines(MOST_LINE_BYTES)
-        try:
-            self._process = os.pidfd_open(self.pid)
-        except OSError:  # kernels before 5.3, or it has ended
-            self._process = -1
+        self._birth = _birth(self.pid)
+
+    @property
+    def number(self) -> int:
+        """Its number, before MPI has started as the launcher states it."""
+        return self.joined.rank if self.joined else self.stated
 
     def receive(self) -> bool:
         """Takes in what has arrived; False when nothing more can come."""
@@ -87,20 +95,31 @@ class RankEnd(Closeable):
         return bool(data)
 
     def kill(self) -> None:
-        """Kills its process, if that is known for certain."""
-        if self._process >= 0:
+        """Kills its process, if its number is not that of another one by now."""
+        if self._is_running():
             with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+                os.kill(self.pid, signal.SIGKILL)
 
-    def has_ended(self, seconds: float) -> bool:
-        """Whether its process is gone within that time."""
-        return self._process < 0 or bool(select.select([self._process], [], [], seconds)[0])
+    def await_end(self, seconds: float) -> None:
+        """Waits so long for the end of its process."""
+        deadline = time.monotonic() + seconds
+        while self._is_running() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
+    def _is_running(self) -> bool:
+        return self._birth != "" and _birth(self.pid) == self._birth
 
     def close(self) -> None:
         self.connection.close()
-        if self._process >= 0:
-            os.close(self._process)
-            self._process = -1
+
+
+def _birth(pid: int) -> str:
+    """When a process started, in ticks; empty if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[_STARTTIME]
 
 
 class Launch(Closeable):
@@ -165,9 +184,10 @@ class Launch(Closeable):
                 if rank.connection in ready and not rank.receive() and not rank.lines:
                     raise self._loss(rank, what)
             if not ready:
-                self._require_running(
-                    f"answered, in the {what}", self._size - len(waiting), deadline
-                )
+                self._require_running(f"ended the {what}", self._size - len(waiting))
+            if time.monotonic() > deadline:
+                stages = "; ".join(map(_stage, waiting))
+                raise self._failure(f"no end of the {what} in {seconds:.3g} s: {stages}")
         return [rank.lines.popleft() for rank in self.ranks]
 
     def printed(self) -> str:
@@ -187,8 +207,11 @@ class Launch(Closeable):
             while len(self.ranks) < self._size:
                 if selector.select(_LOOK_SECONDS):
                     self._accept()
-                else:
-                    self._require_running("connected", len(self.ranks), deadline)
+                    continue
+                self._require_running("connected", len(self.ranks))
+                if time.monotonic() > deadline:
+                    have = f"{len(self.ranks)} of {self._size} ranks"
+                    raise self._failure(f"{have} have connected in {seconds:.3g} s")
 
     def _accept(self) -> None:
         """Takes in a rank; drops whoever does not know the secret."""
@@ -203,7 +226,7 @@ class Launch(Closeable):
                     self.ranks.append(RankEnd(connection, greeting))
                     stack.pop_all()
 
-    def _require_running(self, what: str, have: int, deadline: float) -> None:
+    def _require_running(self, what: str, have: int) -> None:
         self._drain()
         status = self.launcher.poll()
         if status is not None:
@@ -211,8 +234,6 @@ class Launch(Closeable):
                 f"the launcher ended with status {status} when {have} of {self._size} ranks had "
                 f"{what}"
             )
-        if time.monotonic() > deadline:
-            raise self._failure(f"{have} of {self._size} ranks have {what} in time")
 
     def _loss(self, rank: RankEnd, what: str) -> MpiError:
         """The end of a rank, or of the launcher, which takes its ranks along."""
@@ -220,8 +241,7 @@ class Launch(Closeable):
         if (self.launcher.poll() or 0) < 0:
             name = signal.Signals(-self.launcher.returncode).name
             return self._failure(f"the launcher was killed by {name}, in the {what}")
-        number = rank.joined.rank if rank.joined else rank.stated
-        return self._failure(f"rank {number} ended, in the {what}")
+        return self._failure(f"rank {rank.number} ended, in the {what}")
 
     def _failure(self, reason: str) -> MpiError:
         printed = self.printed()
@@ -267,9 +287,20 @@ class Launch(Closeable):
             rank.kill()
         self.launcher_ends(_KILL_SECONDS)
         for rank in self.ranks:
-            rank.has_ended(_KILL_SECONDS)
+            rank.await_end(_KILL_SECONDS)
             rank.close()
         remove(self._shared | abandoned_files(self._began))
+
+
+def _stage(rank: RankEnd) -> str:
+    """What a rank says that it does (`waywiser.measure.ranks.rank.end_with`)."""
+    with suppress(OSError):
+        rank.connection.sendall(b"?")
+    heard = select.select([rank.connection], [], [], _STAGE_SECONDS)[0]
+    if not heard or not rank.receive() or not rank.lines:
+        return f"rank {rank.number} does not answer"
+    stage = rank.lines.popleft().decode("utf-8", "replace")
+    return f"rank {rank.number} is in '{stage}'" if stage else f"rank {rank.number} is not in MPI"
 
 
 def _start(

@@ -13,7 +13,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -67,14 +67,15 @@ def say_joined(connection: socket.socket, bridge: Any, messenger: Any) -> None:
     connection.sendall(to_line(joined))
 
 
-def end_with(connection: socket.socket) -> None:
+def end_with(connection: socket.socket, stage: Callable[[], str] = str) -> None:
     """Ends this process when the socket is closed at its other end. For a rank that is sent
-    nothing."""
+    nothing but questions about its ``stage``, the call that it is in; they are answered even while
+    MPI blocks."""
 
     def wait() -> None:
         with suppress(OSError):
             while connection.recv(1):
-                pass
+                connection.sendall(stage().encode() + b"\n")
         end_now()
 
     threading.Thread(target=wait, name="end with the launch", daemon=True).start()
