@@ -17,13 +17,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from waywiser.measure.probe.channel import READ_BYTES
-from waywiser.measure.probe.protocol import Lines, ProtocolError
 from waywiser.measure.probe.worker_process import Log
 from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, Joined, from_line
 from waywiser.measure.ranks.launcher import launch_command, launch_environment
@@ -35,6 +33,7 @@ from waywiser.measure.ranks.leftovers import (
     shared_folder,
 )
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.measure.ranks.rank_end import RankEnd
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
 
@@ -50,76 +49,14 @@ _POLL_SECONDS = 0.005
 _GREETING_SECONDS = 2.0
 """Seconds in which a process that has connected says who it is."""
 
-_STAGE_SECONDS = 1.0
-"""Seconds for a rank to say what it does; a stopped one does not."""
-
 _EXIT_SECONDS = 0.5
 """Seconds for a launcher to follow its ranks."""
 
 _LEAVE_SECONDS = 2.0
 """Seconds in which a launcher ends and cleans up after its ranks have ended."""
 
-_STARTTIME = 19
-"""The place of starttime in /proc/PID/stat, after the name of the program."""
-
 _KILL_SECONDS = 15.0
 """Seconds for a killed process to be gone; one in the middle of a driver call can take seconds."""
-
-
-class RankEnd(Closeable):
-    """The launching process's end of one rank: its socket and its process."""
-
-    def __init__(self, connection: socket.socket, greeting: Greeting) -> None:
-        self.connection = connection
-        self.pid = greeting.pid
-        self.stated = greeting.rank
-        """Its number as the launcher states it before MPI starts; -1 if it does not."""
-        self.joined: Joined | None = None
-        self.lines: deque[bytes] = deque()
-        """Whole lines that it has said and nobody has read."""
-        self._unfinished = Lines(MOST_LINE_BYTES)
-        self._birth = _birth(self.pid)
-
-    @property
-    def number(self) -> int:
-        """Its number, before MPI has started as the launcher states it."""
-        return self.joined.rank if self.joined else self.stated
-
-    def receive(self) -> bool:
-        """Takes in what has arrived; False when nothing more can come."""
-        try:
-            data = self.connection.recv(MOST_LINE_BYTES)
-            self.lines.extend(self._unfinished.feed(data))
-        except (ConnectionError, ProtocolError):
-            return False
-        return bool(data)
-
-    def kill(self) -> None:
-        """Kills its process, if its number is not that of another one by now."""
-        if self._is_running():
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-
-    def await_end(self, seconds: float) -> None:
-        """Waits so long for the end of its process."""
-        deadline = time.monotonic() + seconds
-        while self._is_running() and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
-
-    def _is_running(self) -> bool:
-        return self._birth != "" and _birth(self.pid) == self._birth
-
-    def close(self) -> None:
-        self.connection.close()
-
-
-def _birth(pid: int) -> str:
-    """When a process started, in ticks; empty if it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[_STARTTIME]
 
 
 class Launch(Closeable):
@@ -186,7 +123,7 @@ class Launch(Closeable):
             if not ready:
                 self._require_running(f"ended the {what}", self._size - len(waiting))
             if time.monotonic() > deadline:
-                stages = "; ".join(map(_stage, waiting))
+                stages = "; ".join(rank.doing() for rank in waiting)
                 raise self._failure(f"no end of the {what} in {seconds:.3g} s: {stages}")
         return [rank.lines.popleft() for rank in self.ranks]
 
@@ -290,17 +227,6 @@ class Launch(Closeable):
             rank.await_end(_KILL_SECONDS)
             rank.close()
         remove(self._shared | abandoned_files(self._began))
-
-
-def _stage(rank: RankEnd) -> str:
-    """What a rank says that it does (`waywiser.measure.ranks.rank.end_with`)."""
-    with suppress(OSError):
-        rank.connection.sendall(b"?")
-    heard = select.select([rank.connection], [], [], _STAGE_SECONDS)[0]
-    if not heard or not rank.receive() or not rank.lines:
-        return f"rank {rank.number} does not answer"
-    stage = rank.lines.popleft().decode("utf-8", "replace")
-    return f"rank {rank.number} is in '{stage}'" if stage else f"rank {rank.number} is not in MPI"
 
 
 def _start(

@@ -11,8 +11,9 @@ import msgspec
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.measure.ranks.attempt import OPERATIONS, Attempt, Outcome
-from waywiser.measure.ranks.launch import Launch, RankEnd
+from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.measure.ranks.rank_end import RankEnd
 from waywiser.words import Memory, Place, Value
 
 RANKS = 2

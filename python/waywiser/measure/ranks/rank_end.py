@@ -1,0 +1,93 @@
+"""The launching process's end of one rank: its socket and its process."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from waywiser.measure.probe.protocol import Lines, ProtocolError
+from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, Joined
+from waywiser.words.closeable import Closeable
+
+_STAGE_SECONDS = 1.0
+"""Seconds for a rank to say what it does; a stopped one does not."""
+
+_POLL_SECONDS = 0.005
+"""Seconds between two looks at a process that ends."""
+
+_STARTTIME = 19
+"""The place of starttime in /proc/PID/stat, after the name of the program."""
+
+
+class RankEnd(Closeable):
+    """A rank that has connected. Closing it closes its socket, by which the rank ends."""
+
+    def __init__(self, connection: socket.socket, greeting: Greeting) -> None:
+        self.connection = connection
+        self.pid = greeting.pid
+        self.stated = greeting.rank
+        """Its number as the launcher states it before MPI starts; -1 if it does not."""
+        self.joined: Joined | None = None
+        self.lines: deque[bytes] = deque()
+        """Whole lines that it has said and nobody has read."""
+        self._unfinished = Lines(MOST_LINE_BYTES)
+        self._birth = _birth(self.pid)
+
+    @property
+    def number(self) -> int:
+        """Its number, before MPI has started as the launcher states it."""
+        return self.joined.rank if self.joined else self.stated
+
+    def receive(self) -> bool:
+        """Takes in what has arrived; False when nothing more can come."""
+        try:
+            data = self.connection.recv(MOST_LINE_BYTES)
+            self.lines.extend(self._unfinished.feed(data))
+        except (ConnectionError, ProtocolError):
+            return False
+        return bool(data)
+
+    def doing(self) -> str:
+        """What it says that it does (`waywiser.measure.ranks.rank.end_with`)."""
+        with suppress(OSError):
+            self.connection.sendall(b"?")
+        heard = select.select([self.connection], [], [], _STAGE_SECONDS)[0]
+        if not heard or not self.receive() or not self.lines:
+            return f"rank {self.number} does not answer"
+        stage = self.lines.popleft().decode("utf-8", "replace")
+        return (
+            f"rank {self.number} is in '{stage}'" if stage else f"rank {self.number} is not in MPI"
+        )
+
+    def kill(self) -> None:
+        """Kills its process, if its number is not that of another one by now."""
+        if self._is_running():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def await_end(self, seconds: float) -> None:
+        """Waits so long for the end of its process."""
+        deadline = time.monotonic() + seconds
+        while self._is_running() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
+    def _is_running(self) -> bool:
+        return self._birth != "" and _birth(self.pid) == self._birth
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _birth(pid: int) -> str:
+    """When a process started, in ticks; empty if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[_STARTTIME]
