@@ -15,8 +15,11 @@ At one size the time of n messages is
   themselves are below the limit. A limit that no measurement shows is not identified.
 
 t and g of a size minimise the absolute deviations of logarithms, so that a disturbed count does not
-bend them. Between sizes they are interpolated (`waywiser.model.neighbours`). The interval of a
-prediction has the 95 % quantile of the deviations of counts that were held out, every second one.
+bend them. Between sizes they are interpolated (`waywiser.model.neighbours`). A size without one
+message, or with fewer than `LEAST_COUNTS` numbers of them, shows no t and g, and is left out.
+
+The interval of a prediction is for a single time of another job: it has the 95 % quantile of the
+deviations of every second count of one job from a model of the other counts and jobs.
 """
 
 from __future__ import annotations
@@ -44,6 +47,10 @@ LEAST_SATURATED = 6
 PLATEAU = 1.1
 """At a limit more messages bring no more rate: from the fewest to the most saturated messages of a
 size the rate grows by no more than this factor, while their number at least doubles."""
+LEAST_COUNTS = 3
+"""Numbers of messages of one size: two determine t and g, and the third shows whether they hold."""
+MOST_JOBS = 10
+"""Jobs that are held out in turn."""
 LEAST_GAP = 1e-12
 """Seconds: a gap of 0 has no relative deviation."""
 MOST_DEVIATION = 0.5
@@ -103,9 +110,13 @@ class CountModel(Value, frozen=True):
     start_gap: ProtocolRange
     """The line through the gaps: latency is the start gap g itself."""
     deviation: float
-    """95 % quantile of the deviations of held-out counts, as a logarithm."""
+    """95 % quantile of the deviations of held-out counts of held-out jobs, as a logarithm."""
     typical: float
-    """Their median."""
+    """Their median, without the scatter between jobs."""
+    jobs: int = 1
+    """Jobs of the size and count that have most: of one, the scatter between jobs is not known."""
+    left_out: tuple[int, ...] = ()
+    """Sizes that too few counts were measured at."""
 
     def seconds(self, count: int, bytes: int) -> float:
         return self._seconds(count, bytes)[0]
@@ -134,6 +145,10 @@ class CountModel(Value, frozen=True):
         return max(alone, limited), limited > alone
 
 
+_Times = Mapping[tuple[int, int], tuple[float, ...]]
+"""Seconds of jobs, by (bytes, count)."""
+
+
 class _Table(NamedTuple):
     """Measured seconds, [size, count]; not-a-number where nothing was measured."""
 
@@ -146,21 +161,19 @@ class _Table(NamedTuple):
         """Those of all messages."""
         return np.outer(self.sizes, self.counts)
 
-    def only(self, kept: Array) -> _Table:
-        return _Table(self.sizes, self.counts[kept], self.seconds[:, kept])
-
 
 def fit_counts(
     messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool = False
 ) -> CountModel | None:
-    """The model of one kind of memory and test; None without two sizes and three counts. A time is
+    """The model of one kind of memory and test; None without two sizes of three counts. A time is
     the median of its jobs, or with ``least`` the minimum, as the published rule takes it."""
-    table = _table(messages, kind, test, least=least)
+    times = _times_of(messages, kind, test)
+    table = _table(times, least=least)
     if table is None:
         return None
-    first, gaps, limit = _fitted(table, test != ONE_SENDER)
-    out = _held_out(table, test != ONE_SENDER)
-    known_out = out[np.isfinite(out)]
+    is_limited = test != ONE_SENDER
+    first, gaps, limit = _fitted(table, is_limited)
+    typical, deviation = _deviations(times, table, is_limited, least=least)
     one = np.ones((1, len(gaps)))
     lines, _ = robust_lines(table.sizes[None], np.maximum(gaps, LEAST_GAP)[None], one)
     return CountModel(
@@ -174,8 +187,10 @@ def fit_counts(
         start_gap=ProtocolRange(
             int(table.sizes[0]), int(table.sizes[-1]), float(lines[0, 0]), float(lines[0, 1])
         ),
-        deviation=float(np.quantile(known_out, CONFIDENCE)) if len(known_out) else MOST_DEVIATION,
-        typical=float(np.median(known_out)) if len(known_out) else MOST_DEVIATION,
+        deviation=deviation,
+        typical=typical,
+        jobs=max(map(len, times.values())),
+        left_out=tuple(sorted({size for size, _ in times} - set(table.sizes.astype(int).tolist()))),
     )
 
 
@@ -183,24 +198,68 @@ def held_out_deviations(
     messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool = False
 ) -> list[float]:
     """The deviations, as ratios less 1, of every second count from a model of the others."""
-    table = _table(messages, kind, test, least=least)
+    table = _table(_times_of(messages, kind, test), least=least)
     if table is None:
         return []
-    out = _held_out(table, test != ONE_SENDER)
-    return np.expm1(out[np.isfinite(out)]).tolist()  # type: ignore[no-any-return]
+    off = _held_out(table, test != ONE_SENDER)
+    return np.expm1(off[np.isfinite(off)]).tolist()  # type: ignore[no-any-return]
 
 
-def _table(messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool) -> _Table | None:
-    times: Mapping[tuple[int, int], float] = {
-        (each.bytes, each.count): min(each.seconds) if least else float(np.median(each.seconds))
-        for each in messages
-        if (each.source, each.test) == (kind, test)
-    }
-    sizes, counts = (sorted({key[n] for key in times}) for n in (0, 1))
-    if len(sizes) < 2 or len(counts) < 3 or counts[0] != 1:
+def _times_of(messages: Iterable[MessageTimes], kind: str, test: str) -> _Times:
+    """The times of jobs by (bytes, count)."""
+    found: dict[tuple[int, int], tuple[float, ...]] = {}
+    for each in messages:
+        if (each.source, each.test) == (kind, test):
+            key = each.bytes, each.count
+            found[key] = found.get(key, ()) + each.seconds
+    return found
+
+
+def _table(times: _Times, *, least: bool) -> _Table | None:
+    """The sizes that show what one message takes and each further one; None without two."""
+    counts_of: dict[int, set[int]] = {}
+    for size, number in times:
+        counts_of.setdefault(size, set()).add(number)
+    sizes = sorted(n for n, own in counts_of.items() if 1 in own and len(own) >= LEAST_COUNTS)
+    if len(sizes) < 2:
         return None
-    table = [[times.get((size, count), math.nan) for count in counts] for size in sizes]
-    return _Table(np.array(sizes, float), np.array(counts, float), np.array(table))
+    counts = sorted({number for size in sizes for number in counts_of[size]})
+    usual = min if least else np.median
+    seconds = [
+        [float(usual(times[size, n])) if n in counts_of[size] else math.nan for n in counts]
+        for size in sizes
+    ]
+    return _Table(np.array(sizes, float), np.array(counts, float), np.array(seconds))
+
+
+def _deviations(
+    times: _Times, table: _Table, is_limited: bool, *, least: bool
+) -> tuple[float, float]:
+    """(median of counts that were held out, 95 % quantile of those of jobs that were too)."""
+    off = _held_out(table, is_limited)
+    off = off[np.isfinite(off)]
+    typical = float(np.median(off)) if len(off) else MOST_DEVIATION
+    of_jobs = [off]
+    for job in range(min(MOST_JOBS, max(map(len, times.values())))):
+        others = {key: own[:job] + own[job + 1 :] for key, own in times.items() if len(own) > 1}
+        rest = _table(others, least=least)
+        if rest is not None:
+            of_jobs.append(_off_job(times, job, rest, is_limited))
+    all_off = np.concatenate(of_jobs[1:] or of_jobs)
+    if not len(all_off):
+        return typical, MOST_DEVIATION
+    return typical, float(np.quantile(all_off, CONFIDENCE))
+
+
+def _off_job(times: _Times, job: int, rest: _Table, is_limited: bool) -> Array:
+    """How far a job's times are from held-out counts of the ``rest``, as logarithms."""
+    predicted = _held_out_times(rest, is_limited)
+    off = []
+    for row, column in np.argwhere(np.isfinite(predicted)).tolist():
+        own = times[int(rest.sizes[row]), int(rest.counts[column])]
+        if job < len(own):
+            off.append(abs(math.log(predicted[row, column] / own[job])))
+    return np.array(off)
 
 
 def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLimit | None]:
@@ -260,13 +319,21 @@ def _first_and_gap(counts: Array, seconds: Array, limited: Array) -> tuple[float
     return best[1:]
 
 
-def _held_out(table: _Table, is_limited: bool) -> Array:
-    """The deviations of every second count from what the others predict, [size, count], as
-    logarithms without their signs."""
-    kept = np.arange(len(table.counts)) % 2 == 0
-    first, gaps, limit = _fitted(table.only(kept), is_limited)
+def _held_out_times(table: _Table, is_limited: bool) -> Array:
+    """Every second count of each size as the others predict it; not-a-number of the others."""
+    known = np.isfinite(table.seconds)
+    held = known & (np.cumsum(known, axis=1) % 2 == 0)
+    rest = table._replace(seconds=np.where(held, np.nan, table.seconds))
+    first, gaps, limit = _fitted(rest, is_limited)
     times = first[:, None] + gaps[:, None] * (table.counts - 1)
     if limit is not None:
         times = np.maximum(times, limit.seconds(table.bytes))
-    off: Array = np.abs(np.log(times / table.seconds))[:, ~kept]
+    found: Array = np.where(held, times, np.nan)
+    return found
+
+
+def _held_out(table: _Table, is_limited: bool) -> Array:
+    """How far every second count is from what the others predict, [size, count], as logarithms
+    without their signs."""
+    off: Array = np.abs(np.log(_held_out_times(table, is_limited) / table.seconds))
     return off

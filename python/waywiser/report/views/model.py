@@ -134,8 +134,11 @@ def _curves(
         return
     blocks: list[Block] = []
     identified = [each for each in curves if each.latency.value or each.inverse_rate.value]
-    first = first_of_classes(identified, model.machine)[:MOST_ROWS]
-    if shown := list(curves) if everything else first:
+    if everything:
+        shown = list(curves)
+    else:
+        shown = first_of_classes(identified, model.machine)[:MOST_ROWS]
+    if shown:
         blocks.append(curve_sheet(shown))
     if (more := len(identified) - len(shown)) > 0:
         text = f"and {more} more with parameters, most of equal paths; --all shows all."
