@@ -6,7 +6,7 @@ from exchange.imports.shared_files import shared
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import read
 from waywiser.model.messages import Locality, MessageTimes, classes_of, curve_of, messages_of
-from waywiser.model.published import SwitchesError, fit, parse_switches
+from waywiser.model.published import SwitchesError, fit, parse_switches, warnings_of
 from waywiser.model.rate import fit_counts, held_out_deviations
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words.records import Series, Visit
@@ -156,3 +156,18 @@ def test_the_injection_limit_and_held_out_counts(summit: list[MessageTimes]) -> 
     off = sorted(held_out_deviations(summit, "pinned", "max-rate", least=True))
     assert off[len(off) // 2] < 0.02
     assert off[int(0.95 * len(off))] < 0.15
+
+
+def test_a_line_over_several_protocols_has_a_warning_with_what_to_do() -> None:
+    messages = [message(protocol(n), n) for n in SIZES]
+    first, *rest = warnings_of(fit(messages, {}), messages, {})
+    assert first.startswith("no switches are given for pinned off-node") and "of Summit" in first
+    assert rest and rest[0].startswith("pinned off-node: the line is 10% or more off ")
+    switches = parse_switches("off-node=256,16KiB")
+    assert warnings_of(fit(messages, switches), messages, switches) == []
+
+
+def test_a_line_that_fits_is_named_without_switches_alone() -> None:
+    messages = [message(1e-6 + 4e-10 * n, n) for n in SIZES]
+    (only,) = warnings_of(fit(messages, {}), messages, {})
+    assert "one line is fitted to each whole curve" in only

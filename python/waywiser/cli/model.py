@@ -150,7 +150,7 @@ def _show_validation(file: str, *, everything: bool, json: bool) -> None:
 def _show_published(file: str, switches: str, *, json: bool) -> None:
     """Shows the model of messages by the rule of a paper."""
     from waywiser.model.messages import messages_of
-    from waywiser.model.published import fit, parse_switches
+    from waywiser.model.published import fit, parse_switches, warnings_of
     from waywiser.profile import Profile
     from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.model import published_parts
@@ -165,5 +165,7 @@ def _show_published(file: str, switches: str, *, json: bool) -> None:
             remedy="import results of BenchPress: waywiser import FILES -o FILE",
         )
     found = fit(messages, limits)
-    document = {"schema": SCHEMA, "profile": file, **msgspec.to_builtins(found)}
-    print_result(document, published_parts(found), json=json)
+    warnings = warnings_of(found, messages, limits)
+    head = {"schema": SCHEMA, "profile": file, "warnings": warnings}
+    document = {**head, **msgspec.to_builtins(found)}
+    print_result(document, published_parts(found, warnings), json=json)

@@ -25,7 +25,8 @@ from waywiser.curves.classes import representatives
 from waywiser.machine.machine import Machine
 from waywiser.model.alone import longest
 from waywiser.model.curve_form import CurveForm, Form, forms_of
-from waywiser.model.neighbours import between
+from waywiser.model.falls import drop_text
+from waywiser.model.neighbours import InterpolatedTimes, between
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
 from waywiser.model.timed_sets import usual_blocks
 from waywiser.profile.series_frame import SeriesFrame
@@ -33,7 +34,7 @@ from waywiser.stats.line_ranges import ProtocolRange, describes
 from waywiser.stats.order import Interval
 from waywiser.stats.postal import DRAWS, Postal, fit_all
 from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
-from waywiser.words import Value
+from waywiser.words import Value, format_bytes
 
 Array = NDArray[Any]
 
@@ -51,6 +52,11 @@ class CurveTimes(NamedTuple):
     """`Workload.curve`."""
     kind: PathKind
     blocks: CurveBlocks
+    scatter: tuple[float, ...] = ()
+    """The deviation that 95 % of times of another job do not exceed, by size, as a logarithm
+    (`waywiser.model.job_scatter`); empty if the blocks are no jobs, or of one."""
+    least: tuple[float, ...] = ()
+    """The seconds of each size: the minimum of pairs and jobs; empty if the blocks are no jobs."""
 
 
 class FittedParameter(Value, frozen=True):
@@ -108,6 +114,10 @@ class CurveModel(Value, frozen=True):
     """(bytes, seconds) of the sizes at which the shape was borrowed."""
     ratio_spread: float = 0.0
     """How far its ratios to the borrowed shape scatter, as a logarithm."""
+    scatter: tuple[float, ...] = ()
+    """As `CurveTimes.scatter`."""
+    least: tuple[float, ...] = ()
+    """As `CurveTimes.least`."""
 
     @property
     def error(self) -> float | None:
@@ -133,7 +143,7 @@ class CurveModel(Value, frozen=True):
         return CurvePrediction(
             bytes=bytes,
             seconds=seconds,
-            interval=interval(seconds, spreads, self.kind),
+            interval=interval(seconds, spreads, self.kind, self._scatter(bytes)),
             is_measured=bytes in self.sizes,
             extrapolated=not self.sizes[0] <= bytes <= self.sizes[-1],
             rests_on=tuple(sorted(found)) if self.form == "neighbours" else self.sizes,
@@ -145,18 +155,30 @@ class CurveModel(Value, frozen=True):
         pairs = self.nodes or tuple(zip(self.sizes, self.times, strict=True))
         return np.array([n for n, _ in pairs], float), np.array([t for _, t in pairs])
 
+    def _scatter(self, bytes: int) -> float:
+        """That of the nearest sizes, the larger."""
+        near = [each for n, each in zip(self.sizes, self.scatter, strict=False)
+                if n in self._nearest(bytes)]  # fmt: skip
+        return max(near, default=0.0)
+
+    def _nearest(self, bytes: int) -> set[int]:
+        below = [size for size in self.sizes if size <= bytes][-1:]
+        return {*below, *[size for size in self.sizes if size >= bytes][:1]}
+
     def _around(self, bytes: int) -> set[int]:
         """The two nearest measured sizes on either side."""
         below = [size for size in self.sizes if size <= bytes][-NEAR_SIZES:]
         return {*below, *[size for size in self.sizes if size >= bytes][:NEAR_SIZES]}
 
-    def _seconds(self, bytes: int) -> tuple[float, float]:
-        """(seconds, spread) of any size."""
+    def times_at(self, at: Array) -> Array:
+        """The times of some sizes."""
+        return self._interpolated(at).seconds
+
+    def _interpolated(self, at: Array) -> InterpolatedTimes:
         sizes, times = self._arrays
-        at = np.array([float(bytes)])
         if len(sizes) == 1:
-            return float(times[0] * max(1.0, bytes / sizes[0])), float(
-                spread(*(np.array([np.nan]),) * 3)[0]
+            return InterpolatedTimes(
+                times[0] * np.maximum(1.0, at / sizes[0]), np.full(at.shape, np.nan)
             )
         found = between(sizes, times, at)
         seconds = found.seconds
@@ -165,6 +187,14 @@ class CurveModel(Value, frozen=True):
             seconds = np.where(line > 0, line, seconds)
         elif self.form == "switched lines":
             seconds = _on_lines(self.switches, at, seconds)
+        return InterpolatedTimes(seconds, found.gap)
+
+    def _seconds(self, bytes: int) -> tuple[float, float]:
+        """(seconds, spread) of any size."""
+        found = self._interpolated(np.array([float(bytes)]))
+        seconds = found.seconds
+        if len(self._arrays[0]) == 1:
+            return float(seconds[0]), float(spread(*(np.array([np.nan]),) * 3)[0])
         around = self._around(bytes)
         near = [
             abs(deviation)
@@ -218,7 +248,8 @@ def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveMo
 def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveForm) -> CurveModel:
     is_line = postal is not None and describes(postal.deviations)
     lines = () if postal is None or is_line else form.describing
-    latency, inverse_rate = _parameters(postal, is_line, lines)
+    falls = drop_text(curve.blocks.bytes, times.tolist())
+    latency, inverse_rate = _parameters(postal, is_line, lines, falls)
     return CurveModel(
         text=curve.text,
         kind=curve.kind,
@@ -232,6 +263,8 @@ def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveF
         latency=latency,
         inverse_rate=inverse_rate,
         switches=form.switches,
+        scatter=curve.scatter,
+        least=curve.least,
     )
 
 
@@ -246,13 +279,13 @@ def _on_lines(lines: Sequence[ProtocolRange], at: Array, chord: Array) -> Array:
 
 
 def _parameters(
-    postal: Postal | None, is_line: bool, lines: Sequence[ProtocolRange]
+    postal: Postal | None, is_line: bool, lines: Sequence[ProtocolRange], falls: str
 ) -> tuple[FittedParameter, FittedParameter]:
     """(latency, inverse rate), each with the reason if the measurements do not determine it."""
     if postal is None:
         few = FittedParameter(None, reason="the sizes are too few, or too close, for a fit")
         return few, few
-    flat = "the time does not grow with the size"
+    flat = falls or "the time does not grow with the size"
     if is_line:
         return (
             _identified(postal.latency, postal.latency_interval, "the line may begin at 0"),
@@ -260,10 +293,12 @@ def _parameters(
         )
     if not lines:
         none = FittedParameter(None, reason="one to three lines do not describe the curve")
-        return none, none
+        return none, FittedParameter(None, reason=falls) if falls else none
     return (
         _identified(lines[0].latency, None, "the first line begins below 0"),
-        _identified(lines[-1].inverse_rate, None, f"{flat} from {lines[-1].low} bytes on"),
+        _identified(
+            lines[-1].inverse_rate, None, falls or f"{flat} from {format_bytes(lines[-1].low)} on"
+        ),
     )
 
 

@@ -107,7 +107,8 @@ def thinned(curve: CurveTimes, kept: Sequence[int]) -> CurveTimes:
         [blocks.within[n] for n in kept],
         blocks.alike,
     )
-    return curve._replace(blocks=chosen)
+    scatter, least = ([own[n] for n in kept] if own else () for own in (curve.scatter, curve.least))
+    return curve._replace(blocks=chosen, scatter=tuple(scatter), least=tuple(least))
 
 
 def divided(curve: CurveTimes) -> tuple[list[int], list[int]]:

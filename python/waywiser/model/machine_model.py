@@ -25,8 +25,8 @@ from waywiser.model.capacity import CapacityModel
 from waywiser.model.capacity_fit import fit_capacities
 from waywiser.model.curve import CurveModel, FittedParameter, fit_curves, times_of
 from waywiser.model.errors import ModelError
-from waywiser.model.messages import MessageClass, MessageTimes, classes_of, curve_of, messages_of
-from waywiser.model.rate import CountModel, fit_counts
+from waywiser.model.messages import MessageClass, classes_of, curve_of, messages_of
+from waywiser.model.rate import CountModel, fit_all_counts
 from waywiser.model.timed_sets import timed
 from waywiser.profile import Profile
 from waywiser.profile.errors import DamagedProfile, ProfileError
@@ -40,7 +40,7 @@ from waywiser.words import Value, Workload, json_text
 SCHEMA = 2
 """The schema of the JSON form. A kept model of another schema is fitted again."""
 
-RULES = 2
+RULES = 3
 """The version of the rules that fit curves and messages; those of capacities have their own."""
 
 MOST_SECONDS = 1e9
@@ -127,10 +127,11 @@ def fitted_model(profile: Profile, frame: SeriesFrame | None = None) -> MachineM
     messages = messages_of(frame.summaries())
     classes = classes_of(messages)
     models = [*fit_curves(curves), *fit_curves([curve_of(each, messages) for each in classes])]
+    counts = fit_all_counts(messages)
     try:
         capacities = profile_capacities(profile, frame)
     except ModelError:
-        if not models:
+        if not models and not counts:
             raise
         capacities = CapacityModel(machine, {})
     return MachineModel(
@@ -138,7 +139,7 @@ def fitted_model(profile: Profile, frame: SeriesFrame | None = None) -> MachineM
         capacities=capacities,
         curves=tuple(models),
         messages=tuple(classes),
-        counts=_counts(messages),
+        counts=counts,
     )
 
 
@@ -212,12 +213,6 @@ def is_of_copies(text: str, machine: Machine) -> bool:
     return not is_load and not any(place.kind == "rank" for place in workload.places)
 
 
-def _counts(messages: Sequence[MessageTimes]) -> tuple[CountModel, ...]:
-    kinds = sorted({(each.source, each.test) for each in messages if each.count > 1})
-    found = (fit_counts(messages, kind, test) for kind, test in kinds)
-    return tuple(each for each in found if each is not None)
-
-
 # What a fit can give: checked of a model that comes from a file.
 
 
@@ -230,6 +225,10 @@ def _has_sense(model: MachineModel) -> Iterable[bool]:
         yield len(curve.deviations) == len(curve.sizes)
         nodes = [bytes for bytes, _ in curve.nodes]
         yield (not nodes or _are_sizes(nodes)) and _are_times([t for _, t in curve.nodes])
+        yield len(curve.scatter) in (0, len(curve.sizes)) and all(
+            0 <= each < 50 for each in curve.scatter
+        )
+        yield len(curve.least) in (0, len(curve.sizes)) and _are_times(curve.least)
         yield (curve.form != "switched lines" or bool(curve.switches)) and curve.ratio_spread >= 0
         yield all(map(_is_parameter, (curve.latency, curve.inverse_rate)))
     for each in model.capacities.capacities:
@@ -250,7 +249,7 @@ def _has_sense(model: MachineModel) -> Iterable[bool]:
         limit = counts.limit
         yield limit is None or 0 < limit.bytes_per_second <= MOST_BYTES
         yield limit is None or 0 <= limit.overhead <= MOST_SECONDS
-        yield 0 <= counts.deviation < 10
+        yield 0 <= counts.deviation < 10 and counts.jobs > 0
 
 
 def _are_sizes(sizes: Sequence[int]) -> bool:

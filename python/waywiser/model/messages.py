@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Literal
 
+from waywiser.model import job_scatter
 from waywiser.model.curve import CurveTimes
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.order import median
@@ -173,8 +174,11 @@ def curve_of(
             first = found.pairs.index(each.ranks) * MOST_JOBS
             blocks = times.setdefault(each.bytes, {})
             blocks |= {first + n: seconds for n, seconds in enumerate(each.seconds[:MOST_JOBS])}
-    if least:
-        times = {size: {0: min(blocks.values())} for size, blocks in times.items()}
     sizes = sorted(times)
+    scatter = job_scatter.of_sizes([times[n] for n in sizes], lambda block: block % MOST_JOBS)
+    lowest = tuple(min(times[n].values()) for n in sizes)
+    if least:
+        scatter = ()
+        times = {size: {0: min(blocks.values())} for size, blocks in times.items()}
     blocks_of = CurveBlocks(sizes, [times[size] for size in sizes], [0.0] * len(sizes))
-    return CurveTimes(found.name, "link", blocks_of)
+    return CurveTimes(found.name, "link", blocks_of, scatter, lowest)

@@ -11,17 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from waywiser.curves.texts import size_span
 from waywiser.machine.system_files import format_list
 from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction, no_later
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
+from waywiser.model.falls import longer_before
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import MessageClass, locality_of, messages_of
-from waywiser.model.rate import ONE_SENDER, CountModel
+from waywiser.model.rate import ONE_SENDER, CountModel, CountPrediction
 from waywiser.model.timed_sets import usual_blocks
 from waywiser.model.whatif import MachineChanges
 from waywiser.profile.series_frame import SeriesFrame
@@ -379,6 +383,7 @@ class Predictor:
             bytes=count * transfer.bytes,
             limits=limits,
             rests_on=(_counts_text(model),),
+            notes=tuple(_count_notes(model, found)),
         )
 
 
@@ -517,6 +522,22 @@ def _notes_of(
             f"{format_bytes(found.bytes)} is beyond the measured sizes of {curve.text}, "
             f"{size_span(curve.sizes[0], curve.sizes[-1])}"
         )
+    longer = longer_before(curve.times_at, curve.sizes, found.bytes)
+    if longer is not None:
+        yield longer.text(found.bytes, found.seconds)
+
+
+def _count_notes(model: CountModel, found: CountPrediction) -> Iterator[str]:
+    """What is to be known of a prediction of several messages."""
+
+    def times(at: NDArray[Any]) -> NDArray[Any]:
+        return np.array([model.seconds(found.count, int(each)) for each in at])
+
+    longer = longer_before(times, model.sizes, found.bytes)
+    if longer is not None:
+        yield longer.text(found.bytes, found.seconds)
+    if model.jobs == 1:
+        yield "it rests on one job, so the interval has no scatter between jobs"
 
 
 def _sizes_text(curve: CurveModel, found: CurvePrediction) -> str:

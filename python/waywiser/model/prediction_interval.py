@@ -79,7 +79,8 @@ def spread(gap: Array, near: Array, curve: Array) -> Array:
     return np.sqrt(LEAST_SPREAD**2 + square)
 
 
-def interval(seconds: float, spread: float, kind: PathKind) -> Interval:
-    """The 95 % prediction interval of a time."""
-    factor = math.exp(min(WIDTHS[kind] * spread, 50.0))
+def interval(seconds: float, spread: float, kind: PathKind, scatter: float = 0.0) -> Interval:
+    """The 95 % prediction interval of a time, of which 95 % are within ``scatter`` of the usual
+    one, as a logarithm."""
+    factor = math.exp(min(math.hypot(WIDTHS[kind] * spread, scatter), 50.0))
     return Interval(seconds / factor, seconds * factor)

@@ -15,14 +15,14 @@ The rule gives no intervals and does not test its form. `waywiser.model.rate` do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import linear_regression
 
 from waywiser.errors import WaywiserError
 from waywiser.machine.traits import DECLARED
 from waywiser.model.messages import LOCALITIES, Locality, MessageTimes
-from waywiser.words import Value, parse_bytes
+from waywiser.words import Value, format_bytes, parse_bytes
 
 PROTOCOLS = {1: ("",), 2: ("eager", "rendezvous"), 3: ("short", "eager", "rendezvous")}
 """Names of protocols by how many there are."""
@@ -31,6 +31,11 @@ WHOLE = 4
 """Bytes that a message may lack to an equal share of all bytes: it has whole numbers."""
 SATURATING = 5
 """Processes of a node from which on they are taken to fill its injection limit."""
+
+LEAST_ERROR = 0.1
+"""Deviation of a measured time from its line from which on the line is not to be trusted."""
+MACHINES = {"Summit": "on-socket=256,16KiB; on-node=256,16KiB; off-node=256,16KiB"}
+"""The switches by which the tables of the paper are repeated; those of Lassen are not known."""
 
 Switches = Mapping[tuple[str, Locality], tuple[int, ...]]
 """The first size of each protocol but the first, by kind of memory and locality."""
@@ -116,14 +121,9 @@ def fit(
 ) -> PublishedModel:
     """The model of all messages and copies by the rule; ``saturating`` is the number of processes
     from which on the injection rate is fitted."""
-    least: dict[tuple[str, str, Locality], dict[int, float]] = {}
-    groups: list[MessageTimes] = []
-    for each in messages:
-        if each.test == "node-pong":
-            groups.append(each)
-        if each.count == 1 and each.test in ("", "ping-pong"):
-            known = least.setdefault((each.source, each.destination, each.locality), {})
-            known[each.bytes] = min(each.least, known.get(each.bytes, each.least))
+    messages = tuple(messages)
+    least = _least(messages)
+    groups = [each for each in messages if each.test == "node-pong"]
     lines = []
     for (source, destination, locality), times in sorted(least.items()):
         starts = (0, *switches.get((source, locality), ())) if source == destination else (0,)
@@ -144,6 +144,77 @@ def fit(
     rates = {kind: _injection(model, kind, groups, switches, saturating) for kind in kinds}
     return PublishedModel(
         model.lines, {kind: rate for kind, rate in rates.items() if rate is not None}
+    )
+
+
+def _least(messages: Iterable[MessageTimes]) -> dict[tuple[str, str, Locality], dict[int, float]]:
+    """The minimum of each size over all pairs and jobs."""
+    found: dict[tuple[str, str, Locality], dict[int, float]] = {}
+    for each in messages:
+        if each.count == 1 and each.test in ("", "ping-pong"):
+            known = found.setdefault((each.source, each.destination, each.locality), {})
+            known[each.bytes] = min(each.least, known.get(each.bytes, each.least))
+    return found
+
+
+def warnings_of(
+    model: PublishedModel, messages: Iterable[MessageTimes], switches: Switches
+) -> list[str]:
+    """What of the model is not to be trusted, and why; messages without switches first."""
+    off = {line: _off(line, times) for line, times in _lines_and_times(model, messages)}
+    one = [
+        each
+        for each, errors in off.items()
+        if each.source == each.destination
+        and (each.source, each.locality) not in switches
+        and (not switches or max(map(abs, errors.values())) >= LEAST_ERROR)
+    ]
+    return [
+        *_without_switches(model, one, offers=not switches),
+        *filter(None, map(_far, off, off.values())),
+    ]
+
+
+def _lines_and_times(
+    model: PublishedModel, messages: Iterable[MessageTimes]
+) -> list[tuple[PublishedLine, dict[int, float]]]:
+    times = _least(messages)
+    return [(each, times[each.source, each.destination, each.locality]) for each in model.lines]
+
+
+def _off(line: PublishedLine, times: Mapping[int, float]) -> dict[int, float]:
+    """How far a line is from the times of its sizes, relative to these."""
+    return {n: line.seconds(n) / t - 1 for n, t in times.items() if line.low <= n <= line.high}
+
+
+def _without_switches(
+    model: PublishedModel, one: Sequence[PublishedLine], *, offers: bool
+) -> Iterator[str]:
+    if not one:
+        return
+    curves = ", ".join(f"{each.source} {each.locality}" for each in one)
+    offer = "; ".join(f'of {name}: --switches "{text}"' for name, text in MACHINES.items())
+    yield (
+        f"no switches are given for {curves}: one line is fitted to each whole curve, so where "
+        "the library changes its protocol, alpha and beta are those of no protocol; give the "
+        "first size of each" + (f"; those {offer} (one line for GPU memory)" if offers else "")
+    )
+    kinds = {each.source for each in one if each.locality == "off-node"} & set(model.injection)
+    if kinds:
+        yield f"R_N of {', '.join(sorted(kinds))} memory rests on such a line"
+
+
+def _far(line: PublishedLine, off: Mapping[int, float]) -> str:
+    """How many sizes a line is far from; empty if from none."""
+    most = max(off, key=lambda n: abs(off[n]))
+    wrong = sum(abs(each) >= LEAST_ERROR for each in off.values())
+    if not wrong:
+        return ""
+    name = " ".join(filter(None, (line.locality, line.protocol)))
+    ends = " to ".join(dict.fromkeys((line.source, line.destination)))
+    return (
+        f"{ends} {name}: the line is {LEAST_ERROR:.0%} or more off {wrong} of {len(off)} sizes, at "
+        f"most {off[most]:+.0%} at {format_bytes(most)}"
     )
 
 

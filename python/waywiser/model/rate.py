@@ -16,7 +16,7 @@ At one size the time of n messages is
 
 t and g of a size minimise the absolute deviations of logarithms, so that a disturbed count does not
 bend them. Between sizes they are interpolated (`waywiser.model.neighbours`). A size without one
-message, or with fewer than `LEAST_COUNTS` numbers of them, shows no t and g, and is left out.
+message, or with fewer numbers of them than `waywiser.model.count_table` asks for, is skipped.
 
 The interval of a prediction is for a single time of another job: it has the 95 % quantile of the
 deviations of every second count of one job from a model of the other counts and jobs.
@@ -25,12 +25,14 @@ deviations of every second count of one job from a model of the other counts and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from waywiser.model.count_table import CountTable, CountTimes, table_of, times_of
 from waywiser.model.messages import MessageTimes
 from waywiser.model.neighbours import between
 from waywiser.stats.line_ranges import ProtocolRange
@@ -47,10 +49,10 @@ LEAST_SATURATED = 6
 PLATEAU = 1.1
 """At a limit more messages bring no more rate: from the fewest to the most saturated messages of a
 size the rate grows by no more than this factor, while their number at least doubles."""
-LEAST_COUNTS = 3
-"""Numbers of messages of one size: two determine t and g, and the third shows whether they hold."""
 MOST_JOBS = 10
 """Jobs that are held out in turn."""
+ENOUGH_JOBS = 5
+"""Jobs of a kind and test; fewer may be alike by chance, and those of the others count too."""
 LEAST_GAP = 1e-12
 """Seconds: a gap of 0 has no relative deviation."""
 MOST_DEVIATION = 0.5
@@ -115,7 +117,7 @@ class CountModel(Value, frozen=True):
     """Their median, without the scatter between jobs."""
     jobs: int = 1
     """Jobs of the size and count that have most: of one, the scatter between jobs is not known."""
-    left_out: tuple[int, ...] = ()
+    skipped: tuple[int, ...] = ()
     """Sizes that too few counts were measured at."""
 
     def seconds(self, count: int, bytes: int) -> float:
@@ -145,21 +147,24 @@ class CountModel(Value, frozen=True):
         return max(alone, limited), limited > alone
 
 
-_Times = Mapping[tuple[int, int], tuple[float, ...]]
-"""Seconds of jobs, by (bytes, count)."""
-
-
-class _Table(NamedTuple):
-    """Measured seconds, [size, count]; not-a-number where nothing was measured."""
-
-    sizes: Array
-    counts: Array
-    seconds: Array
-
-    @property
-    def bytes(self) -> Array:
-        """Those of all messages."""
-        return np.outer(self.sizes, self.counts)
+def fit_all_counts(
+    messages: Sequence[MessageTimes], *, least: bool = False
+) -> tuple[CountModel, ...]:
+    """The models of all kinds of memory and tests. Jobs of other kinds show how far another job may
+    be from a few."""
+    kinds = sorted({(each.source, each.test) for each in messages if each.count > 1})
+    fits = [_fit(messages, *kind, least=least) for kind in kinds]
+    found = [each for each in fits if each is not None]
+    of_jobs = [off for model, off in found if model.jobs > 1]
+    if not of_jobs:
+        return tuple(model for model, _ in found)
+    all_jobs = float(np.quantile(np.concatenate(of_jobs), CONFIDENCE))
+    return tuple(
+        msgspec.structs.replace(model, deviation=max(model.deviation, all_jobs))
+        if model.jobs < ENOUGH_JOBS
+        else model
+        for model, _ in found
+    )
 
 
 def fit_counts(
@@ -167,91 +172,68 @@ def fit_counts(
 ) -> CountModel | None:
     """The model of one kind of memory and test; None without two sizes of three counts. A time is
     the median of its jobs, or with ``least`` the minimum, as the published rule takes it."""
-    times = _times_of(messages, kind, test)
-    table = _table(times, least=least)
+    found = _fit(messages, kind, test, least=least)
+    return found[0] if found is not None else None
+
+
+def _fit(
+    messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool
+) -> tuple[CountModel, Array] | None:
+    """(the model, the deviations that its interval is made from)."""
+    times = times_of(messages, kind, test)
+    table = table_of(times, least=least)
     if table is None:
         return None
     is_limited = test != ONE_SENDER
     first, gaps, limit = _fitted(table, is_limited)
-    typical, deviation = _deviations(times, table, is_limited, least=least)
+    off = _held_out(table, is_limited)
+    off = off[np.isfinite(off)]
+    of_jobs = _off_jobs(times, is_limited, least=least)
+    all_off = of_jobs if len(of_jobs) else off
     one = np.ones((1, len(gaps)))
     lines, _ = robust_lines(table.sizes[None], np.maximum(gaps, LEAST_GAP)[None], one)
-    return CountModel(
+    sizes = tuple(table.sizes.astype(int).tolist())
+    model = CountModel(
         kind=kind,
         test=test,
-        sizes=tuple(table.sizes.astype(int).tolist()),
+        sizes=sizes,
         counts=tuple(table.counts.astype(int).tolist()),
         first=tuple(first.tolist()),
         gaps=tuple(gaps.tolist()),
         limit=limit,
-        start_gap=ProtocolRange(
-            int(table.sizes[0]), int(table.sizes[-1]), float(lines[0, 0]), float(lines[0, 1])
-        ),
-        deviation=deviation,
-        typical=typical,
+        start_gap=ProtocolRange(sizes[0], sizes[-1], float(lines[0, 0]), float(lines[0, 1])),
+        deviation=float(np.quantile(all_off, CONFIDENCE)) if len(all_off) else MOST_DEVIATION,
+        typical=float(np.median(off)) if len(off) else MOST_DEVIATION,
         jobs=max(map(len, times.values())),
-        left_out=tuple(sorted({size for size, _ in times} - set(table.sizes.astype(int).tolist()))),
+        skipped=tuple(sorted({size for size, _ in times}.difference(sizes))),
     )
+    return model, all_off
 
 
 def held_out_deviations(
     messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool = False
 ) -> list[float]:
     """The deviations, as ratios less 1, of every second count from a model of the others."""
-    table = _table(_times_of(messages, kind, test), least=least)
+    table = table_of(times_of(messages, kind, test), least=least)
     if table is None:
         return []
     off = _held_out(table, test != ONE_SENDER)
     return np.expm1(off[np.isfinite(off)]).tolist()  # type: ignore[no-any-return]
 
 
-def _times_of(messages: Iterable[MessageTimes], kind: str, test: str) -> _Times:
-    """The times of jobs by (bytes, count)."""
-    found: dict[tuple[int, int], tuple[float, ...]] = {}
-    for each in messages:
-        if (each.source, each.test) == (kind, test):
-            key = each.bytes, each.count
-            found[key] = found.get(key, ()) + each.seconds
-    return found
-
-
-def _table(times: _Times, *, least: bool) -> _Table | None:
-    """The sizes that show what one message takes and each further one; None without two."""
-    counts_of: dict[int, set[int]] = {}
-    for size, number in times:
-        counts_of.setdefault(size, set()).add(number)
-    sizes = sorted(n for n, own in counts_of.items() if 1 in own and len(own) >= LEAST_COUNTS)
-    if len(sizes) < 2:
-        return None
-    counts = sorted({number for size in sizes for number in counts_of[size]})
-    usual = min if least else np.median
-    seconds = [
-        [float(usual(times[size, n])) if n in counts_of[size] else math.nan for n in counts]
-        for size in sizes
-    ]
-    return _Table(np.array(sizes, float), np.array(counts, float), np.array(seconds))
-
-
-def _deviations(
-    times: _Times, table: _Table, is_limited: bool, *, least: bool
-) -> tuple[float, float]:
-    """(median of counts that were held out, 95 % quantile of those of jobs that were too)."""
-    off = _held_out(table, is_limited)
-    off = off[np.isfinite(off)]
-    typical = float(np.median(off)) if len(off) else MOST_DEVIATION
-    of_jobs = [off]
+def _off_jobs(times: CountTimes, is_limited: bool, *, least: bool) -> Array:
+    """How far counts of jobs are from a model without these counts and jobs, as logarithms; empty
+    of one job."""
+    found = [np.empty(0)]
     for job in range(min(MOST_JOBS, max(map(len, times.values())))):
         others = {key: own[:job] + own[job + 1 :] for key, own in times.items() if len(own) > 1}
-        rest = _table(others, least=least)
+        rest = table_of(others, least=least)
         if rest is not None:
-            of_jobs.append(_off_job(times, job, rest, is_limited))
-    all_off = np.concatenate(of_jobs[1:] or of_jobs)
-    if not len(all_off):
-        return typical, MOST_DEVIATION
-    return typical, float(np.quantile(all_off, CONFIDENCE))
+            found.append(_off_job(times, job, rest, is_limited))
+    return np.concatenate(found)
 
 
-def _off_job(times: _Times, job: int, rest: _Table, is_limited: bool) -> Array:
+def _off_job(times: CountTimes, job: int, rest: CountTable, is_limited: bool) -> Array:
     """How far a job's times are from held-out counts of the ``rest``, as logarithms."""
     predicted = _held_out_times(rest, is_limited)
     off = []
@@ -262,7 +244,7 @@ def _off_job(times: _Times, job: int, rest: _Table, is_limited: bool) -> Array:
     return np.array(off)
 
 
-def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLimit | None]:
+def _fitted(table: CountTable, is_limited: bool) -> tuple[Array, Array, InjectionLimit | None]:
     """(first, gaps, limit)."""
     limit = _limit(table) if is_limited else None
     limited = limit.seconds(table.bytes) if limit is not None else np.zeros_like(table.seconds)
@@ -271,7 +253,7 @@ def _fitted(table: _Table, is_limited: bool) -> tuple[Array, Array, InjectionLim
     return first, gaps, limit
 
 
-def _limit(table: _Table) -> InjectionLimit | None:
+def _limit(table: CountTable) -> InjectionLimit | None:
     """Returns None if no size shows that more messages bring no more rate."""
     with np.errstate(invalid="ignore"):
         rates = table.bytes / table.seconds
@@ -319,7 +301,7 @@ def _first_and_gap(counts: Array, seconds: Array, limited: Array) -> tuple[float
     return best[1:]
 
 
-def _held_out_times(table: _Table, is_limited: bool) -> Array:
+def _held_out_times(table: CountTable, is_limited: bool) -> Array:
     """Every second count of each size as the others predict it; not-a-number of the others."""
     known = np.isfinite(table.seconds)
     held = known & (np.cumsum(known, axis=1) % 2 == 0)
@@ -332,7 +314,7 @@ def _held_out_times(table: _Table, is_limited: bool) -> Array:
     return found
 
 
-def _held_out(table: _Table, is_limited: bool) -> Array:
+def _held_out(table: CountTable, is_limited: bool) -> Array:
     """How far every second count is from what the others predict, [size, count], as logarithms
     without their signs."""
     off: Array = np.abs(np.log(_held_out_times(table, is_limited) / table.seconds))

@@ -56,9 +56,9 @@ def latency_text(parameter: FittedParameter) -> str:
 
 
 def bandwidth_text(parameter: FittedParameter) -> str:
-    """The same of seconds per byte, as GB/s."""
+    """The same of seconds per byte, as GB/s; in words if the time falls with the size."""
     if parameter.value is None:
-        return "—"
+        return parameter.reason if parameter.reason.startswith("faster from") else "—"
 
     def rate(seconds_per_byte: float, sure: float | None) -> str:
         return format_rate(1 / seconds_per_byte, sure)

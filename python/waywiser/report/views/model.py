@@ -9,6 +9,7 @@ from waywiser.model.curve import CurveModel
 from waywiser.model.held_out import Validation
 from waywiser.model.machine_model import MachineModel, ObtainedModel
 from waywiser.model.published import PublishedModel
+from waywiser.model.rate import CountModel
 from waywiser.model.texts import (
     bandwidth_text,
     first_of_classes,
@@ -100,8 +101,11 @@ def model_parts(
     yield from _curves("Single transfers", model, alone, everything)
     title = "Messages and copies of ranks, by pairs that take the same time"
     yield from _curves(title, model, together, True)
+    if text := minimum_text(together):
+        yield Section("", "Median and minimum of jobs", (Words(text),))
     if model.counts:
-        yield Section("", "Several messages at once", (_counts(model),))
+        notes = [Words(text) for each in model.counts if (text := skipped_text(each))]
+        yield Section("", "Several messages at once", (_counts(model), *notes))
     if model.capacities.curves:
         title = "What transfers share, and how much it carries"
         yield Section("", title, (*_shared(model, everything),))
@@ -134,9 +138,8 @@ def _curves(
         return
     blocks: list[Block] = []
     identified = [each for each in curves if each.latency.value or each.inverse_rate.value]
-    if everything:
-        shown = list(curves)
-    else:
+    shown = list(curves)
+    if not everything:
         shown = first_of_classes(identified, model.machine)[:MOST_ROWS]
     if shown:
         blocks.append(curve_sheet(shown))
@@ -146,10 +149,50 @@ def _curves(
     yield Section("", title, (*blocks, *map(Words, not_identified(curves))))
 
 
+def minimum_text(curves: Sequence[CurveModel]) -> str:
+    """That times are the median of jobs and pairs, and where the minimum differs most; empty if
+    there is nothing to differ."""
+    rows = [
+        (usual / least, usual, least, size, each.text)
+        for each in curves
+        for size, usual, least in zip(each.sizes, each.times, each.least, strict=False)
+    ]
+    if not rows or max(rows)[0] <= 1:
+        return ""
+    copies = [each for each in rows if "device" in each[4] and "pinned" in each[4]]
+    shown = [max(rows)]
+    if copies:
+        shown.append(max(each for each in copies if each[3] == min(x[3] for x in copies)))
+    examples = "; ".join(
+        f"{name} of {format_bytes(size)}: {format_time(usual)} against {format_time(least)}"
+        for _, usual, least, size, name in dict.fromkeys(shown)
+    )
+    return (
+        "These times are the median of jobs and pairs. --rule published takes their minimum, which "
+        f"is less: {examples}."
+    )
+
+
+def skipped_text(counts: CountModel) -> str:
+    """Which sizes of several messages are in no model, and why; empty if none is."""
+    sizes = counts.skipped
+    if not sizes:
+        return ""
+    return (
+        f"{counts.kind} by {counts.test}: {count(len(sizes), 'size')} from "
+        f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])} are skipped: they were measured "
+        "without one message, or with fewer than three numbers of messages."
+    )
+
+
 def _counts(model: MachineModel) -> Sheet:
     rows = []
     for each in model.counts:
-        gap = format_time(each.start_gap.latency) if each.start_gap.latency > LEAST_GAP else "—"
+        gap = (
+            format_time(each.start_gap.latency)
+            if each.start_gap.latency > LEAST_GAP
+            else "none seen"
+        )
         limit = "not identified"
         if each.limit is not None:
             limit = with_interval(format_rate, each.limit.bytes_per_second, each.limit.interval)
@@ -204,20 +247,22 @@ def validation_parts(found: Validation, *, everything: bool = False) -> Iterator
         yield Words(f"Note: {note}.")
 
 
-def published_parts(found: PublishedModel) -> Iterator[Block]:
+def published_parts(found: PublishedModel, warnings: Sequence[str]) -> Iterator[Block]:
     """The model of messages by the published rule."""
     yield Words(
         "The rule of Bienz, Olson, Gropp and Lockhart (HPEC 2021): least squares through the "
         "minimum of all pairs and jobs, without intervals."
     )
+    yield from (Words(f"Warning: {warning}.") for warning in warnings)
     rows = []
     for each in found.lines:
         ends = dict.fromkeys((each.source, each.destination))
-        rate = format_rate(1 / each.inverse_rate, 0.005) if each.inverse_rate > 0 else "—"
+        falls = f"faster from {format_bytes(each.low)} to {format_bytes(each.high)}"
+        rate = format_rate(1 / each.inverse_rate, 0.005) if each.inverse_rate > 0 else falls
         rows.append((
             " to ".join(ends),
             each.locality,
-            each.protocol or "—",
+            each.protocol or "all sizes",
             f"{format_bytes(each.low)} to {format_bytes(each.high)}",
             f"{each.latency:.3e}",
             f"{each.inverse_rate:.3e}",
