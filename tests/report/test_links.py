@@ -16,7 +16,7 @@ from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
 from waywiser.report.figures.drawing import Shape, Text
 from waywiser.report.figures.matrix import HEAT, Entered, _steps, matrix_picture
-from waywiser.report.figures.text_width import text_width
+from waywiser.report.figures.text_width import BOLD, text_width
 from waywiser.report.figures.theme import HEAT_INK, INK
 from waywiser.report.figures.topology import line_width
 from waywiser.report.links import Links
@@ -151,7 +151,7 @@ def test_no_text_of_a_topology_leaves_it_or_meets_another(count: int) -> None:
 
 def _box(text: Text) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of the letters."""
-    width = text_width(text.text, text.size, bold=text.bold)
+    width = text_width(text.text, text.size) * (BOLD if text.bold else 1)
     left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
     return left, text.y - 0.75 * text.size, left + width, text.y + 0.2 * text.size
 
@@ -177,7 +177,7 @@ def test_a_matrix_says_how_many_threads_copy_within_host_memory() -> None:
     pictures = {picture.title: picture for block in blocks for picture in block.pictures}
     (title,) = (title for title in pictures if title.startswith("Bandwidth"))
     note = pictures[title].data.caption
-    assert note == "Within host memory: memcpy in 1 thread, pageable host memory."
+    assert note == "Host to host: memcpy in 1 thread, pageable host memory."
 
 
 def test_sides_that_the_system_hides_are_drawn_as_found(alone: Document) -> None:

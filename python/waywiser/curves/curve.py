@@ -34,12 +34,14 @@ FAMILIES = (
     "operations",
 )
 
+_BETWEEN_RANKS = "between ranks"
+
 _BY_KINDS = {
     ("numa", "gpu"): FAMILIES[0],
     ("gpu", "numa"): FAMILIES[1],
     ("rank", "gpu"): FAMILIES[0],
     ("gpu", "rank"): FAMILIES[1],
-    ("rank", "rank"): "between ranks",
+    ("rank", "rank"): _BETWEEN_RANKS,
 }
 
 
@@ -172,6 +174,8 @@ class Curve:
             return "files"
         same = source == destination
         if kinds == ("numa", "numa"):
+            if DECLARED.executor(self.transfer.path.executor).route == _BETWEEN_RANKS:
+                return _BETWEEN_RANKS  # of one host or of two
             return FAMILIES[4 if same else 5]
         return _BY_KINDS.get(kinds, FAMILIES[2 if same else 3])
 

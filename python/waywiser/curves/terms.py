@@ -18,7 +18,7 @@ TERMS = {
     "d2d": "one transfer between memories of GPUs: local or P2P",
     "local": "one transfer within the memory of a GPU",
     "p2p": "one transfer between different GPUs, or both directions of it",
-    "h2h": "one transfer within host memory",
+    "h2h": "one transfer from host memory to host memory",
     "bidir": "both directions of one path at once",
     "bidirectional": "the same",
     "zero-copy": "a kernel reads or writes page-locked host memory",

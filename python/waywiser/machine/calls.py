@@ -56,9 +56,12 @@ def _threads(number: str) -> str:
 def _memory(memory: Memory, traits: Traits) -> str:
     """A memory that a program chooses; empty for the plain memory of a GPU."""
     kind = f"{memory.kind}{_settings(memory.variant)}"
-    is_host = memory.place.kind == "rank" and "gpu" not in traits.memory(memory.kind).places
-    if memory.place.kind == "numa" or is_host:
+    at_rank = memory.place.kind == "rank"
+    places = traits.memory(memory.kind).places if at_rank else (memory.place.kind,)
+    if places == ("numa",):
         return f"{kind} host memory"
+    if at_rank and places != ("gpu",):
+        return f"{kind} memory"
     if memory.place.kind == "file":
         return str(memory.place) if kind == memory.place.kind else f"{kind} {memory.place}"
     return "" if kind == traits.reference_memory("gpu", "gpu") else f"{kind} GPU memory"

@@ -48,7 +48,7 @@ def test_a_title_for_gpus_alone_suggests_where_buffers_are_and_says_so() -> None
     (found,) = read("# OSU MPI-CUDA Latency Test v7.5\n# Size  Avg Latency(us)\n8  2.5\n", "x")
     (measured,) = found.measured
     assert str(measured.workload.transfers[0].path.source) == "device@gpu:0"
-    assert "unknown" in measured.notes[0]
+    assert "unknown" in measured.notes[1]
 
 
 def test_extra_columns_are_passed_over() -> None:

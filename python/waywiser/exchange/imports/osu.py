@@ -227,6 +227,9 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
     return "H", "H", ""
 
 
+RANKS = "numa:N and gpu:N are the host memory and the GPU of rank N; the file names no host"
+
+
 def _measured(table: OsuTable) -> Iterator[ForeignSeries]:
     if not table.test:
         return
@@ -252,7 +255,7 @@ def _measured(table: OsuTable) -> Iterator[ForeignSeries]:
             workload=Workload((one, back) if both else (one,)),
             mode="host",
             samples=summary(seconds, () if both else (seconds,)),
-            notes=(table.assumed,) if table.assumed else (),
+            notes=(RANKS, *([table.assumed] if table.assumed else [])),
         )
 
 

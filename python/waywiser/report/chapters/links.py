@@ -296,7 +296,7 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     )
     if rates:
         title = f"Bandwidth{_at(measured)}"
-        note = f"Within host memory: {'; '.join(by_cpus)}." if by_cpus else ""
+        note = f"Host to host: {'; '.join(by_cpus)}." if by_cpus else ""
         yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates, note)
     if times:
         sizes = [each.bytes for each in times.values()]
