@@ -23,9 +23,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from waywiser.analysis.questions.pair_answers import slower_text
 from waywiser.analysis.questions.placement import PlacementRank
 from waywiser.analysis.questions.placement_answer import placement
-from waywiser.analysis.questions.placement_text import rounded_up
+from waywiser.analysis.questions.placement_text import cost_text, rounded_up
 from waywiser.analysis.questions.together import found_together
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
@@ -240,8 +241,8 @@ def both_directions() -> Iterator[str]:
 def hidden_nodes() -> Iterator[str]:
     for spread in placement(kept(FOUR)).spreads:
         yield (
-            f"four H200, {spread.transfer}: the slowest process takes {percent(spread.spread)} "
-            "longer than the fastest"
+            f"four H200, {spread.transfer}: the slowest process has "
+            f"{percent(spread.spread)} less bandwidth than the fastest"
         )
 
 
@@ -516,11 +517,10 @@ def made_of_dgx(folder: Path) -> str:
 
 def worst(ranks: Sequence[PlacementRank]) -> str:
     """The largest cost that was found, or the largest difference that is excluded."""
-    differ = [rank.cost for rank in ranks if rank.cost.verdict == "different"]
+    differ = [rank for rank in ranks if rank.cost.verdict == "different"]
     if differ:
-        cost = max(differ, key=lambda each: each.longer)
-        of_all = f", {len(differ)} of {len(ranks)} GPUs"
-        return f"takes {percent(cost.longer, cost.interval)} longer{of_all}"
+        most = max(differ, key=lambda each: each.cost.loss)
+        return f"{slower_text(cost_text(most.cost), most.regime)}, {len(differ)} of {len(ranks)} GPUs"
     limits = [rank.cost.limit for rank in ranks if rank.cost.limit is not None]
     return (
         f"no difference of more than {percent(rounded_up(max(limits)))}"

@@ -54,10 +54,10 @@ def test_machines_of_one_name_are_numbered() -> None:
     assert tables([one, one])[0].columns == ("transfer", "node7", "node7 (2)")
 
 
-def test_anisotropy_says_which_way_is_faster() -> None:
+def test_anisotropy_says_which_way_is_slower_and_by_how_much() -> None:
     seen = subject(curve(H2D, postal(0, 55e9), BIG), curve(D2H, postal(0, 50e9), BIG))
     (row,) = by_title(tables([seen]))["Anisotropy"].values()
-    assert row[0].startswith("yes -> ")
+    assert row[0].startswith("yes <- −9.")
     slow_start = subject(curve(H2D, postal(5e-6, 50e9)), curve(D2H, postal(8e-6, 50e9)))
     (row,) = by_title(tables([slow_start]))["Anisotropy"].values()
     assert row == ["no medium differs"]

@@ -48,7 +48,7 @@ def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
     assert finding.statement.endswith("pairs)")
     assert [exhibit.unit for exhibit in finding.exhibits] == ["B/s", "B/s", "ratio"]
     assert found.tables[0].rows[0][1].mark == "yes"
-    assert "-> " in found.tables[0].rows[0][1].text
+    assert "<- −" in found.tables[0].rows[0][1].text
 
 
 def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None:
@@ -60,7 +60,7 @@ def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None
 def test_the_way_there_may_be_the_slower_one() -> None:
     found = answer(subject(bidirectional(postal(5e-6, 50e9 / 1.15), EVEN)))
     assert found.findings[0].statement.startswith("pinned -> GPU by copy-engine has ")
-    assert "<- " in found.tables[0].rows[0][1].text
+    assert "-> −" in found.tables[0].rows[0][1].text
 
 
 def test_what_all_pairs_show_accuses_no_hardware() -> None:
@@ -142,3 +142,21 @@ def test_what_the_first_of_several_shows_alone_is_said_of_the_kind() -> None:
     (finding,) = answer(subject(slow, others, machine=machine(3))).findings
     assert finding.id == "anisotropic-path"
     assert [device.place for device in finding.devices] == ["gpu:0"]
+
+
+@pytest.mark.parametrize("there", [20e9, 30e9, 44e9, 50e9, 66e9, 90e9, 300e9])
+@pytest.mark.parametrize("factor", [0.3, 0.62, 0.85, 1.25, 2.2])
+def test_the_arrow_the_number_and_the_sentence_name_the_slower_direction(
+    there: float, factor: float
+) -> None:
+    back = there * factor
+    found = answer(subject(bidirectional(postal(5e-6, there), postal(5e-6, back))))
+    (row,) = found.tables[0].rows
+    lacks = 1 - min(there, back) / max(there, back)
+    arrow, _, number = row[1].text.partition(" −")
+    assert arrow == ("->" if there < back else "<-")
+    assert float(number.split()[0]) == pytest.approx(100 * lacks, abs=2)
+    finding = next(each for each in found.findings if each.id == "anisotropic-kind")
+    first = "pinned -> GPU" if there < back else "GPU -> pinned"
+    assert finding.statement.startswith(f"{first} by copy-engine has ")
+    assert finding.effect == pytest.approx(lacks, abs=0.02)

@@ -52,14 +52,14 @@ def test_the_node_of_each_gpu_is_ranked_with_the_cost_of_the_worst() -> None:
     assert [rank.subject for rank in ranks] == [f"gpu:{gpu}" for gpu in range(4)]
     assert [rank.best.name for rank in ranks] == ["numa:0", "numa:0", "numa:1", "numa:1"]
     for rank in ranks:
-        assert rank.cost.longer == pytest.approx(0.2, abs=0.01)
+        assert rank.cost.loss == pytest.approx(1 - 1 / 1.2, abs=0.01)
         assert rank.cost.interval is not None and rank.cost.limit is None
-        assert rank.cost.interval.low < rank.cost.longer < rank.cost.interval.high
+        assert rank.cost.interval.low < rank.cost.loss < rank.cost.interval.high
         assert rank.best.rate == pytest.approx(50e9, rel=0.02)
     assert "Put buffers and threads of GPUs 0-1 on numa:0" in found.sentences[0]
-    assert "takes longer, for copies of 16 MiB and more: pinned -> GPU by copy-engine 20 %" in str(
-        found
-    )
+    assert (
+        "has less bandwidth, for copies of 16 MiB and more: pinned -> GPU by copy-engine 17 %"
+    ) in str(found)
 
 
 def test_the_nearest_gpus_of_each_node_follow() -> None:
@@ -67,7 +67,9 @@ def test_the_nearest_gpus_of_each_node_follow() -> None:
     assert [(each.node, each.gpus, each.basis) for each in found.nodes] == [
         (0, (0, 1), "measured"), (1, (2, 3), "measured"),
     ]  # fmt: skip
-    assert "Nearest to numa:1: GPUs 2-3. The slowest, gpu:" in str(found)
+    nearest = next(each for each in found.sentences if each.startswith("Nearest to numa:1"))
+    assert "GPUs 2-3. The slowest, gpu:" in nearest and "has 17 % (" in nearest
+    assert "less bandwidth (" in nearest
 
 
 def test_what_was_measured_decides_against_what_the_system_shows() -> None:
@@ -83,7 +85,7 @@ def test_a_node_that_does_not_matter_is_reported_with_the_largest_difference() -
     assert {cost.verdict for cost in costs} == {"equivalent"}
     assert all(cost.limit is not None and 0 < cost.limit < 0.03 for cost in costs)
     assert "makes no difference of more than" in str(found)
-    assert "takes longer" not in str(found)
+    assert "takes longer" not in str(found) and "less bandwidth" not in str(found)
 
 
 def test_pairs_of_gpus_are_ranked_by_their_slower_direction() -> None:
@@ -91,10 +93,10 @@ def test_pairs_of_gpus_are_ranked_by_their_slower_direction() -> None:
     found = placement(subject(*([one] for one in series), machine=machine(4)))
     (rank,) = large(found, "pair")
     assert rank.worst.name == "gpu:2, gpu:3"
-    assert rank.cost.longer == pytest.approx(0.5, abs=0.02)
+    assert rank.cost.loss == pytest.approx(1 - 1 / 1.5, abs=0.02)
     pairs = {f"gpu:{a}, gpu:{b}" for a, b in combinations(range(4), 2)}
     assert {each.name for each in rank.good} == pairs - {"gpu:2, gpu:3"}
-    assert "The worst pair of GPUs takes longer" in str(found)
+    assert "The worst pair of GPUs has less bandwidth" in str(found)
 
 
 def sharing(gpus: int = 4) -> Placement:
@@ -112,7 +114,7 @@ def test_gpus_that_share_a_link_to_the_host_are_ranked_last() -> None:
     (rank,) = large(found, "set")
     assert rank.subject == "2 GPUs"
     assert {each.name for each in rank.choices[-2:]} == {"gpu:0, gpu:1", "gpu:2, gpu:3"}
-    assert rank.cost.longer == pytest.approx(1.0, abs=0.02)
+    assert rank.cost.loss == pytest.approx(0.5, abs=0.02)
     slowed = [use.gpus for use in found.concurrent if use.verdict == "different"]
     assert sorted(slowed) == [(0, 1), (2, 3)]
     share = next(use.share for use in found.concurrent if use.gpus == (0, 1))
@@ -132,7 +134,7 @@ def test_the_node_that_submits_is_ranked() -> None:
     for rank in ranks:
         source = int(rank.subject[len("gpu:")])
         assert rank.best.name == f"numa:{source // 2}"
-        assert rank.cost.longer == pytest.approx(0.3, abs=0.02)
+        assert rank.cost.loss == pytest.approx(1 - 1 / 1.3, abs=0.02)
 
 
 def hiding(cost: float, localities: list[Locality], virtual: str = "KVM") -> Placement:
@@ -157,13 +159,13 @@ def test_hidden_sides_decide_and_it_is_said_how_sure_that_is() -> None:
     assert [(gpu.side, gpu.node) for gpu in found.gpus] == [(n // 4, None) for n in range(8)]
     rank = next(rank for rank in found.of("side") if rank.regime == "bandwidth")
     assert (rank.best.name, rank.worst.name) == ("own side", "other side")
-    assert rank.cost.longer == pytest.approx(0.1, abs=0.01)
+    assert rank.cost.loss == pytest.approx(1 - 1 / 1.1, abs=0.01)
     text = str(found)
     assert "GPUs 0-3 and GPUs 4-7 are on two sides" in text
     assert "How sure this is: such latencies have a probability of " in text
     assert "6 of 6 blocks" in text
     assert "Virtual CPUs may move between sockets" in text
-    assert "Memory of the other side takes longer" in text
+    assert "Memory of the other side has less bandwidth" in text
 
 
 def test_gpus_of_different_hidden_sides_are_not_compared() -> None:
@@ -251,7 +253,7 @@ def test_a_dgx_1_shows_what_the_thesis_about_it_shows(tmp_path: Path) -> None:
     pinned = ranks["pinned -> GPU by copy-engine"]
     assert {cost.verdict for cost in pinned} == {"equivalent"}
     assert max(cost.limit or 1 for cost in pinned) < 0.01
-    assert all(cost.longer > 0.3 for cost in ranks["GPU -> pageable by copy-engine"])
+    assert all(cost.loss > 0.25 for cost in ranks["GPU -> pageable by copy-engine"])
     threads = large(found, "thread")
     assert threads and all(rank.cost.verdict != "different" for rank in threads)
     (pair,) = [rank for rank in large(found, "pair") if rank.is_headline]

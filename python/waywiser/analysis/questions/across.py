@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from waywiser.analysis.questions import affinity, anisotropy, identical
-from waywiser.analysis.questions.anisotropy import faster_direction
+from waywiser.analysis.questions.anisotropy import slower_direction
 from waywiser.analysis.questions.curve_pairs import REGIMES, CurveGroup, curve_groups
 from waywiser.analysis.questions.pair_answers import Wording, cell, signed
 from waywiser.analysis.questions.peer_groups import peer_groups
@@ -82,7 +82,7 @@ def _affinity(subject: Subject) -> Cells:
 
 
 def _anisotropy(subject: Subject) -> Cells:
-    return {group.label: _cell(group, faster_direction) for group in anisotropy.by_kind(subject)}
+    return {group.label: _cell(group, slower_direction) for group in anisotropy.by_kind(subject)}
 
 
 def _cell(group: CurveGroup, effect: Wording) -> Cell:

@@ -44,8 +44,9 @@ def answer(subject: Subject) -> Answer:
         tables=pair_table(
             "Each direction against the opposite one",
             groups,
-            faster_direction,
-            "-> n %: the direction as written is n % faster, <- n %: the opposite one is",
+            slower_direction,
+            "the arrow is the slower direction: -> as written, <- the opposite one; −n %: it has "
+            "n % less bandwidth, of latencies +n %: it takes n % longer",
         ),
         unanswered=not_determined(groups),
         answered=bool(rates),
@@ -89,7 +90,7 @@ def _summary(rates: Sequence[RegimeResult]) -> str:
         rates,
         effect="difference in bandwidth",
         equal="both directions of {kinds} have the same bandwidth",
-        different=f"one direction is more than {THRESHOLD:.0%} faster for {{kinds}}",
+        different=f"one direction has more than {THRESHOLD:.0%} less bandwidth for {{kinds}}",
     )
 
 
@@ -179,6 +180,9 @@ def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Find
         )
 
 
-def faster_direction(decision: Decision, regime: Regime) -> str:
-    """``-> 5.1 %``."""
-    return f"{'<-' if decision.slower else '->'} {percent(slower_by(decision, regime)[0])}"
+def slower_direction(decision: Decision, regime: Regime) -> str:
+    """``-> −5.1 %``: the direction as written has 5.1 % less bandwidth; of latencies
+    ``<- +5.1 %``: the opposite one takes 5.1 % longer."""
+    sign = "+" if regime == "latency" else "−"
+    way = "->" if decision.slower else "<-"
+    return f"{way} {sign}{percent(slower_by(decision, regime)[0])}"

@@ -46,17 +46,24 @@ def shorter(decision: Decision) -> tuple[float, Interval | None]:
     return decision.ratio - 1, Interval(span.low - 1, span.high - 1) if span else None
 
 
-def slower_by(decision: Decision, regime: Regime) -> tuple[float, Interval | None]:
-    """How much less bandwidth the slower of the two has than the faster; of latencies, how much
-    longer it takes."""
+def loss(
+    decision: Decision, regime: Regime, *, of_second: bool = False
+) -> tuple[float, Interval | None]:
+    """How much less bandwidth the first has than the second, or the second than the first; of
+    latencies, how much longer it takes. Below 0 if it is the faster one."""
     if regime == "latency":
-        return longer(decision) if decision.slower else shorter(decision)
+        return shorter(decision) if of_second else longer(decision)
     span = decision.interval
-    if decision.slower:
+    if not of_second:
         return 1 - decision.ratio, Interval(1 - span.high, 1 - span.low) if span else None
     low = 1 - 1 / span.low if span and span.low > 0 else None
     interval = Interval(low, 1 - 1 / span.high) if span and low is not None else None
     return 1 - 1 / decision.ratio, interval
+
+
+def slower_by(decision: Decision, regime: Regime) -> tuple[float, Interval | None]:
+    """`loss` of the slower of the two."""
+    return loss(decision, regime, of_second=not decision.slower)
 
 
 def signed(decision: Decision, regime: Regime) -> str:

@@ -24,11 +24,12 @@ names it; nobody knows it."""
 
 
 class PlacementCost(Value, frozen=True):
-    """How much longer a choice takes than the best one."""
+    """How much slower a choice is than the best one."""
 
     verdict: Verdict
-    longer: float
-    """Share of the time of the best choice: 0.5 is half as long again."""
+    loss: float
+    """The share of the best choice's bandwidth that it lacks: 0.5 is half of it. Of latencies the
+    share of the best choice's time that it takes longer. Below 0 if it is faster."""
     interval: Interval | None
     """95 %; None if nothing replicates it."""
     detectable: float | None
@@ -89,7 +90,7 @@ class PlacementRank(Value, frozen=True):
         return tuple(
             each
             for each in self.choices
-            if each.cost is None or each.cost.verdict != "different" or each.cost.longer <= 0
+            if each.cost is None or each.cost.verdict != "different" or each.cost.loss <= 0
         )
 
     @property
@@ -150,7 +151,7 @@ class ProcessSpread(Value, frozen=True):
     series: str
     processes: int
     spread: float
-    """By how much the slowest process takes longer than the fastest, at large sizes: the median
+    """How much less bandwidth the slowest process has than the fastest, at large sizes: the median
     over sizes and GPUs."""
 
 

@@ -85,7 +85,7 @@ def _basis(
     own = [each for each in ranks if (each.question, each.subject) == (question, whose)]
     own = [each for each in own if each.is_headline] or own
     if differ := [each for each in own if each.cost.verdict == "different"]:
-        return "measured", max(differ, key=lambda each: each.cost.longer)
+        return "measured", max(differ, key=lambda each: each.cost.loss)
     rank = max(own, key=lambda each: math.inf if each.cost.limit is None else each.cost.limit,
                default=None)  # fmt: skip
     if own and all(each.cost.verdict == "equivalent" for each in own):
@@ -162,5 +162,5 @@ def _spreads(subject: Subject) -> Iterator[ProcessSpread]:
     )
     for label, known in found.items():
         most = max(len(blocks) for _, blocks in known)
-        spreads = [max(blocks) / min(blocks) - 1 for _, blocks in known if len(blocks) == most]
+        spreads = [1 - min(blocks) / max(blocks) for _, blocks in known if len(blocks) == most]
         yield ProcessSpread(label, known[0][0].text, most, median(spreads))

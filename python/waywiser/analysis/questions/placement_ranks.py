@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 
 from waywiser.analysis.questions import hidden
 from waywiser.analysis.questions.curve_pairs import REGIMES, PairResult, curve_groups
-from waywiser.analysis.questions.pair_answers import longer, shorter
+from waywiser.analysis.questions.pair_answers import loss
 from waywiser.analysis.questions.placement import (
     PlacementChoice,
     PlacementCost,
@@ -94,10 +94,10 @@ def _choices(
         level[first] += change
         level[second] -= change
     order = sorted(level, key=lambda name: -level[name])
-    costs = {name: cost for name in order[1:] if (cost := _cost(found, order[0], name))}
+    costs = {name: cost for name in order[1:] if (cost := _cost(found, order[0], name, regime))}
     if not costs:
         return ()
-    order = [order[0], *sorted(costs, key=lambda name: costs[name].longer)]
+    order = [order[0], *sorted(costs, key=lambda name: costs[name].loss)]
     curves = {option.name: option.curve for option in options}
     points = {name: curves[name].at(costs[order[-1]].bytes) for name in order}
     return tuple(
@@ -107,12 +107,13 @@ def _choices(
 
 
 def _cost(
-    found: Mapping[tuple[str, str], PairResult], best: str, name: str
+    found: Mapping[tuple[str, str], PairResult], best: str, name: str, regime: Regime
 ) -> PlacementCost | None:
-    for names, effect in (((best, name), shorter), ((name, best), longer)):
+    for names in ((best, name), (name, best)):
         if pair := found.get(names):
             decision, at = pair.evidence
-            return PlacementCost(pair.verdict, *effect(decision), decision.detectable, at.bytes)
+            effect = loss(decision, regime, of_second=names[1] == name)
+            return PlacementCost(pair.verdict, *effect, decision.detectable, at.bytes)
     return None
 
 
@@ -121,7 +122,7 @@ def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementR
     for each in hidden.costs(subject) if source == "latency" else ():
         size = max(p.bytes for p in each.curve.measured if regime_of(p.workload) == each.regime)
         found = each.decision
-        cost = PlacementCost(found.verdict, *longer(found), found.detectable, size)
+        cost = PlacementCost(found.verdict, *loss(found, each.regime), found.detectable, size)
         own, other = (PlacementChoice(name, 0.0, each.curve.text, c)
                       for name, c in (("own side", None), ("other side", cost)))  # fmt: skip
         headline = is_headline_kind(each.kind, subject.machine)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.questions import hidden
 from waywiser.analysis.questions.curve_pairs import REGIMES
-from waywiser.analysis.questions.pair_answers import MARKS
+from waywiser.analysis.questions.pair_answers import MARKS, slower_text
 from waywiser.analysis.questions.placement import (
     ConcurrentUse,
     GpuPlacement,
@@ -49,6 +49,14 @@ CHOICE: dict[PlacementQuestion, str] = {
     "pair": "The choice of two GPUs",
     "set": "The choice of GPUs that copy together",
 }
+
+LOSS: dict[Regime, str] = {
+    "bandwidth": "has less bandwidth",
+    "medium": "has less bandwidth",
+    "latency": "takes longer",
+}
+
+SIGNS = "−n %: so much less bandwidth, of small copies +n %: so much longer"
 
 MOVES = (
     "Virtual CPUs may move between sockets: a thread that is pinned to one can run on another "
@@ -184,8 +192,8 @@ def _nearest(found: Placement) -> Iterator[str]:
         if each.basis == "measured" and rank is not None:
             yield (
                 f"Nearest to numa:{each.node}: {_gpus(each.gpus)}. The slowest, "
-                f"{rank.worst.name}, takes {cost_text(rank.cost)} longer ({rank.transfer}, at "
-                f"{format_bytes(rank.cost.bytes)})."
+                f"{rank.worst.name}, {slower_text(cost_text(rank.cost), rank.regime)} "
+                f"({rank.transfer}, at {format_bytes(rank.cost.bytes)})."
             )
         elif each.basis == "no difference":
             yield f"All GPUs are equally near to numa:{each.node}."
@@ -204,13 +212,13 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
         for kind, own in kinds.items():
             differ = [rank for rank in own if rank.cost.verdict == "different"]
             if differ:
-                worst.append(max(differ, key=lambda each: each.cost.longer))
+                worst.append(max(differ, key=lambda each: each.cost.loss))
             elif regime == "bandwidth" and all(r.cost.verdict == "equivalent" for r in own):
                 equal[kind] = max(r.cost.limit or 0.0 for r in own)
         if worst:
-            parts = [_worst(rank) for rank in sorted(worst, key=lambda each: -each.cost.longer)]
+            parts = [_worst(rank) for rank in sorted(worst, key=lambda each: -each.cost.loss)]
             yield (
-                f"{_capital(WORST[question])} takes longer, for {REGIME_TEXT[regime]}: "
+                f"{_capital(WORST[question])} {LOSS[regime]}, for {REGIME_TEXT[regime]}: "
                 f"{'; '.join(parts)}."
             )
             if question in ("pair", "set") and regime == "bandwidth":
@@ -268,11 +276,11 @@ def _span(interval: Interval | None) -> str:
 
 def _spreads(found: Placement) -> Iterator[str]:
     if found.spreads:
-        parts = [f"{each.transfer} {percent(each.spread)}" for each in found.spreads]
+        parts = [f"{each.transfer} −{percent(each.spread)}" for each in found.spreads]
         processes = max(each.processes for each in found.spreads)
         yield (
             f"The hypervisor placed the memory of the {processes} processes of this survey. For "
-            f"{REGIME_TEXT['bandwidth']} the slowest process takes longer than the fastest by: "
+            f"{REGIME_TEXT['bandwidth']} the slowest process has less bandwidth than the fastest: "
             f"{', '.join(parts)}."
         )
 
@@ -284,7 +292,7 @@ def _gpus(numbers: Sequence[int]) -> str:
 
 def cost_text(cost: PlacementCost) -> str:
     """``45 % (41–49)``."""
-    return percent(cost.longer, cost.interval)
+    return percent(cost.loss, cost.interval)
 
 
 # Tables.
@@ -297,20 +305,20 @@ def placement_tables(found: Placement) -> tuple[Table, ...]:
             "Placement of each GPU",
             ("GPU", "NUMA node", "side", "because", "worst choice"),
             map(_gpu_row, found.gpus),
-            "Worst choice: how much longer a copy takes from the worst NUMA node.",
+            f"Worst choice: what a copy from the worst NUMA node loses: {SIGNS}.",
         ),
         *table(
             "Cost of the worst choice",
             ("choice", "transfer", "large copies", "medium sizes", "small copies"),
             _cost_rows(found),
-            f"The largest of all GPUs. yes: the worst choice takes longer by {EQUIVALENT_WITHIN}. "
+            f"The largest of all GPUs; {SIGNS}. yes: the worst choice is slower by {EQUIVALENT_WITHIN}. "
             f"Large: from {format_bytes(RATE_BYTES)}, small: below {format_bytes(START_BYTES)}.",
         ),
         *table(
             "GPUs that copy together",
             ("transfers", "slowed", "GB/s", "of the sum alone"),
             map(_use_row, found.concurrent),
-            "yes: takes longer together than alone.",
+            "yes: less bandwidth together than alone.",
         ),
     )
 
@@ -342,14 +350,14 @@ def _gravity(rank: PlacementRank) -> tuple[bool, bool, float]:
     cost = rank.cost
     limit = math.inf if cost.limit is None else cost.limit
     differs = cost.verdict == "different"
-    return differs, cost.verdict == "no change found", cost.longer if differs else limit
+    return differs, cost.verdict == "no change found", cost.loss if differs else limit
 
 
 def _cost_cell(rank: PlacementRank, of: str = "") -> Cell:
     cost = rank.cost
     text = "not replicated" if cost.limit is None else f"< {percent(rounded_up(cost.limit))}"
     if cost.verdict == "different":
-        text = f"+{cost_text(cost)}"
+        text = f"{'+' if rank.regime == 'latency' else '−'}{cost_text(cost)}"
     return Cell(f"{text}{of}", MARKS[cost.verdict], rank.worst.series)
 
 

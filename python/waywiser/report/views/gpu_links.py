@@ -101,7 +101,8 @@ def _latency(paths: Paths) -> str:
 
 def _legend(paths: Mapping[int, Paths], links: Mapping[int, Link]) -> str:
     sizes = {curve.measured[0].bytes for own in paths.values() if (curve := own.get(DIRECTIONS[0]))}
-    small = f"; latency: H2D of {format_bytes(min(sizes))}" if min(sizes) <= SMALL_BYTES else ""
+    least = min(sizes, default=SMALL_BYTES + 1)
+    small = f"; latency: H2D of {format_bytes(least)}" if least <= SMALL_BYTES else ""
     if not links:
         return f"GB/s at the largest size{small}"
     return (
