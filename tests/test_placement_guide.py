@@ -69,7 +69,9 @@ def printed(profile: Path) -> list[str]:
 def test_the_example_runs_on_a_machine_that_hides_its_nodes(four: Path) -> None:
     found = printed(four)
     assert found[0] == "CUDA_VISIBLE_DEVICES=0 python serve.py  # any NUMA node: not known"
-    assert re.fullmatch(r"the worst pair of GPUs has [01]\.\d% less bandwidth \(equivalent\)", found[4])
+    assert re.fullmatch(
+        r"the worst pair of GPUs has [01]\.\d% less bandwidth \(equivalent\)", found[4]
+    )
 
 
 def test_the_example_names_the_nodes_that_were_measured(tmp_path: Path) -> None:

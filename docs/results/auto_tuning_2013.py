@@ -520,7 +520,9 @@ def worst(ranks: Sequence[PlacementRank]) -> str:
     differ = [rank for rank in ranks if rank.cost.verdict == "different"]
     if differ:
         most = max(differ, key=lambda each: each.cost.loss)
-        return f"{slower_text(cost_text(most.cost), most.regime)}, {len(differ)} of {len(ranks)} GPUs"
+        return (
+            f"{slower_text(cost_text(most.cost), most.regime)}, {len(differ)} of {len(ranks)} GPUs"
+        )
     limits = [rank.cost.limit for rank in ranks if rank.cost.limit is not None]
     return (
         f"no difference of more than {percent(rounded_up(max(limits)))}"

@@ -9,6 +9,7 @@ from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval
 from waywiser.words import Place, Value
 from waywiser.words.severity import ORDER, Severity
+from waywiser.words.titles import divide
 
 Mark = Literal["", "yes", "no", "unclear"]
 """The mark of a cell: yes, no or ?, as in the thesis chapter's tables; none if it holds a figure
@@ -68,7 +69,8 @@ class Finding(Value, frozen=True):
     """Stable, for scripts: ``slow-link``, ``hidden-sockets``."""
     severity: Severity
     statement: str
-    """One sentence: what is so, with its figures."""
+    """The title: what is so, with its figures. A statement that is longer than a title ends
+    there, and goes on in ``detail``."""
     effect: float | None = None
     """Relative size: 0.05 is 5 % more or less than it should be. None if it has no size."""
     interval: Interval | None = None
@@ -77,6 +79,16 @@ class Finding(Value, frozen=True):
     exhibits: tuple[Exhibit, ...] = ()
     remedy: str = ""
     """What it suggests to do; empty if nothing."""
+    detail: str = ""
+    """What the title has no room for."""
+
+    def __post_init__(self) -> None:
+        divide(self)
+
+    @property
+    def text(self) -> str:
+        """The title and its detail."""
+        return "; ".join(filter(None, (self.statement, self.detail)))
 
 
 class Cell(Value, frozen=True):

@@ -166,6 +166,7 @@ def _remark(fault: Fault) -> Remark:
         devices=tuple(map(str, fault.devices)),
         remedy=REMEDIES[fault.kind] if fault.verdict or not fault.again else "",
         evidence=tuple(evidence),
+        detail=fault.detail,
     )
 
 

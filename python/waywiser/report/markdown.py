@@ -137,6 +137,7 @@ def _add_remarks(text: _LimitedText, head: Sequence[str], block: Remarks) -> boo
             remark,
             machine=_cut(remark.machine, MOST_NAME),
             statement=_cut(remark.statement),
+            detail=_cut(remark.detail),
             devices=tuple(_cut(device) for device in remark.devices),
             remedy=_cut(remark.remedy),
         )
@@ -239,6 +240,8 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
     indent = " " * (len(head) + 1)
     sign, word = SEVERITIES[remark.severity]
     yield f"{head} **{sign} {word}:** {_text(remark.statement)}"
+    if remark.detail:
+        yield f"{indent}{_text(remark.detail)}"
     about = [remark.machine, remark.effect, "; ".join(remark.devices)]
     if any(about):
         yield f"{indent}{_text(' · '.join(filter(None, about)))}"

@@ -11,6 +11,7 @@ from waywiser.curves.answer import Mark
 from waywiser.words import Value
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
+from waywiser.words.titles import divide
 
 if TYPE_CHECKING:
     from waywiser.report.figures.drawing import Drawing
@@ -221,6 +222,11 @@ class Remark(Value, frozen=True):
     """The anchor of the full text."""
     more: int = 0
     """Other things to look at that are shown there and not here."""
+    detail: str = ""
+    """What the statement has no room for: it is a title."""
+
+    def __post_init__(self) -> None:
+        divide(self)
 
 
 class Remarks(Value, frozen=True):

@@ -38,6 +38,7 @@ def remark(
         evidence=() if link else _evidence(entry, finding),
         link=link,
         more=more,
+        detail="" if link else with_sizes(finding.detail),
     )
 
 
@@ -58,7 +59,7 @@ def _begun(statement: str) -> str:
 
 
 def _effect(finding: Finding) -> str:
-    if finding.effect is None or _is_said(finding.effect, finding.statement):
+    if finding.effect is None or _is_said(finding.effect, finding.text):
         return ""
     return f"effect {percent(finding.effect, finding.interval)}"
 

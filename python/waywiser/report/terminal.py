@@ -159,6 +159,8 @@ def _tree(outline: Outline) -> Tree:
 def _print_remark(console: Console, remark: Remark) -> None:
     severity = remark.severity
     _print_labelled(console, Words(remark.statement, tone=severity, label=severity, indent=INDENT))
+    if remark.detail:
+        _say(console, remark.detail, indent=INDENT)
     for each in remark.evidence:
         _say(console, each.text, "dim", INDENT)
     if remark.remedy:

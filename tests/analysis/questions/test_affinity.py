@@ -38,7 +38,7 @@ def test_a_remote_node_that_is_slower_is_reported_with_how_much() -> None:
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("remote-memory", "info")
     assert finding.effect == pytest.approx(1 - 1 / 1.08, abs=0.01)
-    assert "all 4 pairs" in finding.statement
+    assert "all 4 pairs" in finding.text
     assert [device.place for device in finding.devices] == [f"gpu:{gpu}" for gpu in range(4)]
     assert "numactl" in finding.remedy
     row = found.tables[0].rows[0]
@@ -57,8 +57,8 @@ def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
     result = answer(subject(*found, machine=machine(4, 2)))
     (finding,) = [each for each in result.findings if each.id.startswith(("aff", "far-m", "far-i"))]
     assert finding.id == "affinity-differs"
-    assert "gpu:0 −20 %" in finding.statement and "gpu:3 +25 %" in finding.statement
-    assert "4 of 4 pairs differ" in finding.statement
+    assert "gpu:0 −20 %" in finding.text and "gpu:3 +25 %" in finding.text
+    assert "4 of 4 pairs differ" in finding.text
     assert result.tables[0].rows[0][1].mark == "yes"
 
 

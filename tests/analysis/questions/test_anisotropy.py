@@ -42,10 +42,10 @@ def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
     assert finding.effect == pytest.approx(1 - 1 / 1.15, abs=0.01)
     assert finding.interval is not None
     assert finding.interval.low < 1 - 1 / 1.15 < finding.interval.high
-    assert finding.statement.startswith("GPU -> pinned by copy-engine has ")
+    assert finding.text.startswith("GPU -> pinned by copy-engine has ")
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.devices[0].uuid == "GPU-00000000"
-    assert finding.statement.endswith("pairs)")
+    assert finding.text.endswith("pairs)")
     assert [exhibit.unit for exhibit in finding.exhibits] == ["B/s", "B/s", "ratio"]
     assert found.tables[0].rows[0][1].mark == "yes"
     assert "<- −" in found.tables[0].rows[0][1].text
@@ -59,7 +59,7 @@ def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None
 
 def test_the_way_there_may_be_the_slower_one() -> None:
     found = answer(subject(bidirectional(postal(5e-6, 50e9 / 1.15), EVEN)))
-    assert found.findings[0].statement.startswith("pinned -> GPU by copy-engine has ")
+    assert found.findings[0].text.startswith("pinned -> GPU by copy-engine has ")
     assert "-> −" in found.tables[0].rows[0][1].text
 
 
@@ -77,7 +77,7 @@ def test_one_of_several_that_differs_is_named() -> None:
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-path", "warning")
     assert [device.place for device in finding.devices] == ["gpu:1"]
-    assert "of 3 pairs that should be equivalent 1 differ, 2 do not" in finding.statement
+    assert "of 3 pairs that should be equivalent 1 differ, 2 do not" in finding.text
     assert "--only" in finding.remedy
 
 
@@ -86,7 +86,7 @@ def test_small_copies_are_distinguished_from_rates_and_in_one_finding() -> None:
     found = answer(subject(bidirectional(EVEN, late), bidirectional(EVEN, late, kind="pageable")))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-start", "info")
-    assert "2 kinds" in finding.statement
+    assert "2 kinds" in finding.text
     assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "yes", ""]
 
 
@@ -114,7 +114,7 @@ def test_a_difference_at_medium_sizes_alone_is_reported() -> None:
 
     found = answer(subject(bidirectional(EVEN, bump)))
     (finding,) = found.findings
-    assert "at 128 KiB to 512 KiB" in finding.statement
+    assert "at 128 KiB to 512 KiB" in finding.text
     assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "no", ""]
 
 
@@ -137,7 +137,7 @@ def test_what_the_first_of_several_shows_alone_is_said_of_the_kind() -> None:
     first = [*curve(profiles.H2D, EVEN), *curve(profiles.D2H, late)]
     (finding,) = answer(subject(first, others, machine=machine(3))).findings
     assert finding.id == "anisotropic-kind"
-    assert "at 128 MiB to 1 GiB" in finding.statement
+    assert "at 128 MiB to 1 GiB" in finding.text
     slow = [*curve(profiles.H2D, EVEN), *curve(profiles.D2H, SLOW)]
     (finding,) = answer(subject(slow, others, machine=machine(3))).findings
     assert finding.id == "anisotropic-path"
@@ -158,5 +158,5 @@ def test_the_arrow_the_number_and_the_sentence_name_the_slower_direction(
     assert float(number.split()[0]) == pytest.approx(100 * lacks, abs=2)
     finding = next(each for each in found.findings if each.id == "anisotropic-kind")
     first = "pinned -> GPU" if there < back else "GPU -> pinned"
-    assert finding.statement.startswith(f"{first} by copy-engine has ")
+    assert finding.text.startswith(f"{first} by copy-engine has ")
     assert finding.effect == pytest.approx(lacks, abs=0.02)

@@ -63,7 +63,7 @@ def test_a_shared_bottleneck_is_reported_with_what_it_carries() -> None:
     found = answered(together([h2d(gpu) for gpu in range(4)], [35e9] * 4))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("shared-bottleneck", "info")
-    assert "all 4 transfers" in finding.statement
+    assert "all 4 transfers" in finding.text
     assert finding.effect == pytest.approx(0.3, abs=0.02)
     assert finding.interval is not None
     assert finding.interval.low < 0.3 < finding.interval.high
@@ -105,7 +105,7 @@ def test_a_transfer_that_waits_for_others_is_slowed_by_the_wait(times: int, wait
 def test_only_those_that_are_slowed_share_it() -> None:
     rates = [25e9, 25e9, 50e9, 50e9]
     (finding,) = answered(together([h2d(gpu) for gpu in range(4)], rates)).findings
-    assert "2 of 4 transfers share" in finding.statement
+    assert "2 of 4 transfers share" in finding.text
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.exhibits[0].value == pytest.approx(50e9, rel=0.02)
 
@@ -115,12 +115,12 @@ def test_what_those_that_share_have_in_common_is_reported() -> None:
     together_on_two_nodes = together([h2d(gpu) for gpu in range(4)], rates)
     seen = subject(host_links(4), together_on_two_nodes, machine=machine(4, 2))
     (finding,) = answer(seen).findings
-    assert finding.statement.endswith("; they are the GPUs of numa:0")
+    assert finding.text.endswith("; they are the GPUs of numa:0")
     assert "--workload" not in finding.remedy
     eight = together([h2d(gpu) for gpu in range(8)], [25e9] * 4 + [50e9] * 4)
     seen = subject(host_links(8), eight, machine=machine(8), localities=synthetic.records(5))
     (finding,) = answer(seen).findings
-    assert finding.statement.endswith("; they are the GPUs of one hidden side")
+    assert finding.text.endswith("; they are the GPUs of one hidden side")
     assert f"--workload '{h2d(0)}; {h2d(1)}'" in finding.remedy
 
 
@@ -128,8 +128,8 @@ def test_groups_that_are_slowed_differently_are_kept_apart() -> None:
     rates = [20e9, 20e9, 40e9, 40e9]
     (finding,) = answered(together([h2d(gpu) for gpu in range(4)], rates)).findings
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
-    assert "1 other group slowed less" in finding.statement
-    assert re.search(r": together [\d.]+ GB/s \(.*\) of 200 GB/s alone; 2 of 4 ", finding.statement)
+    assert "1 other group slowed less" in finding.text
+    assert re.search(r": together [\d.]+ GB/s \(.*\) of 200 GB/s alone; 2 of 4 ", finding.text)
 
 
 def test_ten_percent_are_a_finding_and_less_is_in_the_table() -> None:
@@ -147,7 +147,7 @@ def test_kernels_that_slow_one_another_where_engines_do_not_share_no_link() -> N
     alone = [curve(path, postal(5e-6, 50e9), LARGE) for path in by_sm]
     kernels = together(by_sm, [40e9] * 4)
     (finding,) = answered(*alone, kernels).findings
-    assert "by sm" in finding.statement
+    assert "by sm" in finding.text
     engines = together([h2d(gpu) for gpu in range(4)], [50e9] * 4)
     assert answered(*alone, kernels, engines).findings == ()
 
@@ -162,7 +162,7 @@ def test_one_shared_buffer_is_distinguished_from_a_shared_link() -> None:
     found = answered(together(paths, [50e9] * 4), together(paths, [0.1e9] * 4, shared=True))
     (finding,) = found.findings
     assert finding.severity == "warning"
-    assert "one buffer" in finding.statement
+    assert "one buffer" in finding.text
     assert finding.remedy == "give each transfer a buffer of its own"
 
 
@@ -178,8 +178,8 @@ def test_both_ways_of_a_link_may_cost_one_another() -> None:
     (finding,) = answered(*pairs).findings
     assert (finding.id, finding.severity) == ("duplex-loss", "info")
     assert finding.effect == pytest.approx(0.12, abs=0.01)
-    assert "88% of the sum" in finding.statement
-    assert "all 4 paths" in finding.statement
+    assert "88% of the sum" in finding.text
+    assert "all 4 paths" in finding.text
 
 
 def test_the_answer_has_the_share_of_both_directions_without_a_finding() -> None:
@@ -248,7 +248,7 @@ def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not()
 def test_pairs_that_hang_together_are_one_group() -> None:
     pairs = [together([h2d(a), h2d(a + 1)], [30e9] * 2) for a in range(3)]
     (finding,) = answered(*pairs).findings
-    assert finding.statement.startswith("4 transfers share a bottleneck: 3 pairs")
+    assert finding.text.startswith("4 transfers share a bottleneck: 3 pairs")
     assert finding.exhibits[0].value == pytest.approx(60e9, rel=0.02)
 
 

@@ -34,10 +34,10 @@ def test_one_winner_is_reported_with_its_margins() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(PAGEABLE, postal(20e-6, 10e9))))
     (finding,) = said.findings
     assert finding.id == "faster" and finding.severity == "info"
-    assert finding.statement.startswith(
+    assert finding.text.startswith(
         "pinned is faster than pageable: numa:0 -> gpu:0 (to device by copy-engine) 3.1"
     )
-    assert "5 times as fast from 8 B to 1 GiB" in finding.statement
+    assert "5 times as fast from 8 B to 1 GiB" in finding.text
     assert finding.effect == pytest.approx(4.0, rel=0.05)
     assert finding.remedy == "use pinned if the program can choose"
     assert [device.place for device in finding.devices] == ["gpu:0"]
@@ -53,8 +53,8 @@ def test_at_a_crossover_both_ranges_are_reported() -> None:
     said = answer(subject(curve(PINNED, postal(20e-6, 50e9)), curve(SM, postal(5e-6, 10e9))))
     (finding,) = said.findings
     assert finding.id == "crossover"
-    assert "sm from 8 B to 128 KiB" in finding.statement
-    assert "copy-engine from 256 KiB to 1 GiB" in finding.statement
+    assert "sm from 8 B to 128 KiB" in finding.text
+    assert "copy-engine from 256 KiB to 1 GiB" in finding.text
     assert finding.remedy.startswith("choose by size: sm from 8 B")
 
 
@@ -62,7 +62,7 @@ def test_ways_are_compared_by_what_an_application_sees() -> None:
     quick = seen_later(curve(SM, postal(2e-6, 50e9), FEW), 30e-6)
     said = answer(subject(seen_later(curve(PINNED, postal(4e-6, 50e9), FEW), 3e-6), quick))
     (finding,) = said.findings
-    assert finding.statement.startswith("copy-engine is faster than sm")
+    assert finding.text.startswith("copy-engine is faster than sm")
 
 
 def test_methods_that_are_even_are_no_finding() -> None:
@@ -91,7 +91,7 @@ def test_a_narrow_range_of_a_few_bytes_is_no_finding() -> None:
 
     def winners(first: Seconds) -> str:
         found = answer(subject(curve(PINNED, first), curve(PAGEABLE, postal(5e-6, 10e9))))
-        return found.findings[0].statement
+        return found.findings[0].text
 
     assert winners(pinned).startswith("pinned is faster than pageable: ")
     assert "pageable from 8 B to 512 B" in winners(wider)
@@ -101,8 +101,8 @@ def test_a_setting_is_compared_with_the_default() -> None:
     threads = f"{HOST}[threads=8]"
     said = answer(subject(curve(HOST, postal(1e-7, 12e9)), curve(threads, postal(5e-6, 80e9))))
     (finding,) = said.findings
-    head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
-    assert finding.statement.startswith(head)
+    head = "which of cpu and cpu[threads=8] is faster depends on the size; within numa:0"
+    assert finding.text.startswith(head)
     (row,) = said.tables[0].rows
     assert [cell.text for cell in row[2:4]] == ["cpu", "cpu[threads=8]"]
 
@@ -115,7 +115,7 @@ def test_the_recommendation_is_the_fastest_of_all_that_was_measured() -> None:
             curve(SM, postal(5e-6, 50e9)),
         )
     )
-    pageable = next(f for f in said.findings if f.statement.startswith("pinned is faster than p"))
+    pageable = next(f for f in said.findings if f.text.startswith("pinned is faster than p"))
     assert pageable.remedy.startswith("use a third method")
     assert pageable.remedy.endswith("pinned -> device by sm")
 
@@ -147,7 +147,7 @@ def test_managed_memory_is_compared_with_explicit_copies() -> None:
     managed = "managed@numa:0 -> managed@gpu:0 by prefetch"
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(managed, postal(50e-6, 45e9))))
     (finding,) = said.findings
-    assert finding.statement.startswith(
+    assert finding.text.startswith(
         "pinned -> device by copy-engine is faster than managed -> managed by prefetch"
     )
 
@@ -159,7 +159,7 @@ def test_alike_places_are_counted_and_not_repeated() -> None:
         curves.append(curve(PAGEABLE.replace("gpu:0", f"gpu:{gpu}"), postal(20e-6, 10e9)))
     said = answer(subject(*curves))
     (finding,) = said.findings
-    assert "the same for both equivalent pairs of places" in finding.statement
+    assert "the same for both equivalent pairs of places" in finding.text
     assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 equivalent"
 
 
@@ -182,7 +182,7 @@ def test_boxes_are_compared_over_the_size_of_their_rows() -> None:
     )
     (finding,) = said.findings
     assert finding.id == "layout-crossover"
-    assert "4 KiB sm, 1 MiB copy-engine; up to 5 times as fast as the next" in finding.statement
+    assert "4 KiB sm, 1 MiB copy-engine; up to 5 times as fast as the next" in finding.text
     (table,) = said.tables
     assert table.columns[-2:] == ("4 KiB", "1 MiB")
     cells = table.rows[0][-2:]
@@ -218,7 +218,7 @@ def test_what_else_beats_the_same_loser_is_no_news() -> None:
     fast, slow = postal(5e-6, 50e9), postal(20e-6, 10e9)
     said = answer(subject(curve(PINNED, fast), curve(combined, fast), curve(PAGEABLE, slow)))
     (finding,) = said.findings
-    assert finding.statement.startswith("pinned is faster than pageable")
+    assert finding.text.startswith("pinned is faster than pageable")
 
 
 def test_settings_that_another_tool_had_throughout_are_its_defaults() -> None:
@@ -230,4 +230,4 @@ def test_settings_that_another_tool_had_throughout_are_its_defaults() -> None:
         )
     )
     (finding,) = said.findings
-    assert finding.statement.startswith("pinned is faster than pageable")
+    assert finding.text.startswith("pinned is faster than pageable")

@@ -49,9 +49,9 @@ def found() -> Answer:
 def test_the_best_way_is_reported_with_its_share_and_where_it_saturates(found: Answer) -> None:
     best = next(each for each in found.findings if each.id == "best-method")
     assert best.severity == "info"
-    assert "from numa:0 to gpu:0 is pinned -> device by copy-engine: 55" in best.statement
-    assert "87% of the bound of PCIe to gpu:0" in best.statement
-    assert "from 4 MiB on" in best.statement  # 19 x 137 KB, the next power of two
+    assert "from numa:0 to gpu:0 is pinned -> device by copy-engine: 55" in best.text
+    assert "87% of the bound of PCIe to gpu:0" in best.text
+    assert "from 4 MiB on" in best.text  # 19 x 137 KB, the next power of two
     assert [each.place for each in best.devices] == ["numa:0", "gpu:0"]
     assert best.devices[1].uuid
     assert best.exhibits[1].series.startswith(SM)
@@ -61,7 +61,7 @@ def test_the_best_way_is_reported_with_its_share_and_where_it_saturates(found: A
 def test_a_link_that_carries_less_than_links_do_is_a_warning(found: Answer) -> None:
     low = next(each for each in found.findings if each.id == "low-share")
     assert low.severity == "warning" and found.findings[0] is low
-    assert "from gpu:0 to numa:0" in low.statement and "48%" in low.statement
+    assert "from gpu:0 to numa:0" in low.text and "48%" in low.text
     assert low.effect == pytest.approx(0.52, abs=0.02)
 
 
@@ -90,7 +90,7 @@ def test_equal_paths_are_one_row_and_one_finding() -> None:
     assert len(said.tables[0].rows) == 1
     assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 equivalent"
     (finding,) = said.findings
-    assert "All 4 such paths reach" in finding.statement
+    assert "All 4 such paths reach" in finding.text
 
 
 def test_paths_that_differ_by_more_than_their_intervals_do_not_all_reach_one_figure() -> None:
@@ -99,7 +99,7 @@ def test_paths_that_differ_by_more_than_their_intervals_do_not_all_reach_one_fig
     said = answer(subject(*(curve(path, postal(2e-6, rate))
                             for path, rate in zip(paths, rates, strict=True)),
                           machine=four_gpus()))  # fmt: skip
-    assert "Of 4 such paths the slowest reaches 5" in said.findings[0].statement
+    assert "Of 4 such paths the slowest reaches 5" in said.findings[0].text
 
 
 def test_a_cache_is_no_sustained_rate() -> None:
@@ -133,12 +133,12 @@ def test_a_profile_without_a_path_alone_has_no_answer() -> None:
 
 def test_of_one_size_no_advice_is_given_on_sizes() -> None:
     (best,) = answer(subject(curve(H2D, postal(2e-6, 55e9), sizes=[2**26]))).findings
-    assert "64 MiB is the only size" in best.statement and best.remedy == ""
+    assert "64 MiB is the only size" in best.text and best.remedy == ""
 
 
 def test_what_only_the_largest_size_reaches_is_said_so() -> None:
     said = answer(subject(curve(H2D, lambda size: 1e-6 + size**0.8 / 1e9)))
-    assert "only its largest size, 1 GiB, comes within 5% of it" in said.findings[0].statement
+    assert "only its largest size, 1 GiB, comes within 5% of it" in said.findings[0].text
     assert said.findings[0].remedy == "", "a larger size may be needed"
 
 
@@ -149,7 +149,7 @@ L3 = Cache(3, 32 * 2**20, (0, 1))
 def within_host(*found: list[Series]) -> str:
     machine = msgspec.structs.replace(profiles.machine(), caches=(L3, Cache(2, 2**20, (0,))))
     said = answer(subject(*found, machine=machine))
-    return next(each.statement for each in said.findings if "within numa:0" in each.statement)
+    return next(each.text for each in said.findings if "within numa:0" in each.text)
 
 
 def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
@@ -162,7 +162,7 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
     cached = curve(f"{HOST}[threads=8]", lambda size: size / 290e9, (2**23,))
     result = within_host(memory, cached)
     assert "by cpu: 6.0" in result
-    assert "that is at 64 MiB: data in the caches moves at up to 289.7 GB/s (8 MiB, " in result
+    assert "that is at 64 MiB; data in the caches moves at up to 289.7 GB/s (8 MiB, " in result
     assert "by cpu[threads=8])" in result
     alone = within_host(memory)
     assert "that is at 64 MiB: data in the caches moves at up to 60 GB/s" in alone
@@ -171,7 +171,7 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
 
 def test_more_than_a_link_can_carry_is_flagged_where_it_is_said() -> None:
     said = answer(subject(curve(H2D, postal(2.5e-6, 65e9))))
-    assert "above the bound" in said.findings[0].statement
+    assert "above the bound" in said.findings[0].text
 
 
 def test_a_setting_is_the_best_only_if_several_visits_show_it() -> None:
@@ -185,7 +185,7 @@ def test_a_setting_is_the_best_only_if_several_visits_show_it() -> None:
     def best(*sizes: int, blocks: int) -> str:
         variant = curve(setting, postal(2.5e-6, 57e9), sizes, blocks=blocks)
         found = answer(subject(curve(H2D, default, blocks=blocks), variant))
-        return found.findings[0].statement
+        return found.findings[0].text
 
     assert "is pinned -> device by copy-engine:" in best(2**20, 2**24, blocks=1)
     assert "is pinned -> device by copy-engine[api=sync]:" in best(2**20, 2**24, blocks=2)
@@ -201,7 +201,7 @@ def test_what_the_cache_of_a_gpu_can_hold_is_not_the_best() -> None:
             curve(shared, postal(2e-6, 2500e9), [2**n for n in range(20, 25)]),
         )
     )
-    assert "within gpu:0 is device -> device by copy-engine:" in found.findings[0].statement
+    assert "within gpu:0 is device -> device by copy-engine:" in found.findings[0].text
 
 
 def test_a_few_bytes_show_no_bandwidth_and_raise_no_warning() -> None:
@@ -221,7 +221,7 @@ def test_a_method_of_a_few_bytes_is_left_out_and_the_others_are_compared() -> No
     setting = H2D.replace("copy-engine", "copy-engine[api=sync]")
     small = curve(setting, postal(1e-9, 900e9), [8, 4096])
     (best,) = answer(subject(curve(H2D, postal(2e-6, 55e9)), small)).findings
-    assert "is pinned -> device by copy-engine: 55" in best.statement
+    assert "is pinned -> device by copy-engine: 55" in best.text
 
 
 def test_a_share_of_the_bound_is_low_only_at_sizes_that_show_the_link() -> None:
@@ -237,4 +237,4 @@ def test_equal_paths_are_compared_at_sizes_that_show_a_bandwidth() -> None:
     sizes = ((8, 2**26), (8, 2**24))
     curves = [curve(path, postal(2e-6, 55e9), of) for path, of in zip(paths, sizes, strict=True)]
     (finding,) = answer(subject(*curves, machine=four_gpus())).findings
-    assert " such paths" not in finding.statement
+    assert " such paths" not in finding.text

@@ -68,8 +68,8 @@ def test_a_link_that_is_five_percent_slow_is_one_finding(blocks: int) -> None:
     assert finding.interval is not None
     assert finding.interval.low - 0.002 < 1 - 1 / 1.05 < finding.interval.high + 0.002
     assert [str(device) for device in finding.devices] == ["gpu:3 (0000:04:00.0, GPU-00000003)"]
-    assert "gpu:3's link to the host" in finding.statement
-    assert re.search(r"; 1 more has [45]\.\d+ % less", finding.statement)
+    assert "gpu:3's link to the host" in finding.text
+    assert re.search(r"; 1 more has [45]\.\d+ % less", finding.text)
     assert "--only" in finding.remedy
     assert [exhibit.unit for exhibit in finding.exhibits[:3]] == ["B/s", "B/s", "ratio"]
 
@@ -84,8 +84,8 @@ def test_the_bandwidth_of_an_even_number_of_equivalents_is_their_median() -> Non
 def test_the_direction_that_is_slow_is_named() -> None:
     found = answered(host_links(8, {5: 0.05}, back={}))
     (finding,) = found.findings
-    assert "numa:0 to gpu:5" in finding.statement
-    assert " more ha" not in finding.statement
+    assert "numa:0 to gpu:5" in finding.text
+    assert " more ha" not in finding.text
     marks = {row[0].text: row[1].mark for row in found.tables[-1].rows}
     assert marks == {"pinned -> GPU by copy-engine": "yes", "GPU -> pinned by copy-engine": "no"}
 
@@ -98,20 +98,20 @@ def test_a_link_that_is_an_outlier_is_broken() -> None:
 def test_all_ways_of_one_gpu_to_its_peers_are_one_link(gpus: int) -> None:
     slow = {(2, other): 0.06 for other in range(gpus)} | {(o, 2): 0.06 for o in range(gpus)}
     (finding,) = answered(peer_links(gpus, slow), made=machine(gpus)).findings
-    assert "gpu:2's link to its peers" in finding.statement
+    assert "gpu:2's link to its peers" in finding.text
     assert [device.place for device in finding.devices] == ["gpu:2"]
 
 
 def test_a_single_pair_of_gpus_is_named_by_both() -> None:
     (finding,) = answered(peer_links(8, {(1, 4): 0.06})).findings
-    assert "the link between gpu:1 and gpu:4" in finding.statement
+    assert "the link between gpu:1 and gpu:4" in finding.text
     assert [device.place for device in finding.devices] == ["gpu:1", "gpu:4"]
 
 
 def test_of_two_peers_the_slower_one_is_suspected() -> None:
     (finding,) = answered(host_links(2, {1: 0.08}), made=machine(2)).findings
-    assert "gpu:1's link" in finding.statement
-    assert "less bandwidth than its equivalent (" in finding.statement
+    assert "gpu:1's link" in finding.text
+    assert "less bandwidth than its equivalent (" in finding.text
 
 
 def test_one_that_is_faster_than_all_others_breaks_nothing() -> None:
@@ -122,7 +122,7 @@ def test_one_that_is_faster_than_all_others_breaks_nothing() -> None:
 def test_halves_that_differ_are_reported_as_such_and_not_as_slow_links() -> None:
     (finding,) = answered(host_links(8, dict.fromkeys(range(4, 8), 0.1))).findings
     assert (finding.id, finding.severity) == ("uneven-paths", "warning")
-    assert "gpu:4, gpu:5, gpu:6, gpu:7" in finding.statement
+    assert "gpu:4, gpu:5, gpu:6, gpu:7" in finding.text
 
 
 def test_halves_along_hidden_sides_say_so() -> None:
@@ -130,13 +130,13 @@ def test_halves_along_hidden_sides_say_so() -> None:
     seen = subject(series, machine=machine(), localities=synthetic.records(5))
     (finding,) = answer(seen).findings
     assert (finding.id, finding.severity) == ("uneven-paths", "info")
-    assert "hidden side" in finding.statement
+    assert "hidden side" in finding.text
 
 
 def test_single_blocks_are_assessed_by_the_other_peers() -> None:
     assert answered(host_links(8, blocks=1), peer_links(4, blocks=1)).findings == ()
     (finding,) = answered(host_links(8, {3: 0.05}, blocks=1)).findings
-    assert "gpu:3's link" in finding.statement
+    assert "gpu:3's link" in finding.text
     few = answered(host_links(2, {1: 0.05}, blocks=1), made=machine(2))
     assert few.findings == ()
     assert few.unanswered[0].startswith("measured in one process")
@@ -174,7 +174,7 @@ def test_a_fall_at_few_sizes_is_found_although_the_bandwidth_is_equal(blocks: in
     found = answered(curve(path.format(0), falls, sizes, blocks=blocks), *others)
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("slow-link", "warning")
-    assert "32 MiB to 64 MiB" in finding.statement
+    assert "32 MiB to 64 MiB" in finding.text
     assert finding.effect == pytest.approx(1 - 1 / 5, abs=0.008)
     assert "at 32 MiB to 64 MiB (1 of 8)" in found.tables[-1].rows[0][1].text
 
@@ -183,7 +183,7 @@ def test_pageable_differences_do_not_accuse_a_link_whose_pinned_copies_equal_the
     slow = host_links(8, {3: 0.5}, kind="pageable", blocks=4)
     (finding,) = answered(slow, host_links(8, blocks=4)).findings
     assert (finding.id, finding.severity) == ("slow-path", "info")
-    assert "link" not in finding.statement.partition(":")[0]
+    assert "link" not in finding.text.partition(":")[0]
     (finding,) = answered(slow, host_links(8, {3: 0.5}, blocks=4)).findings
     assert (finding.id, finding.severity) == ("slow-link", "error")
 
@@ -228,7 +228,7 @@ def test_what_was_seen_of_a_slow_link_is_reported_with_it() -> None:
         for each in host_links(8, {3: 0.9})
     ]
     (finding,) = answered(series).findings
-    assert finding.statement.endswith("; gpu:3 ran at PCIe 5 x8 of 5 x16")
+    assert finding.text.endswith("; gpu:3 ran at PCIe 5 x8 of 5 x16")
 
 
 def test_a_way_by_the_host_is_no_link_of_two_gpus() -> None:
@@ -244,4 +244,4 @@ def test_a_way_by_the_host_is_no_link_of_two_gpus() -> None:
         )
     ]
     (finding,) = answered(series, made=machine(4)).findings
-    assert finding.statement.startswith("the path from gpu:0 to gpu:1 through the host is slow")
+    assert finding.text.startswith("the path from gpu:0 to gpu:1 through the host is slow")

@@ -29,7 +29,7 @@ def test_a_dip_is_named_with_its_sizes_and_what_to_do() -> None:
     )
     (dip,) = said.findings
     assert (dip.id, dip.severity) == ("dip", "warning")
-    assert "by copy-engine takes 10% longer at 4 MiB than the sizes around suggest" in dip.statement
+    assert "by copy-engine takes 10% longer at 4 MiB than the sizes around suggest" in dip.text
     assert dip.effect == pytest.approx(0.1, abs=0.01)
     assert dip.interval is not None and dip.interval.low < 0.1 < dip.interval.high + 0.01
     assert "move pieces of 2 MiB" in dip.remedy and "--sizes 2MiB:8MiB:4" in dip.remedy
@@ -48,7 +48,7 @@ def test_equal_paths_with_the_same_dip_are_one_finding() -> None:
     paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(2)]
     said = answer(subject(*(curve(path, slower(postal(5e-6, 55e9), 1.1, 2**22)) for path in paths)))
     (dip,) = said.findings
-    assert "(on 2 of 2 equal paths)" in dip.statement
+    assert "(on 2 of 2 equal paths)" in dip.text
 
 
 def test_a_dip_that_an_equal_path_has_not_is_reported_as_such() -> None:
@@ -56,14 +56,14 @@ def test_a_dip_that_an_equal_path_has_not_is_reported_as_such() -> None:
     line = postal(5e-6, 55e9)
     said = answer(subject(curve(paths[0], line), curve(paths[1], slower(line, 1.1, 2**22))))
     (dip,) = said.findings
-    assert "device@gpu:1" in dip.statement and "(on 1 of 2 equal paths)" in dip.statement
+    assert "device@gpu:1" in dip.text and "(on 1 of 2 equal paths)" in dip.text
 
 
 def test_the_cache_of_a_gpu_explains_its_peak() -> None:
     said = answer(subject(curve(LOCAL, falling(3e12, 2e12, 2**24), SIZES[:24])))
     (drop,) = said.findings
     assert (drop.id, drop.severity) == ("drop-by-cache", "info")
-    assert "do not fit into the last cache of the GPU" in drop.statement
+    assert "do not fit into the last cache of the GPU" in drop.text
     assert said.summary.startswith("No unexplained dip or drop")
 
 
@@ -72,9 +72,9 @@ def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
         profiles.machine(), caches=(Cache(1, 2**15, (0,)), Cache(3, 2**25, (0, 1, 2, 3)))
     )
     near = answer(subject(curve(HOST, falling(40e9, 15e9, 2**24)), machine=machine))
-    assert "do not fit into the L3 cache of 32 MiB" in near.findings[0].statement
+    assert "do not fit into the L3 cache of 32 MiB" in near.findings[0].text
     far = answer(subject(curve(HOST, falling(40e9, 15e9, 2**28)), machine=machine))
-    assert far.findings[0].id == "drop" and "falls from" in far.findings[0].statement
+    assert far.findings[0].id == "drop" and "falls from" in far.findings[0].text
     assert "in pieces of" in far.findings[0].remedy
     assert "--sizes 256MiB:1GiB:4" in far.findings[0].remedy
 
@@ -86,7 +86,7 @@ def test_no_cache_explains_a_drop_far_above_its_capacity() -> None:
         return 2e-6 + size / (18e9 if size <= 2**22 else 17e9 if size <= 2**28 else 8e9)
 
     found = answer(subject(curve(HOST, seconds), machine=machine)).findings[0]
-    assert found.id == "drop" and "cache" not in found.statement
+    assert found.id == "drop" and "cache" not in found.text
 
 
 def test_a_drop_at_sizes_that_the_last_cache_holds_is_explained_and_no_advice() -> None:
@@ -105,7 +105,7 @@ def test_after_a_cache_comes_the_next_and_memory_after_the_last(above: int, beyo
     caches = (Cache(2, 2**21, (0,)), Cache(3, 2**28, (0, 1)))
     machine = msgspec.structs.replace(profiles.machine(), caches=caches)
     said = answer(subject(curve(HOST, falling(40e9, 15e9, above)), machine=machine))
-    assert f", and {beyond} is measured" in said.findings[0].statement
+    assert f", and {beyond} is measured" in said.findings[0].text
 
 
 def test_a_drop_above_all_usual_sizes_is_looked_at_where_it_is() -> None:
@@ -124,7 +124,7 @@ def test_no_cache_explains_a_dip_that_recovers() -> None:
 def test_what_a_single_block_shows_is_no_warning_and_no_advice() -> None:
     said = answer(subject(curve(H2D, slower(postal(5e-6, 55e9), 1.5, 2**22), blocks=1)))
     (dip,) = said.findings
-    assert dip.severity == "info" and "seen in a single block only" in dip.statement
+    assert dip.severity == "info" and "seen in a single block only" in dip.text
     assert dip.remedy == "" and "one block shows it; measure again alone" in said.unanswered[0]
     assert any("with a single block" in each for each in said.unanswered)
 
@@ -147,4 +147,4 @@ def test_what_several_equal_paths_show_needs_no_second_block() -> None:
     paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
     said = answer(subject(*(curve(path, dipped, blocks=1) for path in paths), machine=machine))
     (dip,) = said.findings
-    assert dip.severity == "warning" and "(on 4 of 4 equal paths)" in dip.statement
+    assert dip.severity == "warning" and "(on 4 of 4 equal paths)" in dip.text

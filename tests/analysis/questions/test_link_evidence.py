@@ -40,7 +40,7 @@ def test_page_faults_and_prefetches_accuse_no_link(
     assert accusations(series, peer_links(4, blocks=4)) == []
     said = answer(subject(series, machine=machine(4))).findings
     assert [each.id for each in said] == ["slow-path"]
-    assert f"{executor} from gpu:{slow[0]} to gpu:{slow[1]}" in said[0].statement
+    assert f"{executor} from gpu:{slow[0]} to gpu:{slow[1]}" in said[0].text
 
 
 @pytest.mark.parametrize(("executor", "memory"), OTHER_MEANS)
@@ -48,8 +48,8 @@ def test_they_stand_beside_copies_that_do(executor: str, memory: str) -> None:
     (found,) = accusations(
         by_other_means(executor, memory, (0, 3)), peer_links(4, {(0, 3): 0.4}, blocks=4)
     )
-    assert "the link between gpu:0 and gpu:3" in found.statement
-    assert "copy-engine" in found.statement
+    assert "the link between gpu:0 and gpu:3" in found.text
+    assert "copy-engine" in found.text
 
 
 def test_a_method_that_is_slow_while_another_equals_its_peers_is_no_link() -> None:

@@ -50,9 +50,9 @@ def test_answers_fit_a_page(recorded: Subject, ask: Callable[[Subject], Answer])
 
 def test_page_locked_memory_is_the_best_way_over_pcie(recorded: Subject) -> None:
     best = [each for each in efficiency.answer(recorded).findings if each.id == "best-method"]
-    to_gpu = next(each for each in best if "from numa:0 to gpu:0" in each.statement)
-    assert "is pinned -> device by copy-engine: 55" in to_gpu.statement
-    assert "88% of the bound of PCIe to gpu:0" in to_gpu.statement
+    to_gpu = next(each for each in best if "from numa:0 to gpu:0" in each.text)
+    assert "is pinned -> device by copy-engine: 55" in to_gpu.text
+    assert "88% of the bound of PCIe to gpu:0" in to_gpu.text
     assert all(each.severity == "info" for each in best)
 
 
@@ -70,17 +70,17 @@ def test_dips_are_few_and_none_is_of_page_locked_memory(recorded: Subject) -> No
     found = irregularities.answer(recorded).findings
     odd = [each for each in found if each.severity != "info"]
     assert len(odd) <= 2
-    assert all("pageable" in each.statement for each in odd)
+    assert all("pageable" in each.text for each in odd)
 
 
 def test_what_caches_do_is_said_to_be_theirs(recorded: Subject) -> None:
     found = irregularities.answer(recorded).findings
-    host = next(each for each in found if "pageable@numa:0 by cpu falls" in each.statement)
-    assert host.id == "drop-by-cache" and "do not fit into the L2 cache" in host.statement
+    host = next(each for each in found if "pageable@numa:0 by cpu falls" in each.text)
+    assert host.id == "drop-by-cache" and "do not fit into the L2 cache" in host.text
 
 
 def test_pinned_memory_beats_pageable_both_ways(recorded: Subject) -> None:
     found = crossovers.answer(recorded).findings
-    pinned = next(each for each in found if each.statement.startswith("pinned is faster than"))
-    assert "numa:0 -> gpu:0" in pinned.statement and "gpu:0 -> numa:0" in pinned.statement
+    pinned = next(each for each in found if each.text.startswith("pinned is faster than"))
+    assert "numa:0 -> gpu:0" in pinned.text and "gpu:0 -> numa:0" in pinned.text
     assert pinned.effect is not None and 3 < pinned.effect < 6

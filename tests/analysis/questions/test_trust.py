@@ -49,8 +49,8 @@ def test_blocks_that_disagree_are_counted_with_their_size_and_family() -> None:
     said = answer(subject(quiet, apart))
     (found,) = said.findings
     assert found.id == "blocks-disagree" and found.severity == "info"
-    assert found.statement.startswith("3 of 31 series (10%) differ from block to block")
-    assert "the difference is typically 20%" in found.statement
+    assert found.text.startswith("3 of 31 series (10%) differ from block to block")
+    assert "the difference is typically 20%" in found.text
     assert found.effect == pytest.approx(0.2, abs=0.005)
     assert found.remedy == REMEDIES["blocks disagree"]
     assert found.exhibits[0].series.startswith(H2D)
@@ -81,9 +81,9 @@ def test_wrong_bytes_are_an_error_and_other_failures_are_not() -> None:
     said = answer(subject(curve(HOST, LINE, FEW), failed))
     first, second = said.findings[:2]
     assert (first.id, first.severity) == ("wrong-bytes", "error")
-    assert "1 visit moved wrong bytes" in first.statement and "byte 3" in first.statement
+    assert "1 visit moved wrong bytes" in first.text and "byte 3" in first.text
     assert (second.id, second.severity) == ("failed", "warning")
-    assert "crash: SIGSEGV" in second.statement
+    assert "crash: SIGSEGV" in second.text
 
 
 def test_counters_that_rose_count_against_their_gpu() -> None:
@@ -94,7 +94,7 @@ def test_counters_that_rose_count_against_their_gpu() -> None:
     said = answer(subject(curve(H2D, LINE, FEW), health=[RunHealth(1, at(0), at(2))]))
     first = said.findings[0]
     assert (first.id, first.severity) == ("health", "error")
-    assert "gpu:1 ECC uncorrected +2" in first.statement
+    assert "gpu:1 ECC uncorrected +2" in first.text
     assert [each.place for each in first.devices] == ["gpu:1"]
 
 
@@ -110,7 +110,7 @@ def test_the_environment_is_one_finding_however_much_is_odd_of_it() -> None:
     (unfit,) = [each for each in said.findings if each.id == "unfit-machine"]
     assert unfit.severity == "warning"
     for part in ("governor is powersave", "last minute is 40.00 on 4 CPUs", "16.0 GiB", "2 CPUs"):
-        assert part in unfit.statement
+        assert part in unfit.text
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_other_processes_on_a_gpu_are_reported() -> None:
     shared = msgspec.structs.replace(machine.gpus[0], processes=("42 python 900 MiB",))
     machine = msgspec.structs.replace(machine, gpus=(shared, machine.gpus[1]))
     (finding,) = answer(subject(curve(H2D, LINE, FEW), machine=machine)).findings
-    assert "gpu:0 is used by 1 other process" in finding.statement
+    assert "gpu:0 is used by 1 other process" in finding.text
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_an_unfinished_survey_says_so() -> None:
     made = subject(curve(H2D, LINE, FEW))
     overview = msgspec.structs.replace(made.overview, planned_visits=100)
     (finding,) = answer(msgspec.structs.replace(made, overview=overview)).findings
-    assert finding.id == "unfinished" and "20 of 100 visits" in finding.statement
+    assert finding.id == "unfinished" and "20 of 100 visits" in finding.text
 
 
 def test_an_empty_profile_is_said_to_be() -> None:

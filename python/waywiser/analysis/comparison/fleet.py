@@ -32,6 +32,7 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.records import Failure
+from waywiser.words.titles import divide
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -56,6 +57,11 @@ class Fault(Value, frozen=True):
     """Seen directly, or again; else it is a suspicion."""
     again: str = ""
     """The command that measures it again, on that host."""
+    detail: str = ""
+    """What the statement has no room for: it is a title."""
+
+    def __post_init__(self) -> None:
+        divide(self)
 
 
 class HostVerdict(Value, frozen=True):

@@ -52,6 +52,8 @@ def _host(host: HostVerdict) -> Iterator[Block]:
     yield Words(f"{host.host}{files}", tone=TONES[host.status], label=host.status, indent=8)
     for fault in host.faults:
         yield Words(fault.statement, indent=4)
+        if fault.detail:
+            yield Words(fault.detail, indent=6)
         if fault.devices:
             yield Words(f"on {', '.join(map(str, fault.devices))}", "note", indent=6)
         if fault.again and not fault.verdict:

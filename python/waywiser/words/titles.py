@@ -1,0 +1,64 @@
+"""Titles of findings: one line that a person takes in at a glance, with the rest below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import force_setattr
+
+from waywiser.words.sizes_in_text import with_sizes
+
+LONGEST_TITLE = 160
+"""Characters of a title at most, its sizes with units."""
+
+LEAST_TITLE = 40
+"""A part of a statement that is shorter says too little to be its title."""
+
+_HEAD = 85
+"""Characters that stay before what is left out of a statement without an end of a clause."""
+
+_CLAUSES = (re.compile(r"\. |; |: "), re.compile(r", "), re.compile(r" (?=\()"))
+_NAME = re.compile(
+    r"-> \S+ by [\w-]+(\[[^\]]*\])?( as \S+)?( of [\d.]+( [KMGT]?i?B)?)?( \([a-z]+\))*$"
+)
+
+
+def divided(text: str) -> tuple[str, str]:
+    """The title of a statement and what stands below it: the rest after the last clause that fits;
+    the whole statement if its title must leave out the middle. The rest is empty if all fits."""
+    if _fits(text):
+        return text, ""
+    for end, start in _ends(text):
+        if end >= LEAST_TITLE and _fits(text[:end]):
+            return text[:end], text[start:]
+    tail = LONGEST_TITLE - _HEAD - len(" … ")
+    while not _fits(title := f"{text[:_HEAD].rstrip()} … {text[len(text) - tail :].lstrip()}"):
+        tail -= 1
+    return title, text
+
+
+def divide(value: Any) -> None:
+    """Moves what is too long for the ``statement`` of a new value to its ``detail``."""
+    title, rest = divided(value.statement)
+    if rest:
+        force_setattr(value, "statement", title)
+        force_setattr(value, "detail", "; ".join(filter(None, (rest, value.detail))))
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= LONGEST_TITLE and len(with_sizes(text)) <= LONGEST_TITLE
+
+
+def _ends(text: str) -> Iterator[tuple[int, int]]:
+    """The ends of clauses with the starts of the next ones, the last one first: sentences before
+    parts of lists, and these before brackets. None within brackets, and none after the name of a
+    path or of a transfer of a set, which says nothing yet."""
+    for kind in _CLAUSES:
+        found = [(each.start(), each.end()) for each in kind.finditer(text, 0, LONGEST_TITLE + 2)]
+        for end, start in reversed(found):
+            before = text[:end]
+            is_outside = all(before.count(a) == before.count(b) for a, b in ("()", "[]"))
+            if is_outside and not _NAME.search(before):
+                yield end, start

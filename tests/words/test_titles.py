@@ -1,0 +1,78 @@
+"""Titles: short whatever they are about, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from waywiser.analysis.comparison.fleet import Fault
+from waywiser.curves.answer import Finding
+from waywiser.report.parts import Remark
+from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words.titles import LEAST_TITLE, LONGEST_TITLE, divided
+
+PLACES = st.builds("{}:{}".format, st.sampled_from(["numa", "gpu", "rank"]), st.integers(0, 9999))
+SETTINGS = st.sampled_from(["", "[api=sync]", "[api=sync,peer=off,submit=1]", "[piece=28672]"])
+TRANSFERS = st.builds(
+    "pinned@{} -> device@{} by copy-engine{} of {}".format, PLACES, PLACES, SETTINGS,
+    st.sampled_from([8, 65536, 1048576, 2**33]),
+)  # fmt: skip
+NAMES = st.one_of(
+    st.lists(TRANSFERS, min_size=1, max_size=60).map("; ".join),
+    st.lists(PLACES, min_size=1, max_size=60).map(", ".join),
+    st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=400),
+)
+SAID = st.sampled_from(["takes 14% longer than its peers (on 9 of 9 equal paths)",
+                        "has 46 % (40–52) less bandwidth", "failed: out of memory"])  # fmt: skip
+STATEMENTS = st.lists(st.builds("{} {}".format, NAMES, SAID), min_size=1, max_size=8).flatmap(
+    lambda parts: st.sampled_from([". ", "; ", ", ", ": "]).map(lambda by: by.join(parts))
+)
+
+
+@given(STATEMENTS)
+@settings(max_examples=150, deadline=None)
+def test_no_title_is_longer_than_its_limit_and_nothing_is_lost(text: str) -> None:
+    title, rest = divided(text)
+    assert 0 < len(title) <= LONGEST_TITLE and len(with_sizes(title)) <= LONGEST_TITLE
+    if not rest:
+        assert title == text
+    elif " … " in title and rest == text:
+        head, _, tail = title.partition(" … ")
+        assert text.startswith(head) and text.endswith(tail)
+    else:
+        assert len(title) >= LEAST_TITLE
+        assert re.fullmatch(r"\. |; |: |, | ", text.removeprefix(title).removesuffix(rest))
+
+
+@given(STATEMENTS)
+@settings(max_examples=50, deadline=None)
+def test_whatever_holds_a_title_keeps_it_short(text: str) -> None:
+    for each in (Finding("x", "info", text), Fault("slow", text), Remark("info", text)):
+        assert (each.statement, each.detail) == divided(text)
+
+
+@pytest.mark.parametrize("transfers", [2, 5, 40])
+def test_a_title_about_many_transfers_still_says_what_is_so(transfers: int) -> None:
+    """A set without a name is called by all of its transfers: none of these is a sentence."""
+    names = [f"device@gpu:{n} -> pinned@numa:0 by copy-engine of 4194304" for n in range(transfers)]
+    text = f"{'; '.join(names)} takes 14% longer at 4 MiB than the sizes around suggest"
+    title, rest = divided(text)
+    assert title.startswith("device@gpu:0 -> ") and title.endswith("than the sizes around suggest")
+    assert "takes 14% longer" in title
+    assert rest in ("", text)
+
+
+def test_a_title_ends_with_a_clause_and_outside_of_brackets() -> None:
+    listed = "; ".join(f"gpu:{n} (managed; 4 to 64 KiB) 1.4 times" for n in range(9))
+    title, rest = divided(f"page faults are slower than prefetches: {listed}. All 9 do so.")
+    assert title.startswith("page faults are slower than prefetches: gpu:0 (managed;")
+    assert title.count("(") == title.count(")") and rest.endswith("All 9 do so.")
+
+
+def test_a_value_that_is_copied_with_another_detail_keeps_its_title() -> None:
+    long = Finding("x", "info", f"{'a' * 100}: {'b' * 100}", detail="more")
+    assert (long.statement, long.detail) == ("a" * 100, f"{'b' * 100}; more")
+    assert long.text == f"{'a' * 100}; {'b' * 100}; more"
