@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import msgspec
 import pytest
 from tests import profiles
+from tests.analysis.questions.machines import machine
 from tests.analysis.questions.subjects import SIZES, Seconds, curve, postal, subject
 
 from waywiser.analysis.questions.irregularities import answer
 from waywiser.machine.machine import Cache
+from waywiser.words import format_bytes
+from waywiser.words.titles import LONGEST_TITLE
 
 H2D, D2H = profiles.H2D, profiles.D2H
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
@@ -148,3 +153,49 @@ def test_what_several_equal_paths_show_needs_no_second_block() -> None:
     said = answer(subject(*(curve(path, dipped, blocks=1) for path in paths), machine=machine))
     (dip,) = said.findings
     assert dip.severity == "warning" and "(on 4 of 4 equal paths)" in dip.text
+
+
+@pytest.mark.parametrize("transfers", [2, 3, 7, 16, 40])
+@pytest.mark.parametrize("power", [12, 15, 18, 22])
+def test_sizes_of_several_transfers_are_those_of_one(transfers: int, power: int) -> None:
+    """Nobody can avoid, or survey, what 40 messages add up to."""
+    text = "; ".join([f"device@gpu:{n % 2} -> pinned@numa:0 by sm" for n in range(transfers)])
+    dipped = slower(postal(5e-6, 55e9), 1.4, 2**power)
+    (dip,) = answer(subject(curve(text, dipped))).findings
+    size = format_bytes(2**power)
+    assert f"at {size} each than" in dip.text
+    assert f"avoid {size} each on this path" in dip.remedy
+    around = (2 ** (power - 1), 2 ** (power + 1))
+    low, high = (format_bytes(each).replace(" ", "") for each in around)
+    assert f"--sizes {low}:{high}:4" in dip.remedy
+    assert len(dip.statement) <= LONGEST_TITLE
+
+
+@pytest.mark.parametrize("gpus", [2, 3, 5, 8])
+@pytest.mark.parametrize("power", [13, 20])
+@pytest.mark.parametrize("depth", [1.2, 1.5, 2.0])
+def test_one_cause_on_many_paths_is_one_finding(gpus: int, power: int, depth: float) -> None:
+    """The pairs of GPUs are of several classes, of which each shows the same dip."""
+    dipped = slower(postal(5e-6, 55e9), depth, 2**power)
+    paths = [
+        f"device@gpu:{a} -> device@gpu:{b} by copy-engine"
+        for a, b in permutations(range(gpus), 2)
+    ]  # fmt: skip
+    said = answer(subject(*(curve(p, dipped) for p in paths), machine=machine(gpus, 2)))
+    (dip,) = said.findings
+    assert f"(on {len(paths)} of {len(paths)} " in dip.text
+    assert said.summary == f"1 unexplained dip or drop in {len(paths)} curves."
+    assert len(dip.detail) < 1000 and "on these paths" in dip.remedy
+
+
+def test_dips_of_other_executors_memories_or_sizes_are_other_causes() -> None:
+    line = postal(5e-6, 55e9)
+    said = answer(
+        subject(
+            curve(H2D, slower(line, 1.3, 2**14)),
+            curve(H2D.replace("gpu:0", "gpu:1"), slower(line, 1.3, 2**22)),
+            curve(H2D.replace("copy-engine", "sm"), slower(line, 1.3, 2**14)),
+            curve(D2H, slower(line, 1.3, 2**14)),
+        )
+    )
+    assert len(said.findings) == 4

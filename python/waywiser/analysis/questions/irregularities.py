@@ -6,8 +6,13 @@ to be explained: rates above a cache's size are lower, and often lowest just abo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from waywiser.analysis.questions.irregular_curves import (
+    CurveIrregularity,
+    by_cause,
+    irregular_classes,
+)
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
     MOST_FINDINGS,
@@ -22,43 +27,18 @@ from waywiser.curves.answer import (
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import ONE_BLOCK, amount, size_span
-from waywiser.curves.wrong_bounds import GPU_CACHE
+from waywiser.curves.texts import ONE_BLOCK, amount, named, size_span
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.irregular import LEVEL, Irregularity, irregularities
+from waywiser.stats.irregular import LEVEL, Irregularity
 from waywiser.stats.scatter import LEAST_SIZES
-from waywiser.words import Value, format_bytes, grouped
+from waywiser.words import format_bytes
 from waywiser.words.number_format import count
-
-OTHERS = 2
-"""Equal paths that must confirm an irregularity of a single block."""
-NEAR = 4
-"""Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
-
-
-class CurveIrregularity(Value, frozen=True):
-    """One irregularity of a curve, and of those of its class that show the same."""
-
-    curve: Curve
-    what: Irregularity
-    others: int
-    """Curves of the class that show it too."""
-    of: int
-    """Curves of the class that were measured at these sizes."""
-    cache: str = ""
-    """The cache that is too small for these sizes and so explains it; empty if none does."""
-    beyond: str = ""
-    """What is measured then: the next cache, or memory."""
-
-    @property
-    def corroborated(self) -> bool:
-        """Whether several blocks show it, or several equal paths."""
-        return self.what.of > 1 or self.others >= OTHERS
 
 
 def answer(subject: Subject) -> Answer:
     curves = [curve for curve in subject.curves if curve.workload.bytes]
-    found = list(_grouped(subject, curves))
+    known = list(irregular_classes(subject, curves))
+    found = list(by_cause(known, curves))
     findings = [_finding(subject, each) for each in found]
     tested = [curve for curve in curves if len(curve.measured) >= LEAST_SIZES]
     return Answer(
@@ -66,56 +46,10 @@ def answer(subject: Subject) -> Answer:
         title="Irregularities: is a path slower than expected at some sizes?",
         summary=_summary(found, len(tested)),
         findings=ranked(findings)[:MOST_FINDINGS],
-        tables=_table(found),
+        tables=_table(known),
         unanswered=tuple(_unanswered(subject, curves, tested, found)),
         answered=bool(tested),
     )
-
-
-def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[CurveIrregularity]:
-    """The same of several curves of a class once, of the one where it is deepest."""
-    irregular = irregularities([curve.blocks for curve in curves])
-    groups = grouped(
-        ((curve.representative, what.kind, what.low), (curve, what))
-        for curve, found in zip(curves, irregular, strict=True)
-        for what in found
-    )
-    for (first, _, low), members in groups.items():
-        curve, what = max(members, key=lambda member: member[1].depth)
-        mates = sum(mate.representative == first and mate.at(low) is not None for mate in curves)
-        explained = _outgrown(subject, curve, what)
-        yield CurveIrregularity(curve, what, len(members) - 1, mates, *explained)
-
-
-def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, ...]:
-    """The cache between the faster sizes and the slower ones, and what comes after it. Rates that
-    recover to more than they were before the dip were held down by no cache."""
-    before, after = curve.at(what.reference), curve.measured[-1]
-    if before is None or after.rate >= before.rate or curve.path is None:
-        return ()
-    places = set(curve.path.places)
-    if all(place.kind == "gpu" for place in places):
-        fits = len(places) == 1 and GPU_CACHE[0] <= what.low <= GPU_CACHE[1]
-        return ("the last cache of the GPU", "memory") if fits else ()
-    sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
-    between = [
-        level
-        for level, size in sizes.items()
-        if what.reference <= size <= 2 * what.low
-        and what.low <= NEAR * sum(c.bytes for c in subject.machine.caches if c.level == level)
-    ]
-    if not between:
-        within_host = all(place.kind == "numa" for place in places)
-        if within_host and 2 * what.low <= subject.machine.last_caches:
-            return f"a share of {_named(max(sizes), sizes)}, which others use too", "memory"
-        return ()
-    level = max(between)
-    larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]
-    return _named(level, sizes), _named(min(larger), sizes) if larger else "memory"
-
-
-def _named(level: int, sizes: Mapping[int, int]) -> str:
-    return f"the L{level} cache of {format_bytes(sizes[level])}"
 
 
 def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
@@ -124,6 +58,7 @@ def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
         id=f"{what.kind}-by-cache" if found.cache else what.kind,
         severity="warning" if found.corroborated and not found.cache else "info",
         statement=_statement(found),
+        detail=f"seen on {named(found.places)}" if found.classes > 1 else "",
         effect=what.depth,
         interval=what.interval,
         devices=subject.gpus(curve.workload.places),
@@ -134,7 +69,7 @@ def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
 
 def _statement(found: CurveIrregularity) -> str:
     what, curve = found.what, found.curve
-    sizes = _sizes(what)
+    sizes = _sizes(curve, what)
     if what.kind == "dip":
         text = (
             f"{curve.name} takes {what.depth:.0%} longer at {sizes} than the sizes around suggest"
@@ -144,11 +79,12 @@ def _statement(found: CurveIrregularity) -> str:
         after = max((p for p in curve.measured if p.bytes >= what.low), key=lambda p: p.rate)
         assert best is not None
         text = (
-            f"{curve.name} falls from {best.rate_text} GB/s at {format_bytes(what.reference)} to "
-            f"at most {after.rate_text} from {format_bytes(what.low)} on"
+            f"{curve.name} falls from {best.rate_text} GB/s at {_size(curve, what.reference)} to "
+            f"at most {after.rate_text} from {_size(curve, what.low)} on"
         )
     if found.of > 1:
-        text += f" (on {found.others + 1} of {found.of} equal paths)"
+        paths = "equal paths" if found.classes == 1 else "such paths"
+        text += f" (on {found.others + 1} of {found.of} {paths})"
     if found.cache:
         text += f": these sizes do not fit into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
@@ -158,20 +94,21 @@ def _statement(found: CurveIrregularity) -> str:
 
 def _remedy(subject: Subject, found: CurveIrregularity) -> str:
     """What to do; empty if a cache explains it, or if one visit may have been disturbed."""
-    what = found.what
+    what, curve = found.what, found.curve
     if found.cache or not found.corroborated:
         return ""
-    way = found.curve.text
+    transfers = _equal_transfers(curve)
     # a drop lasts to the end of the curve, and its edge is what is looked at
     high = what.low if what.kind == "drop" else what.high
-    around = f"--sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
+    low, high = what.low // transfers, high // transfers
+    around = f"--sizes {_compact(low // 2)}:{_compact(high * 2)}:4"
     instead = (
-        f"move such sizes in pieces of {format_bytes(what.reference)}, or use another "
+        f"move such sizes in pieces of {_size(curve, what.reference)}, or use another "
         "method (see the crossovers)"
         if what.kind == "drop"
-        else f"avoid {_sizes(what)} on this path: {_instead(found)}"
+        else f"avoid {_sizes(curve, what)} on {_paths(found)}: {_instead(found)}"
     )
-    more = f"; measure more sizes: waywiser survey {around} --only '{way}'"
+    more = f"; measure more sizes: waywiser survey {around} --only '{curve.text}'"
     return f"{instead}{subject.surveyed(more)}"
 
 
@@ -180,9 +117,9 @@ def _instead(found: CurveIrregularity) -> str:
     what, curve = found.what, found.curve
     before = curve.at(what.reference)
     if before is not None and before.rate > max(point.rate for point in _slow(curve, what)):
-        return f"move pieces of {format_bytes(what.reference)}"
+        return f"move pieces of {_size(curve, what.reference)}"
     after = next(point.bytes for point in curve.measured if point.bytes > what.high)
-    return f"combine transfers into {format_bytes(after)} or more"
+    return f"combine transfers into {_size(curve, after)} or more"
 
 
 def _slow(curve: Curve, what: Irregularity) -> list[Point]:
@@ -193,8 +130,27 @@ def _compact(size: int) -> str:
     return format_bytes(size).replace(" ", "")
 
 
-def _sizes(what: Irregularity) -> str:
-    return size_span(what.low, what.high)
+def _paths(found: CurveIrregularity) -> str:
+    return "this path" if not found.others else "these paths"
+
+
+def _equal_transfers(curve: Curve) -> int:
+    """How many transfers of one size there are at once; 1 if their sizes differ."""
+    sizes = [transfer.bytes for transfer in curve.workload.transfers]
+    return len(sizes) if len(set(sizes)) == 1 else 1
+
+
+def _size(curve: Curve, size: int) -> str:
+    """``4 KiB``; of several equal transfers the size of one: ``4 KiB each``."""
+    transfers = _equal_transfers(curve)
+    return format_bytes(size) if transfers == 1 else f"{format_bytes(size // transfers)} each"
+
+
+def _sizes(curve: Curve, what: Irregularity) -> str:
+    """``4 KiB to 16 KiB``, ``4 KiB to 16 KiB each``."""
+    transfers = _equal_transfers(curve)
+    text = size_span(what.low // transfers, what.high // transfers)
+    return text if transfers == 1 else f"{text} each"
 
 
 def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
@@ -239,7 +195,7 @@ def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
     return (
         Cell(name, series=found.curve.text),
         Cell(what.kind),
-        Cell(_sizes(what)),
+        Cell(_sizes(found.curve, what)),
         Cell(amount(what.depth)),
         Cell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
         Cell(f"{what.p_value:.1g}"),
@@ -257,8 +213,8 @@ def _unanswered(
     for each in found:
         if not each.corroborated and not each.cache:
             yield (
-                f"whether {each.curve.name} is slower at {_sizes(each.what)}: one block shows it; "
-                f"{subject.again(each.curve.text)}"
+                f"whether {each.curve.name} is slower at {_sizes(each.curve, each.what)}: "
+                f"one block shows it; {subject.again(each.curve.text)}"
             )
     few = len(curves) - len(tested)
     if few:

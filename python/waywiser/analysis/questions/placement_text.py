@@ -311,8 +311,9 @@ def placement_tables(found: Placement) -> tuple[Table, ...]:
             "Cost of the worst choice",
             ("choice", "transfer", "large copies", "medium sizes", "small copies"),
             _cost_rows(found),
-            f"The largest of all GPUs; {SIGNS}. yes: the worst choice is slower by {EQUIVALENT_WITHIN}. "
-            f"Large: from {format_bytes(RATE_BYTES)}, small: below {format_bytes(START_BYTES)}.",
+            f"The largest of all GPUs; {SIGNS}. yes: the worst choice is slower by "
+            f"{EQUIVALENT_WITHIN}. Large: from {format_bytes(RATE_BYTES)}, small: below "
+            f"{format_bytes(START_BYTES)}.",
         ),
         *table(
             "GPUs that copy together",
