@@ -8,9 +8,11 @@ import msgspec
 
 from waywiser.curves.curve import Curve
 from waywiser.curves.headlines import rated_points
+from waywiser.curves.methods import executor_text, memory_text
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import PathClass, Traits
+from waywiser.stats.order import median
 from waywiser.words import Place, Value
 from waywiser.words.grouping import grouped
 
@@ -27,6 +29,25 @@ class Between(Value, frozen=True):
     enough for a bandwidth."""
     least: Point
     """The smallest size."""
+    is_other: bool = False
+    """Whether its method is not the one that pairs of its class are compared by."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.source, self.destination
+
+    @property
+    def pair_class(self) -> tuple[str, ...]:
+        """Pairs of one class are compared with each other, in both directions."""
+        kinds = sorted(end.partition(":")[0] for end in self.pair)
+        return (*kinds, "within" if self.source == self.destination else "between")
+
+    @property
+    def method(self) -> str:
+        """Who copies, and the host memory: ``pinned by copy-engine[api=sync]``."""
+        transfer = self.curve.first_transfer
+        memories = {memory_text(end) for end in transfer.path.ends if end.kind != "device"}
+        return f"{' and '.join(sorted(memories))} by {executor_text(transfer)}".lstrip()
 
     @property
     def rate(self) -> float:
@@ -35,12 +56,12 @@ class Between(Value, frozen=True):
 
 
 def between_places(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, str], Between]:
-    """Single copies by (source, destination), with default settings if there are."""
+    """Single copies by (source, destination), with default settings if there are: those of a class
+    by one method where it was measured."""
     found: dict[tuple[str, str], Between] = {}
-    for each in _candidates(curves, traits):
-        key = (each.source, each.destination)
-        if key not in found or _worth(each, traits) > _worth(found[key], traits):
-            found[key] = each
+    classes = grouped((each.pair_class, each) for each in _candidates(curves, traits))
+    for candidates in classes.values():
+        found |= _by_one_method(candidates, traits)
     kinds = grouped(
         ((one.split(":")[0], other.split(":")[0], one == other), (one, other))
         for one, other in found
@@ -51,6 +72,20 @@ def between_places(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, s
         for key, point in zip(rated, points, strict=True):
             found[key] = msgspec.structs.replace(found[key], most=point)
     return found
+
+
+def _by_one_method(candidates: Sequence[Between], traits: Traits) -> dict[tuple[str, str], Between]:
+    """Each pair of a class by the method that is best for the class; pairs without it by the one
+    that is best for them."""
+    found: dict[tuple[str, str], Between] = {}
+    while left := [each for each in candidates if each.pair not in found]:
+        methods = grouped((each.method, each) for each in left)
+        best = max(methods.values(), key=lambda each: _worth(each, traits))
+        is_other = bool(found)
+        for each in best:
+            if each.pair not in found or each.rate > found[each.pair].rate:
+                found[each.pair] = msgspec.structs.replace(each, is_other=is_other)
+    return {each.pair: found[each.pair] for each in candidates}
 
 
 def _at_a_common_size(links: Sequence[Between]) -> list[Point]:
@@ -76,16 +111,21 @@ def _candidates(curves: Iterable[Curve], traits: Traits) -> Iterator[Between]:
             yield Between(str(ends[0]), str(ends[1]), curve, most, measured[0])
 
 
-def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
+def _worth(
+    of_method: Sequence[Between], traits: Traits
+) -> tuple[bool, bool, bool, int, int, float]:
     """First the memory that paths with a GPU, or within the host, are compared by, then default
-    settings, then the executor that they are compared by, then the fastest of the others: as in the
-    headline table."""
-    assert each.curve.transfer is not None
-    path = each.curve.transfer.path
-    paths: PathClass = "gpu" if "gpu" in each.source + each.destination else "host"
+    settings, then the executor that they are compared by, as in the headline table; then the fewest
+    settings, then what most pairs have, then the fastest."""
+    first = of_method[0]
+    path = first.curve.first_transfer.path
+    paths: PathClass = "gpu" if "gpu" in first.source + first.destination else "host"
     of_links = all(traits.memory(end.kind).reference == paths for end in path.ends)
     reference = traits.executor(path.executor).reference == paths
-    return of_links, each.curve.is_default, reference, each.rate
+    rates = [each.rate for each in of_method]
+    pairs = len({each.pair for each in of_method})
+    settings = len(first.curve.first_transfer.parameters)
+    return of_links, first.curve.is_default, reference, -settings, pairs, median(rates)
 
 
 def places(machine: Machine) -> list[Place]:

@@ -37,7 +37,7 @@ from waywiser.report.parts import (
 )
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.views.machine import generation_text
-from waywiser.report.views.pairs import entered, rate_of, time_of
+from waywiser.report.views.pairs import entered, methods_note, rate_of, time_of
 from waywiser.report.writing import spread
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
@@ -296,12 +296,14 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     )
     if rates:
         title = f"Bandwidth{_at(measured)}"
-        note = f"Host to host: {'; '.join(by_cpus)}." if by_cpus else ""
+        within = f"Host to host: {'; '.join(by_cpus)}." if by_cpus else ""
+        note = " ".join(filter(None, (within, methods_note(rates))))
         yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates, note)
     if times:
         sizes = [each.bytes for each in times.values()]
         title = f"Latency of {size_span(min(sizes), max(sizes))}"
-        yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, _LATENCY)
+        note = " ".join(filter(None, (_LATENCY, methods_note(times))))
+        yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, note)
 
 
 _LATENCY = "Median time per copy while several wait; a program that waits for each takes longer."

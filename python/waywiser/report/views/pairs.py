@@ -13,6 +13,7 @@ from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
 from waywiser.words import Value, format_bytes
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import format_in_matrix
 
 Pair = tuple[str, str]
@@ -29,7 +30,19 @@ class Entered(Value, frozen=True):
     """Whether its colour compares it with the other cells."""
     bytes: int = 0
     """The size that it is of."""
+    other: str = ""
+    """Its method, if that is not the one of the class; its text ends with a mark then."""
 
+
+MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
+"""Marks of the methods of cells; many share the last one."""
+
+CLASSES: dict[tuple[str, ...], str] = {
+    ("gpu", "numa", "between"): "host and GPU:",
+    ("gpu", "gpu", "between"): "two GPUs:",
+    ("gpu", "gpu", "within"): "within a GPU:",
+}
+"""Classes of pairs, as people call them."""
 
 Figure = Callable[[Between], tuple[Point, float, float] | None]
 """A figure of a pair: the point that shows it, its value, and the same in the unit of the matrix;
@@ -53,16 +66,28 @@ def entered(
     figure: Figure,
     link: Callable[[str], str] = lambda curve: "",
 ) -> dict[Pair, Entered]:
-    """The figure of each pair that has one; ``link`` gives the anchor of a curve."""
+    """The figure of each pair that has one, with a mark if it is by another method than others of
+    its class; ``link`` gives the anchor of a curve."""
     found = {}
+    others = dict.fromkeys(each.method for each in measured.values() if each.is_other)
+    marks = {method: MARKS[min(n, len(MARKS) - 1)] for n, method in enumerate(others)}
     for pair, each in measured.items():
         if (known := figure(each)) is not None:
             point, value, shown = known
             note, anchor = spread(point.measured.relative), link(each.curve.text)
-            is_compared = not machine.gpus or "gpu" in "".join(pair)
-            text = format_in_matrix(shown)
-            found[pair] = Entered(value, text, note, anchor, is_compared, point.bytes)
+            other = each.method if each.is_other else ""
+            is_compared = not other and (not machine.gpus or "gpu" in "".join(pair))
+            text = f"{format_in_matrix(shown)}{marks.get(other, '')}"
+            found[pair] = Entered(value, text, note, anchor, is_compared, point.bytes, other)
     return found
+
+
+def methods_note(entered: Mapping[Pair, Entered]) -> str:
+    """``¹ managed by page-fault``: what the marks of cells mean; empty without any."""
+    marked = grouped((each.text[-1], each.other) for each in entered.values() if each.other)
+    return "; ".join(
+        f"{mark} {' or '.join(dict.fromkeys(others))}" for mark, others in sorted(marked.items())
+    )
 
 
 def pair_sheet(
@@ -102,7 +127,8 @@ def pair_sections(machine: Machine, curves: Iterable[Curve]) -> Iterator[Section
             head = (
                 f"{title} in {unit} from row to column: {range_text([*map(format_bytes, sizes)])}"
             )
-            sheet = pair_sheet(f"{title.capitalize()}, {unit}", names, cells)
+            note = methods_note(cells)
+            sheet = pair_sheet(f"{title.capitalize()}, {unit}", names, cells, note)
             yield Section("", f"{head}{by}", (sheet,))
 
 
@@ -111,12 +137,15 @@ def _kind(place: str) -> str:
 
 
 def _by(measured: Iterable[Between]) -> str:
-    """``, by copy-engine``; nothing if executors differ. Copies that multiprocessors make within a
-    GPU are named beside it."""
-    curves = [each.curve for each in measured]
+    """``, by copy-engine``; by class if executors differ: ``, host and GPU by cpu, GPUs by sm``.
+    Copies that multiprocessors make within a GPU are named beside it, marked cells below."""
+    usual = [each for each in measured if not each.is_other]
+    curves = [each.curve for each in usual]
     executors = {curve.transfer.path.executor for curve in curves if curve.transfer}
     if len(executors) != 1:
-        return ""
+        classes = grouped((CLASSES.get(each.pair_class, ""), each.method) for each in usual)
+        parts = [f"{name} {found[0]}" for name, found in classes.items() if name]
+        return f", {', '.join(parts)}" if parts else ""
     shown = {curve.shown_transfer.path.executor for curve in curves if curve.shown_transfer}
     (executor,) = executors
     others = sorted(shown - executors)
