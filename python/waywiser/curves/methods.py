@@ -66,13 +66,18 @@ def is_cached(source: Place, destination: Place, size: int, caches: int) -> bool
     return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
 
 
-def is_method(curve: Curve) -> bool:
-    """Whether it is one transfer of contiguous bytes, with the caches as the last execution left
-    them; in whatever variant of memory, with whatever settings. A load is none."""
+def is_copy(curve: Curve) -> bool:
+    """Whether it is one transfer of contiguous bytes; in whatever variant of memory, with whatever
+    settings and state of the caches. A load is none."""
     transfer = curve.transfer
     if transfer is None or DECLARED.executor(transfer.path.executor).bystander:
         return False
-    return transfer.is_contiguous and curve.workload.cache == "warm"
+    return transfer.is_contiguous
+
+
+def is_method(curve: Curve) -> bool:
+    """Whether it is a copy with the caches as the last execution left them."""
+    return is_copy(curve) and curve.workload.cache == "warm"
 
 
 def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Curve, ...]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
 from waywiser.analysis.policy.build import decision_tables
-from waywiser.analysis.policy.candidates import kind_of
+from waywiser.analysis.policy.candidates import is_of_library, kind_of
 from waywiser.analysis.policy.code_lines import CodeLine, code_lines
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method, MethodTime
 from waywiser.analysis.policy.errors import NotMeasured, PolicyError
 from waywiser.curves.classes import Classes
+from waywiser.curves.imported import imported_from
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_span
 from waywiser.machine.machine import Machine, require_real
@@ -107,7 +109,7 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     table, notes = find_table(subjects, request)
     times = table.times_at(request.bytes)
     if times is None:
-        raise _not_in_range(table, request)
+        raise _not_in_range(table, request, subjects)
     return _MethodsOfCopy(request, table, times).advice(notes)
 
 
@@ -130,8 +132,20 @@ def find_table(
             "there is no advice for lists of pageable memory or files",
             remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
         )
-    tables = decision_tables(subjects, request.places, request.bytes, request.count)
-    return _table(tables, kind, request, machine)
+    tables = decision_tables(subjects, request.places, request.bytes, request.count, of_tools=True)
+    table, notes = _table(tables, kind, request, subjects)
+    ends = request.source, request.destination
+    if not all(is_of_library(each, ends, request.count) for each in table.methods):
+        tools = " and ".join(dict.fromkeys(chain.from_iterable(map(_tools, subjects))))
+        notes.append(
+            f"the transfer library does not copy in every way that {tools} measured: no policy can "
+            "install what it does not have"
+        )
+    return table, notes
+
+
+def _tools(subject: Subject) -> tuple[str, ...]:
+    return imported_from(subject.environment)
 
 
 def _is_reached_by_gpus(request: CopyRequest) -> bool:
@@ -160,7 +174,10 @@ def _require_places(request: CopyRequest, machine: Machine) -> None:
 
 
 def _table(
-    tables: Sequence[DecisionTable], kind: CopyKind, request: CopyRequest, machine: Machine
+    tables: Sequence[DecisionTable],
+    kind: CopyKind,
+    request: CopyRequest,
+    subjects: Sequence[Subject],
 ) -> tuple[DecisionTable, list[str]]:
     """The table of the copy, of the most threads."""
     is_list = request.count > 1
@@ -173,16 +190,16 @@ def _table(
         what = "lists " if is_list else ""
         raise NotMeasured(
             f"no method was measured for {what}{request.source} -> {request.destination}",
-            remedy=_measure(request),
+            remedy=_measure(request, subjects),
         )
     notes = [*found.notes]
     if request.peers_idle and not idle:
         notes.insert(0, "no method that uses the links of other GPUs was measured for this copy")
     if not _is_measured_itself(found, request):
-        if not _is_equivalent(found, request, machine):
+        if not _is_equivalent(found, request, subjects[0].machine):
             raise NotMeasured(
                 f"{request.places} was not measured, and is not equivalent to {found.paths[0]}",
-                remedy=_measure(request),
+                remedy=_measure(request, subjects),
             )
         notes.append(f"measured at {found.paths[0]}, which is equivalent to {request.places}")
     return msgspec.structs.replace(found, fewer_cpus=()), notes
@@ -216,12 +233,17 @@ def _key(classes: Classes, request: CopyRequest, source: Place, destination: Pla
     return classes.key(Workload((Transfer(Path(*memories, "")),)))
 
 
-def _measure(request: CopyRequest) -> str:
+def _measure(request: CopyRequest, subjects: Sequence[Subject], more: str = "") -> str:
     path = f"{request.source} -> {request.destination}*"
-    return f"measure it: waywiser survey --preset full --only '{path}'"
+    tools = dict.fromkeys(chain.from_iterable(map(_tools, subjects)))
+    if tools:
+        return f"measure it with {' or '.join(tools)} and import that; waywiser show lists the rest"
+    return f"measure it: waywiser survey --preset full --only '{path}'{more}"
 
 
-def _not_in_range(table: DecisionTable, request: CopyRequest) -> NotMeasured:
+def _not_in_range(
+    table: DecisionTable, request: CopyRequest, subjects: Sequence[Subject]
+) -> NotMeasured:
     sizes = [each.bytes for each in table.decisions]
     if request.count > 1:
         return NotMeasured(
@@ -236,7 +258,7 @@ def _not_in_range(table: DecisionTable, request: CopyRequest) -> NotMeasured:
         f"{format_bytes(request.bytes)} is not within the measured sizes "
         f"({size_span(sizes[0], sizes[-1])}); at "
         f"{format_bytes(nearest.bytes)} the method is {table.methods[nearest.chosen]}",
-        remedy=_measure(request) + size,
+        remedy=_measure(request, subjects, size),
     )
 
 
@@ -291,6 +313,10 @@ class _MethodsOfCopy:
             table=table,
         )  # fmt: skip
 
+    def _is_of_library(self, n: int) -> bool:
+        ends = self._request.source, self._request.destination
+        return is_of_library(self._table.methods[n], ends, self._request.count)
+
     def _advised(self, n: int) -> AdvisedMethod:
         time = self._times[n]
         moved = self._request.bytes * (time.pieces if self._request.count > 1 else 1)
@@ -309,7 +335,8 @@ class _MethodsOfCopy:
         if len(self._allowed) == 1 and most is not None:
             return f"it is the only measured method with at most {most} threads"
         if len(self._allowed) == 1:
-            return "it is the only method of the transfer library that was measured here"
+            of = " of the transfer library" if self._is_of_library(self._chosen) else ""
+            return f"it is the only method{of} that was measured here"
         if self._request.polite:
             return "it takes least from other work"
         fastest = min(self._allowed, key=lambda n: self._allowed[n].seconds)

@@ -89,7 +89,12 @@ class _Option(NamedTuple):
 
 
 def decision_tables(
-    subjects: Sequence[Subject], places: str = "", size: int = 0, count: int = 0
+    subjects: Sequence[Subject],
+    places: str = "",
+    size: int = 0,
+    count: int = 0,
+    *,
+    of_tools: bool = False,
 ) -> tuple[DecisionTable, ...]:
     """The tables of all kinds of copies that were measured, of one machine or of several surveys
     of it. Raises `PolicyError` if the profiles are of different machines.
@@ -97,12 +102,13 @@ def decision_tables(
     A table is of the pair of places that was measured most, and of its equivalents; of ``places``
     (``numa:1 -> gpu:0``) and its equivalents if these were measured. If ``size`` is larger than
     all that were measured for a copy, but not too large to be estimated, its table has it too.
-    With ``count``, lists have one table: that of lists of so many pieces.
+    With ``count``, lists have one table: that of lists of so many pieces. With ``of_tools`` the
+    methods of other tools count in imported profiles; no policy can have these.
     """
     _require_one_machine(subjects)
     tables: list[DecisionTable] = []
     former: dict[CopyKind, int] = {}
-    for found in candidates(subjects, places):
+    for found in candidates(subjects, places, of_tools=of_tools):
         # With as many CPUs as a survey had, its times count, and not those of one with more.
         least = former.get(found.kind, 0) + 1
         former[found.kind] = found.threads
@@ -212,7 +218,7 @@ class _TableMaker:
         self._single = [
             each
             for each in self._alone
-            if DECLARED.executor(each.method.executor).library.contiguous
+            if DECLARED.executor(each.method.executor).library.contiguous or found.of_tools
         ]
 
     def tables(self, size: int, pieces: int) -> Iterator[DecisionTable]:
@@ -310,7 +316,9 @@ class _TableMaker:
 
     def _option(self, candidate: Candidate, times: Mapping[int, _Time]) -> _Option:
         largest = candidate.times[max(candidate.times)].transfer
-        method = self._costs.method(largest)
+        method = candidate.method
+        if needs_idle_peers(method):
+            method = self._costs.method(largest)
         plain = is_plain(method, *(place.kind for place in largest.path.places))
         key = simplicity(self._costs.of(largest), method, plain)
         return _Option(method, largest, times, plain, key)

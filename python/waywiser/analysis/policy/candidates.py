@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import Relation
+from waywiser.curves.curve import Curve
+from waywiser.curves.methods import is_copy
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
@@ -90,6 +92,8 @@ class Candidates(NamedTuple):
     """The pairs of places that are equivalent to it, itself first."""
     notes: tuple[str, ...]
     machine: Machine
+    of_tools: bool = False
+    """Whether methods of other tools count."""
 
 
 class _Found(NamedTuple):
@@ -120,15 +124,20 @@ def threads_of(machine: Machine) -> int:
     return max(1, sum(len(node.cpus) for node in machine.numa))
 
 
-def candidates(subjects: Sequence[Subject], places: str = "") -> Iterator[Candidates]:
+def candidates(
+    subjects: Sequence[Subject], places: str = "", *, of_tools: bool = False
+) -> Iterator[Candidates]:
     """Those of each kind of copy and each number of threads. ``places`` is the pair to decide of,
-    ``numa:1 -> gpu:0``; by default the pair that was measured most."""
+    ``numa:1 -> gpu:0``; by default the pair that was measured most. With ``of_tools`` the methods
+    of other tools count in imported profiles, with whatever settings these had."""
     by_threads = grouped((threads_of(each.machine), each) for each in subjects)
     for threads, same in sorted(by_threads.items()):
-        kinds = grouped(chain.from_iterable(map(_found, same)))
+        kinds = grouped(chain.from_iterable(_found(each, of_tools=of_tools) for each in same))
         for kind in sorted(kinds, key=str):
             pairs = [_Pair(text, found) for text, found in grouped(kinds[kind]).items()]
-            yield _of_kind(kind, threads, pairs, same[0].machine, places)
+            yield _of_kind(kind, threads, pairs, same[0].machine, places)._replace(
+                of_tools=of_tools
+            )
 
 
 def kind_of(
@@ -156,19 +165,22 @@ def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool)
     return "peers" if access and peer else "no-peers"
 
 
-def _found(subject: Subject) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
-    """(kind, (pair of places, measured point)) of all methods that the library can use."""
+def _found(subject: Subject, *, of_tools: bool) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
+    """(kind, (pair of places, measured point)) of all methods that count."""
     reported = _reported_blocks(subject)
+    of_tools = of_tools and subject.origin == "imported"
     for curve in subject.curves:
         transfer = curve.transfer
-        if transfer is None or curve.workload.cache != "warm":
+        if transfer is None:
             continue
         path = transfer.path
         peer = transfer.parameters.get(_PEER) != "off"
         kind = kind_of(path.source, path.destination, subject.machine, peer=peer)
-        if kind is None or not _is_in_library(transfer, kind):
+        if kind is None or not _counts(curve, transfer, kind, of_tools=of_tools):
             continue
         settings = {n: v for n, v in transfer.parameters.items() if n != _PEER}
+        if of_tools:
+            settings |= _of_tool(curve, transfer, kind, subject.machine)
         method = Method(path.executor, settings)
         text = " -> ".join(map(str, path.places))
         piece = transfer.layout.run if transfer.layout is not None else 0
@@ -176,6 +188,37 @@ def _found(subject: Subject) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
             if point.bytes >= 2 * piece and _is_reported(transfer, point, reported):
                 found = _Found(method, piece, point, curve.text, curve.representative)
                 yield kind, (text, found)
+
+
+def _counts(curve: Curve, transfer: Transfer, kind: CopyKind, *, of_tools: bool) -> bool:
+    """Whether a curve is a method of the transfer library or, if those count, of another tool."""
+    if of_tools and transfer.layout is None:
+        return is_copy(curve)
+    return curve.workload.cache == "warm" and _is_in_library(transfer, kind)
+
+
+def _of_tool(curve: Curve, transfer: Transfer, kind: CopyKind, machine: Machine) -> dict[str, str]:
+    """What tells methods of other tools apart beside their settings: the state of the caches, and
+    peer access that is off where the kind of copy does not say so."""
+    path = transfer.path
+    found: dict[str, str] = {}
+    if curve.workload.cache != "warm":
+        found["cache"] = curve.workload.cache
+    if _PEER in transfer.parameters and kind == kind_of(path.source, path.destination, machine):
+        found[_PEER] = transfer.parameters[_PEER]
+    return found
+
+
+def is_of_library(method: Method, ends: Iterable[Memory], count: int = 1) -> bool:
+    """Whether the transfer library copies so many pieces between two memories by a method, and not
+    only another tool."""
+    executor = DECLARED.executor(method.executor)
+    library = executor.library
+    on_gpu = any(end.place.kind == "gpu" for end in ends)
+    if executor.reference == "host" and on_gpu:
+        return False
+    known = (name in library.settings for name in method.settings)
+    return all(known) and (library.lists if count > 1 else library.contiguous)
 
 
 _Reported = Mapping[tuple[str, str, int], int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from waywiser.analysis.policy.candidates import is_of_library
 from waywiser.analysis.policy.decision_table import Method
 from waywiser.analysis.policy.table import MethodCosts
 from waywiser.machine.traits import DECLARED
@@ -31,9 +32,9 @@ def code_lines(
     plain: bool,
     max_threads: int | None,
 ) -> tuple[CodeLine, ...]:
-    """That of the transfer library always; those of torch and CUDA for a plain copy, and for what
-    is one call of CUDA. ``polite`` and ``max_threads`` are those of the request: the library makes
-    the copy in the advised way without a policy too."""
+    """That of the transfer library if it has the method; those of torch and CUDA for a plain copy,
+    and for what is one call of CUDA. ``polite`` and ``max_threads`` are those of the request: the
+    library makes the copy in the advised way without a policy too."""
     limits = ["relays=[…]"] if costs.relays else []
     reached = all(DECLARED.memory(end.kind).is_reached_by_gpus for end in (source, destination))
     if polite and (reached or not plain):
@@ -42,7 +43,10 @@ def code_lines(
         limits.append("plain=True")
     if max_threads is not None and "plain=True" not in limits:
         limits.append(f"threads={max(max_threads, 1)}")
-    lines = [CodeLine("waywiser.transfer", _library(source, destination, count, limits))]
+    library = _library(source, destination, count, limits)
+    ends = source, destination
+    has_it = is_of_library(method, ends, count)
+    lines = [CodeLine("waywiser.transfer", library)] if has_it else []
     path = Path(source, destination, method.executor)
     call = DECLARED.call(Transfer(path, parameters=method.settings))
     cuda = call.text if call is not None and call.text.startswith("cuda") else ""

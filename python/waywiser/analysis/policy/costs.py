@@ -14,7 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser import __version__
-from waywiser.analysis.policy.candidates import RELAYS, is_bounded, kind_of, needs_idle_peers
+from waywiser.analysis.policy.candidates import (
+    RELAYS,
+    is_bounded,
+    kind_of,
+    needs_idle_peers,
+    threads_of,
+)
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import MethodCosts
 from waywiser.curves.bystanders import bystander_of
@@ -25,7 +31,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.order import median
 from waywiser.words import Transfer
-from waywiser.words.numbers import whole_number
+from waywiser.words.numbers import MOST_INDEX, whole_number
 
 _KERNELS = "kernels"
 """The family of executors that use multiprocessors."""
@@ -39,6 +45,7 @@ class CostsOfMethods:
 
     def __init__(self, machine: Machine, kind: CopyKind, subjects: Sequence[Subject]) -> None:
         self._kind = kind
+        self._machine = machine
         self._catalogue = Catalogue(machine)
         self._traits = machine.traits
         self._slowdowns = _slowdowns(subjects)
@@ -114,9 +121,14 @@ class CostsOfMethods:
         return whole_number(own or self._defaults(transfer).get(_BLOCKS, ""))
 
     def _requirements(self, transfer: Transfer) -> Requirements:
-        """None of a transfer that this machine, as its profile describes it, does not support."""
+        """Of a transfer that this machine, as its profile describes it, does not support, such as
+        one of another tool, the threads that its text says; one if CPUs make it."""
         if self._catalogue.unsupported_reason(transfer) is not None:
-            return Requirements()
+            if not DECLARED.executor(transfer.path.executor).uses_cpus:
+                return Requirements()
+            stated = transfer.parameters.get("threads", "")
+            every = threads_of(self._machine) if stated == "all" else 1
+            return Requirements(threads=whole_number(stated, MOST_INDEX) or every)
         return self._catalogue.requirements(transfer)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.policy.advice import Advice, AdvisedMethod
+from waywiser.analysis.policy.candidates import is_of_library
 from waywiser.analysis.policy.decision_table import DecisionTable, SizeDecision
 from waywiser.analysis.policy.texts import costly_text, costs_text, size_text
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
@@ -48,10 +49,15 @@ def advice_parts(found: Advice, *, table: bool = False) -> Iterator[Block | Sect
         excluded = f" ({other.excluded})" if other.excluded else ""
         takes = f"{_expected(other)}, {_takes(other.margin)}{excluded}"
         yield Words(f"{costly_text(other.method, other.time.costs)}: {takes}", indent=2)
-    yield Words(f"It takes from others: {costs_text(best.time.costs)}.")
+    has_it = is_of_library(best.method, (request.source, request.destination), request.count)
+    if has_it:
+        yield Words(f"It takes from others: {costs_text(best.time.costs)}.")
+    else:
+        yield Words("What it takes from others is not known: another tool measured it.")
     for line in found.code:
         yield Words(f"{line.library}: {line.code}")
-    yield Words(USES_POLICY)
+    if has_it:
+        yield Words(USES_POLICY)
     for note in found.notes:
         yield Words(f"Note: {note}.")
     if table:
