@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from waywiser.curves.answer import MATTERS
 from waywiser.curves.curve import FAMILIES, SMALL_BYTES, Curve
 from waywiser.curves.headline import FILE_READ, GROUPS, headline, reads_file
-from waywiser.curves.methods import is_cached
+from waywiser.curves.methods import is_cached, is_copy
 from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Machine
@@ -134,8 +134,19 @@ def _members(machine: Machine, curves: Sequence[Curve]) -> dict[tuple[str, str],
     )
     if not members:
         return {(family, ""): [curve] for family, curve in _of_families(machine, curves)}
+    shown = {curve.family for own in members.values() for curve in own}
+    others = [
+        curve for curve in curves if curve.family not in shown and _is_variant(machine, curve)
+    ]
+    members |= {(family, ""): [curve] for family, curve in _of_families(machine, others)}
     ordered = sorted(members, key=lambda key: (ORDER.index(key[0]), key[1]))
     return {key: members[key] for key in ordered}
+
+
+def _is_variant(machine: Machine, curve: Curve) -> bool:
+    """Whether a path is one that people ask about first but for settings, as other tools' results
+    have them, or for the state of the caches."""
+    return is_copy(curve) and _is_reference(machine, curve)
 
 
 def _file(curve: Curve) -> str:

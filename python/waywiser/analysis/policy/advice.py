@@ -119,7 +119,7 @@ def find_table(
     """The methods for all sizes of such copies, and notes on them. The bytes of the request are
     one of the sizes if they are more than was measured. Raises as `advise` does."""
     machine = subjects[0].machine
-    _require_places(request, machine)
+    _require_places(request, subjects)
     kind = kind_of(request.source, request.destination, machine)
     if kind is None:
         kinds = sorted(_policy_memories())
@@ -163,9 +163,13 @@ def _policy_memories() -> list[str]:
     ]
 
 
-def _require_places(request: CopyRequest, machine: Machine) -> None:
+def _require_places(request: CopyRequest, subjects: Sequence[Subject]) -> None:
+    machine = subjects[0].machine
     known = [f"gpu:{gpu.index}" for gpu in machine.gpus]
     known += [f"numa:{node.index}" for node in machine.numa]
+    curves = chain.from_iterable(subject.curves for subject in subjects)
+    measured = chain.from_iterable(curve.workload.places for curve in curves)
+    known += dict.fromkeys(str(place) for place in measured if place.kind == "rank")
     for memory in (request.source, request.destination):
         if memory.place.kind != "file" and str(memory.place) not in known:
             raise PolicyError(
