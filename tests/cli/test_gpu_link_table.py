@@ -121,3 +121,12 @@ def test_the_answer_about_equivalence_begins_with_the_links(
     with Profile.open(written(tmp_path / "a.wwp", 4, slow)) as profile:
         answer = identical(Subject.of(profile))
     assert answer.summary.startswith(f"{said}. Of 8 paths in 2 groups, ")
+
+
+@pytest.mark.parametrize("direction", ["d2h", "h2d"])
+@pytest.mark.parametrize("gpus", [2, 4])
+def test_links_of_one_direction_are_shown(direction: str, gpus: int, tmp_path: Path) -> None:
+    """Other tools' files often have one, and so has ``--only``."""
+    shown = text(written(tmp_path / "one.wwp", gpus), only=[direction])
+    assert TITLE in shown and f"{direction.upper()} GB/s" in shown
+    assert ("latency: H2D" in shown) == (direction == "h2d")

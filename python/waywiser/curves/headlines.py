@@ -144,9 +144,10 @@ def _members(machine: Machine, curves: Sequence[Curve]) -> dict[tuple[str, str],
 
 
 def _is_variant(machine: Machine, curve: Curve) -> bool:
-    """Whether a path is one that people ask about first but for settings, as other tools' results
-    have them, or for the state of the caches."""
-    return is_copy(curve) and _is_reference(machine, curve)
+    """Whether a path with a GPU is one that people ask about first but for settings, as other
+    tools' results have them, or for the state of the caches."""
+    with_gpu = any(place.kind == "gpu" for place in curve.workload.places)
+    return with_gpu and is_copy(curve) and _is_reference(machine, curve)
 
 
 def _file(curve: Curve) -> str:
