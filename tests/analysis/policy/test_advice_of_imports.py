@@ -43,7 +43,7 @@ def imported(name: str, folder: Path) -> Subject:
         return Subject.of(profile)
 
 
-def asked(known: Subject, source: str, destination: str, size: int) -> Advice:
+def advised(known: Subject, source: str, destination: str, size: int) -> Advice:
     return advise([known], CopyRequest.of(source, destination, size))
 
 
@@ -59,7 +59,7 @@ def test_every_copy_of_every_program_is_advised_upon(name: str, tmp_path: Path) 
     assert copies
     for each in copies:
         path, size = each.first_transfer.path, each.measured[-1].bytes
-        found = asked(known, str(path.source), str(path.destination), size)
+        found = advised(known, str(path.source), str(path.destination), size)
         own = {other.method.executor for other in (found.best, *found.alternatives)}
         assert path.executor in own or found.measured != " -> ".join(map(str, path.places))
         assert found.best.bytes_per_second > 0
@@ -93,7 +93,7 @@ def test_whatever_settings_and_caches_a_tool_had_its_copy_is_a_method(
     text = f"{way} by copy-engine[{settings}]{cache}"
     known = subject(curve(text, postal(5e-6, 20e9)), environment=IMPORTED)
     source, _, destination = way.partition(" -> ")
-    found = asked(known, source, destination, 2**24)
+    found = advised(known, source, destination, 2**24)
     shown = dict(each.split("=") for each in settings.split(","))
     if cache:
         shown["cache"] = cache.strip(" ()")
@@ -111,7 +111,7 @@ def test_whatever_settings_and_caches_a_tool_had_its_copy_is_a_method(
 def test_a_survey_has_the_methods_of_the_library_alone(settings: str) -> None:
     text = f"pinned@numa:0 -> device@gpu:0 by copy-engine[{settings}]"
     with pytest.raises(NotMeasured, match="no method was measured"):
-        asked(subject(curve(text, postal(5e-6, 20e9))), "pinned@numa:0", "device@gpu:0", 2**24)
+        advised(subject(curve(text, postal(5e-6, 20e9))), "pinned@numa:0", "device@gpu:0", 2**24)
 
 
 def test_what_a_tool_did_not_measure_asks_for_no_survey() -> None:
@@ -119,7 +119,7 @@ def test_what_a_tool_did_not_measure_asks_for_no_survey() -> None:
                     environment=IMPORTED)  # fmt: skip
     for source, size in (("pageable@numa:0", 2**20), ("pinned@numa:0", 2**50)):
         with pytest.raises(NotMeasured) as caught:
-            asked(known, source, "device@gpu:0", size)
+            advised(known, source, "device@gpu:0", size)
         assert "survey" not in str(caught.value) and "a tool 1" in str(caught.value)
 
 
@@ -128,7 +128,7 @@ def test_peer_access_that_is_off_is_another_method_where_no_gpu_says_more() -> N
     known = subject(curve(f"{way}[api=sync]", postal(5e-6, 18e9)),
                     curve(f"{way}[api=sync,peer=off]", postal(5e-6, 10e9)),
                     environment=IMPORTED)  # fmt: skip
-    found = asked(known, "device@gpu:0", "device@gpu:1", 2**26)
+    found = advised(known, "device@gpu:0", "device@gpu:1", 2**26)
     names = [str(found.best.method), *(str(each.method) for each in found.alternatives)]
     assert names[0] == "copy-engine[api=sync]"
 

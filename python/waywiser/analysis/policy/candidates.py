@@ -198,7 +198,7 @@ def _counts(curve: Curve, transfer: Transfer, kind: CopyKind, *, of_tools: bool)
 
 
 def _of_tool(curve: Curve, transfer: Transfer, kind: CopyKind, machine: Machine) -> dict[str, str]:
-    """What tells methods of other tools apart beside their settings: the state of the caches, and
+    """What distinguishes methods of other tools beside their settings: the state of the caches, and
     peer access that is off where the kind of copy does not say so."""
     path = transfer.path
     found: dict[str, str] = {}

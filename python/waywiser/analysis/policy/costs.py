@@ -121,8 +121,9 @@ class CostsOfMethods:
         return whole_number(own or self._defaults(transfer).get(_BLOCKS, ""))
 
     def _requirements(self, transfer: Transfer) -> Requirements:
-        """Of a transfer that this machine, as its profile describes it, does not support, such as
-        one of another tool, the threads that its text says; one if CPUs make it."""
+        """What the registry answers. A transfer that this machine, as its profile describes it,
+        does not support, such as one of another tool, needs the threads that its text says, or one
+        if CPUs make it."""
         if self._catalogue.unsupported_reason(transfer) is not None:
             if not DECLARED.executor(transfer.path.executor).uses_cpus:
                 return Requirements()
