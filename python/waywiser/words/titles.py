@@ -19,24 +19,42 @@ LEAST_TITLE = 40
 _HEAD = 85
 """Characters that stay before what is left out of a statement without an end of a clause."""
 
-_CLAUSES = (re.compile(r"\. |; |: "), re.compile(r", "), re.compile(r" (?=\()"))
+_CLAUSES = (re.compile(r"\. |; |: "), re.compile(r", "), re.compile(r" (?=\([^()]*\)([.,;:]|$))"))
+_BRACKETS = re.compile(r" \([^()]*\)")
+_FIGURE = re.compile(r"\d ?(%|×|GB/s|times|[µm]?s\b)")
 _NAME = re.compile(
     r"-> \S+ by [\w-]+(\[[^\]]*\])?( as \S+)?( of [\d.]+( [KMGT]?i?B)?)?( \([a-z]+\))*$"
 )
 
 
 def divided(text: str) -> tuple[str, str]:
-    """The title of a statement and what stands below it: the rest after the last clause that fits;
-    the whole statement if its title must leave out the middle. The rest is empty if all fits."""
+    """The title of a statement and what stands below it: the rest after the last clause that fits,
+    of those with a figure if there are any; the whole statement if its title must leave out
+    brackets for its figure, or else the middle. The rest is empty if all fits."""
     if _fits(text):
         return text, ""
-    for end, start in _ends(text):
-        if end >= LEAST_TITLE and _fits(text[:end]):
-            return text[:end], text[start:]
+    if found := _clause(text, with_figure=True):
+        return found
+    bare = _BRACKETS.sub("", text)
+    if _fits(bare) and _FIGURE.search(bare):
+        return bare, text
+    if found := _clause(bare, with_figure=True):
+        return found[0], text
+    if found := _clause(text):
+        return found
     tail = LONGEST_TITLE - _HEAD - len(" … ")
     while not _fits(title := f"{text[:_HEAD].rstrip()} … {text[len(text) - tail :].lstrip()}"):
         tail -= 1
     return title, text
+
+
+def _clause(text: str, *, with_figure: bool = False) -> tuple[str, str] | None:
+    """The statement up to its last clause that fits, and the rest; None if none does."""
+    for end, start in _ends(text):
+        is_figure = not with_figure or _FIGURE.search(text, 0, end)
+        if end >= LEAST_TITLE and is_figure and _fits(text[:end]):
+            return text[:end], text[start:]
+    return None
 
 
 def divide(value: Any) -> None:

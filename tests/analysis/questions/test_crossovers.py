@@ -101,7 +101,7 @@ def test_a_setting_is_compared_with_the_default() -> None:
     threads = f"{HOST}[threads=8]"
     said = answer(subject(curve(HOST, postal(1e-7, 12e9)), curve(threads, postal(5e-6, 80e9))))
     (finding,) = said.findings
-    head = "which of cpu and cpu[threads=8] is faster depends on the size; within numa:0"
+    head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
     assert finding.text.startswith(head)
     (row,) = said.tables[0].rows
     assert [cell.text for cell in row[2:4]] == ["cpu", "cpu[threads=8]"]
