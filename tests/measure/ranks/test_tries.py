@@ -17,11 +17,11 @@ from waywiser.measure.ranks.tries import Try, memories, try_all, try_one
 from waywiser.words import Memory, Place
 
 
-@pytest.fixture(autouse=True)
-def places(
+@pytest.fixture
+def fake_ranks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_native_environment: dict[str, str]
 ) -> None:
-    """Ranks use the fake GPU."""
+    """Ranks use the fake GPU. This process must not: a process has one native library."""
     for name in ("PYTHONPATH", native.MODULE_VARIABLE):
         monkeypatch.setenv(name, fake_native_environment[name])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -31,6 +31,7 @@ def of_two_gpus() -> tuple[Memory, ...]:
     return tuple(Memory("device", Place.parse(f"gpu:{index}"), {}) for index in range(2))
 
 
+@pytest.mark.usefixtures("fake_ranks")
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "operation"), [("mpich", "send"), ("openmpi", "alltoallv")])
 def test_the_right_bytes_of_gpus_are_right(name: str, operation: str) -> None:
@@ -40,6 +41,7 @@ def test_the_right_bytes_of_gpus_are_right(name: str, operation: str) -> None:
     assert found.reason == ""
 
 
+@pytest.mark.usefixtures("fake_ranks")
 @pytest.mark.slow
 def test_a_crash_is_a_result_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYWISER_FAKE", "crash=copy@2")
