@@ -11,7 +11,7 @@ from waywiser.curves.headlines import rated_points
 from waywiser.curves.methods import executor_text, memory_text
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
-from waywiser.machine.traits import PathClass, Traits
+from waywiser.machine.traits import DECLARED, PathClass, Traits
 from waywiser.stats.order import median
 from waywiser.words import Place, Value
 from waywiser.words.grouping import grouped
@@ -46,7 +46,8 @@ class Between(Value, frozen=True):
     def method(self) -> str:
         """Who copies, and the host memory: ``pinned by copy-engine[api=sync]``."""
         transfer = self.curve.first_transfer
-        memories = {memory_text(end) for end in transfer.path.ends if end.kind != "device"}
+        plain = DECLARED.reference_memory("gpu", "gpu")
+        memories = {memory_text(end) for end in transfer.path.ends if end.kind != plain}
         return f"{' and '.join(sorted(memories))} by {executor_text(transfer)}".lstrip()
 
     @property

@@ -159,7 +159,7 @@ def minimum_text(curves: Sequence[CurveModel]) -> str:
     ]
     if not rows or max(rows)[0] <= 1:
         return ""
-    copies = [each for each in rows if "device" in each[4] and "pinned" in each[4]]
+    copies = [each for each in rows if "@gpu:" in each[4]]
     shown = [max(rows)]
     if copies:
         shown.append(max(each for each in copies if each[3] == min(x[3] for x in copies)))
