@@ -21,8 +21,8 @@ LEAST_FALL = 0.01
 """The share of the longer time from which on a fall is said: less is scatter."""
 LEAST_DROP = 0.03
 """The share of the longer time from which on a drop is said to be another protocol."""
-_BETWEEN = 4
-"""Sizes between two measured ones that are looked at."""
+_BETWEEN = 128
+"""Sizes between two measured ones that are looked at: a peak before another protocol is narrow."""
 
 
 class LongerTime(NamedTuple):
