@@ -1,6 +1,7 @@
 #include "waywiser/registry.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "unsupported_reasons.hpp"
 #include "waywiser/executor.hpp"
@@ -9,9 +10,37 @@
 namespace waywiser {
 namespace {
 
+std::optional<std::string> memory_unsupported_reason(const Memory& memory, const Machine& machine);
+
+// The memory must be one that the rank's process can allocate.
+std::optional<std::string> rank_memory_unsupported_reason(const MemoryKind& kind,
+                                                          const Memory& memory,
+                                                          const Machine& machine) {
+    if (auto reason = missing_place(memory.place, machine)) return reason;
+    const RankPlace& rank = *machine.rank(memory.place.index);
+    for (const auto& [name, own] : {std::pair{"gpu", rank.gpu}, std::pair{"numa", rank.numa}}) {
+        const auto named = memory.variant.find(name);
+        if (named == memory.variant.end() || named->second == std::to_string(own)) continue;
+        return memory.place.text() + " does not have " + name + ":" + named->second;
+    }
+    const Memory local = local_memory(memory, machine);
+    if (!among(kind.place_kinds(), local.place.kind)) {
+        return memory.kind + " memory is not that of a rank";
+    }
+    if (local.on_gpu() && rank.gpu < 0) return memory.place.text() + " has no GPU";
+    return memory_unsupported_reason(local, machine);
+}
+
 std::optional<std::string> memory_unsupported_reason(const Memory& memory, const Machine& machine) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (kind == nullptr) return "there is no kind of memory '" + memory.kind + "'";
+    if (memory.place.several()) {
+        for (const Memory& single : memory.each()) {
+            if (auto reason = memory_unsupported_reason(single, machine)) return reason;
+        }
+        return std::nullopt;
+    }
+    if (memory.at_rank()) return rank_memory_unsupported_reason(*kind, memory, machine);
     if (!among(kind->place_kinds(), memory.place.kind)) {
         return memory.kind + " memory is not at " + memory.place.text();
     }
@@ -39,7 +68,60 @@ std::optional<std::string> migrating_memory_unsupported_reason(const Executor& e
     return std::nullopt;
 }
 
+std::optional<std::string> ranks_unsupported_reason(const Executor& executor,
+                                                    const Transfer& transfer) {
+    const Path& path = transfer.path;
+    const Traits traits = executor.traits();
+    const bool any = path.source.at_rank() || path.destination.at_rank();
+    // A library whose ranks are GPUs of one process needs no launch.
+    if (!any && (traits.route != Route::between_ranks || traits.among_several)) {
+        return std::nullopt;
+    }
+    if (any && traits.route != Route::between_ranks) {
+        return executor.info().name + " moves bytes within one process";
+    }
+    if (!path.source.at_rank() || !path.destination.at_rank()) {
+        return executor.info().name + " moves bytes between ranks";
+    }
+    if (path.source.place == path.destination.place && !path.source.place.several()) {
+        return "both ends are of one rank";
+    }
+    return std::nullopt;
+}
+
+std::string not_among_several(const Executor& executor) {
+    return executor.info().name + " moves bytes between two memories, not among several";
+}
+
+// Several memories at an end are for executors that move bytes among them.
+std::optional<std::string> several_unsupported_reason(const Executor& executor,
+                                                      const Transfer& transfer) {
+    const Traits traits = executor.traits();
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        if (!side->place.several()) continue;
+        if (side->at_rank() ? traits.among_ranks : traits.among_several) continue;
+        return not_among_several(executor);
+    }
+    return std::nullopt;
+}
+
 }  // namespace
+
+Memory local_memory(const Memory& memory, const Machine& machine) {
+    if (!memory.at_rank()) return memory;
+    const RankPlace* rank = machine.rank(memory.place.index);
+    if (rank == nullptr) throw NotSupported(*missing_place(memory.place, machine));
+    const MemoryKind* kind = Memories::instance().find(memory.kind);
+    const bool on_gpu = memory.variant.contains("gpu") ||
+                        (kind != nullptr && !among(kind->place_kinds(), Place::Kind::numa));
+    Memory local{memory.kind,
+                 on_gpu ? Place{Place::Kind::gpu, std::max(rank->gpu, 0), {}}
+                        : Place{Place::Kind::numa, rank->numa, {}},
+                 memory.variant};
+    local.variant.erase("gpu");
+    local.variant.erase("numa");
+    return local;
+}
 
 template <>
 Registry<MemoryKind>& Registry<MemoryKind>::instance() {
@@ -88,6 +170,34 @@ Requirements Executor::requirements(const Transfer& transfer, const Machine& mac
     return needs;
 }
 
+std::vector<int> Executor::participants(const Transfer& transfer, const Machine&) const {
+    std::set<int> found;
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        for (const Place& place : side->place.each()) found.insert(place.index);
+    }
+    return {found.begin(), found.end()};
+}
+
+Memory Executor::allocated(const Transfer&, const Memory& local, const Machine&) const {
+    return local;
+}
+
+Exchange Executor::exchange(const Transfer&, const Machine&) const {
+    throw NotSupported(not_among_several(*this));
+}
+
+std::unique_ptr<Execution> Executor::prepare_end(const Transfer&, const Machine&, Side,
+                                                 const std::vector<gpu::Stream*>&,
+                                                 ranks::Messenger&) const {
+    throw NotSupported(info().name + " moves bytes within one process");
+}
+
+std::unique_ptr<Execution> Executor::prepare_part(const Transfer&, const Machine&, const View&,
+                                                  const View&, const std::vector<gpu::Stream*>&,
+                                                  ranks::Messenger&) const {
+    throw NotSupported(not_among_several(*this));
+}
+
 std::optional<bool> Executor::peer_access(const Transfer&, const Machine&) const {
     return std::nullopt;
 }
@@ -104,11 +214,13 @@ std::optional<std::string> unsupported_reason(const Transfer& transfer, const Ma
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
         if (auto reason = memory_unsupported_reason(*side, machine)) return reason;
     }
+    if (auto reason = ranks_unsupported_reason(*executor, transfer)) return reason;
+    if (auto reason = several_unsupported_reason(*executor, transfer)) return reason;
     if (auto reason = migrating_memory_unsupported_reason(*executor, transfer, machine))
         return reason;
     if (!Memories::instance()
              .find(transfer.path.destination.kind)
-             ->writable(transfer.path.destination, machine)) {
+             ->writable(local_memory(transfer.path.destination, machine), machine)) {
         return transfer.path.destination.place.text() + " is only read";
     }
     if (!executor->serves(transfer.layout.kind)) {

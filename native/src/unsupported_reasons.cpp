@@ -83,6 +83,9 @@ std::optional<std::string> missing_place(const Place& place, const Machine& mach
     if (place.kind == Place::Kind::numa && machine.node(place.index) == nullptr) {
         return "this machine has no " + place.text() + " with CPUs and memory";
     }
+    if (place.kind == Place::Kind::rank && machine.rank(place.index) == nullptr) {
+        return "there is no " + place.text() + " in this launch";
+    }
     if (place.kind == Place::Kind::file && machine.file(place.file) == nullptr) {
         return "this machine has no " + place.text() + ": name it with --file";
     }

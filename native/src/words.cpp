@@ -23,12 +23,34 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 // A visible ASCII character that does not end a setting.
 bool is_in_setting(char c) { return c > ' ' && c <= '~' && c != ',' && c != '[' && c != ']'; }
 
+NotSupported no_place(const std::string& text) {
+    return NotSupported("'" + text + "' is not a place: write numa:N, gpu:N, rank:N or file:PATH");
+}
+
 int parse_index(const std::string& digits, const std::string& whole) {
     const auto index = whole_number(digits, kMostIndex);
     if (!index) {
-        throw NotSupported("'" + whole + "' is not a place: write numa:N, gpu:N or file:PATH");
+        throw no_place(whole);
     }
     return static_cast<int>(*index);
+}
+
+std::string range(const Place& place) {
+    std::string text = std::to_string(place.index);
+    if (place.several()) text.append("-").append(std::to_string(place.last));
+    return text;
+}
+
+// "3", or "0-7": the first and the last of several.
+Place parse_several(Place::Kind kind, const std::string& range, const std::string& whole) {
+    const auto dash = range.find('-');
+    const int first = parse_index(range.substr(0, dash), whole);
+    if (dash == std::string::npos) return {kind, first, {}};
+    const int last = parse_index(range.substr(dash + 1), whole);
+    if (last <= first || last - first >= kMostTogether) {
+        throw NotSupported("'" + whole + "' is not a range of places: write gpu:0-7 or rank:0-7");
+    }
+    return {kind, first, {}, last};
 }
 
 }  // namespace
@@ -79,7 +101,8 @@ void require_bytes(std::size_t bytes) {
 std::string Place::text() const {
     switch (kind) {
         case Kind::numa: return "numa:" + std::to_string(index);
-        case Kind::gpu: return "gpu:" + std::to_string(index);
+        case Kind::gpu: return "gpu:" + range(*this);
+        case Kind::rank: return "rank:" + range(*this);
         case Kind::file: break;
     }
     return "file:" + file;
@@ -91,8 +114,22 @@ Place Place::parse(const std::string& text) {
     const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
     if (kind == "file" && !rest.empty()) return {Kind::file, 0, rest};
     if (kind == "numa") return {Kind::numa, parse_index(rest, text), {}};
-    if (kind == "gpu") return {Kind::gpu, parse_index(rest, text), {}};
-    throw NotSupported("'" + text + "' is not a place: write numa:N, gpu:N or file:PATH");
+    if (kind == "gpu") return parse_several(Kind::gpu, rest, text);
+    if (kind == "rank") return parse_several(Kind::rank, rest, text);
+    throw no_place(text);
+}
+
+std::vector<Place> Place::each() const {
+    if (!several()) return {*this};
+    std::vector<Place> places;
+    for (int n = index; n <= last; ++n) places.push_back({kind, n, {}});
+    return places;
+}
+
+std::vector<Memory> Memory::each() const {
+    std::vector<Memory> memories;
+    for (Place& single : place.each()) memories.push_back({kind, std::move(single), variant});
+    return memories;
 }
 
 std::string Memory::text() const { return kind + bracketed(variant) + "@" + place.text(); }
@@ -140,6 +177,11 @@ std::vector<int> Machine::cpus(const Place& place) const {
 const FilePlace* Machine::file(const std::string& name) const {
     const auto it = std::ranges::find(files, name, &FilePlace::name);
     return it == files.end() ? nullptr : &*it;
+}
+
+const RankPlace* Machine::rank(int index) const {
+    const auto it = std::ranges::find(ranks, index, &RankPlace::index);
+    return it == ranks.end() ? nullptr : &*it;
 }
 
 const GpuPlace* Machine::gpu(int index) const {

@@ -62,6 +62,7 @@ std::vector<Place> places(Place::Kind kind, const Machine& machine) {
         case Place::Kind::file:
             for (const FilePlace& file : machine.files) found.push_back({kind, 0, file.name});
             break;
+        case Place::Kind::rank: break;  // in other processes
     }
     if (kind != Place::Kind::file && found.size() > kPlacesPerKind) found.resize(kPlacesPerKind);
     return found;
@@ -244,7 +245,7 @@ void Caller::run(Execution& execution, const View& source, const View& destinati
     execution.restore(source, destination);
     execution.start(source, destination);
     if (timing() == TimingMode::device) {
-        lanes_.front()->synchronize();
+        for (const gpu::Stream* lane : lanes_) lane->synchronize();
     } else {
         execution.finish();
     }

@@ -6,8 +6,8 @@ namespace waywiser {
 namespace {
 
 TEST(Place, IsReadAsItIsWritten) {
-    for (const char* text :
-         {"numa:0", "numa:12", "gpu:7", "file:/data/x", "file:a:b", "file:gpu:1"}) {
+    for (const char* text : {"numa:0", "numa:12", "gpu:7", "gpu:0-7", "rank:3", "rank:2-5",
+                             "file:/data/x", "file:a:b", "file:gpu:1"}) {
         EXPECT_EQ(Place::parse(text).text(), text);
     }
     EXPECT_EQ(Place::parse("gpu:3"), (Place{Place::Kind::gpu, 3, {}}));
@@ -16,7 +16,8 @@ TEST(Place, IsReadAsItIsWritten) {
 
 TEST(Place, RejectsWhatIsNone) {
     for (const char* text : {"", "numa", "numa:", "numa:-1", "numa:1x", "numa: 1", "gpu:+1",
-                             "cpu:0", "file:", ":0", "gpu:99999999999", "numa:0 "}) {
+                             "cpu:0", "file:", ":0", "gpu:99999999999", "numa:0 ", "numa:0-1",
+                             "rank:3-3", "rank:3-1", "rank:0-", "gpu:-3", "rank:0-1024"}) {
         try {
             Place::parse(text);
             ADD_FAILURE() << "'" << text << "' was read as a place";
@@ -25,6 +26,17 @@ TEST(Place, RejectsWhatIsNone) {
                       std::string::npos);
         }
     }
+}
+
+TEST(Place, OfSeveralIsEachOfThem) {
+    const Place ranks = Place::parse("rank:2-4");
+    EXPECT_TRUE(ranks.several());
+    EXPECT_EQ(ranks.each(), (std::vector<Place>{Place::parse("rank:2"), Place::parse("rank:3"),
+                                                Place::parse("rank:4")}));
+    EXPECT_EQ(Place::parse("gpu:3").each(), std::vector{Place::parse("gpu:3")});
+    const Memory memory{"device", Place::parse("gpu:0-1"), {{"from", "ipc"}}};
+    ASSERT_EQ(memory.each().size(), 2);
+    EXPECT_EQ(memory.each().back().text(), "device[from=ipc]@gpu:1");
 }
 
 TEST(WholeNumber, IsOfUpToTwentyDigitsAndWithinItsBound) {

@@ -35,6 +35,9 @@ class Stream;
 namespace transfer {
 class Engine;
 }
+namespace ranks {
+class Messenger;
+}
 
 // One side of a transfer, not owned.
 struct View {
@@ -43,7 +46,28 @@ struct View {
     const Memory* memory = nullptr;
     const Arrangement* arrangement = nullptr;  // relative to `data`; nullptr: contiguous
     int file = -1;                             // descriptor if the memory is a file
-    std::size_t offset = 0;                    // of the first byte in the file
+    std::size_t offset = 0;  // of the first byte in the file, or in each of several buffers
+    // If the memory is at several places: the buffer at each; `data` is nullptr.
+    std::byte* const* each = nullptr;
+};
+
+// What a transfer among several memories makes of their bytes.
+struct Exchange {
+    // A number that is summed: of 32 bits, modulo 2^32; or a float of a whole number below 65536,
+    // so that sums are exact in any order.
+    enum class Element { int32, whole_float32 };
+    // Bytes that arrive at a destination: those of one source, or the sums of all sources.
+    struct Arrival {
+        std::size_t destination = 0;        // number of the memory at the end
+        std::size_t to = 0;                 // offset there
+        std::optional<std::size_t> source;  // number of the memory; none for sums
+        std::size_t from = 0;               // offset in the source, or in all of them
+        std::size_t bytes = 0;
+    };
+    Element element = Element::int32;
+    std::size_t source_bytes = 0;       // that it reads of each source
+    std::size_t destination_bytes = 0;  // that it writes of each destination
+    std::vector<Arrival> arrivals;      // all bytes of the destinations, once
 };
 
 // A prepared transfer: persistent resources (threads, rings) that every start reuses.
@@ -62,6 +86,11 @@ public:
     [[nodiscard]] virtual std::size_t entries() const { return 1; }
     // With host timing: returns when every byte has arrived at the destination.
     virtual void finish() {}
+    // Between ranks: how often a start moves the bytes from one end to the other, one after
+    // another. The time of a start is divided by it.
+    [[nodiscard]] virtual std::size_t crossings() const { return 1; }
+    // The starts that are in flight together: a sample has at least as many.
+    [[nodiscard]] virtual std::size_t window() const { return 1; }
 };
 
 // What a transfer uses in addition to the memory of its two sides. Memory limits, plans and the
@@ -100,7 +129,8 @@ public:
     // repetition of a sample gets its own bytes.
     [[nodiscard]] virtual bool repeatable(const Transfer&, const Machine&) const { return true; }
     [[nodiscard]] virtual TimingMode timing(const Transfer&, const Machine&) const = 0;
-    // The devices on which the caller makes one stream each; the first carries the timing events.
+    // The devices on which the caller makes one stream each; device timing times each of them, and
+    // the slowest counts.
     [[nodiscard]] virtual std::vector<int> lanes(const Transfer&, const Machine&) const = 0;
     // The NUMA node whose CPUs must start the transfer; -1 for any.
     [[nodiscard]] virtual int submit_node(const Transfer&, const Machine&) const;
@@ -110,11 +140,31 @@ public:
     // For the transfer's bytes and parameters. The default has no staging: only the links of both
     // sides, and peer access if peer_access() asks for it.
     [[nodiscard]] virtual Requirements requirements(const Transfer&, const Machine&) const;
+    // What arrives where if the memory at an end is at several places. Throws NotSupported by
+    // default.
+    [[nodiscard]] virtual Exchange exchange(const Transfer&, const Machine&) const;
     // `lanes` are the caller's streams, one for each entry of lanes(). They and the engine, whose
     // threads and staging memory it may use, must outlive the execution.
     [[nodiscard]] virtual std::unique_ptr<Execution> prepare(const Transfer&, const Machine&,
                                                              const std::vector<gpu::Stream*>& lanes,
                                                              transfer::Engine& engine) const = 0;
+    // Between ranks: those that take part, in order. By default those at both ends.
+    [[nodiscard]] virtual std::vector<int> participants(const Transfer&, const Machine&) const;
+    // Returns what is allocated for one of the memories of several ranks; by default `local`.
+    [[nodiscard]] virtual Memory allocated(const Transfer&, const Memory& local,
+                                           const Machine&) const;
+    // Between two ranks, instead of prepare(): prepares one end of the transfer, whose memory is
+    // local. The group has the two ranks in the order of the transfer, and outlives the execution;
+    // the view of the other end has no data. Throws NotSupported by default.
+    [[nodiscard]] virtual std::unique_ptr<Execution> prepare_end(
+        const Transfer&, const Machine&, Side side, const std::vector<gpu::Stream*>& lanes,
+        ranks::Messenger& pair) const;
+    // Among several ranks, instead of prepare(): prepares one rank's part. Both views are those of
+    // every start, and have no data in a rank that exchange() names no memory of. The group has
+    // the participants, which all call it. Throws NotSupported by default.
+    [[nodiscard]] virtual std::unique_ptr<Execution> prepare_part(
+        const Transfer&, const Machine&, const View& source, const View& destination,
+        const std::vector<gpu::Stream*>& lanes, ranks::Messenger& group) const;
 };
 
 template <>

@@ -85,6 +85,11 @@ public:
                                                            const Machine&) const = 0;
 };
 
+// The memory as the process of its rank allocates it: at the rank's node or GPU, which the settings
+// `numa` and `gpu` of the variant may name. Other memory is returned as it is. Throws NotSupported
+// for a rank that the machine does not have.
+Memory local_memory(const Memory& memory, const Machine& machine);
+
 template <>
 Registry<MemoryKind>& Registry<MemoryKind>::instance();
 using Memories = Registry<MemoryKind>;

@@ -25,6 +25,7 @@ struct Parameter {
     std::string description;
     ParameterKind kind = ParameterKind::choice;
     std::vector<std::string> choices;
+    bool written = false;  // its default is written in the text of a transfer too
 
     [[nodiscard]] const std::string& fallback() const { return choices.front(); }
 };

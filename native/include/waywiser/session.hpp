@@ -20,6 +20,10 @@
 
 namespace waywiser {
 
+namespace ranks {
+class Messenger;
+}
+
 // When to stop sampling one series in one block (methodology 5).
 struct StopRule {
     double target = 0.02;          // relative half-width of the 95 % interval after soft_seconds
@@ -42,6 +46,14 @@ struct Sample {
     std::uint32_t repetitions = 1;  // batched into this sample
     std::uint32_t flags = 0;
     std::vector<double> transfers;  // seconds per transfer
+    // With device timing, if a transfer has several lanes: seconds of each lane of each transfer;
+    // between ranks, if several take part in one, of each of these. A transfer's own time is that
+    // of its slowest. In a sustained workload the devices time the lanes, and the host times the
+    // transfer.
+    std::vector<std::vector<double>> lanes;
+    // Seconds of each transfer of a sustained workload without the others, in turn with the
+    // sample.
+    std::vector<double> alone;
 };
 
 // Sample flags.
@@ -55,6 +67,10 @@ struct Request {
     bool shared = false;  // transfers with the same memory on one side use the same buffer
     StopRule rule;
     std::uint64_t seed = 1;
+
+    // Whether each transfer is timed while the others run throughout, and alone in turn: if a
+    // collective is among several transfers. Shorter ones repeat until the longest is done.
+    [[nodiscard]] bool sustained() const;
 };
 
 struct PlacedBuffer {
@@ -136,12 +152,19 @@ class BlocksBehindGate : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A workload between ranks came to nothing for what another rank says; what() is that rank.
+class OtherRankFailed : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 struct SessionOptions {
     bool peer_access = true;                // between all GPUs that support it
     std::size_t memory_bytes = 4ULL << 30;  // limit for buffers, host and device together
     double watchdog_seconds = 10;           // a gate closed for longer is opened, its sample void
     std::vector<Transfer> host_timed;       // transfers that blocked behind a gate before
     bool sides = false;                     // fill PlacedBuffer::gpu_seconds
+    // The messenger of this process, which is a rank; outlives the session. Needed between ranks.
+    ranks::Messenger* messenger = nullptr;
 };
 
 struct Progress {
@@ -159,6 +182,10 @@ public:
     // Calls `progress`, and `evidence` if it is not empty, in the calling thread; what they throw
     // ends the measurement. Throws gpu::Error, NotSupported, WrongBytes, BlocksBehindGate,
     // std::bad_alloc.
+    // Between ranks, all ranks at the ends of the transfers call it with the same request. The
+    // outcome of the lowest has the samples. The others' have their buffers only; they are returned
+    // without delay for ranks whose transfers do without them. Throws also
+    // ranks::MessengerError, after which no message can be exchanged any more, and OtherRankFailed.
     Outcome measure(const Request& request, const std::function<void(const Progress&)>& progress,
                     const Evidence& evidence = nullptr);
     // Throws gpu::Error, NotSupported, std::bad_alloc.
@@ -166,6 +193,9 @@ public:
     // The occupations last for tens of milliseconds, of one transfer less than 0.2 s together.
     // Throws gpu::Error, std::bad_alloc.
     WhoCopiesOutcome who_copies(const WhoCopiesRequest& request);
+    // Returns the transfer that has run longest in a sustained workload that is being measured, and
+    // for how long; empty for others. Any thread may call it.
+    [[nodiscard]] std::string underway() const;
 
 private:
     struct State;

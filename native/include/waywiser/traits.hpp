@@ -22,8 +22,9 @@ enum class PathClass { none, host, gpu, unified, file };
 enum class Family { other, runtime_copy, kernel, cpu, unified_memory, file, staged };
 
 // The links that bytes cross: those of the shortest route; those through the host, even between
-// peer GPUs; or also those of the GPUs that the parameter `relays` names.
-enum class Route { shortest, through_host, over_relays };
+// peer GPUs; or also those of the GPUs that the parameter `relays` names. Between ranks, the
+// processes of a launch, each of which has one end, whatever the library of messages uses.
+enum class Route { shortest, through_host, over_relays, between_ranks };
 
 // The resources of an executor that other work on the machine shares, without those that the memory
 // of a path adds (the driver stages pageable memory with CPUs).
@@ -73,6 +74,13 @@ struct Traits {
     bool comparison = false;
     // Concurrent transfers of all GPUs are measured with it, not only with the reference.
     bool in_sets = false;
+    // It moves bytes among a memory at several GPUs, too.
+    bool among_several = false;
+    // It moves bytes among the memories of several ranks.
+    bool among_ranks = false;
+    // What it loads into its process, which changes other transfers there: it is measured in
+    // processes of its own, together with what is measured beside it. Empty for nothing.
+    std::string loads;
     // It is a load: measured alone at one size and beside copies, which shows what these take from
     // it. It is no method of a copy.
     bool bystander = false;

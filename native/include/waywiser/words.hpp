@@ -21,6 +21,8 @@ namespace waywiser {
 // has the same. Small products of these bytes fit into 64 bits.
 inline constexpr std::size_t kMostIndex = std::numeric_limits<int>::max();
 inline constexpr std::size_t kMostBytes = std::size_t{1} << 50;
+// The most places that a memory is at.
+inline constexpr int kMostTogether = 1024;
 
 // The number that is written in up to 20 digits; none for other texts and for more than `most`.
 std::optional<std::size_t> whole_number(const std::string& text, std::size_t most = kMostBytes);
@@ -36,14 +38,22 @@ void require_layout_settings(const Settings& settings);
 void require_bytes(std::size_t bytes);
 
 struct Place {
-    enum class Kind { numa, gpu, file };
+    enum class Kind { numa, gpu, file, rank };
     Kind kind = Kind::numa;
     int index = 0;
     std::string file;
+    int last = -1;  // of several GPUs or ranks, of which `index` is the first; -1 for one place
 
     bool operator==(const Place&) const = default;
     [[nodiscard]] std::string text() const;
-    static Place parse(const std::string& text);  // "numa:0", "gpu:1", "file:/data/x"
+    [[nodiscard]] bool several() const { return last >= 0; }
+    [[nodiscard]] std::size_t count() const {
+        return several() ? static_cast<std::size_t>(last - index) + 1 : 1;
+    }
+    // The single places.
+    [[nodiscard]] std::vector<Place> each() const;
+    // "numa:0", "gpu:1", "gpu:0-7", "file:/data/x", "rank:3", "rank:0-7"
+    static Place parse(const std::string& text);
 };
 
 struct Memory {
@@ -53,9 +63,12 @@ struct Memory {
 
     bool operator==(const Memory&) const = default;
     [[nodiscard]] std::string text() const;
+    // A memory at several places is one at each.
+    [[nodiscard]] std::vector<Memory> each() const;
     [[nodiscard]] bool on_host() const { return place.kind == Place::Kind::numa; }
     [[nodiscard]] bool on_gpu() const { return place.kind == Place::Kind::gpu; }
     [[nodiscard]] bool in_file() const { return place.kind == Place::Kind::file; }
+    [[nodiscard]] bool at_rank() const { return place.kind == Place::Kind::rank; }
 };
 
 struct Path {
@@ -127,14 +140,29 @@ struct FilePlace {
     bool direct = true;      // files there can be opened with O_DIRECT
     bool operator==(const FilePlace&) const = default;
 };
+// A process of one launch, by its rank. Memory at it is memory of its node or of its GPU.
+struct RankPlace {
+    int index = 0;
+    std::vector<int> cpus;  // that it may use
+    int numa = 0;           // the node of these CPUs
+    int gpu = -1;           // -1 if it has none
+    // Kinds of memory whose addresses its library of messages does not take.
+    std::vector<std::string> unsent;
+    std::string messages = "mpi";  // that library: "mpi" or "nccl"
+    // Those that its collective calls do not take, or crash with.
+    std::vector<std::string> unexchanged;
+    bool operator==(const RankPlace&) const = default;
+};
 struct Machine {
     std::vector<NumaNode> numa;
     std::vector<GpuPlace> gpus;
     std::vector<FilePlace> files;
+    std::vector<RankPlace> ranks;
 
     [[nodiscard]] const NumaNode* node(int index) const;
     [[nodiscard]] const GpuPlace* gpu(int index) const;
     [[nodiscard]] const FilePlace* file(const std::string& name) const;
+    [[nodiscard]] const RankPlace* rank(int index) const;
     // The CPUs of a NUMA node; empty for a node that does not exist and for other places.
     [[nodiscard]] std::vector<int> cpus(const Place& place) const;
 };

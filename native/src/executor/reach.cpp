@@ -26,8 +26,12 @@ bool between_gpus(const Path& path) {
 }
 
 bool direct_access(const Path& path, const Machine& machine) {
-    const GpuPlace* from = machine.gpu(path.source.place.index);
-    const GpuPlace* to = machine.gpu(path.destination.place.index);
+    return direct_access(path.source.place.index, path.destination.place.index, machine);
+}
+
+bool direct_access(int one, int other, const Machine& machine) {
+    const GpuPlace* from = machine.gpu(one);
+    const GpuPlace* to = machine.gpu(other);
     return sees(from, to) && sees(to, from);
 }
 

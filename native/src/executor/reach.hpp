@@ -15,6 +15,7 @@ bool between_gpus(const Path& path);
 bool known_to_gpus(const Memory& memory);
 // Whether each of the two GPUs can access the other's memory.
 bool direct_access(const Path& path, const Machine& machine);
+bool direct_access(int one, int other, const Machine& machine);
 
 // Returns why kernels of the GPU cannot address the memory, or nullopt.
 std::optional<std::string> reach_unsupported_reason(const Memory& memory, int gpu,

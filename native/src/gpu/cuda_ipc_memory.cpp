@@ -79,6 +79,7 @@ private:
 struct Foreign {
     int device = 0;
     std::uint64_t address = 0;  // in its owner
+    ForeignHandle handle{};
 };
 
 struct Opened {
@@ -98,6 +99,14 @@ void give_back(const Foreign& memory) noexcept {
     }
 }
 
+// On the current device.
+cudaError_t open(const ForeignHandle& from, void*& data) {
+    cudaIpcMemHandle_t handle{};
+    static_assert(sizeof handle == sizeof from);
+    std::memcpy(&handle, from.data(), sizeof handle);
+    return cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess);
+}
+
 }  // namespace
 
 std::byte* open_foreign(int device, std::size_t bytes) {
@@ -106,11 +115,11 @@ std::byte* open_foreign(int device, std::size_t bytes) {
         const std::string call = std::string(answer.call.data()) + " in " + kOwnerProgram;
         check(static_cast<cudaError_t>(answer.code), call.c_str());
     }
-    const Foreign memory{device, answer.address};
-    cudaIpcMemHandle_t handle{};
-    std::memcpy(&handle, answer.handle.data(), sizeof handle);
+    Foreign memory{device, answer.address};
+    static_assert(sizeof memory.handle == sizeof answer.handle);
+    std::memcpy(memory.handle.data(), answer.handle.data(), sizeof memory.handle);
     void* data = nullptr;
-    const cudaError_t code = cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess);
+    const cudaError_t code = open(memory.handle, data);
     if (code != cudaSuccess) give_back(memory);
     check(code, kCall);
     const std::lock_guard lock(opened().mutex);
@@ -132,3 +141,25 @@ void close_foreign(std::byte* data) noexcept {
 }
 
 }  // namespace waywiser::gpu::cuda
+
+namespace waywiser::gpu {
+
+ForeignHandle foreign_handle(const std::byte* data) {
+    const std::lock_guard lock(cuda::opened().mutex);
+    const auto found = cuda::opened().memory.find(const_cast<std::byte*>(data));
+    if (found == cuda::opened().memory.end()) cuda::fail("this process has not opened the memory");
+    return found->second.handle;
+}
+
+OpenedBuffer::OpenedBuffer(int device, const ForeignHandle& handle) {
+    cuda::use(device);
+    void* data = nullptr;
+    cuda::check(cuda::open(handle, data), cuda::kCall);
+    data_.reset(static_cast<std::byte*>(data));
+}
+
+void detail::OpenedDeleter::operator()(std::byte* data) const noexcept {
+    cuda::forget(cudaIpcCloseMemHandle(data));
+}
+
+}  // namespace waywiser::gpu

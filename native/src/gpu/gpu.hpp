@@ -3,6 +3,7 @@
 // move-only. Every failure is a gpu::Error with call, code and place.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -215,6 +216,27 @@ public:
 private:
     std::size_t bytes_;
     std::unique_ptr<std::byte, detail::DeviceDeleter> data_;
+};
+
+// A handle with which other processes open memory of DeviceUse::foreign.
+using ForeignHandle = std::array<std::byte, 64>;
+// Returns the handle of such memory, by its first byte. Throws Error.
+ForeignHandle foreign_handle(const std::byte* data);
+
+namespace detail {
+struct OpenedDeleter {
+    void operator()(std::byte* data) const noexcept;
+};
+}  // namespace detail
+
+// Foreign memory that another process has, which must have it as long as this one.
+class OpenedBuffer {
+public:
+    OpenedBuffer(int device, const ForeignHandle& handle);
+    [[nodiscard]] std::byte* data() const { return data_.get(); }
+
+private:
+    std::unique_ptr<std::byte, detail::OpenedDeleter> data_;
 };
 
 enum class HostUse { portable, write_combined };

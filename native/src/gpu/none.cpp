@@ -27,6 +27,7 @@ void synchronize_device(int) { throw_unavailable("synchronize_device"); }
 void detail::StreamDeleter::operator()(void*) const noexcept {}
 void detail::EventDeleter::operator()(void*) const noexcept {}
 void detail::DeviceDeleter::operator()(std::byte*) const noexcept {}
+void detail::OpenedDeleter::operator()(std::byte*) const noexcept {}
 void detail::ManagedDeleter::operator()(std::byte*) const noexcept {}
 void detail::GraphDeleter::operator()(void*) const noexcept {}
 void detail::ExecutableGraphDeleter::operator()(void*) const noexcept {}
@@ -60,6 +61,8 @@ void relax_capture() {}
 DeviceBuffer::DeviceBuffer(int, std::size_t bytes, DeviceUse) : bytes_(bytes) {
     throw_unavailable("DeviceBuffer");
 }
+ForeignHandle foreign_handle(const std::byte*) { throw_unavailable("foreign_handle"); }
+OpenedBuffer::OpenedBuffer(int, const ForeignHandle&) { throw_unavailable("OpenedBuffer"); }
 HostBuffer::HostBuffer(std::size_t bytes, HostUse, int) : bytes_(bytes) {
     throw_unavailable("HostBuffer");
 }

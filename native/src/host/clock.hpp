@@ -15,6 +15,13 @@ inline double now() {
         .count();
 }
 
+// The same clock in seconds since the system started: equal in all processes of a machine. It loses
+// nanoseconds after some months.
+inline double since_boot() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
 // Seconds of one reading of the clock, measured once.
 double clock_overhead();
 

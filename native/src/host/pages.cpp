@@ -1,5 +1,7 @@
 #include "pages.hpp"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include <limits>
 #include <map>
 #include <new>
+#include <optional>
 #include <sstream>
 
 #include "parallel.hpp"
@@ -44,8 +47,57 @@ void touch(std::byte* data, std::size_t bytes, const std::vector<int>& cpus) {
     });
 }
 
-// Bytes of a range that are in huge pages, from the kernel's statistics of the mapping.
-double huge_fraction(const std::byte* data, std::size_t bytes) {
+// Linux 6.7 and later: the request PAGEMAP_SCAN of linux/fs.h, which older headers lack.
+struct ScanRequest {
+    std::uint64_t size = sizeof(ScanRequest);
+    std::uint64_t flags = 0;
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    std::uint64_t walk_end =
+        0;  // where the kernel stopped: it may find more than there is space for
+    std::uint64_t found = 0;
+    std::uint64_t most_found = 0;
+    std::uint64_t most_pages = 0;
+    std::uint64_t inverted = 0;
+    std::uint64_t required = 0;
+    std::uint64_t any_of = 0;
+    std::uint64_t returned = 0;
+};
+struct ScannedRange {
+    std::uint64_t start;
+    std::uint64_t end;
+    std::uint64_t categories;
+};
+constexpr unsigned long kScan = _IOWR('f', 16, ScanRequest);
+constexpr std::uint64_t kIsHuge = 1 << 6;
+
+// Bytes of a range that are in huge pages, if the kernel can search a range.
+std::optional<std::size_t> scan_huge_bytes(const std::byte* data, std::size_t bytes) {
+    const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (pagemap < 0) return std::nullopt;
+    std::array<ScannedRange, 64> ranges{};
+    const auto first = reinterpret_cast<std::uintptr_t>(data);
+    ScanRequest request{.start = first, .end = first + bytes, .walk_end = first};
+    request.found = reinterpret_cast<std::uintptr_t>(ranges.data());
+    request.most_found = ranges.size();
+    request.required = request.returned = kIsHuge;
+    std::optional<std::size_t> huge = 0;
+    while (huge && request.walk_end < request.end) {
+        request.start = request.walk_end;
+        const int found = ioctl(pagemap, kScan, &request);
+        if (found < 0 || request.walk_end <= request.start) {
+            huge.reset();
+            break;
+        }
+        for (int i = 0; i < found; ++i) *huge += ranges[i].end - ranges[i].start;
+    }
+    close(pagemap);
+    return huge;
+}
+
+// The same for all mappings that the range is in, from the kernel's statistics. These are of the
+// whole process: they take the longer, the more memory it has.
+std::size_t huge_bytes_of_mappings(const std::byte* data, std::size_t bytes) {
     std::ifstream smaps("/proc/self/smaps");
     const auto first = reinterpret_cast<std::uintptr_t>(data);
     std::size_t huge_kib = 0;
@@ -61,7 +113,13 @@ double huge_fraction(const std::byte* data, std::size_t bytes) {
             huge_kib += std::stoul(line.substr(std::strlen("AnonHugePages:")));
         }
     }
-    return std::min(1.0, static_cast<double>(huge_kib) * 1024 / static_cast<double>(bytes));
+    return huge_kib * 1024;
+}
+
+double huge_fraction(const std::byte* data, std::size_t bytes) {
+    const auto scanned = scan_huge_bytes(data, bytes);
+    const auto huge = scanned ? *scanned : huge_bytes_of_mappings(data, bytes);
+    return std::min(1.0, static_cast<double>(huge) / static_cast<double>(bytes));
 }
 
 }  // namespace

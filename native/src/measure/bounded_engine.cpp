@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "waywiser/executor.hpp"
+#include "measure/executor_of.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -18,7 +18,7 @@ BoundedEngine::Budget BoundedEngine::needs(const Request& request) const {
     Budget sum;
     std::map<int, std::size_t> relays;
     for (const Transfer& transfer : request.transfers) {
-        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const Executor& executor = executor_of(transfer);
         const Requirements one = executor.requirements(transfer, machine_);
         sum.pinned += one.pinned_bytes;
         for (const auto& [gpu, bytes] : one.device_bytes) relays[gpu] += bytes;

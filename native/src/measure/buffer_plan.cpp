@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "waywiser/executor.hpp"
+#include "measure/executor_of.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -21,10 +21,6 @@ std::size_t aligned(std::size_t bytes, std::size_t to) { return (bytes + to - 1)
 
 const MemoryKind& kind_of(const Memory& memory) { return *Memories::instance().find(memory.kind); }
 
-const Executor& executor_of(const Transfer& transfer) {
-    return *Executors::instance().find(transfer.path.executor);
-}
-
 bool needs_own_slices(const Request& request, const Machine& machine) {
     if (request.cache != Cache::warm) return true;
     return std::ranges::any_of(request.transfers, [&](const Transfer& transfer) {
@@ -40,6 +36,11 @@ PlannedTransfer planned_transfer(const Transfer& transfer, const Machine& machin
     PlannedTransfer planned{.source = arrange(transfer, Side::source),
                             .destination = arrange(transfer, Side::destination),
                             .in_place = executor_of(transfer).in_place(transfer, machine)};
+    if (path.source.place.several()) {
+        planned.exchange = executor_of(transfer).exchange(transfer, machine);
+        planned.source.extent = planned.exchange->source_bytes;
+        planned.destination.extent = planned.exchange->destination_bytes;
+    }
     const std::size_t granule =
         std::max({kPage, kind_of(path.source).granule(), kind_of(path.destination).granule()});
     planned.stride = aligned(std::max(planned.source.extent, planned.destination.extent), granule);
@@ -51,9 +52,11 @@ std::size_t slices_for(const Request& request, const std::vector<PlannedTransfer
     std::size_t stride = 1;
     std::size_t together = 0;
     for (const Transfer& transfer : request.transfers) payload = std::max(payload, transfer.bytes);
-    for (const PlannedTransfer& planned : transfers) {
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+        const PlannedTransfer& planned = transfers[i];
+        const std::size_t memories = request.transfers[i].path.source.place.count();
         stride = std::max(stride, planned.stride);
-        together += planned.in_place ? planned.stride : 2 * planned.stride;
+        together += memories * (planned.in_place ? planned.stride : 2 * planned.stride);
     }
     return std::clamp<std::size_t>(std::min({kSlicedBytes / aligned(payload, kPage),
                                              kSlicedBuffer / stride, kSlicedBuffers / together}),
@@ -89,13 +92,16 @@ public:
     std::size_t of(const Memory& memory, Side side, std::size_t bytes) {
         const auto key = std::pair{side, memory.text()};
         if (const auto known = named_.find(key); shared_ && known != named_.end()) {
-            BufferPool::Spec& spec = specs_[known->second];
-            spec.bytes = std::max(spec.bytes, bytes);
+            for (std::size_t n = 0; n < memory.place.count(); ++n) {
+                BufferPool::Spec& spec = specs_[known->second + n];
+                spec.bytes = std::max(spec.bytes, bytes);
+            }
             return known->second;
         }
-        specs_.push_back({memory, bytes});
-        named_.emplace(key, specs_.size() - 1);
-        return specs_.size() - 1;
+        const std::size_t first = specs_.size();
+        for (Memory& single : memory.each()) specs_.push_back({std::move(single), bytes});
+        named_.emplace(key, first);
+        return first;
     }
 
 private:
@@ -148,6 +154,9 @@ std::optional<std::string> sharing_unsupported_reason(const Request& request,
     if (!request.shared) return std::nullopt;
     std::map<std::pair<Side, std::string>, const Transfer*> named;
     for (const Transfer& transfer : request.transfers) {
+        if (transfer.path.source.place.several()) {
+            return "transfers among several memories cannot share them";
+        }
         if (executor_of(transfer).in_place(transfer, machine)) {
             return "transfers that change the place of their bytes cannot share them";
         }

@@ -8,6 +8,7 @@
 
 #include "measure/buffers.hpp"
 #include "waywiser/arrangement.hpp"
+#include "waywiser/executor.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser::measure {
@@ -16,9 +17,12 @@ namespace waywiser::measure {
 struct PlannedTransfer {
     Arrangement source;
     Arrangement destination;
-    std::size_t source_buffer = 0;  // index of the buffer; if in place, both are the same
+    std::size_t source_buffer = 0;  // index of the (first) buffer; if in place, both are the same
     std::size_t destination_buffer = 0;
     bool in_place = false;
+    // Among several memories: what arrives where. The buffers are those of all of them, one after
+    // another from the first.
+    std::optional<Exchange> exchange;
     std::size_t stride = 0;  // bytes from one slice of the buffers to the next
 };
 

@@ -1,10 +1,11 @@
 // Device timing: all work is enqueued behind a closed gate and starts together when it opens. Each
-// transfer is timed between two events of its own device.
+// transfer is timed between two events of each of its lanes; the slowest counts.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "host/clock.hpp"
+#include "measure/timed_lane.hpp"
 #include "measure/timer.hpp"
 
 namespace waywiser::measure {
@@ -14,36 +15,35 @@ namespace {
 // stay well below.
 constexpr std::size_t kMostEntries = 400;
 
-struct Lane {
-    gpu::Stream* stream;
-    gpu::Event start;
-    gpu::Event stop;
-    explicit Lane(gpu::Stream& on) : stream(&on), start(on.device()), stop(on.device()) {}
-};
-
 class DeviceTimer final : public Timer {
 public:
     DeviceTimer(const std::vector<Part>& parts, gpu::Gate& gate, Watchdog& watchdog)
-        : parts_(parts), gate_(gate), watchdog_(watchdog) {
+        : parts_(parts), gate_(gate), watchdog_(watchdog), several_(any_has_several_lanes(parts)) {
         for (const Part& part : parts) {
-            lanes_.emplace_back(*part.lanes.front());
+            for (gpu::Stream* lane : part.lanes) lanes_.emplace_back(*lane);
             streams_.insert(part.lanes.begin(), part.lanes.end());
             entries_ = std::max(entries_, part.execution->entries());
+            window_ = std::max(window_, part.execution->window());
         }
     }
 
     Timing take(std::size_t repetitions) override {
         behind_gate(streams_, gate_, watchdog_, [&] {
-            for (Lane& lane : lanes_) lane.start.record(*lane.stream);
+            for (TimedLane& lane : lanes_) lane.start.record(*lane.stream);
             for (std::size_t r = 0; r < repetitions; ++r) {
                 for (const Part& part : parts_) part.start(r);
             }
-            for (Lane& lane : lanes_) lane.stop.record(*lane.stream);
+            for (TimedLane& lane : lanes_) lane.stop.record(*lane.stream);
         });
         Timing timing;
-        for (const Lane& lane : lanes_) {
-            timing.transfers.push_back(gpu::seconds_between(lane.start, lane.stop) /
-                                       static_cast<double>(repetitions));
+        auto lane = lanes_.begin();
+        for (const Part& part : parts_) {
+            std::vector<double> seconds;
+            for (std::size_t n = 0; n < part.lanes.size(); ++n, ++lane) {
+                seconds.push_back(lane->seconds() / static_cast<double>(repetitions));
+            }
+            timing.transfers.push_back(std::ranges::max(seconds));
+            if (several_) timing.lanes.push_back(std::move(seconds));
         }
         const Together together = seen_together();
         timing.span = together.span / static_cast<double>(repetitions);
@@ -65,6 +65,9 @@ public:
         return overhead_;
     }
 
+    [[nodiscard]] std::size_t least_repetitions() const override {
+        return std::min(window_, most_repetitions());
+    }
     [[nodiscard]] std::size_t most_repetitions() const override {
         return std::max<std::size_t>(1, kMostEntries / entries_);
     }
@@ -84,7 +87,7 @@ private:
             double first = 0, last = 0, stop = 0;  // seconds from the origin
         };
         std::map<int, Seen> devices;
-        for (const Lane& lane : lanes_) {
+        for (const TimedLane& lane : lanes_) {
             Seen& seen =
                 devices.try_emplace(lane.stream->device(), Seen{&lane.start}).first->second;
             const double start = gpu::seconds_between(*seen.origin, lane.start);
@@ -103,9 +106,11 @@ private:
     const std::vector<Part>& parts_;
     gpu::Gate& gate_;
     Watchdog& watchdog_;
-    std::vector<Lane> lanes_;
+    std::vector<TimedLane> lanes_;
     std::set<gpu::Stream*> streams_;
+    bool several_;             // lanes of a transfer
     std::size_t entries_ = 1;  // maximum of one repetition on one stream
+    std::size_t window_ = 1;   // maximum of starts in flight together
     double overhead_ = -1;
 };
 

@@ -29,10 +29,11 @@ struct Stretches {
     Runs runs;  // for gaps: in order of their addresses
     bool gaps = false;
     std::size_t extent = 0;  // of the pattern
+    std::size_t first = 0;   // position in the pattern of the first byte
 
     [[nodiscard]] WAYWISER_BOTH std::size_t count() const { return runs.count + (gaps ? 1 : 0); }
     [[nodiscard]] WAYWISER_BOTH Stretch at(std::size_t n) const {
-        if (!gaps) return {runs.at(n), runs.run, n * runs.run};
+        if (!gaps) return {runs.at(n), runs.run, first + n * runs.run};
         std::byte* const from = n == 0 ? runs.data : runs.at(n - 1) + runs.run;
         std::byte* const to = n == runs.count ? runs.data + extent : runs.at(n);
         return {from, static_cast<std::size_t>(to - from),
@@ -101,8 +102,8 @@ std::byte* address_for(const View& view, int gpu) {
     return view.memory->on_gpu() ? view.data : gpu::device_address(view.data, gpu);
 }
 
-Stretches stretches(const Runs& runs, bool gaps, const View& view) {
-    return {runs, gaps, gaps ? view.arrangement->extent : view.bytes};
+Stretches stretches(const Runs& runs, bool gaps, const View& view, std::size_t at) {
+    return {runs, gaps, gaps ? view.arrangement->extent : view.bytes, at};
 }
 
 // Calls visit(stretch) for every gap, in threads with about equal shares.
@@ -125,41 +126,43 @@ void runs_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visi
     host::parallel(all.extent, cpus, [&](std::size_t from, std::size_t to) {
         while (from < to) {
             const Stretch whole = all.at(from / all.runs.run);
-            const std::size_t skip = from - whole.at;
+            const std::size_t skip = from - (whole.at - all.first);
             const std::size_t bytes = std::min(whole.bytes - skip, to - from);
-            visit(Stretch{whole.data + skip, bytes, from});
+            visit(Stretch{whole.data + skip, bytes, all.first + from});
             from += bytes;
         }
     });
 }
 
 template <class Visit>
-void on_cpus(const View& view, bool gaps, const Machine& machine, const Visit& visit) {
-    const Stretches all = stretches(runs_of(view), gaps, view);
+void on_cpus(const View& view, bool gaps, const Machine& machine, std::size_t at,
+             const Visit& visit) {
+    const Stretches all = stretches(runs_of(view), gaps, view, at);
     const std::vector<int> cpus = machine.cpus(view.memory->place);
     gaps ? gaps_on_cpus(all, cpus, visit) : runs_on_cpus(all, cpus, visit);
 }
 
-void write_all(const View& view, bool gaps, Word seed, Word flip, const Machine& machine) {
+void write_all(const View& view, bool gaps, Word seed, Word flip, const Machine& machine,
+               std::size_t at = 0) {
     const int gpu = reaching_gpu(view, machine);
     if (gpu < 0) {
-        on_cpus(view, gaps, machine,
+        on_cpus(view, gaps, machine, at,
                 [&](const Stretch& stretch) { write(stretch, seed, flip, 0, 1); });
         return;
     }
     const gpu::Stream stream(gpu);
     const RunTable table(view.arrangement, gpu);
-    const Stretches all = stretches(table.of(view, address_for(view, gpu)), gaps, view);
+    const Stretches all = stretches(table.of(view, address_for(view, gpu)), gaps, view, at);
     gpu::launch(stream, kShape, Write{all, all.group(), seed, flip});
     stream.synchronize();
 }
 
-Mismatch check_on_gpu(const View& view, bool gaps, Word seed, int gpu) {
+Mismatch check_on_gpu(const View& view, bool gaps, Word seed, int gpu, std::size_t at) {
     const gpu::Stream stream(gpu);
     const gpu::DeviceBuffer counters(gpu, 2 * sizeof(unsigned long long));
     const RunTable table(view.arrangement, gpu);
     auto* counts = reinterpret_cast<unsigned long long*>(counters.data());
-    const Stretches all = stretches(table.of(view, address_for(view, gpu)), gaps, view);
+    const Stretches all = stretches(table.of(view, address_for(view, gpu)), gaps, view, at);
     gpu::launch(stream, {}, Reset{counts, counts + 1});
     gpu::launch(stream, kShape, Count{all, all.group(), seed, counts, counts + 1});
     stream.synchronize();
@@ -169,10 +172,11 @@ Mismatch check_on_gpu(const View& view, bool gaps, Word seed, int gpu) {
     return {.count = found[0], .first = found[0] == 0 ? 0 : found[1]};
 }
 
-Mismatch check_on_cpu(const View& view, bool gaps, Word seed, const Machine& machine) {
+Mismatch check_on_cpu(const View& view, bool gaps, Word seed, const Machine& machine,
+                      std::size_t at) {
     std::atomic<std::size_t> count = 0;
     std::atomic<std::size_t> first = std::numeric_limits<std::size_t>::max();
-    on_cpus(view, gaps, machine, [&](const Stretch& stretch) {
+    on_cpus(view, gaps, machine, at, [&](const Stretch& stretch) {
         const Mismatch wrong = count_wrong(stretch, seed, 0, 1);
         if (wrong.count == 0) return;
         count += wrong.count;
@@ -183,9 +187,11 @@ Mismatch check_on_cpu(const View& view, bool gaps, Word seed, const Machine& mac
     return {.count = count, .first = count == 0 ? 0 : first.load()};
 }
 
-Mismatch check_all(const View& view, bool gaps, Word seed, const Machine& machine) {
+Mismatch check_all(const View& view, bool gaps, Word seed, const Machine& machine,
+                   std::size_t at = 0) {
     const int gpu = reaching_gpu(view, machine);
-    return gpu < 0 ? check_on_cpu(view, gaps, seed, machine) : check_on_gpu(view, gaps, seed, gpu);
+    return gpu < 0 ? check_on_cpu(view, gaps, seed, machine, at)
+                   : check_on_gpu(view, gaps, seed, gpu, at);
 }
 
 // The runs in the order of their addresses; those of a box already are.
@@ -203,27 +209,27 @@ View arranged(View view, const Arrangement& arrangement) {
 
 }  // namespace
 
-void fill(const View& view, std::uint64_t seed, const Machine& machine) {
+void fill(const View& view, std::uint64_t seed, const Machine& machine, std::size_t at) {
     if (view.file >= 0) {
         write_file(view, seed, Content::pattern);
     } else {
-        write_all(view, false, seed, 0, machine);
+        write_all(view, false, seed, 0, machine, at);
     }
 }
 
-void poison(const View& view, std::uint64_t seed, const Machine& machine) {
+void poison(const View& view, std::uint64_t seed, const Machine& machine, std::size_t at) {
     if (view.file >= 0) {
         write_file(view, seed, Content::complement);
         return;
     }
-    write_all(view, false, seed, ~Word{0}, machine);
+    write_all(view, false, seed, ~Word{0}, machine, at);
     if (view.arrangement == nullptr) return;
     const Arrangement sorted = in_order(*view.arrangement);
     write_all(arranged(view, sorted), true, seed_of_gaps(seed), 0, machine);
 }
 
-Mismatch check(const View& view, std::uint64_t seed, const Machine& machine) {
-    return view.file >= 0 ? check_file(view, seed) : check_all(view, false, seed, machine);
+Mismatch check(const View& view, std::uint64_t seed, const Machine& machine, std::size_t at) {
+    return view.file >= 0 ? check_file(view, seed) : check_all(view, false, seed, machine, at);
 }
 
 Mismatch check_gaps(const View& view, std::uint64_t seed, const Machine& machine) {

@@ -20,10 +20,12 @@ struct Mismatch {
     std::size_t first = 0;  // position of the first one, if count > 0
 };
 
-void fill(const View& view, std::uint64_t seed, const Machine& machine);
-void poison(const View& view, std::uint64_t seed, const Machine& machine);  // including gaps
-// Checks the bytes of the runs; `first` is a position among them.
-Mismatch check(const View& view, std::uint64_t seed, const Machine& machine);
+// `at` is the position of the first byte of a contiguous view in memory in the pattern.
+void fill(const View& view, std::uint64_t seed, const Machine& machine, std::size_t at = 0);
+void poison(const View& view, std::uint64_t seed, const Machine& machine,
+            std::size_t at = 0);  // including gaps
+// Checks the bytes of the runs; `first` is a position in the pattern.
+Mismatch check(const View& view, std::uint64_t seed, const Machine& machine, std::size_t at = 0);
 // Checks the bytes between the runs, after poison(); `first` is an offset from the view's start.
 Mismatch check_gaps(const View& view, std::uint64_t seed, const Machine& machine);
 

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "host/cache.hpp"
+#include "measure/exchange_bytes.hpp"
+#include "measure/executor_of.hpp"
 #include "measure/file_pattern.hpp"
 #include "measure/pattern.hpp"
 #include "waywiser/memory.hpp"
@@ -70,7 +72,13 @@ PreparedWorkload::~PreparedWorkload() {
 }
 
 View PreparedWorkload::view(const Memory& memory, std::size_t buffer, std::size_t bytes,
-                            const Arrangement& arrangement) const {
+                            const Arrangement& arrangement, std::vector<std::byte*>& each) const {
+    if (memory.place.several()) {
+        for (std::size_t n = 0; n < memory.place.count(); ++n) {
+            each.push_back(buffers_[buffer + n]->data());
+        }
+        return {.bytes = bytes, .memory = &memory, .each = each.data()};
+    }
     const Buffer& held = *buffers_[buffer];
     View view{.data = held.data(), .bytes = bytes, .memory = &memory};
     if (arrangement.kind != Layout::Kind::contiguous) view.arrangement = &arrangement;
@@ -85,7 +93,7 @@ View PreparedWorkload::view(const Memory& memory, std::size_t buffer, std::size_
 void PreparedWorkload::lay_out(std::size_t index, Streams& streams, transfer::Engine& engine) {
     const Transfer& transfer = request_.transfers[index];
     const PlannedTransfer& planned = plan_.transfers[index];
-    const Executor& executor = *Executors::instance().find(transfer.path.executor);
+    const Executor& executor = executor_of(transfer);
     const int submit_node = executor.submit_node(transfer, machine_);
     const Machine own = rotated(machine_, used_cpus_[submit_node]);
     used_cpus_[submit_node] += threads_of(executor, transfer, machine_);
@@ -94,9 +102,10 @@ void PreparedWorkload::lay_out(std::size_t index, Streams& streams, transfer::En
     part.stride = planned.stride;
     part.slices = plan_.slices;
     part.in_place = planned.in_place;
-    part.source = view(transfer.path.source, planned.source_buffer, transfer.bytes, planned.source);
+    part.source = view(transfer.path.source, planned.source_buffer, transfer.bytes, planned.source,
+                       part.sources);
     part.destination = view(transfer.path.destination, planned.destination_buffer, transfer.bytes,
-                            planned.destination);
+                            planned.destination, part.destinations);
     for (const int device : executor.lanes(transfer, machine_)) {
         part.lanes.push_back(&streams.get(device, used_streams_[device]++));
     }
@@ -112,14 +121,23 @@ std::size_t PreparedWorkload::most_repetitions() const {
     return plan_.own_slices ? plan_.slices : std::numeric_limits<std::size_t>::max();
 }
 
+// The placement of several memories is that of the first that is not where it should be.
+PlacedBuffer PreparedWorkload::placed(const Memory& memory, std::size_t buffer) const {
+    Placement found = buffers_[buffer]->placement();
+    for (std::size_t n = 1; n < memory.place.count(); ++n) {
+        const Placement other = buffers_[buffer + n]->placement();
+        if (found.state == Placement::State::verified) found = other;
+    }
+    return {memory.text(), found};
+}
+
 std::vector<PlacedBuffer> PreparedWorkload::placements() const {
     std::vector<PlacedBuffer> placed;
     for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
         const Path& path = request_.transfers[i].path;
         const PlannedTransfer& planned = plan_.transfers[i];
-        placed.push_back({path.source.text(), buffers_[planned.source_buffer]->placement()});
-        placed.push_back(
-            {path.destination.text(), buffers_[planned.destination_buffer]->placement()});
+        placed.push_back(this->placed(path.source, planned.source_buffer));
+        placed.push_back(this->placed(path.destination, planned.destination_buffer));
     }
     return placed;
 }
@@ -157,14 +175,24 @@ void PreparedWorkload::fill() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const Part& part = parts_[i];
         for (std::size_t slice = 0; slice < part.slices; ++slice) {
-            const std::size_t offset = slice * part.stride;
-            if (writable(*part.source.memory, machine_)) {
-                measure::fill(Part::at(part.source, offset), seed(i, slice), machine_);
-            }
-            if (part.in_place) continue;
-            measure::poison(Part::at(part.destination, offset), seed(i, slice), machine_);
+            fill(i, slice);
         }
     }
+}
+
+void PreparedWorkload::fill(std::size_t index, std::size_t slice) const {
+    const Part& part = parts_[index];
+    const View source = Part::at(part.source, slice * part.stride);
+    const View destination = Part::at(part.destination, slice * part.stride);
+    if (const auto& exchange = plan_.transfers[index].exchange) {
+        fill_sources(source, *exchange, seed(index, slice));
+        poison_destinations(destination, *exchange, seed(index, slice));
+        return;
+    }
+    if (writable(*part.source.memory, machine_)) {
+        measure::fill(source, seed(index, slice), machine_);
+    }
+    if (!part.in_place) measure::poison(destination, seed(index, slice), machine_);
 }
 
 void PreparedWorkload::check(std::size_t repetitions) const {
@@ -180,6 +208,11 @@ void PreparedWorkload::check(std::size_t index, std::size_t slice) const {
     const Transfer& transfer = request_.transfers[index];
     const View source = Part::at(part.source, slice * part.stride);
     const View destination = Part::at(part.destination, slice * part.stride);
+    if (const auto& exchange = plan_.transfers[index].exchange) {
+        const auto [wrong, place] = check_destinations(destination, *exchange, seed(index, slice));
+        const std::string which = "are wrong on " + place.text() + ", the first at offset ";
+        return expect_none(wrong, transfer, which.c_str());
+    }
     const Mismatch wrong = writable(*part.source.memory, machine_)
                                ? measure::check(destination, seed(index, slice), machine_)
                                : measure::compare_with_file(destination, source, machine_);

@@ -32,9 +32,9 @@ public:
     PreparedWorkload& operator=(const PreparedWorkload&) = delete;
 
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
-    // In the order of the transfers: source, destination.
+    // In the order of the transfers: source, destination; of several memories as one.
     [[nodiscard]] std::vector<PlacedBuffer> placements() const;
-    // The buffer of the n-th placement.
+    // The buffer of the n-th placement; of several memories the first.
     [[nodiscard]] const std::shared_ptr<Buffer>& buffer(std::size_t n) const;
     [[nodiscard]] std::size_t buffer_bytes() const;
     [[nodiscard]] std::vector<int> gpus() const;  // used by the workload
@@ -52,7 +52,9 @@ public:
 private:
     void lay_out(std::size_t index, Streams& streams, transfer::Engine& engine);
     [[nodiscard]] View view(const Memory& memory, std::size_t buffer, std::size_t bytes,
-                            const Arrangement& arrangement) const;
+                            const Arrangement& arrangement, std::vector<std::byte*>& each) const;
+    [[nodiscard]] PlacedBuffer placed(const Memory& memory, std::size_t buffer) const;
+    void fill(std::size_t transfer, std::size_t slice) const;
     [[nodiscard]] std::uint64_t seed(std::size_t transfer, std::size_t slice) const;
     void check(std::size_t transfer, std::size_t slice) const;
     void restore(std::size_t slices) const;

@@ -15,7 +15,10 @@ namespace {
 
 constexpr double kResolution = 20;  // an interval is at least this many times the timer's overhead
 constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of samples small
-constexpr double kGrowth = 1.25;             // margin when the number of repetitions is raised
+// Seconds; no longer interval is asked for, whatever the overhead: ranks that share CPUs leave a
+// barrier milliseconds apart, and take as long for each message. Their samples are flagged.
+constexpr double kLongestInterval = 2e-3;
+constexpr double kGrowth = 1.25;  // margin when the number of repetitions is raised
 constexpr double kProgressSeconds = 0.1;
 constexpr int kLooks = 3;            // intervals to measure before accepting one as long enough
 constexpr double kLongBeyond = 400;  // an interval this many times too long is accepted at once
@@ -31,6 +34,8 @@ Sample take_sample(const Sampling& sampling) {
     sample.span = timing.span;
     sample.skew = timing.skew;
     sample.transfers = std::move(timing.transfers);
+    sample.lanes = std::move(timing.lanes);
+    sample.alone = std::move(timing.alone);
     sample.repetitions = static_cast<std::uint32_t>(sampling.repetitions);
     if (!sampling.once_apart) sample.host = sample.span;
     const double interval = sample.span * static_cast<double>(sampling.repetitions);
@@ -42,7 +47,8 @@ Sample take_sample(const Sampling& sampling) {
 
 std::size_t repetitions_for(Timer& timer, std::size_t most,
                             const std::function<void(std::size_t)>& condition) {
-    const double shortest = std::max(kShortestInterval, kResolution * timer.overhead());
+    const double shortest =
+        std::clamp(kResolution * timer.overhead(), kShortestInterval, kLongestInterval);
     std::size_t repetitions = std::min(most, timer.least_repetitions());
     for (;;) {
         double interval = kLongBeyond * shortest;

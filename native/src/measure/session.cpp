@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -14,14 +15,44 @@
 #include "measure/buffers.hpp"
 #include "measure/clocks.hpp"
 #include "measure/evidence.hpp"
+#include "measure/executor_of.hpp"
 #include "measure/locality.hpp"
 #include "measure/prepared_workload.hpp"
+#include "measure/rank_workload.hpp"
 #include "measure/sampling.hpp"
 #include "measure/timer.hpp"
 #include "measure/watchdog.hpp"
 #include "measure/who_copies.hpp"
 
 namespace waywiser {
+namespace {
+
+// The stop reason of ranks that take no samples: only the leader knows the reason.
+constexpr const char* kStopOfFollowers = "converged";
+
+bool between_ranks(const Request& request) {
+    if (request.operation) return request.operation->place.kind == Place::Kind::rank;
+    return std::ranges::any_of(request.transfers, [](const Transfer& transfer) {
+        return transfer.path.source.at_rank() || transfer.path.destination.at_rank();
+    });
+}
+
+// The transfers of a sustained workload that is being measured.
+struct Running {
+    explicit Running(const Request& request) : underway(request.transfers.size()) {
+        for (const Transfer& transfer : request.transfers) texts.push_back(transfer.text());
+    }
+    std::vector<std::string> texts;
+    std::vector<measure::Underway> underway;
+};
+
+}  // namespace
+
+bool Request::sustained() const {
+    return transfers.size() > 1 && std::ranges::any_of(transfers, [](const Transfer& transfer) {
+               return transfer.path.source.place.several() && !transfer.path.source.at_rank();
+           });
+}
 
 struct Session::State {
     Machine machine;
@@ -35,6 +66,8 @@ struct Session::State {
     std::set<std::pair<int, int>> peers;        // with peer access enabled
     std::optional<gpu::Gate> gate;              // made at the first device-timed workload,
     std::optional<measure::Watchdog> watchdog;  // since both need a GPU
+    std::shared_ptr<Running> running;           // any thread reads it
+    std::mutex running_guard;
 
     void make_gate() {
         if (gate) return;
@@ -48,12 +81,15 @@ struct Session::State {
     [[nodiscard]] TimingMode timing(const Request& request) const;
     transfer::Engine& engine_for(const Request& request);
     std::unique_ptr<measure::Timer> timer_for(const measure::PreparedWorkload& prepared,
-                                              Outcome& outcome);
+                                              const Request& request, Outcome& outcome);
+    void run(std::shared_ptr<Running> next);
     void report_sides(const measure::PreparedWorkload& prepared, const Request& request,
                       Outcome& outcome);
     Outcome measure_transfers(const Request& request,
                               const std::function<void(const Progress&)>& progress,
                               const Evidence& evidence);
+    Outcome measure_between_ranks(const Request& request,
+                                  const std::function<void(const Progress&)>& progress);
     Outcome measure_operation(const Request& request,
                               const std::function<void(const Progress&)>& progress);
     WhoCopiesOutcome who_copies(const WhoCopiesRequest& request);
@@ -62,11 +98,16 @@ struct Session::State {
 };
 
 void Session::State::admit(const Request& request) const {
+    if (request.operation) {
+        if (auto reason = unsupported_reason(*request.operation, machine))
+            throw NotSupported(*reason);
+        return;
+    }
     if (request.transfers.empty()) throw NotSupported("a workload needs at least one transfer");
     for (const Transfer& transfer : request.transfers) {
         if (transfer.bytes == 0) throw NotSupported("a transfer of 0 bytes is nothing to measure");
         if (auto reason = unsupported_reason(transfer, machine)) throw NotSupported(*reason);
-        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const Executor& executor = measure::executor_of(transfer);
         const auto peer = executor.peer_access(transfer, machine);
         if (peer && *peer != options.peer_access) {
             throw NotSupported("this process was started with peer access " +
@@ -75,13 +116,18 @@ void Session::State::admit(const Request& request) const {
     }
     if (auto reason = measure::sharing_unsupported_reason(request, machine))
         throw NotSupported(*reason);
+    if (request.sustained() && measure::plan_buffers(request, machine).own_slices) {
+        throw NotSupported(
+            "beside a collective transfers are repeated: none can change the place of its bytes, "
+            "use up its source, or start with another state of caches");
+    }
     if (request.cache == Cache::flushed && host::flush_instruction().empty()) {
         throw NotSupported("no instruction is known that flushes this CPU's caches");
     }
 }
 
 void Session::State::enable_peers(const Transfer& transfer) {
-    const Executor& executor = *Executors::instance().find(transfer.path.executor);
+    const Executor& executor = measure::executor_of(transfer);
     for (const auto& [one, other] : executor.requirements(transfer, machine).peers) {
         enable_peers(one, other);
     }
@@ -96,8 +142,9 @@ void Session::State::enable_peers(int one, int other) {
 }
 
 TimingMode Session::State::timing(const Request& request) const {
+    if (request.sustained()) return TimingMode::host;
     const auto by_device = [&](const Transfer& transfer) {
-        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const Executor& executor = measure::executor_of(transfer);
         const auto same_curve = [&](const Transfer& other) {
             return other.path == transfer.path && other.parameters == transfer.parameters &&
                    other.layout == transfer.layout;
@@ -119,8 +166,19 @@ void Session::State::report_sides(const measure::PreparedWorkload& prepared, con
     }
 }
 
+void Session::State::run(std::shared_ptr<Running> next) {
+    const std::lock_guard lock(running_guard);
+    running = std::move(next);
+}
+
 std::unique_ptr<measure::Timer> Session::State::timer_for(const measure::PreparedWorkload& prepared,
+                                                          const Request& request,
                                                           Outcome& outcome) {
+    if (request.sustained()) {
+        const auto next = std::make_shared<Running>(request);
+        run(next);
+        return measure::sustained_timer(prepared.parts(), next->underway);
+    }
     if (outcome.mode != TimingMode::device) return measure::host_timer(prepared.parts());
     make_gate();
     outcome.gate = gate->kind();
@@ -149,7 +207,7 @@ Outcome Session::State::measure_transfers(const Request& request,
     prepared.fill();
 
     const host::RunOn submitting(prepared.submit_cpus());
-    const std::unique_ptr<measure::Timer> timer = timer_for(prepared, outcome);
+    const std::unique_ptr<measure::Timer> timer = timer_for(prepared, request, outcome);
     const auto condition = [&prepared](std::size_t count) { prepared.condition(count); };
     condition(1);
     timer->once();  // the first execution is never gated: it may load, map or allocate
@@ -160,11 +218,12 @@ Outcome Session::State::measure_transfers(const Request& request,
     outcome.buffer_bytes = prepared.buffer_bytes();
     outcome.setup_seconds = host::now() - start;
 
-    const bool once_apart = outcome.mode == TimingMode::device || repetitions > 1;
+    const bool once_apart =
+        outcome.mode == TimingMode::device || (repetitions > 1 && !request.sustained());
     measure::take_samples({*timer, request.rule, repetitions, once_apart, condition, progress},
                           outcome);
     report_sides(prepared, request, outcome);
-    if (evidence) {
+    if (evidence && !request.sustained()) {
         measure::run_for_evidence(*timer, condition, request, outcome.samples.back().host,
                                   evidence);
     }
@@ -173,6 +232,48 @@ Outcome Session::State::measure_transfers(const Request& request,
     condition(repetitions);
     timer->take(repetitions);  // like all samples: behind the gate, slice after slice
     prepared.check(repetitions);
+    outcome.pool_peak_bytes = pool.peak_bytes();
+    return outcome;
+}
+
+Outcome Session::State::measure_between_ranks(
+    const Request& request, const std::function<void(const Progress&)>& progress) {
+    admit(request);
+    if (options.messenger == nullptr) throw NotSupported("this process is no rank of a launch");
+    if (request.cache != Cache::warm || request.shared) {
+        throw NotSupported("caches and shared buffers are not prepared in several processes");
+    }
+    const double start = host::now();
+    const std::vector<int> ranks = measure::RankWorkload::ranks_of(request, machine);
+    if (std::ranges::find(ranks, options.messenger->rank()) == ranks.end()) {
+        return {.mode = TimingMode::host, .stop = kStopOfFollowers};
+    }
+    const RankPlace* own = machine.rank(options.messenger->rank());
+    const host::RunOn submitting(own == nullptr ? std::vector<int>{} : own->cpus);
+    measure::RankWorkload workload(request, machine, pool, streams, *options.messenger);
+    Outcome outcome;
+    outcome.mode = TimingMode::host;
+    outcome.buffers = workload.placements();
+    outcome.buffer_bytes = workload.buffer_bytes();
+    if (!workload.leads()) {
+        workload.follow();
+        outcome.stop = kStopOfFollowers;
+        return outcome;
+    }
+    workload.fill();
+    measure::Timer& timer = workload.timer();
+    timer.once();  // connections are made by the first message
+    workload.check();
+    const auto nothing = [](std::size_t) {};
+    const std::size_t repetitions =
+        measure::repetitions_for(timer, timer.most_repetitions(), nothing);
+    outcome.setup_seconds = host::now() - start;
+    measure::take_samples({timer, request.rule, repetitions, repetitions > 1, nothing, progress},
+                          outcome);
+    workload.fill();
+    timer.take(repetitions);
+    workload.check();
+    workload.end();
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;
 }
@@ -242,8 +343,8 @@ private:
 
 Outcome Session::State::measure_operation(const Request& request,
                                           const std::function<void(const Progress&)>& progress) {
+    admit(request);
     const OperationCall& call = *request.operation;
-    if (auto reason = unsupported_reason(call, machine)) throw NotSupported(*reason);
     const Operation& operation = *Operations::instance().find(call.name);
     const double start = host::now();
     pool.clear();  // free memory for the operation's own allocations
@@ -274,8 +375,10 @@ Session::~Session() = default;
 Outcome Session::measure(const Request& request,
                          const std::function<void(const Progress&)>& progress,
                          const Evidence& evidence) {
-    return request.operation ? state_->measure_operation(request, progress)
-                             : state_->measure_transfers(request, progress, evidence);
+    state_->run(nullptr);
+    if (between_ranks(request)) return state_->measure_between_ranks(request, progress);
+    if (request.operation) return state_->measure_operation(request, progress);
+    return state_->measure_transfers(request, progress, evidence);
 }
 
 LocalityOutcome Session::locality(const LocalityRequest& request) {
@@ -284,6 +387,28 @@ LocalityOutcome Session::locality(const LocalityRequest& request) {
 
 WhoCopiesOutcome Session::who_copies(const WhoCopiesRequest& request) {
     return state_->who_copies(request);
+}
+
+std::string Session::underway() const {
+    std::shared_ptr<Running> running;
+    {
+        const std::lock_guard lock(state_->running_guard);
+        running = state_->running;
+    }
+    if (!running) return "";
+    double first = 0;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < running->underway.size(); ++i) {
+        const double since = running->underway[i].since.load();
+        if (since != 0 && (first == 0 || since < first)) {
+            first = since;
+            longest = i;
+        }
+    }
+    if (first == 0) return "";
+    const auto tenths = static_cast<long>(10 * (host::now() - first));
+    return running->texts[longest] + " has been under way for " + std::to_string(tenths / 10) +
+           "." + std::to_string(tenths % 10) + " s";
 }
 
 }  // namespace waywiser

@@ -1,6 +1,7 @@
 // A prepared workload whose transfers start together and are timed by the devices or by the host.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -14,16 +15,21 @@
 
 namespace waywiser::measure {
 
+// The most repetitions of a sample that the host times.
+inline constexpr std::size_t kMostRepetitions = 1 << 16;
+
 // One prepared transfer of the workload: its execution, its views, and where to time it.
 struct Part {
     std::unique_ptr<Execution> execution;
-    std::vector<gpu::Stream*> lanes;  // the first is timed
+    std::vector<gpu::Stream*> lanes;  // each is timed
     std::vector<int> cpu;             // CPUs of its host thread
     View source;
     View destination;
     std::size_t stride = 0;  // bytes from one slice of the buffers to the next
     std::size_t slices = 1;  // distinct slices that repetitions use in turn
     bool in_place = false;   // source and destination are the same bytes
+    // Among several memories, the buffers that the views refer to.
+    std::vector<std::byte*> sources, destinations;
 
     void start(std::size_t repetition) const {
         const std::size_t offset = repetition % slices * stride;
@@ -39,7 +45,9 @@ struct Part {
 struct Timing {
     double span = 0;  // seconds of one repetition
     double skew = 0;
-    std::vector<double> transfers;  // seconds of one repetition of each
+    std::vector<double> transfers;           // seconds of one repetition of each
+    std::vector<std::vector<double>> lanes;  // as in Sample
+    std::vector<double> alone;               // as in Sample
 };
 
 class Timer {
@@ -61,6 +69,16 @@ std::unique_ptr<Timer> device_timer(const std::vector<Part>& parts, gpu::Gate& g
                                     Watchdog& watchdog);
 std::unique_ptr<Timer> host_timer(const std::vector<Part>& parts);
 std::unique_ptr<Timer> operation_timer(Trial& trial);
+
+// The time at which the running repetition of a transfer began; 0 if none runs. Any thread may read
+// it.
+struct Underway {
+    std::atomic<double> since{0};
+};
+// Times each part while the others run throughout, and alone in turn. `underway` has one entry for
+// each part.
+std::unique_ptr<Timer> sustained_timer(const std::vector<Part>& parts,
+                                       std::vector<Underway>& underway);
 
 // Closes the gate on all streams, calls `enqueue`, opens the gate, and waits for all streams.
 // Throws BlocksBehindGate if the watchdog had to open it.

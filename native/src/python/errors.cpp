@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "gpu/gpu.hpp"
+#include "nccl/library.hpp"
 #include "python/bindings.hpp"
 #include "waywiser/session.hpp"
 
@@ -47,6 +48,8 @@ void bind_errors(nb::module_& m) {
     nb::exception<NotSupported>(m, "NotSupported", PyExc_RuntimeError);
     nb::exception<WrongBytes>(m, "WrongBytes", PyExc_RuntimeError);
     nb::exception<BlocksBehindGate>(m, "BlocksBehindGate", PyExc_RuntimeError);
+    nb::exception<nccl::Error>(m, "NcclError", PyExc_RuntimeError);
+    nb::exception<OtherRankFailed>(m, "OtherRankFailed", PyExc_RuntimeError);
 }
 
 }  // namespace waywiser

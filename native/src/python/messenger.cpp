@@ -2,6 +2,7 @@
 #include "ranks/messenger.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -14,6 +15,8 @@
 #include "gpu/gpu.hpp"
 #include "python/bindings.hpp"
 #include "ranks/bridge_messenger.hpp"
+#include "ranks/nccl_connection.hpp"
+#include "ranks/nccl_messenger.hpp"
 #include "waywiser/memory.hpp"
 
 namespace nb = nanobind;
@@ -24,6 +27,7 @@ namespace {
 
 using ranks::Bridge;
 using ranks::Messenger;
+using ranks::NcclConnection;
 using ranks::Parts;
 
 // A buffer of a kind of memory at its place.
@@ -163,6 +167,36 @@ void bind_messengers(nb::module_& m) {
             "chosen"_a, nb::call_guard<nb::gil_scoped_release>(), nb::keep_alive<0, 1>());
 }
 
+nb::bytes new_id() {
+    const nccl::UniqueId id = ranks::new_nccl_id();
+    return nb::bytes(id.data(), id.size());
+}
+
+// The messenger shares the connection, and keeps it.
+std::unique_ptr<Messenger> join(const std::shared_ptr<NcclConnection>& self, const nb::bytes& id,
+                                int rank, int size) {
+    nccl::UniqueId known{};
+    if (id.size() != known.size()) throw nb::value_error("an id of NCCL has 128 bytes");
+    std::memcpy(known.data(), id.data(), known.size());
+    const nb::gil_scoped_release joining;
+    self->join(known, rank, size);
+    return std::make_unique<ranks::NcclMessenger>(self);
+}
+
+void bind_nccl(nb::module_& m) {
+    m.def("nccl_unique_id", &new_id);
+    nb::class_<NcclConnection>(m, "NcclConnection")
+        .def(nb::new_([](int gpu, double seconds) {
+                 return std::make_shared<NcclConnection>(gpu, seconds);
+             }),
+             "gpu"_a, "seconds"_a)
+        .def("join", &join, "id"_a, "rank"_a, "size"_a)
+        .def("leave", &NcclConnection::leave, nb::call_guard<nb::gil_scoped_release>())
+        .def("stop", &NcclConnection::stop)
+        .def_prop_ro("ended", &NcclConnection::ended)
+        .def_prop_ro("stage", [](NcclConnection& self) { return self.stage().text(); });
+}
+
 }  // namespace
 
 void bind_ranks(nb::module_& m) {
@@ -174,6 +208,7 @@ void bind_ranks(nb::module_& m) {
         .def("read", &read)
         .def("write", &write, "data"_a);
     bind_messengers(m);
+    bind_nccl(m);
     nb::class_<Bridge>(m, "Bridge")
         .def(
             "__init__", [](Bridge* self, const std::string& file) { new (self) Bridge(file); },

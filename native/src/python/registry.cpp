@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "nccl/library.hpp"
 #include "python/bindings.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
@@ -32,6 +33,7 @@ const char* text(Place::Kind kind) {
     switch (kind) {
         case Place::Kind::numa: return "numa";
         case Place::Kind::gpu: return "gpu";
+        case Place::Kind::rank: return "rank";
         case Place::Kind::file: break;
     }
     return "file";
@@ -65,6 +67,7 @@ const char* text(Route route) {
     switch (route) {
         case Route::through_host: return "through host";
         case Route::over_relays: return "over relays";
+        case Route::between_ranks: return "between ranks";
         case Route::shortest: break;
     }
     return "shortest";
@@ -78,6 +81,7 @@ nb::list parameter_list(const std::vector<Parameter>& parameters) {
         entry["description"] = parameter.description;
         entry["kind"] = text(parameter.kind);
         entry["choices"] = parameter.choices;
+        entry["written"] = parameter.written;
         list.append(entry);
     }
     return list;
@@ -196,6 +200,9 @@ nb::list executor_list() {
         entry["settings_on_request"] = traits.settings_on_request;
         entry["comparison"] = traits.comparison;
         entry["in_sets"] = traits.in_sets;
+        entry["among_several"] = traits.among_several;
+        entry["among_ranks"] = traits.among_ranks;
+        entry["loads"] = traits.loads;
         entry["traits"] = traits_dict(executor->info().name, traits);
         list.append(entry);
     }
@@ -295,6 +302,8 @@ void bind_operations(nb::module_& m) {
 }  // namespace
 
 void bind_registry(nb::module_& m) {
+    m.def("use_nccl", &nccl::use_file, "path"_a);
+    m.def("nccl_version", &nccl::version);
     m.def("memories", &memory_list);
     m.def("executors", &executor_list);
     m.def("operations", &operation_list);

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "python/bindings.hpp"
+#include "ranks/messenger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,7 +30,7 @@ const char* text(Placement::State state) {
 
 // As columns, since that is how samples are stored and analysed.
 nb::dict sample_columns(const std::vector<Sample>& samples) {
-    nb::list span, host, skew, repetitions, flags, transfers;
+    nb::list span, host, skew, repetitions, flags, transfers, lanes, alone;
     for (const Sample& sample : samples) {
         span.append(sample.span);
         host.append(sample.host);
@@ -37,6 +38,8 @@ nb::dict sample_columns(const std::vector<Sample>& samples) {
         repetitions.append(sample.repetitions);
         flags.append(sample.flags);
         transfers.append(sample.transfers);
+        if (!sample.lanes.empty()) lanes.append(sample.lanes);
+        if (!sample.alone.empty()) alone.append(sample.alone);
     }
     nb::dict columns;
     columns["span"] = span;
@@ -45,6 +48,8 @@ nb::dict sample_columns(const std::vector<Sample>& samples) {
     columns["repetitions"] = repetitions;
     columns["flags"] = flags;
     columns["transfers"] = transfers;
+    columns["lanes"] = lanes;
+    columns["alone"] = alone;
     return columns;
 }
 
@@ -207,17 +212,20 @@ void bind_session(nb::module_& m) {
         .def(
             "__init__",
             [](Session* self, Machine machine, bool peer_access, std::size_t memory_bytes,
-               double watchdog_seconds, std::vector<Transfer> host_timed, bool sides) {
+               double watchdog_seconds, std::vector<Transfer> host_timed, bool sides,
+               ranks::Messenger* messenger) {
                 new (self) Session(std::move(machine), {.peer_access = peer_access,
                                                         .memory_bytes = memory_bytes,
                                                         .watchdog_seconds = watchdog_seconds,
                                                         .host_timed = std::move(host_timed),
-                                                        .sides = sides});
+                                                        .sides = sides,
+                                                        .messenger = messenger});
             },
             "machine"_a, nb::kw_only(), "peer_access"_a = true,
             "memory_bytes"_a = SessionOptions{}.memory_bytes,
             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
-            "host_timed"_a = std::vector<Transfer>(), "sides"_a = false)
+            "host_timed"_a = std::vector<Transfer>(), "sides"_a = false, "messenger"_a = nb::none(),
+            nb::keep_alive<1, 8>())
         .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "operation"_a = nb::none(),
              "cache"_a = "warm", "shared"_a = false, "rule"_a, "seed"_a = 1,
              "progress"_a = nb::none(), "evidence"_a = nb::none())
@@ -225,7 +233,8 @@ void bind_session(nb::module_& m) {
              "blocks"_a = LocalityRequest{}.blocks, "bytes"_a = LocalityRequest{}.bytes,
              "rounds"_a = LocalityRequest{}.rounds, "cpus"_a = std::vector<int>(),
              "sweeps"_a = LocalityRequest{}.sweeps, "pause"_a = LocalityRequest{}.pause)
-        .def("who_copies", &observe_copies, "gpu"_a, "transfers"_a);
+        .def("who_copies", &observe_copies, "gpu"_a, "transfers"_a)
+        .def("underway", &Session::underway);
 }
 
 }  // namespace waywiser

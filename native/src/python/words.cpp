@@ -84,14 +84,32 @@ void bind_places(nb::module_& m) {
                                      bytes,           std::move(filesystem), direct};
             },
             "name"_a, "path"_a, "scratch"_a, "bytes"_a, "filesystem"_a, "direct"_a = true);
+    nb::class_<RankPlace>(m, "RankPlace")
+        .def(
+            "__init__",
+            [](RankPlace* self, int index, std::vector<int> cpus, int numa, int gpu,
+               std::vector<std::string> unsent, std::string messages,
+               std::vector<std::string> unexchanged) {
+                new (self) RankPlace{index,
+                                     std::move(cpus),
+                                     numa,
+                                     gpu,
+                                     std::move(unsent),
+                                     std::move(messages),
+                                     std::move(unexchanged)};
+            },
+            "index"_a, "cpus"_a, "numa"_a, "gpu"_a = -1, "unsent"_a = std::vector<std::string>(),
+            "messages"_a = "mpi", "unexchanged"_a = std::vector<std::string>());
     nb::class_<Machine>(m, "Machine")
         .def(
             "__init__",
             [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus,
-               std::vector<FilePlace> files) {
-                new (self) Machine{std::move(numa), std::move(gpus), std::move(files)};
+               std::vector<FilePlace> files, std::vector<RankPlace> ranks) {
+                new (self)
+                    Machine{std::move(numa), std::move(gpus), std::move(files), std::move(ranks)};
             },
-            "numa"_a, "gpus"_a, "files"_a = std::vector<FilePlace>());
+            "numa"_a, "gpus"_a, "files"_a = std::vector<FilePlace>(),
+            "ranks"_a = std::vector<RankPlace>());
 }
 
 }  // namespace

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "conformance.hpp"
+#include "executor/shaped_transfers.hpp"
 #include "fake/fixture.hpp"
 
 namespace waywiser {
 namespace {
 
+using test::at;
 using test::OnFake;
-
-Memory at(const char* kind, const char* place) { return {kind, Place::parse(place), {}}; }
 
 Transfer transfer(const Memory& from, const Memory& to, const Settings& parameters = {},
                   std::size_t bytes = 4096) {

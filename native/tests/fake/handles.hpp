@@ -2,7 +2,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -43,6 +45,9 @@ private:
 
 struct StreamHandle {
     std::shared_ptr<StreamThread> thread;
+    // For libraries that get the handle and know nothing else of the fake.
+    void (*enqueue)(StreamHandle&, std::function<void()> work);
+    std::size_t (*busy)();  // how many streams of the process work
 };
 
 struct EventHandle {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "context.hpp"
+#include "foreign.hpp"
 #include "handles.hpp"
 #include "managed.hpp"
 #include "many_bytes.hpp"
@@ -53,6 +54,19 @@ std::byte* allocate(std::size_t bytes, Side side, const char* call) {
     return data.release();
 }
 
+std::byte* allocate_foreign(int device, std::size_t bytes, const char* call) {
+    pass_allocation(call);
+    std::byte* const data = fake::make_foreign(bytes, device);
+    if (data == nullptr) out_of_memory(call);
+    test::fill_bytes(data, 0xA5, std::min(bytes, kSoiledBytes));
+    return data;
+}
+
+void release_foreign(std::byte* data, int device) noexcept {
+    fake::wait_device(device);
+    fake::free_foreign(data);
+}
+
 // Freeing and unpinning wait for all running work, so they hang behind a closed gate.
 void release(std::byte* data, int device) noexcept {
     fake::wait_device(device);
@@ -84,6 +98,7 @@ std::byte* allocate_device(int device, std::size_t bytes, DeviceUse use) {
         throw Error(Failure::other, call, kNotSupported, "cudaErrorNotSupported");
     }
     if (bytes > free_bytes(device)) out_of_memory(call);
+    if (use == DeviceUse::foreign) return allocate_foreign(device, bytes, call);
     return allocate(bytes, {fake::MemoryType::device, device}, call);
 }
 
@@ -91,7 +106,7 @@ std::byte* allocate_device(int device, std::size_t bytes, DeviceUse use) {
 
 void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
     Context::current() = device;  // like cudaSetDevice() before cudaFree()
-    release(data, device);
+    use == DeviceUse::foreign ? release_foreign(data, device) : release(data, device);
     --use_of_device(use).living;
 }
 

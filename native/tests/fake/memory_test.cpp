@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -143,6 +146,36 @@ TEST_F(FakeMemory, CountsEachAllocatorOfDeviceMemory) {
     EXPECT_THROW(gpu::DeviceBuffer(0, 8, gpu::DeviceUse::mapped), gpu::Error);
     EXPECT_THROW(gpu::ManagedBuffer(8, 0), gpu::Error);
     EXPECT_EQ(fake::live(), live);
+}
+
+TEST_F(FakeMemory, OtherProcessesOpenForeignMemory) {
+    gpu::DeviceBuffer foreign(0, 4096, gpu::DeviceUse::foreign);
+    foreign.data()[4095] = std::byte{7};
+    const gpu::ForeignHandle handle = gpu::foreign_handle(foreign.data());
+    const pid_t child = fork();
+    if (child == 0) {
+        const gpu::OpenedBuffer opened(0, handle);
+        const bool right = opened.data()[4095] == std::byte{7};
+        opened.data()[0] = std::byte{9};
+        const auto kind = gpu::pointer_info(opened.data()).kind;
+        _exit(right && kind == gpu::PointerKind::device ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(foreign.data()[0], std::byte{9});
+}
+
+TEST_F(FakeMemory, AProcessOpensItsOwnForeignMemoryAsItIs) {
+    gpu::DeviceBuffer foreign(0, 8, gpu::DeviceUse::foreign);
+    {
+        const gpu::OpenedBuffer opened(0, gpu::foreign_handle(foreign.data()));
+        EXPECT_EQ(opened.data(), foreign.data());
+        EXPECT_EQ(fake::live().foreign_buffers, 2u);
+    }
+    EXPECT_EQ(fake::live().foreign_buffers, 1u);
+    const gpu::DeviceBuffer plain(0, 8);
+    EXPECT_THROW(gpu::foreign_handle(plain.data()), gpu::Error);
 }
 
 TEST_F(FakeMemory, DevicesLackWhatIsConfigured) {

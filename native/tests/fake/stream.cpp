@@ -17,6 +17,10 @@ constexpr auto kTick = std::chrono::nanoseconds(32);
 
 fake::Instant tick(fake::Instant when) { return when - when.time_since_epoch() % kTick; }
 
+void enqueue(fake::StreamHandle& stream, std::function<void()> work) {
+    stream.thread->enqueue(std::move(work));
+}
+
 void before_waiting(const char* call) {
     Context& context = Context::instance();
     context.hang(context.pass(Point::sync, call));
@@ -45,7 +49,8 @@ void detail::EventDeleter::operator()(void* handle) const noexcept {
 
 Stream::Stream(int device) : device_(device) {
     Context::instance().enter("cudaStreamCreateWithFlags", device);
-    handle_.reset(new fake::StreamHandle{fake::StreamThread::start(device)});
+    handle_.reset(
+        new fake::StreamHandle{fake::StreamThread::start(device), enqueue, fake::busy_streams});
     ++fake::living().streams;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,7 +22,14 @@ Running& running() {
     return all;
 }
 
+std::atomic<std::size_t>& working() {
+    static std::atomic<std::size_t>& count = *new std::atomic<std::size_t>(0);
+    return count;
+}
+
 }  // namespace
+
+std::size_t busy_streams() { return working().load(); }
 
 std::shared_ptr<StreamThread> StreamThread::start(int device) {
     const std::shared_ptr<StreamThread> stream(new StreamThread(device));
@@ -103,7 +111,9 @@ void StreamThread::run() {
             const std::function<void()> work = std::move(queue_.front());
             queue_.pop_front();
             lock.unlock();
+            ++working();
             work();
+            --working();
         }
         lock.lock();
         ++finished_;

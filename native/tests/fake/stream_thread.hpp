@@ -52,4 +52,7 @@ private:
 // handle; device -1 is every device.
 void wait_device(int device);
 
+// How many streams work.
+std::size_t busy_streams();
+
 }  // namespace waywiser::fake

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <thread>
 
 namespace waywiser::host {
@@ -24,6 +25,21 @@ TEST(Clock, KnowsWhatReadingItCosts) {
 TEST(Clock, CountsFromTheStartOfTheProcess) {
     EXPECT_GT(now(), 0);
     EXPECT_LT(now(), 3600);
+}
+
+// Two processes can compare it: its origin is that of the system's clock, and not their start.
+TEST(Clock, CountsAlikeInAllProcesses) {
+    const auto system = [] {
+        std::timespec read{};
+        clock_gettime(CLOCK_MONOTONIC, &read);
+        return static_cast<double>(read.tv_sec) + static_cast<double>(read.tv_nsec) * 1e-9;
+    };
+    constexpr double kRounding = 1e-7;
+    const double before = system();
+    const double read = since_boot();
+    const double after = system();
+    EXPECT_GE(read, before - kRounding);
+    EXPECT_LE(read, after + kRounding);
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <new>
+#include <sstream>
 #include <string>
 
 #include "conformance.hpp"
@@ -24,6 +26,24 @@ bool huge_pages_on_request() {
     std::string modes;
     std::getline(file, modes);
     return modes.find("[never]") == std::string::npos && !modes.empty();
+}
+
+std::size_t huge_bytes_of_the_mapping(const std::byte* data) {
+    std::ifstream smaps("/proc/self/smaps");
+    bool inside = false;
+    for (std::string line; std::getline(smaps, line);) {
+        std::uintptr_t from = 0;
+        std::uintptr_t to = 0;
+        char dash = 0;
+        std::istringstream fields(line);
+        if (fields >> std::hex >> from >> dash >> to && dash == '-') {
+            const auto at = reinterpret_cast<std::uintptr_t>(data);
+            inside = from <= at && at < to;
+        } else if (inside && line.starts_with("AnonHugePages:")) {
+            return std::stoul(line.substr(line.find(':') + 1)) * kKiB;
+        }
+    }
+    return 0;
 }
 
 TEST(Pages, AreZeroAlignedAndThere) {
@@ -47,6 +67,14 @@ TEST(Pages, AreHugeOnRequest) {
     const Pages pages(32 * kMiB, first_node(), PageSize::huge);
     // The kernel may have too little contiguous memory for some of them.
     EXPECT_GT(pages.placement().fraction_huge, 0);
+}
+
+TEST(Pages, AreAsHugeAsTheKernelStates) {
+    if (!huge_pages_on_request()) GTEST_SKIP() << "this kernel gives no transparent huge pages";
+    const Pages pages(32 * kMiB, first_node(), PageSize::huge);
+    const auto huge = static_cast<std::size_t>(pages.placement().fraction_huge * 32 * kMiB);
+    EXPECT_EQ(huge % (2 * kMiB), 0u);
+    EXPECT_LE(huge, huge_bytes_of_the_mapping(pages.data()));
 }
 
 TEST(Pages, ThatNobodyHasAreABadAllocation) {

@@ -31,6 +31,13 @@ struct Sleep {
     void operator()(gpu::Thread) const { std::this_thread::sleep_for(kBusy); }
 };
 
+// Occupies one of its lanes.
+struct Busy final : Execution {
+    explicit Busy(gpu::Stream& lane) : lane(lane) {}
+    void start(const View&, const View&) override { gpu::launch(lane, {}, Sleep{}); }
+    gpu::Stream& lane;
+};
+
 class DeviceTimerTest : public test::OnFake {
 protected:
     gpu::Stream first{0};
@@ -71,6 +78,30 @@ TEST_F(DeviceTimerTest, ComparesNoEventsOfTwoDevices) {
     const Timing timing = timer->take(1);
     EXPECT_EQ(timing.skew, 0);
     EXPECT_DOUBLE_EQ(timing.span, std::max(timing.transfers[0], timing.transfers[1]));
+}
+
+// A transfer over two GPUs ends when the slower one does.
+TEST_F(DeviceTimerTest, TimesEveryLaneOfATransfer) {
+    const double busy = std::chrono::duration<double>(kBusy).count();
+    for (const bool slow_is_last : {true, false}) {
+        auto made = parts({&first});
+        made.front().lanes =
+            slow_is_last ? std::vector{&first, &elsewhere} : std::vector{&elsewhere, &first};
+        made.front().execution = std::make_unique<Busy>(elsewhere);
+        const Timing timing = device_timer(made, gate, watchdog)->take(2);
+        ASSERT_EQ(timing.lanes.size(), 1u);
+        const std::vector<double>& lanes = timing.lanes.front();
+        ASSERT_EQ(lanes.size(), 2u);
+        EXPECT_GT(lanes[slow_is_last ? 1 : 0], busy * 0.9) << "of one repetition";
+        EXPECT_LT(lanes[slow_is_last ? 0 : 1], busy / 4);
+        EXPECT_EQ(timing.transfers, std::vector{std::ranges::max(lanes)});
+        EXPECT_DOUBLE_EQ(timing.span, timing.transfers.front());
+    }
+}
+
+TEST_F(DeviceTimerTest, KeepsNoLanesWhereEveryTransferHasOne) {
+    const auto both = parts({&first, &second});
+    EXPECT_TRUE(device_timer(both, gate, watchdog)->take(1).lanes.empty());
 }
 
 // A stream blocks its host at about a thousand entries if a gate holds them.

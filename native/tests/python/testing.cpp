@@ -111,7 +111,7 @@ NB_MODULE(_testing, m) {
     using namespace waywiser::testing;
     nb::set_leak_warnings(false);
     m.def("check_messenger", &waywiser::test::check_messenger, "messenger"_a, "largest"_a,
-          nb::call_guard<nb::gil_scoped_release>());
+          "knows_sizes"_a = true, nb::call_guard<nb::gil_scoped_release>());
     m.def("configure", [](const std::string& text) { waywiser::fake::configure(text); });
     m.def("live", &live);
     m.def("copies", [] { return waywiser::fake::counts().copies; });

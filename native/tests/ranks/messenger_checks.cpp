@@ -37,7 +37,8 @@ std::size_t share(std::size_t bytes, int shape, int from, int to) {
 
 class Checks {
 public:
-    explicit Checks(Messenger& messenger) : messenger_(messenger) {}
+    Checks(Messenger& messenger, bool knows_sizes)
+        : messenger_(messenger), knows_sizes_(knows_sizes) {}
 
     std::vector<std::string> all(std::size_t largest) {
         for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{7}, largest}) {
@@ -50,7 +51,7 @@ public:
         }
         order();
         maximum();
-        wrong_size();
+        if (knows_sizes_) wrong_size();
         too_large();
         messenger_.barrier();
         return wrong_;
@@ -215,13 +216,15 @@ private:
     [[nodiscard]] int size() const { return messenger_.size(); }
 
     Messenger& messenger_;
+    bool knows_sizes_;
     std::vector<std::string> wrong_;
 };
 
 }  // namespace
 
-std::vector<std::string> check_messenger(Messenger& messenger, std::size_t largest) {
-    std::vector<std::string> wrong = Checks(messenger).all(largest);
+std::vector<std::string> check_messenger(Messenger& messenger, std::size_t largest,
+                                         bool knows_sizes) {
+    std::vector<std::string> wrong = Checks(messenger, knows_sizes).all(largest);
     // The odd ranks in the reverse order; the others need not take part.
     std::vector<int> chosen;
     for (int rank = messenger.size() - 1; rank >= 0; --rank) {
@@ -229,7 +232,7 @@ std::vector<std::string> check_messenger(Messenger& messenger, std::size_t large
     }
     if (std::ranges::find(chosen, messenger.rank()) != chosen.end()) {
         const auto group = messenger.group(chosen);
-        for (std::string& line : Checks(*group).all(largest)) {
+        for (std::string& line : Checks(*group, knows_sizes).all(largest)) {
             wrong.push_back("in a group: " + std::move(line));
         }
         if (chosen[group->rank()] != messenger.rank()) {

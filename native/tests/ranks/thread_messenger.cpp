@@ -24,7 +24,7 @@ bool strikes(const std::optional<MessageOfRank>& fault, int rank, std::uint64_t 
 }  // namespace
 
 void ThreadWorld::require_running() const {
-    if (over_) throw MessengerError("the world of ranks has ended");
+    if (over_) throw MessengerError(why_over_);
 }
 
 void ThreadWorld::end() {
@@ -71,13 +71,17 @@ std::shared_ptr<ThreadWorld::Message> ThreadWorld::start_send(const Key& key, co
     std::unique_lock lock(mutex_);
     require_running();
     const int rank = std::get<1>(key);
-    const std::uint64_t number = bytes > 0 ? ++sent_[rank] : 0;
+    const std::uint64_t number = bytes >= options_.counted_bytes ? ++sent_[rank] : 0;
     if (strikes(options_.hangs, rank, number)) {
         changed_.wait(lock, [this] { return over_; });
         require_running();
     }
     if (strikes(options_.fails, rank, number)) {
-        throw MessengerError("message " + std::to_string(number) + " failed by design");
+        // At once: the buffers of this rank are freed on the way out.
+        over_ = true;
+        why_over_ = "message " + std::to_string(number) + " failed by design";
+        changed_.notify_all();
+        require_running();
     }
     const auto message = std::make_shared<Message>();
     message->data = static_cast<const std::byte*>(data);
@@ -274,7 +278,10 @@ private:
         for (const int each : chosen) members.push_back(members_.at(each));
         const int number = world_.group(group_, members, members_[rank_]);
         const auto own = std::ranges::find(chosen, rank_) - chosen.begin();
-        return std::make_unique<ThreadMessenger>(world_, number, members, static_cast<int>(own));
+        auto group =
+            std::make_unique<ThreadMessenger>(world_, number, members, static_cast<int>(own));
+        group->do_barrier();  // MPI makes one when all are there
+        return group;
     }
 
     [[nodiscard]] Parts of_equal(std::size_t bytes) const {

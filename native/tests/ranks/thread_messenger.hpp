@@ -22,8 +22,7 @@
 
 namespace waywiser::test {
 
-// The n-th message of a byte or more, from 1, that a rank starts to send. Those of collectives
-// count too.
+// The n-th message, from 1, that a rank starts to send. Those of collectives count too.
 struct MessageOfRank {
     int rank = 0;
     std::uint64_t message = 1;
@@ -34,6 +33,7 @@ struct ThreadWorldOptions {
     std::size_t most_buffered_bytes = 4096;
     std::chrono::microseconds delay{0};  // before each message
     std::optional<MessageOfRank> fails, flips, hangs;
+    std::size_t counted_bytes = 1;  // smaller messages do not count
 };
 
 // A world of ranks, in which each rank is a thread.
@@ -90,6 +90,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     bool over_ = false;
+    std::string why_over_ = "the world of ranks has ended";
     std::map<Key, Queue> queues_;
     std::map<std::tuple<int, std::vector<int>, int>, int> groups_;         // parent, ranks, n-th
     std::map<std::tuple<int, std::vector<int>, int>, int> made_by_ranks_;  // parent, ranks, rank
