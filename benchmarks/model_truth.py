@@ -17,7 +17,7 @@ import math
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,9 +25,18 @@ import numpy as np
 
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.machine.machine import Machine
+from waywiser.model.count_table import CountKey
+from waywiser.model.crossover import comparison
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves, times_of
 from waywiser.model.curve_form import best_lines
 from waywiser.model.held_out import divided, thinned
+from waywiser.model.machine_model import fitted_model
+from waywiser.model.message_strategies import (
+    DIRECT,
+    THREE_STEP,
+    MessageStrategies,
+    strategies_of,
+)
 from waywiser.model.messages import (
     Locality,
     MessageTimes,
@@ -37,23 +46,19 @@ from waywiser.model.messages import (
 )
 from waywiser.model.prediction_interval import WIDTHS, PathKind
 from waywiser.model.published import PublishedModel, fit, parse_switches
-from waywiser.model.rate import SATURATED, CountModel, fit_counts, held_out_deviations
-from waywiser.model.strategies import (
-    Strategy,
-    copy_step,
-    crossover_over_counts,
-    disagreements,
-    measured_step,
-    message_step,
-    published_step,
-    shared_step,
-    time_of,
-)
+from waywiser.model.rank_nodes import node_of
+from waywiser.model.rate import SATURATED, fit_counts, held_out_deviations
+from waywiser.model.strategies import StepTime, Strategy, StrategyStep, StrategyTime, StrategyTimes
+from waywiser.model.strategy_steps import GPU, HOST, MessageModels
+from waywiser.model.strategy_table import BasisTable, StrategyTable, strategy_table
+from waywiser.model.texts import with_interval
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
+from waywiser.report.views.strategy_texts import comparison_text
 from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.scatter import LEAST_SIZES, medians
 from waywiser.words import Workload, format_bytes
+from waywiser.words.number_format import format_time
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
@@ -495,11 +500,14 @@ PRINTED_INJECTION = {"pinned": 3.0e-11, "device": 5.1e-11}
 """Table III."""
 
 
-def summit_messages(data: Path, folder: Path) -> list[MessageTimes]:
+def summit(data: Path, folder: Path) -> tuple[list[MessageTimes], MessageStrategies]:
     file = folder / "summit.wwp"
     import_files([data / "benchpress" / "summit"], file, machine="summit")
     with Profile.open(file) as profile:
-        return messages_of(SeriesFrame.read(profile).summaries())
+        frame = SeriesFrame.read(profile)
+        messages, node = messages_of(frame.summaries()), node_of(frame.summaries())
+        models = MessageModels.of(fitted_model(profile, frame))
+    return messages, strategies_of(messages, models, node)
 
 
 def misprints(model: PublishedModel) -> Iterator[str]:
@@ -601,7 +609,7 @@ def counts_table(messages: Sequence[MessageTimes]) -> Iterator[str]:
         for least in (False, True):
             both: list[float] = []
             for kind in ("pinned", "device"):
-                off = held_out_deviations(messages, kind, test, least=least)
+                off = held_out_deviations(messages, CountKey(kind, test), least=least)
                 both += off
                 yield _counts_row(text, kind, least, off)
             yield _counts_row(text, "both", least, both)
@@ -657,156 +665,83 @@ def limit_without_latency(messages: Sequence[MessageTimes], model: PublishedMode
     )
 
 
-class _Parts(NamedTuple):
-    """What strategies between GPUs of two nodes are made of."""
-
-    to_host: CurveModel
-    to_device: CurveModel
-    direct: CountModel
-    host: CountModel
-    processes: CountModel
-
-
-def parts_of(messages: Sequence[MessageTimes]) -> _Parts:
-    classes = {
-        (each.source, each.destination, each.locality): each
-        for each in classes_of(messages)
-    }  # fmt: skip
-    copies = [
-        fit_curves([curve_of(classes[source, destination, "on-socket"], messages, least=True)])[0]
-        for source, destination in (("device", "pinned"), ("pinned", "device"))
-    ]
-    counts = [
-        fit_counts(messages, kind, test, least=True)
-        for kind, test in (("device", "messages"), ("pinned", "messages"), ("pinned", "max-rate"))
-    ]
-    known = [each for each in counts if each is not None]
-    return _Parts(copies[0], copies[1], *known)
-
-
-PROCESSES = 6
-"""Processes of the host that share the messages of one GPU: 40 for 6 GPUs."""
-
-
-def modelled(parts: _Parts) -> tuple[Strategy, ...]:
-    to_host, to_device = copy_step("D2H", parts.to_host), copy_step("H2D", parts.to_device)
-    return (
-        Strategy("direct", (message_step("messages", parts.direct),)),
-        Strategy("3-step", (to_host, message_step("messages", parts.host), to_device)),
-        Strategy(
-            "all cores", (to_host, shared_step("messages", parts.processes, PROCESSES), to_device)
-        ),
-    )
+PAPER = "by the paper's model"
 
 
 def by_the_paper(model: PublishedModel) -> tuple[Strategy, ...]:
-    to_host = published_step("D2H", model, "device", "pinned", "on-socket")
-    to_device = published_step("H2D", model, "pinned", "device", "on-socket")
-    host = published_step("messages", model, "pinned", "pinned", "off-node")
+    """The strategies by the published model, which has no intervals: each message costs its
+    latency, and each byte its inverse rate; a copy is one message of all bytes."""
+    to_host = _published_step("D2H", model, GPU, HOST, "on-socket")
+    to_gpu = _published_step("H2D", model, HOST, GPU, "on-socket")
+    host = _published_step("messages", model, HOST, HOST, "off-node")
     return (
-        Strategy("direct", (published_step("messages", model, "device", "device", "off-node"),)),
-        Strategy("3-step", (to_host, host, to_device)),
+        Strategy(DIRECT, (_published_step("messages", model, GPU, GPU, "off-node"),)),
+        Strategy(THREE_STEP, (to_host, host, to_gpu)),
     )
 
 
-def as_measured(messages: Sequence[MessageTimes], parts: _Parts) -> tuple[Strategy, ...]:
-    """The sum of measured steps; a copy of a number of bytes between two measured ones lies between
-    their times. One message has the time of single messages, the least of all pairs."""
-    counted: dict[tuple[str, str, int, int], float] = {}
-    split: dict[tuple[int, int], float] = {}
-    for each in messages:
-        if each.locality != "off-node":
-            continue
-        if each.test in ("messages", "ping-pong"):
-            key = (each.source, each.destination, each.count, each.bytes)
-            least = counted.get(key, math.inf)
-            if each.test == "ping-pong" or each.count > 1:
-                counted[key] = min(each.least, least)
-        if each.test == "node-pong" and each.source == "pinned":
-            split[each.count, each.bytes] = each.least
+def _published_step(
+    name: str, model: PublishedModel, source: str, destination: str, locality: Locality
+) -> StrategyStep:
+    def cost(count: int, bytes: int) -> StepTime | None:
+        size, number = (count * bytes, 1) if source != destination else (bytes, count)
+        line = model.line(source, destination, locality, size)
+        if line is None:
+            return None
+        seconds = number * line.latency + line.inverse_rate * number * size
+        return StepTime(seconds, None, False)
 
-    def message(kind: str) -> Callable[[int, int], float | None]:
-        return lambda count, bytes: counted.get((kind, kind, count, bytes))
-
-    def copied(model: CurveModel) -> Callable[[int, int], float | None]:
-        def seconds(count: int, bytes: int) -> float | None:
-            within = count * bytes <= model.sizes[-1]
-            return model.seconds(count * bytes) if within else None
-
-        return seconds
-
-    def shared(count: int, bytes: int) -> float | None:
-        floats = count * bytes // 4 // PROCESSES
-        return split.get((PROCESSES, 4 * floats))
-
-    to_host, to_device = (
-        measured_step(name, copied(model))
-        for name, model in (("D2H", parts.to_host), ("H2D", parts.to_device))
-    )
-    return (
-        Strategy("direct", (measured_step("messages", message("device")),)),
-        Strategy("3-step", (to_host, measured_step("messages", message("pinned")), to_device)),
-        Strategy("all cores", (to_host, measured_step("messages", shared), to_device)),
-    )
+    return StrategyStep(name, cost)
 
 
-def crossover_table(
-    own: Sequence[Strategy], paper: Sequence[Strategy], measured: Sequence[Strategy]
-) -> Iterator[str]:
-    yield (
-        "| bytes of a message | as measured | by these models | may be from | surely from | "
-        "by the paper's model |"
-    )
-    yield "|---|---|---|---|---|---|"
-    counts = range(1, 41)
-    for size in (4, 64, 1024, 8192):
-        found = crossover_over_counts(own[0], own[1], range(1, 7), size)
-        true = crossover_over_counts(measured[0], measured[1], range(1, 7), size)
-        theirs = crossover_over_counts(paper[0], paper[1], counts, size)
-        cells = (true.at, found.at, found.may_be_from, found.surely_from, theirs.at)
-        text = " | ".join("none up to 6" if each is None else str(each) for each in cells)
-        yield f"| {format_bytes(size)} | {text} |"
+def crossover_table(table: StrategyTable, paper: StrategyTimes) -> Iterator[str]:
+    yield f"| bytes of a message | as measured | by these models | {PAPER} |"
+    yield "|---|---|---|---|"
+    for size in (4, 64, 1024, 8192, 2**16, 2**19):
+        cells = [each.comparison(DIRECT, THREE_STEP, "messages", size) for each in table.bases]
+        theirs = comparison(paper, DIRECT, THREE_STEP, "messages", size, range(1, 41))
+        texts = [comparison_text(each, str) for each in (*cells, theirs) if each is not None]
+        yield f"| {format_bytes(size)} | {' | '.join(texts)} |"
 
 
-def one_message_table(
-    own: Sequence[Strategy], paper: Sequence[Strategy], measured: Sequence[Strategy]
-) -> Iterator[str]:
-    yield "| strategy | as measured | by these models | 95 % interval | by the paper's model |"
-    yield "|---|---|---|---|---|"
-    size = 2**19
-    for strategy in measured:
-        true = time_of(strategy, 1, size)
-        (mine,) = [time_of(each, 1, size) for each in own if each.name == strategy.name]
-        theirs = [time_of(each, 1, size) for each in paper if each.name == strategy.name]
-        assert true is not None and mine is not None
-        around = f"{mine.interval.low * 1e6:.1f} to {mine.interval.high * 1e6:.1f}"
-        printed = f"{theirs[0].seconds * 1e6:.1f}" if theirs and theirs[0] else "—"
-        yield (
-            f"| {strategy.name} | {true.seconds * 1e6:.1f} | {mine.seconds * 1e6:.1f} | {around} | "
-            f"{printed} |"
-        )
+def one_message_table(table: StrategyTable, paper: StrategyTimes) -> Iterator[str]:
+    yield f"| strategy | as measured | by these models | {PAPER} |"
+    yield "|---|---|---|---|"
+    for name in dict.fromkeys(name for basis in table.bases for name in basis.strategies):
+        cells = [
+            with_interval(format_time, each.seconds, each.interval) if each else "—"
+            for each in (*(_one(basis, name) for basis in table.bases), paper.of(name, 1, 2**19))
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
-def outside(own: Sequence[Strategy], measured: Sequence[Strategy]) -> Iterator[str]:
-    """Strategies whose measured time of one message of 512 KiB the interval does not hold."""
-    for mine, strategy in zip(own, measured, strict=True):
-        found, true = time_of(mine, 1, 2**19), time_of(strategy, 1, 2**19)
-        if found is None or true is None:
-            continue
-        if not found.interval.low <= true.seconds <= found.interval.high:
-            yield f"{mine.name} ({true.seconds / found.seconds - 1:+.1%})"
+def _one(basis: BasisTable, name: str) -> StrategyTime | None:
+    """One message of 512 KiB."""
+    wanted = name, 1, 2**19
+    return next((t for t in basis.times if (t.name, t.count, t.bytes) == wanted), None)
 
 
-def summit_page(messages: Sequence[MessageTimes]) -> str:
+def outside(table: StrategyTable) -> tuple[int, int]:
+    """(measured times that the interval of the model does not hold, times that are in both)."""
+    measured, modelled = table.bases
+    known = {(each.name, each.count, each.bytes): each for each in modelled.times}
+    inside = []
+    for each in measured.times:
+        found = known.get((each.name, each.count, each.bytes))
+        if each.is_measured and found is not None and found.interval is not None:
+            inside.append(found.interval.contains(each.seconds))
+    return inside.count(False), len(inside)
+
+
+def summit_page(messages: Sequence[MessageTimes], found: MessageStrategies) -> str:
     model = fit(messages, parse_switches(SWITCHES))
     rates = fit_counts(messages, "pinned", "max-rate", least=True)
     assert rates is not None and rates.limit is not None
     largest, off = largest_max_rate(messages, model)
     authors = authors_messages(messages, model)
-    parts = parts_of(messages)
-    own, paper, measured = modelled(parts), by_the_paper(model), as_measured(messages, parts)
-    points = [(count, 2**n) for count in range(1, 7) for n in range(2, 20)]
-    wrong = disagreements(own, measured, points)
+    table, paper = strategy_table(found), StrategyTimes(by_the_paper(model))
+    wrong = table.disagreements
+    missed, compared = outside(table)
     printed = [
         value / line - 1
         for key, pair in PRINTED.items()
@@ -875,25 +810,27 @@ def summit_page(messages: Sequence[MessageTimes]) -> str:
         "measurements. Messages of GPU memory of six processes do not reach a limit that is the "
         "same for all sizes: none is identified.",
         "",
-        "## Direct, 3-step or all cores",
+        "## Direct, 3-step, all cores, extra message or duplicate pointer",
         "",
-        "The count of messages from which on 3-step is faster than direct, up to six, which is as "
-        "many as were measured between GPUs:",
+        "As `waywiser model FILE --crossovers` compares them, with the medians of jobs, and the "
+        f"{found.processes} processes that each GPU has in the files. Which of direct and 3-step "
+        "is faster, by the number of messages; up to six were measured between GPUs. The paper's "
+        "model has no intervals:",
         "",
-        *crossover_table(own, paper, measured),
+        *crossover_table(table, paper),
         "",
-        "One message of 512 KiB, in µs. *All cores* is one copy each way and equal shares of "
-        f"{PROCESSES} processes:",
+        "One message of 512 KiB, with 95 % intervals for a single time:",
         "",
-        *one_message_table(own, paper, measured),
+        *one_message_table(table, paper),
         "",
-        f"At {len(points)} combinations of 1 to 6 messages and 4 B to 512 KiB, where they were "
-        f"measured, the models choose another strategy than the fastest in {len(wrong)}, of which "
-        f"{sum(each.is_within_interval for each in wrong)} are within the intervals; the largest "
-        f"loss is {max((each.cost for each in wrong), default=0.0):.1%}. Measured times of one "
-        f"message of 512 KiB outside the interval: {', '.join(outside(own, measured)) or 'none'}. "
-        "*All cores* is modelled by the max-rate runs and measured by the runs that divide a "
-        "message.",
+        f"At {table.compared} combinations of number and size at which two strategies or more were "
+        f"measured, the models choose another than the fastest in {len(wrong)}, of which "
+        f"{sum(each.is_within_interval is True for each in wrong)} are within the intervals; the "
+        f"largest loss is {max((each.cost for each in wrong), default=0.0):.1%}. Of {compared} "
+        f"times of strategies as measured {missed} are outside the intervals of the models. *All "
+        "cores* and *duplicate pointer* are modelled by the runs of equal messages, and measured "
+        "by those that divide a message too. *Extra message* is modelled by messages of a process "
+        "one after another; no test has them.",
         "",
     ]
     return _page(lines)
@@ -921,7 +858,7 @@ def main(arguments: Sequence[str]) -> int:
         else:
             print(f"held-out.md needs {options.data}/dgx-1 and s822lc", file=sys.stderr)
         if (options.data / "benchpress" / "summit").is_dir():
-            page = summit_page(summit_messages(options.data, folder))
+            page = summit_page(*summit(options.data, folder))
             (options.output / "summit.md").write_text(page)
         else:
             print(f"summit.md needs {options.data}/benchpress/summit", file=sys.stderr)

@@ -20,17 +20,29 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "python")]
 
 from analysis.comparison.nodes import losses  # noqa: E402
 from planted.machine import BLOCKS  # noqa: E402
 from planted.model import Truth, down, up  # noqa: E402
 from planted.noise import recorded  # noqa: E402
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together  # noqa: E402
-from planted.trial import HOSTS, ILL, SURVEY_BLOCKS, fleet, hypotheses, surveyed_twice  # noqa: E402
+from planted.trial import (  # noqa: E402
+    COMPARED_BLOCKS,
+    HOSTS,
+    ILL,
+    SURVEY_BLOCKS,
+    few_hosts,
+    fleet,
+    hypotheses,
+    surveyed_twice,
+)
 
 SLOWER = 0.05
 CHUNK = 10
+SMALL_FLEETS = ((4, 1), (4, 2), (4, 4), (4, 8), (6, 2), (10, 2), (16, 1))
+"""Hosts, and GPUs of each."""
+SMALL_LOSSES = (0.05, 0.10)
 EFFECTS = (("5 %", 0.055), ("to 10 %", 0.10), ("over 10 %", 9.0))
 """Names, and below what."""
 
@@ -56,8 +68,8 @@ def compared(seed: int) -> tuple[int, int, bool, bool]:
 
 def fleet_of(job: tuple[int, int, bool]) -> tuple[Counter[str], int, int]:
     """(found by illness, hosts wrongly suspected, hosts wrongly flagged in the end)."""
-    seed, blocks, sound = job
-    trial = fleet(seed, recorded(), blocks, sound=sound)
+    seed, blocks, healthy = job
+    trial = fleet(seed, recorded(), blocks, healthy=healthy)
     return Counter(trial.found), len(trial.wrongly_suspected), len(trial.wrongly_flagged)
 
 
@@ -127,7 +139,10 @@ def page(options: argparse.Namespace, run: Callable[..., Iterator[object]]) -> I
         "have exact binomial 95 % intervals; hypotheses of one machine are not quite independent."
     )
     yield ""
-    yield f"    python benchmarks/planted_truth.py --machines {machines} --first {first}"
+    yield (
+        f"    python benchmarks/planted_truth.py --machines {machines} --first {first} "
+        f"--fleets {options.fleets}"
+    )
     yield ""
     yield f"## {machines} machines, {BLOCKS} blocks (as `--preset full` makes them)"
     yield ""
@@ -153,6 +168,8 @@ def page(options: argparse.Namespace, run: Callable[..., Iterator[object]]) -> I
     yield ""
     yield from comparisons(options, run)
     yield from fleets(options, run)
+    yield ""
+    yield from small_fleets(options, run)
     print(f"{time.time() - started:.0f} s", file=sys.stderr)
 
 
@@ -167,7 +184,7 @@ def comparisons(options: argparse.Namespace, run: Callable[..., Iterator[object]
     yield "## Surveys compared with one another"
     yield ""
     yield (
-        f"Two fresh surveys of one machine, {SURVEY_BLOCKS} blocks each, with all that one "
+        f"Two fresh surveys of one machine, {COMPARED_BLOCKS} blocks each, with all that one "
         "recorded survey had and the next had not."
     )
     yield ""
@@ -195,19 +212,58 @@ def fleets(options: argparse.Namespace, run: Callable[..., Iterator[object]]) ->
         jobs = [(options.first + n, blocks, n % 2 == 1) for n in range(options.fleets)]
         shares = {kind: Share() for kind in kinds}
         suspected, flagged = Share(), Share()
-        for (_, _, sound), (found, suspects, wrong) in zip(
+        for (_, _, all_healthy), (found, suspects, wrong) in zip(
             jobs,
             run(fleet_of, jobs),
             strict=True,  # type: ignore[arg-type]
         ):
-            healthy = HOSTS - (0 if sound else sum(count for _, count in ILL))
-            for kind, count in () if sound else ILL:
+            healthy = HOSTS - (0 if all_healthy else sum(count for _, count in ILL))
+            for kind, count in () if all_healthy else ILL:
                 shares[kind].count += found[kind]
                 shares[kind].of += count
             suspected.count, suspected.of = suspected.count + suspects, suspected.of + healthy
             flagged.count, flagged.of = flagged.count + wrong, flagged.of + healthy
         rates = [percent(shares[kind]) for kind in kinds]
         yield row(blocks, len(jobs), *rates, percent(suspected), percent(flagged))
+
+
+def few_hosts_of(job: tuple[int, int, int, float]) -> tuple[bool, bool]:
+    """(whether the host with the slow link is suspected alone, its link named; whether another
+    is)."""
+    seed, hosts, gpus, loss = job
+    found, host, gpu = few_hosts(seed, recorded(), hosts, gpus, loss)
+    suspects = found.of("bad", "suspect")
+    others = any(each.host != host for each in suspects) if loss else bool(suspects)
+    named = [d.place for e in suspects if e.host == host for d in e.faults[0].devices]
+    return named == [f"gpu:{gpu}"], others
+
+
+def small_fleets(
+    options: argparse.Namespace, run: Callable[..., Iterator[object]]
+) -> Iterator[str]:
+    yield "## Fleets of few hosts"
+    yield ""
+    yield (
+        f"Each host is surveyed once, with {SURVEY_BLOCKS} blocks and all sizes. Found is a fleet "
+        "in which the GPU with the slow link is named first."
+    )
+    yield ""
+    yield row(
+        "hosts", "GPUs", "equal hosts: fleets with a suspicion",
+        *(f"a link {loss:.0%} slower: found" for loss in SMALL_LOSSES), "with another suspect",
+    )  # fmt: skip
+    yield row(*["---"] * (4 + len(SMALL_LOSSES)))
+    for hosts, gpus in SMALL_FLEETS:
+        shares, others = {}, Share()
+        for loss in (0.0, *SMALL_LOSSES):
+            seeds = range(options.first, options.first + 2 * options.fleets)
+            found = list(run(few_hosts_of, [(seed, hosts, gpus, loss) for seed in seeds]))
+            shares[loss] = Share()
+            for named, other in found:  # type: ignore[misc]
+                shares[loss].add(named if loss else other)
+                if loss:
+                    others.add(other)
+        yield row(hosts, gpus, *map(percent, shares.values()), percent(others))
 
 
 def main() -> int:

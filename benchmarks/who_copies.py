@@ -85,7 +85,7 @@ def _result(seen: Sequence[Observation]) -> str:
 
 
 def document(machine: Machine, found: Sequence[WhoCopies], repeat: int) -> Iterator[str]:
-    yield f"{machine_line(machine)}; driver {machine.driver}. "
+    yield f"{machine_line(machine)}. "
     yield f"Observed {repeat} times on each GPU, in "
     seconds = [each.seconds for each in found if each.failure is None]
     yield f"{_time(seconds)} each.\n\n" if seconds else "no time.\n\n"

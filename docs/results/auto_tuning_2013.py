@@ -415,8 +415,8 @@ FIGURES = (
     Figure(
         "figures 4 and 6",
         "MPI between GPUs of one node and of two nodes",
-        nothing,
-        "Waywiser has no executor that copies by MPI",
+        lambda: ["[messages between processes](../papers/auto-tuning-2013.md)"],
+        "",
     ),
 )
 
