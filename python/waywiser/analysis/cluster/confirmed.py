@@ -1,0 +1,289 @@
+"""Which suspicions tests alone have confirmed: of nodes, of groups and of pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from waywiser.analysis.cluster.levels import THRESHOLD, below_interval, quantile
+from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.schedule import Pair
+from waywiser.analysis.cluster.state import ClusterState
+
+Channel = tuple[int, int]
+"""Rail, and sending or receiving."""
+
+LEAST_MEMBERS = 3
+"""Two nodes that are slow to all others, and fast to one another, are two slow nodes."""
+
+USUAL_SHARE = 0.9
+"""The median of the tests alone is above this share of the threshold."""
+
+LEAST_TIMES = 3
+MOST_GROUP_ROUNDS = 100
+PAIR_REPEATS, PAIR_FAST = 5, 1
+FAILED_PAIR_REPEATS = 2
+
+
+def _alone_rows(state: ClusterState) -> Floats:
+    """Returns the ratios of tests alone: node, test, rail, sending or receiving."""
+    tests = state.beside_usual(state.all_tests.of("alone"))
+    return node_rows(tests, len(state.names)).y
+
+
+def _outcome(
+    rows: Floats, limit: Floats, repeats: tuple[int, int], tried: Ints
+) -> tuple[Bools, Bools]:
+    """Returns where repeated tests are still open, and where they confirm."""
+    most, may_be_fast = repeats
+    fast = np.sum(rows < limit[None, None, :, None], axis=1)
+    times = np.sum(~np.isnan(rows), axis=1)
+    is_slow = fast <= may_be_fast
+    is_over = (tried >= most)[:, None, None]
+    return is_slow & ~is_over, is_slow & is_over & (times >= LEAST_TIMES)
+
+
+def _suspects(state: ClusterState) -> tuple[Bools, Bools]:
+    tried = state.attempts.of("alone").count_of_nodes(len(state.names))
+    rows = _alone_rows(state)
+    open_, confirmed = _outcome(rows, state.confirm_limit, state.repeats, tried)
+    # The usual test alone stands out too.
+    is_usual = quantile(rows, 0.5, axis=1) > USUAL_SHARE * THRESHOLD if rows.size else confirmed
+    return state.suspects & open_, state.suspects & confirmed & is_usual & _is_above_usual(rows)
+
+
+def _is_above_usual(rows: Floats) -> Bools:
+    """Whether the 95 % interval of tests alone is above the usual time."""
+    times = np.sum(~np.isnan(rows), axis=1)
+    return np.asarray(np.sum(rows <= 0, axis=1) <= below_interval(times))
+
+
+def open_suspects(state: ClusterState) -> list[int]:
+    """Returns the nodes that stand out, and need more tests alone."""
+    open_, _ = _suspects(state)
+    return [int(n) for n in np.flatnonzero(open_.any(axis=(1, 2)) & state.testable)]
+
+
+def confirmed(state: ClusterState) -> Bools:
+    """Returns where a node is slow, alone too: node, rail, sending or receiving."""
+    return _suspects(state)[1]
+
+
+def confirmed_nodes(state: ClusterState) -> dict[Channel, list[int]]:
+    """Returns the confirmed suspects of each rail and direction."""
+    slow = confirmed(state)
+    return {
+        (rail, way): [int(n) for n in np.flatnonzero(slow[:, rail, way])]
+        for rail in range(slow.shape[1])
+        for way in range(2)
+    }
+
+
+def _group_outcomes(state: ClusterState) -> tuple[Bools, Bools]:
+    """Returns where groups that stand out are still open, and where tests alone confirm it."""
+    out = state.group_levels.stands_out
+    tests = state.beside_usual(state.all_tests.of("alone"), with_groups=True)
+    usual = ~state.is_suspect
+    ga, gb = state.group_of[tests.a], state.group_of[tests.b]
+    slow_group: Bools = np.asarray(out.any(axis=(1, 2)))
+    kept = (ga != gb) & (slow_group[ga] != slow_group[gb]) & usual[tests.a] & usual[tests.b]
+    of_groups = PairTests(ga, gb, tests.y, tests.phase, tests.round).where(kept)
+    rows = node_rows(of_groups, len(out))
+    tried = (rows.partner >= 0).sum(axis=1)
+    open_, confirms = _outcome(rows.y, state.confirm_limit, state.repeats, tried)
+    return out & open_, out & confirms
+
+
+def open_groups(state: ClusterState) -> list[int]:
+    """Returns the groups that stand out, and need more tests alone."""
+    if not state.group_levels.stands_out.any():
+        return []
+    # A test that failed is no test: so many rounds are the most.
+    rounds = np.unique(state.attempts.of("alone").round)
+    if len(rounds) > MOST_GROUP_ROUNDS:
+        return []
+    return np.flatnonzero(_group_outcomes(state)[0].any(axis=(1, 2))).tolist()
+
+
+def slow_groups(state: ClusterState) -> dict[int, list[Channel]]:
+    """Returns the groups that are slow to other groups, with the rails and directions."""
+    if not state.group_levels.stands_out.any():
+        return {}
+    slow = _group_outcomes(state)[1]
+    return {
+        int(group): [(int(rail), int(way)) for rail, way in np.argwhere(slow[group])]
+        for group in np.flatnonzero(slow.any(axis=(1, 2)))
+    }
+
+
+def among_tested(state: ClusterState) -> set[Pair]:
+    """Returns the pairs that were tested among suspects, the lower index first."""
+    return set(state.attempts.of("among").pairs)
+
+
+def _among_ratios(state: ClusterState) -> dict[Pair, Floats]:
+    """Returns by pair, the lower index first: rail, direction from the lower index first."""
+    tests = state.beside_usual(state.all_tests.of("among"))
+    ratios: dict[Pair, Floats] = {}
+    for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
+        ratios[min(a, b), max(a, b)] = tests.y[n] if a < b else tests.y[n][:, ::-1]
+    return ratios
+
+
+def shared_of_channel(state: ClusterState) -> dict[Channel, list[list[int]]]:
+    """Returns, by rail and direction, the sets of confirmed suspects that are fast among
+    themselves: most pairs of a set that were tested are fast."""
+    ratios = _among_ratios(state)
+    limit = np.maximum(THRESHOLD, state.noise)
+    result: dict[Channel, list[list[int]]] = {}
+    for (rail, way), nodes in confirmed_nodes(state).items():
+        inside = set(nodes)
+        edges = {
+            pair: bool(np.all(y[rail] < limit[rail]))
+            for pair, y in ratios.items()
+            if inside.issuperset(pair)
+        }
+        sets = [each for each in _components(nodes, edges) if len(each) >= LEAST_MEMBERS]
+        if sets:
+            result[rail, way] = [_with_others(state, each, rail, ratios, limit) for each in sets]
+    return result
+
+
+def _components(nodes: Sequence[int], edges: dict[Pair, bool]) -> list[list[int]]:
+    """Returns the sets of nodes that fast pairs connect, and in which most pairs are fast."""
+    neighbours: dict[int, set[int]] = {node: set() for node in nodes}
+    for (a, b), is_fast in edges.items():
+        if is_fast:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    left, found = set(nodes), []
+    while left:
+        todo = [left.pop()]
+        component = set(todo)
+        while todo:
+            for other in neighbours[todo.pop()] & left:
+                left.discard(other)
+                component.add(other)
+                todo.append(other)
+        tested = [fast for pair, fast in edges.items() if component.issuperset(pair)]
+        if 2 * sum(tested) > len(tested):
+            found.append(sorted(component))
+    return found
+
+
+def _with_others(
+    state: ClusterState, members: list[int], rail: int, ratios: dict[Pair, Floats], limit: Floats
+) -> list[int]:
+    """Adds the nodes that are fast to most members they were tested with."""
+    inside = set(members)
+    fast: Counter[int] = Counter()
+    tested: Counter[int] = Counter()
+    for (a, b), y in ratios.items():
+        if (a in inside) != (b in inside):
+            other = b if a in inside else a
+            tested[other] += 1
+            fast[other] += bool(np.all(y[rail] < limit[rail]))
+    more = [n for n in tested if tested[n] >= 2 and 2 * fast[n] > tested[n]]
+    return sorted({*members, *more})
+
+
+def shared_sets(state: ClusterState) -> list[list[int]]:
+    """Returns the sets of all rails and directions, each once."""
+    sets = {tuple(each) for sets in shared_of_channel(state).values() for each in sets}
+    return [list(each) for each in sorted(sets)]
+
+
+def possible_members(state: ClusterState, members: Sequence[int]) -> list[int]:
+    """Returns the nodes outside a set of which the rounds do not show that they are as fast as
+    usual: at most as many as the set has, the slowest first."""
+    worst = np.where(np.isfinite(state.levels.worst), state.levels.worst, -np.inf)
+    known = {n for nodes in confirmed_nodes(state).values() for n in nodes}
+    order = np.argsort(-worst, kind="stable").tolist()
+    others = [
+        n
+        for n in order
+        if state.testable[n]
+        and n not in known
+        and n not in members
+        and (state.is_suspect[n] or worst[n] > THRESHOLD / 2)
+    ]
+    return others[: len(members)]
+
+
+def _pair_candidates(state: ClusterState) -> dict[Pair, Bools]:
+    """Returns pairs that stand out, of nodes that are no suspects or whose suspicion the tests
+    alone refuted: rail, direction from the lower index first. The fastest of several tests
+    counts."""
+    tests = state.pair_tests
+    open_, slow_nodes = _suspects(state)
+    usual = ~(open_ | slow_nodes).any(axis=(1, 2)) & state.testable
+    y = np.where((tests.a < tests.b)[:, None, None], tests.y, tests.y[:, :, ::-1])
+    over = y - state.base[None, :, None] > state.pair_limit[None, :, None]
+    low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
+    found: dict[Pair, Bools] = {}
+    for n in np.flatnonzero(over.any(axis=(1, 2)) & usual[low] & usual[high]).tolist():
+        same = (low == low[n]) & (high == high[n])
+        slow = np.all(over[same] | np.isnan(y[same]), axis=0) & over[n]
+        if slow.any():
+            found[int(low[n]), int(high[n])] = slow
+    return found
+
+
+def _pair_rows(state: ClusterState) -> dict[Pair, list[Floats]]:
+    tests = state.beside_usual(state.all_tests.of("pair"))
+    rows: dict[Pair, list[Floats]] = {}
+    for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
+        y = tests.y[n] if a < b else tests.y[n][:, ::-1]
+        rows.setdefault((min(a, b), max(a, b)), []).append(y)
+    return rows
+
+
+def pair_attempts(state: ClusterState) -> Counter[Pair]:
+    """Counts the repeated tests of pairs, failed ones included."""
+    return Counter(state.attempts.of("pair").pairs)
+
+
+def _pair_outcomes(state: ClusterState) -> tuple[list[Pair], dict[Pair, Bools]]:
+    rows, tried = _pair_rows(state), pair_attempts(state)
+    open_, slow = [], {}
+    for pair, stands_out in sorted(_pair_candidates(state).items()):
+        y = np.array(rows.get(pair, np.empty((0, *stands_out.shape))))
+        limit = state.pair_confirm_limit[None, :, None]
+        remaining = stands_out & (np.sum(y < limit, axis=0) <= PAIR_FAST)
+        if remaining.any():
+            if tried[pair] < PAIR_REPEATS:
+                open_.append(pair)
+            elif len(y) >= LEAST_TIMES:
+                slow[pair] = remaining
+    return open_, slow
+
+
+def slow_pairs(state: ClusterState) -> dict[Pair, Bools]:
+    """Returns the pairs that are slow while their nodes are not: rail, direction from the lower
+    index first."""
+    return _pair_outcomes(state)[1]
+
+
+def failed_pairs(state: ClusterState) -> list[Pair]:
+    """Returns pairs that failed each time, while none of the two nodes can be blamed."""
+    passed = set(_pair_rows(state))
+    return sorted(
+        pair
+        for pair in state.losses.of_pair
+        if pair not in passed and (pair_attempts(state)[pair] or len(state.names) == 2)
+    )
+
+
+def open_pairs(state: ClusterState) -> list[Pair]:
+    """Returns the pairs to test again: those that stand out, and those that failed."""
+    tried, passed = pair_attempts(state), set(_pair_rows(state))
+    failed = [
+        pair
+        for pair in sorted(state.losses.of_pair)
+        if pair not in passed
+        and tried[pair] < FAILED_PAIR_REPEATS
+        and state.testable[list(pair)].all()
+    ]
+    return [*failed, *_pair_outcomes(state)[0]]

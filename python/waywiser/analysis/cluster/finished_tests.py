@@ -1,0 +1,90 @@
+"""Finished tests as arrays, each read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import is_
+
+import numpy as np
+
+from waywiser.analysis.cluster.pair_tests import PHASES, PairTests
+from waywiser.words.cluster import FinishedTest
+
+
+@dataclass(frozen=True)
+class FinishedTests:
+    """All finished tests of known nodes."""
+
+    pairs: PairTests
+    """The tests of two nodes, failed ones included."""
+    failed: list[FinishedTest]
+    collectives: list[FinishedTest]
+
+    def extended(self, more: FinishedTests) -> FinishedTests:
+        """Returns these and more."""
+        return FinishedTests(
+            PairTests(
+                *(
+                    np.concatenate([getattr(self.pairs, each.name), getattr(more.pairs, each.name)])
+                    for each in fields(PairTests)
+                )
+            ),
+            self.failed + more.failed,
+            self.collectives + more.collectives,
+        )
+
+
+class _LastRead:
+    """What was read last: the next call adds the tests of a round."""
+
+    known: tuple[list[str], int, list[FinishedTest], FinishedTests] | None = None
+
+
+def read_records(
+    names: list[str], index: Mapping[str, int], rails: int, finished: Sequence[FinishedTest]
+) -> FinishedTests:
+    """Reads finished tests; of those that the last call has read, the result is kept."""
+    last = _LastRead.known
+    if (
+        last is not None
+        and (names, rails) == last[:2]
+        and len(finished) >= len(last[2])
+        and all(map(is_, finished, last[2]))
+    ):
+        records = last[3].extended(_read(index, rails, finished[len(last[2]) :]))
+    else:
+        records = _read(index, rails, finished)
+    _LastRead.known = names, rails, list(finished), records
+    return records
+
+
+def _read(index: Mapping[str, int], rails: int, finished: Sequence[FinishedTest]) -> FinishedTests:
+    rows: list[tuple[int, int, int, int]] = []
+    places: list[tuple[int, int, int]] = []
+    seconds: list[float] = []
+    failed, collectives = [], []
+    for each in finished:
+        test = each.test
+        if each.failed is not None:
+            failed.append(each)
+        if test.phase == "collective":
+            collectives.append(each)
+            continue
+        if len(test.nodes) != 2:
+            continue
+        first, second = test.nodes
+        if first not in index or second not in index:
+            continue
+        for time in each.times:
+            if 0 <= time.rail < rails and time.seconds > 0:
+                places.append((len(rows), time.rail, 0 if time.sender == first else 1))
+                seconds.append(time.seconds)
+        rows.append((index[first], index[second], PHASES.index(test.phase), test.round))
+    y = np.full((len(rows), rails, 2), np.nan)
+    where = np.array(places, dtype=np.int64).reshape(-1, 3)
+    y[tuple(where.T)] = np.log(np.array(seconds))
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    return FinishedTests(
+        PairTests(columns[0], columns[1], y, columns[2], columns[3]), failed, collectives
+    )

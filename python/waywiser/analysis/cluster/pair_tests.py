@@ -1,0 +1,86 @@
+"""The times of finished tests between two nodes, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SENDING, RECEIVING = 0, 1
+"""The last index of what belongs to a node; the first direction of a test goes from ``a``."""
+
+PHASES = ("hangs", "pairs", "alone", "among", "pair", "collective")
+
+
+@dataclass(frozen=True)
+class PairTests:
+    """Tests of two nodes; nodes are indices."""
+
+    a: Ints
+    b: Ints
+    y: Floats
+    """The logarithms of seconds: test, rail, direction (0 from ``a`` to ``b``); NaN if missing,
+    and of tests that failed."""
+    phase: Ints
+    """An index of `PHASES`."""
+    round: Ints
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Returns the nodes of each test, the lower index first."""
+        low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    @property
+    def has_times(self) -> Bools:
+        return np.asarray(~np.isnan(self.y).all(axis=(1, 2)))
+
+    def count_of_nodes(self, nodes: int) -> Ints:
+        """Returns how many tests each node has."""
+        return np.bincount(self.a, minlength=nodes) + np.bincount(self.b, minlength=nodes)
+
+    def where(self, mask: Bools) -> PairTests:
+        """Returns the tests of a mask."""
+        return PairTests(*(getattr(self, each.name)[mask] for each in fields(self)))
+
+    def of(self, *phases: str) -> PairTests:
+        """Returns the tests of some phases."""
+        return self.where(np.isin(self.phase, [PHASES.index(each) for each in phases]))
+
+    def replaced(self, y: Floats) -> PairTests:
+        """Returns these tests with other times."""
+        return PairTests(self.a, self.b, y, self.phase, self.round)
+
+
+@dataclass(frozen=True)
+class NodeRows:
+    """The tests of each node side by side."""
+
+    partner: Ints
+    """Node, test; -1 where a node has no more tests."""
+    y: Floats
+    """Node, test, rail, `SENDING` or `RECEIVING`; NaN if missing."""
+
+
+def node_rows(tests: PairTests, nodes: int) -> NodeRows:
+    """Returns each test twice: as a test of its first and of its second node."""
+    owner = np.concatenate([tests.a, tests.b])
+    other = np.concatenate([tests.b, tests.a])
+    both = np.concatenate([tests.y, tests.y[:, :, ::-1]])
+    order = np.argsort(owner, kind="stable")
+    owner, other, both = owner[order], other[order], both[order]
+    counts = np.bincount(owner, minlength=nodes)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    width = int(counts.max(initial=0))
+    partner = np.full((nodes, width), -1, dtype=np.int64)
+    y = np.full((nodes, width, tests.y.shape[1], 2), np.nan)
+    partner[owner, place], y[owner, place] = other, both
+    return NodeRows(partner, y)

@@ -1,0 +1,118 @@
+"""What each rail reaches beside the rate of its interface, and what interfaces counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from waywiser.analysis.cluster.levels import quantile
+from waywiser.analysis.cluster.pair_tests import node_rows
+from waywiser.analysis.cluster.state import ClusterState
+from waywiser.analysis.cluster.verdict_values import ClusterFinding, RailRate
+from waywiser.words.host_list import compress_hosts
+
+LEAST_SHARE = 0.7
+"""A smaller share of the rate of the interface is a finding."""
+
+LEAST_CROSSED = 0.7
+"""A smaller share of the bytes that crossed the interface means that they took another path."""
+
+BEST = 0.25
+"""The quantile of the times of a rail that counts: other nodes and noise make tests slower."""
+
+
+def rail_rates(state: ClusterState) -> tuple[RailRate, ...]:
+    """Returns the rate of each rail that was tested: the better of its directions."""
+    tests = state.undisturbed
+    size = _message_bytes(state)
+    if not len(tests) or size <= 0:
+        return ()
+    times = quantile(node_rows(tests, len(state.names)).y, BEST, axis=1)
+    result = []
+    for n, node in enumerate(state.nodes):
+        for rail in node.rails:
+            seconds = times[n, rail.index] if rail.index < times.shape[1] else np.array([np.nan])
+            if np.isnan(seconds).all():
+                continue
+            rate = size / float(np.exp(np.nanmin(seconds)))
+            limit = rail.interface.bytes_per_second if rail.interface else 0.0
+            name = rail.interface.name if rail.interface else ""
+            share = rate / limit if limit > 0 else 0.0
+            result.append(RailRate(node.name, rail.index, name, rate, limit, share))
+    return tuple(result)
+
+
+def _message_bytes(state: ClusterState) -> int:
+    return max((each.bytes for each in state.finished if each.test.phase == "pairs"), default=0)
+
+
+def interface_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+    """Yields rails below the rate of their interface, bytes that did not cross it, and errors."""
+    yield from _below_rate(state)
+    yield from _not_over_interface(state)
+    for node in state.nodes:
+        counted = [f"{name}: {n}" for name, n in node.counters.items() if n > 0]
+        if counted:
+            text = f"interfaces of {node.name} counted errors: {', '.join(counted)}"
+            yield ClusterFinding("errors counted", (node.name,), text, evidence=tuple(counted))
+
+
+def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:
+    """One finding for a rail: that of all nodes if all are below, else those that are."""
+    rates = [each for each in rail_rates(state) if each.interface_bytes_per_second > 0]
+    for rail in sorted({each.rail for each in rates}):
+        of_rail = [each for each in rates if each.rail == rail]
+        below = [each for each in of_rail if each.share < LEAST_SHARE]
+        if not below:
+            continue
+        share = float(np.median([each.share for each in below]))
+        who = _who([each.node for each in below], len(of_rail))
+        interfaces = sorted({each.interface for each in below})
+        name = interfaces[0] if len(interfaces) == 1 else ""
+        text = (
+            f"rail {rail}{f' ({name})' if name else ''} of {who} reaches {share:.0%} of the rate "
+            f"of its interface"
+        )
+        yield ClusterFinding(
+            "below interface rate",
+            tuple(each.node for each in below),
+            text,
+            rail,
+            name,
+            ratio=share,
+        )
+
+
+def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
+    """One finding for a rail. Between nodes of one host no byte has to cross an interface."""
+    hosts = {node.name: node.address for node in state.nodes}
+    shares: dict[int, dict[str, list[float]]] = {}
+    for each in state.finished:
+        addresses = {hosts.get(name, "") for name in each.test.nodes}
+        if len(addresses) == 1 and addresses != {""}:
+            continue
+        for time in each.times:
+            if time.crossed is not None and time.sender:
+                shares.setdefault(time.rail, {}).setdefault(time.sender, []).append(time.crossed)
+    for rail, of_rail in sorted(shares.items()):
+        least = {node: min(own) for node, own in of_rail.items() if min(own) < LEAST_CROSSED}
+        if not least:
+            continue
+        share = min(least.values())
+        who = _who(sorted(least), len(of_rail))
+        text = (
+            f"{share:.0%} of the bytes that {who} sent on rail {rail} crossed the interface: "
+            "the rest took another path"
+        )
+        tests = sum(value < LEAST_CROSSED for node in least for value in of_rail[node])
+        yield ClusterFinding(
+            "not over interface", tuple(sorted(least)), text, rail, direction="sending",
+            ratio=share, tests=tests,
+        )  # fmt: skip
+
+
+def _who(nodes: Sequence[str], known: int) -> str:
+    if len(nodes) == 1:
+        return nodes[0]
+    return "every node" if len(nodes) == known else compress_hosts(nodes)

@@ -1,0 +1,175 @@
+"""A verdict about a cluster in words: the answer, how sure it is, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.analysis.cluster.verdict_values import (
+    BAD_STANDINGS,
+    WORST_STANDINGS,
+    ClusterFinding,
+    ClusterVerdict,
+    FindingKind,
+    NodeStanding,
+)
+from waywiser.words.host_list import compress_hosts
+from waywiser.words.number_format import count
+from waywiser.words.severity import Severity
+
+MOST_ANSWERS = 3
+"""Findings that the answer names."""
+
+MOST_CHARACTERS = 160
+"""Characters of each."""
+
+SEVERITIES: dict[FindingKind, Severity] = {
+    "failed node": "error",
+    "slow node": "error",
+    "slow group": "error",
+    "failed pair": "error",
+    "slow pair": "error",
+    "collective failed": "error",
+    "collective slow": "warning",
+    "below interface rate": "warning",
+    "not over interface": "warning",
+    "errors counted": "info",
+}
+
+REMEDIES: dict[FindingKind, str] = {
+    "failed node": "look at the kernel's log of the node and at its last action; keep it off jobs "
+    "until a survey with --retry passes",
+    "slow node": "keep the node off jobs (waywiser cluster show --exclude); compare its cable, "
+    "link rate, error counters, PCIe link and firmware settings with a good node's",
+    "slow group": "look at what these nodes share before any of them: their switch, its up-links, "
+    "their power and cooling",
+    "failed pair": "look at the route between the two: each of them passes with others",
+    "slow pair": "look at the route between the two, as a static route or one up-link: each of "
+    "them is fast with others",
+    "collective failed": "the nodes pass in pairs: run the survey again without half of those "
+    "named, and look at the library's log of the others",
+    "collective slow": "compare the library's rings and trees with the groups: the pairs alone are "
+    "faster than this",
+    "below interface rate": "see whether the message takes the interface, its rate and the PCIe "
+    "link: all nodes may be equally slow",
+    "not over interface": "choose the interface (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, UCX_NET_DEVICES) "
+    "and run the survey again: the times are of another path",
+    "errors counted": "see whether the counters still grow; reseat or replace the cable",
+}
+
+STANDING_REMEDIES: dict[NodeStanding, str] = {
+    "stuck": "a process of the node survives its kill: restart the node",
+    "not reached": "see whether the node is up and can reach the coordinator's address and port; "
+    "then resume with --retry",
+    "excluded": "see the reason; if Waywiser differs, install the same on all nodes; "
+    "then resume with --retry",
+    "pair": "survey with a third node: with two, neither can be blamed",
+    "untested": "resume the survey",
+}
+
+
+def severity_of(verdict: ClusterVerdict) -> Severity:
+    """How grave the verdict is: ``error`` if a node, a pair or a group should not be used so."""
+    found = {SEVERITIES[each.kind] for each in verdict.findings}
+    if "error" in found or any(each.verdict in BAD_STANDINGS for each in verdict.nodes):
+        return "error"
+    is_open = not verdict.complete or any(
+        each.verdict in ("pair", "untested") or not each.tests for each in verdict.nodes
+    )
+    return "warning" if "warning" in found or is_open or not verdict.nodes else "info"
+
+
+def has_finding(verdict: ClusterVerdict) -> bool:
+    """Whether anything is wrong, of whatever severity above ``info``."""
+    return any(SEVERITIES[each.kind] != "info" for each in verdict.findings) or any(
+        each.verdict in BAD_STANDINGS for each in verdict.nodes
+    )
+
+
+def answer(verdict: ClusterVerdict) -> str:
+    """What is slow or hangs, in one line: ``n3 is 12 % slow to every node, sending, on rail 2``."""
+    grave = [each.text for each in verdict.findings if SEVERITIES[each.kind] != "info"]
+    grave += _unfounded(verdict)
+    if grave:
+        more = len(grave) - MOST_ANSWERS
+        shown = "; ".join(map(_shortened, grave[:MOST_ANSWERS]))
+        return f"{shown}; and {count(more, 'more finding')}" if more > 0 else shown
+    if not any(each.tests for each in verdict.nodes):
+        return "nothing is known: no test between nodes has finished"
+    if pair := verdict.of("pair"):
+        return f"{' and '.join(pair)} pass; with two nodes, neither can be compared with others"
+    if verdict.complete and (open_ := verdict.of("untested")):
+        return f"not decided: {compress_hosts(open_)} may be slow, or the times scatter too much"
+    passed = "no node, pair or group is slow, and none hangs"
+    return passed if verdict.complete else f"until now {passed}"
+
+
+def counts_text(verdict: ClusterVerdict) -> str:
+    """``1 slow, 1 not reached, 30 ok of 32 nodes``."""
+    counts = [(len(verdict.of(each)), each) for each in WORST_STANDINGS]
+    parts = ", ".join(f"{number} {standing}" for number, standing in counts if number)
+    nodes = count(len(verdict.nodes), "node")
+    return f"{parts} of {nodes}" if parts else "no nodes"
+
+
+def measured_text(finding: ClusterFinding) -> str:
+    """``1.12 × the usual time (1.10–1.14 with 95 %), 8 tests``; empty if nothing was timed."""
+    tests = count(finding.tests, "test") if finding.tests else ""
+    if not finding.ratio:
+        return tests
+    if finding.kind in ("below interface rate", "not over interface"):
+        of_what = "rate" if finding.kind == "below interface rate" else "bytes"
+        return _joined(f"{finding.ratio:.0%} of the {of_what}", tests)
+    span = f" ({finding.low:.2f}–{finding.high:.2f} with 95 %)" if finding.high else ""
+    usual = "predicted" if finding.kind == "collective slow" else "usual"
+    return _joined(f"{finding.ratio:.2f} × the {usual} time{span}", tests)
+
+
+def where_text(finding: ClusterFinding) -> str:
+    """``n3, rail 2 (mlx5_2), sending``: all of it that is known."""
+    rail = f"rail {finding.rail}" if finding.rail >= 0 else ""
+    interface = f"({finding.interface})" if finding.interface else ""
+    direction = "" if finding.direction == "both" else finding.direction
+    return _joined(compress_hosts(finding.nodes), f"{rail} {interface}".strip(), direction)
+
+
+def detectable_text(verdict: ClusterVerdict) -> str:
+    """What a healthy answer could hide; or that it has too few tests."""
+    smallest = verdict.smallest_found
+    if smallest <= 1:
+        return "the run has too few tests to say which slowness it would find"
+    least = f"{100 * (smallest - 1):.1f} %"
+    return f"smallest slowness of one node that this run finds with 95 % probability: {least}"
+
+
+def _unfounded(verdict: ClusterVerdict) -> list[str]:
+    """What is wrong with nodes that no finding names."""
+    named = {node for each in verdict.findings for node in each.nodes}
+    found = []
+    for standing in BAD_STANDINGS:
+        is_explained = named if standing in ("slow", "failed") else set()
+        nodes = [each for each in verdict.of(standing) if each not in is_explained]
+        if nodes:
+            found.append(f"{compress_hosts(nodes)} {'is' if len(nodes) == 1 else 'are'} {standing}")
+    return found
+
+
+def _shortened(text: str) -> str:
+    """A failure may quote all that a library has printed."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1].rstrip()}…"
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def standing_remedy(standing: NodeStanding, verdict: ClusterVerdict) -> str:
+    """What to do about a node with this verdict, of which there is no finding."""
+    if standing == "untested" and verdict.complete:
+        return "survey again while nothing else uses the nodes and the network"
+    return STANDING_REMEDIES.get(standing, "")
+
+
+def one_line_of(nodes: Sequence[str], reason: str) -> str:
+    """``n[4-5]: not reached: it did not join in 60 s``."""
+    hosts = compress_hosts(nodes)
+    return f"{hosts}: {reason}" if reason else hosts

@@ -1,0 +1,226 @@
+"""The verdict about each node of a cluster, from finished tests."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from waywiser.analysis.cluster.collectives import collective_results, is_bad
+from waywiser.analysis.cluster.confirmed import failed_pairs, open_suspects
+from waywiser.analysis.cluster.detectable import detectable_rails
+from waywiser.analysis.cluster.levels import quantile
+from waywiser.analysis.cluster.losses import NO_FAULT
+from waywiser.analysis.cluster.procedure import next_round
+from waywiser.analysis.cluster.rail_rates import interface_findings, rail_rates
+from waywiser.analysis.cluster.slow_findings import group_list, slow_findings, span_text
+from waywiser.analysis.cluster.state import ClusterState
+from waywiser.analysis.cluster.verdict_values import (
+    WORST_STANDINGS,
+    ClusterFinding,
+    ClusterVerdict,
+    CollectiveResult,
+    FindingKind,
+    NodeStanding,
+    NodeVerdict,
+    PairTime,
+)
+from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
+
+MATRIX_NODES = 64
+"""Above so many nodes, only pairs that stand out are listed."""
+
+LEAST_NODES = 3
+"""With two nodes, neither can be blamed."""
+
+ORDER: tuple[FindingKind, ...] = (
+    *("failed node", "slow group", "slow node", "failed pair", "slow pair", "collective failed"),
+    *("collective slow", "not over interface", "below interface rate", "errors counted"),
+)
+
+
+def verdict(
+    nodes: Sequence[ClusterNode], plan: ClusterPlan, finished: Sequence[FinishedTest]
+) -> ClusterVerdict:
+    """Returns what the finished tests show, however many they are."""
+    state = ClusterState(nodes, plan, finished)
+    findings = [
+        *_failed_nodes(state),
+        *slow_findings(state),
+        *_failed_pairs(state),
+        *_collectives(state),
+        *interface_findings(state),
+    ]
+    findings.sort(key=lambda each: ORDER.index(each.kind))
+    usual = _usual_seconds(state)
+    complete = next_round(nodes, plan, finished) is None
+    return ClusterVerdict(
+        nodes=tuple(_node_verdicts(state, findings, complete)),
+        findings=tuple(findings),
+        groups=group_list(state),
+        groups_from=plan.groups_from or ("times" if state.has_groups else ""),
+        pairs=tuple(_pair_times(state)),
+        rails=rail_rates(state),
+        collectives=tuple(collective_results(state)),
+        errors_counted={
+            node.name: counted
+            for node in state.nodes
+            if (counted := {name: n for name, n in node.counters.items() if n > 0})
+        },
+        detectable=detectable_rails(state),
+        usual_seconds=usual,
+        bytes=plan.bytes,
+        suspects=tuple(state.names[n] for n in np.flatnonzero(state.is_suspect)),
+        complete=complete,
+    )
+
+
+def _node_verdicts(
+    state: ClusterState, findings: Sequence[ClusterFinding], complete: bool
+) -> list[NodeVerdict]:
+    own: dict[str, list[ClusterFinding]] = defaultdict(list)
+    for finding in findings:
+        for name in finding.nodes:
+            own[name].append(finding)
+    passed: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    for each in state.finished:
+        if each.failed is not None and each.failed.failure.kind in NO_FAULT:
+            continue
+        (failed if each.failed is not None else passed).update(each.test.nodes)
+    measured = {name for each in state.finished if each.times for name in each.test.nodes}
+    suspected = {state.names[n] for n in open_suspects(state)}
+    verdicts = []
+    for node in state.nodes:
+        standing, reason = _standing(node, own[node.name], measured, suspected, complete)
+        verdicts.append(
+            NodeVerdict(
+                node.name,
+                standing,
+                reason,
+                tuple(own[node.name]),
+                passed[node.name],
+                failed[node.name],
+            )
+        )
+    return sorted(verdicts, key=lambda each: WORST_STANDINGS.index(each.verdict))
+
+
+def _standing(
+    node: ClusterNode,
+    findings: Sequence[ClusterFinding],
+    measured: set[str],
+    suspected: set[str],
+    complete: bool,
+) -> tuple[NodeStanding, str]:
+    if node.state == "not reached" or node.state == "excluded" or node.state == "stuck":
+        return node.state, node.reason
+    by_kind = {each.kind: each for each in reversed(findings)}
+    if failure := by_kind.get("failed node"):
+        return "failed", failure.text
+    if node.state == "lost":
+        return "failed", node.reason or "its connection ended"
+    if slow := by_kind.get("slow group") or by_kind.get("slow node"):
+        return "slow", slow.text
+    if node.name not in measured:
+        return "untested", "no test of it is finished"
+    if len(measured) < LEAST_NODES:
+        return "pair", "there is only one other node to test with: neither can be blamed"
+    if node.name in suspected:
+        if complete:
+            return "untested", "it is a suspect, and too few other nodes are left to test it alone"
+        return "untested", "it stands out, and its tests alone are not finished"
+    return "ok", ""
+
+
+def _failed_nodes(state: ClusterState) -> Iterator[ClusterFinding]:
+    passed = state.all_tests.count_of_nodes(len(state.names)).tolist()
+    for n, tests in sorted(state.losses.of_node.items()):
+        name = state.names[n]
+        total = len(tests) + passed[n]
+        evidence = tuple(dict.fromkeys(_failure_text(each) for each in tests))
+        text = f"{len(tests)} of {total} tests of {name} failed: {evidence[0]}"
+        yield ClusterFinding("failed node", (name,), text, tests=len(tests), evidence=evidence)
+
+
+def _failure_text(test: FinishedTest) -> str:
+    """``wrong-bytes: 3 of 64 KiB differ, rank 2, in send``."""
+    if test.failed is None:
+        return ""
+    rank = f"rank {test.failed.rank}" if test.failed.rank >= 0 else ""
+    doing = f"last action: {test.failed.doing}" if test.failed.doing else ""
+    failure = test.failed.failure
+    reason = f"{failure.kind}: {failure.reason}" if failure.reason else failure.kind
+    return ", ".join(each for each in (reason, rank, doing) if each)
+
+
+def _failed_pairs(state: ClusterState) -> Iterator[ClusterFinding]:
+    for a, b in failed_pairs(state):
+        if a in state.losses.of_node or b in state.losses.of_node:
+            continue
+        tests = state.losses.of_pair[a, b]
+        names = state.names[a], state.names[b]
+        evidence = tuple(dict.fromkeys(_failure_text(each) for each in tests))
+        text = f"{names[0]} <-> {names[1]} failed {len(tests)} times: {evidence[0]}"
+        yield ClusterFinding("failed pair", names, text, tests=len(tests), evidence=evidence)
+
+
+def _collectives(state: ClusterState) -> Iterator[ClusterFinding]:
+    """Only the smallest sets that are bad: those of which no bad part is known."""
+    results = collective_results(state)
+    bad = [each for each in results if is_bad(each)]
+    for each in bad:
+        if any(set(other.nodes) < set(each.nodes) for other in bad):
+            continue
+        yield _collective_finding(state, each)
+
+
+def _collective_finding(state: ClusterState, result: CollectiveResult) -> ClusterFinding:
+    names = span_text(state, result.nodes)
+    if result.failed:
+        text = f"the collective of {names} failed: {result.failed}"
+        return ClusterFinding("collective failed", result.nodes, text, tests=1)
+    ratio = result.seconds / result.predicted_seconds
+    text = f"the collective of {names} takes {ratio:.1f} times what its pairs predict"
+    return ClusterFinding("collective slow", result.nodes, text, ratio=ratio, tests=1)
+
+
+def _usual_seconds(state: ClusterState) -> dict[int, float]:
+    y = state.undisturbed.y
+    if not len(y):
+        return {}
+    usual = np.exp(quantile(y, 0.5, axis=(0, 2))).tolist()
+    return {rail: seconds for rail, seconds in enumerate(usual) if np.isfinite(seconds)}
+
+
+def _pair_times(state: ClusterState) -> Iterator[PairTime]:
+    """Yields the medians of pairs, in the order of nodes."""
+    tests = state.undisturbed
+    beside = state.beside_usual(tests, with_groups=True)
+    low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
+    limit = state.pair_limit
+    everything = len(state.names) <= MATRIX_NODES
+    order = np.lexsort((high, low))
+    starts = np.flatnonzero(np.diff(low[order] * len(state.names) + high[order], prepend=-1))
+    for chosen in np.split(order, starts[1:]) if len(order) else ():
+        a, b = int(low[chosen[0]]), int(high[chosen[0]])
+        turned = (tests.a[chosen] > tests.b[chosen])[:, None, None]
+        seconds = np.where(turned, tests.y[chosen][:, :, ::-1], tests.y[chosen])
+        ratios = np.where(turned, beside.y[chosen][:, :, ::-1], beside.y[chosen])
+        for rail in range(seconds.shape[1]):
+            for way, (sender, receiver) in enumerate(((a, b), (b, a))):
+                times = seconds[:, rail, way]
+                times = times[~np.isnan(times)]
+                if not len(times):
+                    continue
+                ratio = float(np.nanmedian(ratios[:, rail, way]))
+                if everything or ratio > limit[rail]:
+                    yield PairTime(
+                        state.names[sender],
+                        state.names[receiver],
+                        rail,
+                        float(np.exp(np.median(times))),
+                        float(np.exp(ratio)),
+                        len(times),
+                    )

@@ -1,0 +1,173 @@
+"""The verdict about a cluster: each node, and each finding with its evidence."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from waywiser.words.value import Value
+
+NodeStanding = Literal[
+    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "untested"
+]
+"""``slow``: to every other node, alone or with a group. ``failed``: tests failed because of it.
+``pair``: there is only one other node to test with, and neither of the two can be blamed."""
+
+WORST_STANDINGS: tuple[NodeStanding, ...] = (
+    *("failed", "stuck", "slow", "not reached", "excluded", "pair", "untested", "ok"),
+)
+"""The order of tables: the worst first."""
+
+BAD_STANDINGS: tuple[NodeStanding, ...] = ("failed", "stuck", "slow", "not reached", "excluded")
+"""What keeps a node off a list of good hosts."""
+
+RailDirection = Literal["sending", "receiving", "both"]
+
+FindingKind = Literal[
+    "slow node",
+    "slow group",
+    "slow pair",
+    "failed node",
+    "failed pair",
+    "collective failed",
+    "collective slow",
+    "below interface rate",
+    "not over interface",
+    "errors counted",
+]
+"""``slow group``: nodes that are fast among themselves and slow to all others, so that they share
+something slow. ``below interface rate``: a rail reaches less than 70 % of its interface's rate.
+``not over interface``: the bytes of a test did not cross the interface. ``errors counted``: an
+interface counted errors; these explain other findings, and are no verdict by themselves."""
+
+
+class ClusterFinding(Value, frozen=True):
+    """What is wrong with a node, a pair or a group, and how sure that is."""
+
+    kind: FindingKind
+    nodes: tuple[str, ...]
+    """The node; the pair, the sender first; the members of the group."""
+    text: str
+    """One line: "n3 is 12 % slow to every node, sending, on rail 2 (mlx5_2)"."""
+    rail: int = -1
+    """-1: all rails."""
+    interface: str = ""
+    direction: RailDirection = "both"
+    ratio: float = 0.0
+    """The time, as a multiple of the usual time of the cluster: 1.12; 0 if there is none. Of
+    ``below interface rate`` and ``not over interface`` the share reached."""
+    low: float = 0.0
+    high: float = 0.0
+    """The 95 % interval of ``ratio``."""
+    tests: int = 0
+    """The tests behind it."""
+    evidence: tuple[str, ...] = ()
+    """Further lines: the tests, counters of errors, the last action before a failure."""
+
+
+class NodeVerdict(Value, frozen=True):
+    """What is known about a node."""
+
+    node: str
+    verdict: NodeStanding
+    reason: str = ""
+    """One line; empty if it is ``ok``."""
+    findings: tuple[ClusterFinding, ...] = ()
+    tests: int = 0
+    """Tests of it that have times."""
+    failed_tests: int = 0
+
+
+class NodeGroup(Value, frozen=True):
+    """Nodes below one switch: given with the run, or discovered from times."""
+
+    name: str
+    nodes: tuple[str, ...]
+    ratio: float = 0.0
+    """The usual time to other groups as a multiple of that inside; 0 if it is unknown."""
+
+
+class PairTime(Value, frozen=True):
+    """The usual time of one message between two nodes on one rail, in one direction."""
+
+    sender: str
+    receiver: str
+    rail: int
+    seconds: float
+    """The median of its tests of the rounds."""
+    ratio: float
+    """The time as a multiple of the usual time of the rail in the cluster."""
+    tests: int
+
+
+class RailRate(Value, frozen=True):
+    """What a rail of a node reached, beside the rate of its interface."""
+
+    node: str
+    rail: int
+    interface: str
+    bytes_per_second: float
+    interface_bytes_per_second: float
+    """0: unknown."""
+    share: float = 0.0
+
+
+class CollectiveResult(Value, frozen=True):
+    """A collective of nodes, beside the time that their pairs predict."""
+
+    nodes: tuple[str, ...]
+    seconds: float = 0.0
+    """0: it failed."""
+    predicted_seconds: float = 0.0
+    failed: str = ""
+
+
+class DetectableRail(Value, frozen=True):
+    """The smallest slowness of one node that the run finds with 95 % probability, on a rail."""
+
+    rail: int
+    direction: RailDirection
+    ratio: float
+    """1.04: 4 %. 0: too few tests."""
+
+
+class ClusterVerdict(Value, frozen=True):
+    """What is known about a cluster."""
+
+    nodes: tuple[NodeVerdict, ...]
+    """The worst first."""
+    findings: tuple[ClusterFinding, ...] = ()
+    """All, those of nodes included; the gravest first."""
+    groups: tuple[NodeGroup, ...] = ()
+    groups_from: str = ""
+    """``file``, ``slurm``, ``times``; empty if unknown."""
+    pairs: tuple[PairTime, ...] = ()
+    rails: tuple[RailRate, ...] = ()
+    collectives: tuple[CollectiveResult, ...] = ()
+    errors_counted: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """By node: what its interfaces counted, if it is not 0."""
+    detectable: tuple[DetectableRail, ...] = ()
+    usual_seconds: dict[int, float] = msgspec.field(default_factory=dict)
+    """By rail: the time of one message between usual nodes."""
+    bytes: int = 0
+    """The size of one message of a rail."""
+    suspects: tuple[str, ...] = ()
+    """Nodes that stood out in the rounds, whether or not this was confirmed."""
+    complete: bool = False
+    """Whether all tests that the procedure needs are finished."""
+
+    def of(self, standing: NodeStanding) -> tuple[str, ...]:
+        """Returns the nodes with a verdict."""
+        return tuple(each.node for each in self.nodes if each.verdict == standing)
+
+    @property
+    def good(self) -> tuple[str, ...]:
+        """Returns the nodes that nothing keeps off a list of good hosts."""
+        return tuple(each.node for each in self.nodes if each.verdict not in BAD_STANDINGS)
+
+    @property
+    def smallest_found(self) -> float:
+        """Returns the smallest slowness that is found with 95 %, on the worst rail; 0: unknown."""
+        ratios = [each.ratio for each in self.detectable]
+        return max(ratios) if ratios and min(ratios) > 0 else 0.0

@@ -1,0 +1,41 @@
+"""``waywiser cluster``: which node, rail, pair or group of a cluster is slow, and does it hang?
+
+Each body imports what it needs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+from waywiser.cli.app import Json
+from waywiser.cli.verb import verb
+from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOptions
+
+
+@verb("Test a cluster: which node is slow, or hangs?", name="cluster survey")
+def cluster_survey(options: ClusterSurveyOptions, dry_run: bool = False, json: Json = False) -> int:
+    """Test the nodes of a cluster in pairs and together, and say which one is slow or hangs.
+
+    --dry-run: Show what would be tested and how long it takes.
+
+    waywiser cluster survey -o c
+        in a Slurm allocation: test its nodes
+    waywiser cluster survey --nodes 3 --address 10.0.0.1:7000 -o c
+        wait for three nodes that join, and test them
+    """
+    from waywiser.cli.cluster_survey import run_cluster_survey
+
+    return run_cluster_survey(options, dry_run=dry_run, json=json)
+
+
+@verb("Join a cluster survey as one of its nodes.", name="cluster join")
+def cluster_join(options: ClusterJoinOptions) -> int:
+    """Join a cluster survey as one of its nodes, until the survey ends; the token is in
+    WAYWISER_CLUSTER_TOKEN.
+
+    waywiser cluster join 10.0.0.1:7000
+        join the survey that listens there
+    waywiser cluster join 10.0.0.1:7000 --node-name n3
+        join as node n3, whatever the name of the host is
+    """
+    from waywiser.cli.cluster_survey import run_cluster_join
+
+    return run_cluster_join(options)

@@ -1,0 +1,199 @@
+"""``waywiser cluster survey`` and ``join``: say what will be done, do it, show what was found."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from waywiser.cli.cluster_progress import ClusterProgress
+from waywiser.cli.streams import print_json, put_line, say
+from waywiser.cli.survey import stopped_by_signals
+from waywiser.cluster.hosts import groups_among
+from waywiser.cluster.node_agent import join_survey
+from waywiser.cluster.survey import new_plan, survey_cluster
+from waywiser.cluster.survey_hosts import SurveyHosts, survey_hosts, with_groups
+from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOptions
+from waywiser.cluster.survey_transport import require_transport
+from waywiser.cluster.time_plan import (
+    TimePlan,
+    check_seconds,
+    encoded,
+    expected_rounds,
+    measured_costs,
+    time_plan,
+)
+from waywiser.measure.option import given, options_of
+from waywiser.measure.survey_run import Interrupted
+from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
+from waywiser.words import WaywiserError
+from waywiser.words.cluster import ClusterNode, Rail
+from waywiser.words.number_format import count, format_seconds
+from waywiser.words.visible import visible
+
+OK, FINDING = 0, 1
+
+_OF_PLAN = ("seed", "groups", "uplink_pairs", "size", "transport")
+"""Options that the plan of a folder has; a resume may not change them."""
+
+
+class ClusterOptionError(WaywiserError):
+    """Options of a survey of a cluster that say opposite things."""
+
+
+def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bool) -> int:
+    """The verb. Raises `WaywiserError`; finished tests are in the folder."""
+    _require_agreement(options, dry_run=dry_run)
+    path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
+    hosts = survey_hosts(options)
+    if dry_run:
+        _show_plan(options, hosts, path, json=json)
+        return OK
+    with (
+        _opened(options, path) as folder,
+        _resumable(options, path, folder),
+        stopped_by_signals(),
+    ):
+        survey_cluster(options, hosts, folder, ClusterProgress())
+    return _show(options, path, json=json)
+
+
+def run_cluster_join(options: ClusterJoinOptions) -> int:
+    """The verb. Raises `WaywiserError`."""
+    with stopped_by_signals():
+        join_survey(options, lambda line: say(f"{visible(line)}\n"))
+    return OK
+
+
+def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
+    if options.retry and not options.resume:
+        raise ClusterOptionError("--retry goes with --resume", remedy="write --resume --retry")
+    if options.resume and dry_run:
+        raise ClusterOptionError(
+            "--resume and --dry-run say opposite things", remedy="leave one out"
+        )
+    require_transport(options.transport)
+    if options.resume and not options.output:
+        raise ClusterOptionError("--resume needs the folder", remedy="name it with -o")
+
+
+@contextmanager
+def _opened(options: ClusterSurveyOptions, path: Path) -> Iterator[ClusterFolder]:
+    """The folder of the run. Raises `WaywiserError`."""
+    if options.resume and path.exists():
+        with ClusterFolder.resume(path) as folder:
+            _require_plan(options, folder)
+            if options.retry:
+                folder.retry()
+            yield folder
+        return
+    if options.resume:
+        say(f"there is no {path} to resume: a new survey starts\n")
+    with ClusterFolder.create(path, new_plan(options)) as folder:
+        yield folder
+
+
+def _require_plan(options: ClusterSurveyOptions, folder: ClusterFolder) -> None:
+    """Raises `ClusterOptionError` for an option that differs from the plan of the folder; a batch
+    file may give again what it gave at first."""
+    planned, again = folder.plan, new_plan(options)
+    nodes = [name for group in planned.groups.values() for name in group]
+    differs = {
+        "transport": planned.transport not in ("", again.transport),
+        "seed": planned.seed != again.seed,
+        "uplink_pairs": planned.uplink_pairs != again.uplink_pairs,
+        "size": planned.bytes != again.bytes,
+        "groups": planned.groups_from != "file"
+        or planned.groups != groups_among(again.groups, nodes),
+    }
+    for name in given(options):
+        if differs.get(name):
+            raise ClusterOptionError(
+                f"a resume has the plan of the folder: {options_of(options)[name].name} cannot be "
+                "changed",
+                where=str(folder.path),
+                remedy="leave it out, or survey into a new folder",
+            )
+
+
+@contextmanager
+def _resumable(options: ClusterSurveyOptions, path: Path, folder: ClusterFolder) -> Iterator[None]:
+    """Says how to go on if the run ends early. Nothing is left of a run that has not begun."""
+    again = f"go on with: {resume_command(options, path)}"
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = count(len(folder.tests), "finished test")
+        raise Interrupted(f"interrupted: {done} stored", where=str(path), remedy=again) from None
+    except WaywiserError:
+        if options.resume or not folder.remove_if_empty():
+            say(f"{count(len(folder.tests), 'finished test')} stored; {again}\n")
+        raise
+
+
+def resume_command(options: ClusterSurveyOptions, path: Path) -> str:
+    """The command line that goes on with a run."""
+    words = ["waywiser", "cluster", "survey", "-o", str(path), "--resume"]
+    declared = options_of(options)
+    for name, value in given(options).items():
+        if name in (*_OF_PLAN, "output", "resume", "retry"):
+            continue
+        words += [declared[name].name] if value is True else [declared[name].name, str(value)]
+    return shlex.join(words)
+
+
+def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
+    """Shows what the folder says."""
+    from waywiser.analysis.cluster.summary import summarise_cluster
+    from waywiser.analysis.cluster.verdict import verdict
+    from waywiser.cli.cluster_show import exit_code
+    from waywiser.cli.result import print_result
+    from waywiser.report.views.cluster import cluster_parts
+
+    result = read_cluster(path)
+    found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
+    print_result(found, cluster_parts(found, str(path)), json=json)
+    say(f"results: {path}; waywiser cluster show {path} shows them again\n")
+    reached = sum(node.state != "not reached" for node in result.nodes)
+    if reached < options.expect_nodes:
+        say(f"{reached} of {count(options.expect_nodes, 'expected node')} were reached\n")
+        return FINDING
+    return exit_code(found)
+
+
+def _show_plan(
+    options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *, json: bool
+) -> None:
+    """Shows what would be tested, and how long it takes if nothing is suspect."""
+    width = len(str(options.nodes or options.expect_nodes))
+    names = hosts.names or tuple(
+        f"node-{number:0{width}}"
+        for number in range(1, (options.nodes or options.expect_nodes) + 1)
+    )
+    nodes = [ClusterNode(name, rails=(Rail(0),)) for name in names]
+    plan = with_groups(new_plan(options), hosts, names)
+    plan = replace(plan, transport=plan.transport or "nccl")
+    costs = measured_costs(plan.transport, len(nodes), ())
+    checking = 0.0 if options.no_check else check_seconds(len(nodes))
+    found = time_plan(expected_rounds(nodes, plan, ()), costs, checking)
+    if json:
+        print_json({"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)})
+        return
+    for line in _plan_lines(len(nodes), found):
+        put_line(line)
+
+
+def _plan_lines(nodes: int, found: TimePlan) -> Iterator[str]:
+    yield (
+        f"{count(nodes, 'node')}: {count(found.tests, 'test')} in {count(found.rounds, 'round')}, "
+        f"about {format_seconds(found.seconds)} if nothing is suspect"
+    )
+    if found.check_seconds:
+        yield f"  check of each node by itself: {format_seconds(found.check_seconds)}"
+    for phase in found.phases:
+        rounds, tests = count(phase.rounds, "round"), count(phase.tests, "test")
+        yield f"  {phase.phase}: {tests} in {rounds}, {format_seconds(phase.seconds)}"

@@ -1,0 +1,169 @@
+"""The agent of a node: it joins the coordinator, and does what that asks for.
+
+Each request is handled by a thread of its own, and no thread ends before the process does: what a
+thread has started ends with that thread (`waywiser.measure.probe.lifeline.die_with`). When the run
+has ended, or the coordinator is gone, so is all that the agent has started.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from waywiser.cluster.joining import AgentError, Joining, join
+from waywiser.cluster.node_processes import adopt_orphans, kill_descendants
+from waywiser.cluster.protocol import (
+    LINE_BYTES,
+    Alive,
+    Answer,
+    Answered,
+    AskAlive,
+    Begin,
+    FromAgent,
+    Leave,
+    Requested,
+    RequestFailed,
+    decode_to_agent,
+    encode,
+)
+from waywiser.measure.probe.protocol import Lines, ProtocolError
+from waywiser.words import WaywiserError
+
+END_SECONDS = 3.0
+"""Seconds for handlers to give back what they hold, before their processes are killed."""
+
+Handler = Callable[[Any], Answer]
+Handlers = Mapping[type, Handler]
+"""What answers each kind of request. An error of a handler becomes `RequestFailed`."""
+
+
+class Agent:
+    """An agent of a node. ``on_end`` is called once, when the agent ends."""
+
+    def __init__(
+        self,
+        joining: Joining,
+        handlers: Handlers,
+        *,
+        on_end: Callable[[], None] = lambda: None,
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._joining = joining
+        self._handlers = handlers
+        self._on_end = on_end
+        self._log = log
+        self._threads = _Threads()
+        self._doing: dict[int, str] = {}
+        self._sending = threading.Lock()
+        self._tests_began = False
+
+    def run(self, seconds: float) -> None:
+        """Joins within so many seconds, and returns after an orderly end. Raises `AgentError`: the
+        coordinator cannot be reached, rejects, or is gone."""
+        try:
+            while True:
+                connection = join(self._joining, time.monotonic() + seconds, self._log)
+                with connection:
+                    if self._converse(connection):
+                        return
+                if self._tests_began:
+                    raise AgentError("the coordinator is gone", where=self._joining.where)
+                self._log("the connection to the coordinator ended; joining again")
+        finally:
+            self._end()
+
+    def _converse(self, connection: socket.socket) -> bool:
+        """Whether it came to an orderly end."""
+        lines = Lines(LINE_BYTES)
+        try:
+            while data := connection.recv(1 << 16):
+                for line in lines.feed(data):
+                    message = decode_to_agent(line)
+                    if isinstance(message, Leave):
+                        return True
+                    if isinstance(message, Begin):
+                        self._tests_began = True
+                    elif isinstance(message, Requested):
+                        self._take(message, connection)
+                    else:
+                        raise ProtocolError("a second greeting")
+        except OSError:
+            pass
+        except ProtocolError as error:
+            raise AgentError(f"the coordinator sent {error.what}") from error
+        return False
+
+    def _take(self, requested: Requested, connection: socket.socket) -> None:
+        if isinstance(requested.request, AskAlive):
+            self._answer(
+                connection, Answered(requested.id, Alive(tuple(self._doing.copy().values())))
+            )
+            return
+        self._doing[requested.id] = str(type(requested.request).__struct_config__.tag)
+        self._threads.run(lambda: self._work(requested, connection))
+
+    def _work(self, requested: Requested, connection: socket.socket) -> None:
+        handler = self._handlers.get(type(requested.request), _unknown)
+        try:
+            answer = handler(requested.request)
+        except WaywiserError as error:
+            answer = RequestFailed(str(error))
+        except Exception as error:  # one request is lost, and not the node
+            answer = RequestFailed(f"{type(error).__name__}: {error}")
+        self._doing.pop(requested.id, None)
+        self._answer(connection, Answered(requested.id, answer))
+
+    def _answer(self, connection: socket.socket, message: FromAgent) -> None:
+        line = encode(message)
+        if len(line) > LINE_BYTES and isinstance(message, Answered):
+            line = encode(Answered(message.id, RequestFailed("the answer is too long")))
+        with suppress(OSError), self._sending:
+            connection.sendall(line)
+
+    def _end(self) -> None:
+        """Lets handlers give back what they hold, for some time."""
+        ending = threading.Thread(target=self._on_end, name="end", daemon=True)
+        ending.start()
+        ending.join(END_SECONDS)
+
+
+def run_as_process(agent: Agent, seconds: float) -> None:
+    """`Agent.run` as all that this process does: in the end, and after Ctrl-C, nothing is left of
+    what it has started. Raises `AgentError`."""
+    adopt_orphans()
+    try:
+        agent.run(seconds)
+    finally:
+        kill_descendants()
+
+
+def _unknown(request: object) -> Answer:
+    return RequestFailed("this agent does not do that")
+
+
+class _Threads:
+    """Threads that do one thing after another, and never end."""
+
+    def __init__(self) -> None:
+        self._idle: list[queue.SimpleQueue[Callable[[], None]]] = []
+        self._lock = threading.Lock()
+
+    def run(self, function: Callable[[], None]) -> None:
+        """Lets an idle thread do it, or a new one."""
+        with self._lock:
+            work = self._idle.pop() if self._idle else None
+        if work is None:
+            work = queue.SimpleQueue()
+            threading.Thread(target=self._loop, args=(work,), name="request", daemon=True).start()
+        work.put(function)
+
+    def _loop(self, work: queue.SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            work.get()()
+            with self._lock:
+                self._idle.append(work)

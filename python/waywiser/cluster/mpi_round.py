@@ -1,0 +1,71 @@
+"""Which tests of a round to launch together next, after launches that failed."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Sequence
+
+from waywiser.words.cluster import PlannedTest
+
+_MOST_FAILED_LAUNCHES = 15
+"""First launches, of which none got ready, before the launcher is to blame. By halves, so many find
+the pairs that can be launched beside three that cannot."""
+
+_MOST_LOSSES = 3
+"""Launches of a test that others, or nobody, ended."""
+
+
+class MpiRound:
+    """The pairs of a round are launched together, a collective by itself."""
+
+    def __init__(self, tests: Sequence[PlannedTest], *, is_proven: bool = False) -> None:
+        """``is_proven``: the launcher has started ranks before."""
+        pairs = [test for test in tests if not is_collective(test)]
+        batches = [pairs, *([test] for test in tests if is_collective(test))]
+        self._batches = deque(batch for batch in batches if batch)
+        self._is_proven = is_proven
+        self._failed_launches = 0
+        self._losses: Counter[PlannedTest] = Counter()
+
+    def next(self) -> list[PlannedTest]:
+        """Tests to launch together; none at the end."""
+        return self._batches.popleft() if self._batches else []
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no launch got ready, of many."""
+        return not self._is_proven and self._failed_launches >= _MOST_FAILED_LAUNCHES
+
+    def started(self) -> None:
+        """A launch got ready."""
+        self._is_proven = True
+
+    def not_started(
+        self, batch: Sequence[PlannedTest], nodes: Collection[str]
+    ) -> list[PlannedTest]:
+        """Returns the tests that cannot be launched: those of the nodes to blame. Without such
+        nodes, each half is launched by itself."""
+        self._failed_launches += 1
+        blamed = [test for test in batch if not set(nodes).isdisjoint(test.nodes)]
+        if blamed or len(batch) == 1:
+            self._again([test for test in batch if test not in blamed] if blamed else [])
+            return blamed or list(batch)
+        half = len(batch) // 2
+        self._again(batch[:half])
+        self._again(batch[half:])
+        return []
+
+    def lost(self, unfinished: Sequence[PlannedTest]) -> list[PlannedTest]:
+        """Launches tests again that another one ended. Returns those that were ended too often."""
+        self._losses.update(unfinished)
+        over = [test for test in unfinished if self._losses[test] >= _MOST_LOSSES]
+        self._again([test for test in unfinished if test not in over])
+        return over
+
+    def _again(self, batch: Sequence[PlannedTest]) -> None:
+        if batch:
+            self._batches.append(list(batch))
+
+
+def is_collective(test: PlannedTest) -> bool:
+    return test.phase == "collective" or len(test.nodes) != 2

@@ -1,0 +1,223 @@
+"""One launch of MPI across nodes: ranks that are ready, and which of them was lost first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+from msgspec.structs import replace
+
+from waywiser.cluster.rank_orders import placed_rails, rails_of
+from waywiser.machine.machine import Machine
+from waywiser.measure.probe.group import WorkerGroup
+from waywiser.measure.probe.member import MemberLost
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.protocol import Hello
+from waywiser.measure.ranks.first_loss import FirstLoss
+from waywiser.measure.ranks.launch import Launch, RanksMissing
+from waywiser.measure.ranks.launch_hosts import LaunchHosts
+from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.measure.ranks.rank_end import RankEnd
+from waywiser.measure.ranks.world import PartOfRanks, RankTeam
+from waywiser.words.closeable import Closeable
+from waywiser.words.cluster import ClusterNode, FailedTest, PlannedTest
+from waywiser.words.number_format import count
+from waywiser.words.records import Failure, Process
+
+_LINE_CHARACTERS = 400
+
+_LEAVE_SECONDS = 10.0
+"""Seconds for ranks that are well to leave MPI, and for the launcher to follow them."""
+
+
+class WorldNotStarted(Exception):
+    """Ranks did not get ready; carries why, the nodes to blame, and the secret of the launch."""
+
+    def __init__(self, failed: FailedTest, nodes: Sequence[str], secret: str) -> None:
+        super().__init__(failed.failure.reason)
+        self.secret = secret
+        self.failed = failed
+        self.nodes = tuple(nodes)
+        """Empty if none can be named."""
+
+
+class MpiWorld(Closeable):
+    """The ranks of tests that run at the same time: one for each rail of each node. No node is in
+    two of the tests. They end when it is closed."""
+
+    def __init__(
+        self,
+        library: MpiLibrary,
+        tests: Sequence[PlannedTest],
+        nodes: Mapping[str, ClusterNode],
+        machines: Mapping[str, Machine],
+        *,
+        address: str,
+        template: str = "",
+        seconds: float = 60.0,
+    ) -> None:
+        """Raises `WorldNotStarted`; `waywiser.measure.ranks.mpi_library.MpiError` for a launcher
+        that cannot be used at all."""
+        self._nodes, self._machines = nodes, machines
+        self._tests = {name: test for test in tests for name in test.nodes}
+        self._rails = {
+            name: rails_of([nodes[each] for each in test.nodes])
+            for name, test in self._tests.items()
+        }
+        self._names = _names([nodes[name] for name in self._tests])
+        self._hosts = LaunchHosts.of(address, list(self._rails.items()))
+        self._team = RankTeam(library, self._hosts.ranks, template, self._hosts, seconds)
+        self.ranks: dict[str, list[int]] = {name: [] for name in self._tests}
+        """The numbers of the ranks of each node, by rail."""
+        self._node_of: list[str] = []
+        self.is_well = False
+        """Whether its ranks can end by themselves."""
+        with ExitStack() as stack:
+            self._group = self._launched()
+            stack.callback(self._group.close)
+            self._losses = stack.enter_context(FirstLoss([r.connection for r in self._in_order]))
+            self._get_ready(seconds)
+            self.is_well = True
+            self._resources = stack.pop_all()
+
+    @property
+    def launch(self) -> Launch:
+        assert self._team.launch is not None
+        return self._team.launch
+
+    def node_of(self, rank: int) -> str:
+        return self._node_of[rank]
+
+    def part(self, ranks: Sequence[int], number: int) -> WorkerGroup:
+        """A group of some of the ranks, to be used by one thread."""
+        members = self._group.members
+        return WorkerGroup(PartOfRanks([members[rank] for rank in sorted(ranks)]), number)
+
+    def first_lost(self) -> int | None:
+        """The rank that ended first, when it is asked for the first time; None if none did, or if
+        all ended with the launcher."""
+        first = self._losses.first()
+        return None if self.launch.was_killed() else first
+
+    def hang_up(self) -> None:
+        """Ends all connections to ranks, from any thread; whoever waits for one loses it."""
+        self.is_well = False
+        self.launch.hang_up()
+
+    def close(self) -> None:
+        """Ends the ranks, politely if they are well."""
+        with self._resources:
+            if self.is_well:
+                self._group.end(_LEAVE_SECONDS)
+                self.is_well = self.launch.launcher.poll() is not None
+
+    def _launched(self) -> WorkerGroup:
+        try:
+            group = WorkerGroup(self._team, 1)
+        except RanksMissing as missing:
+            absent = self._missing(missing)
+            reason = _line_about(absent, missing.printed) or missing.what
+            failure = Failure("timeout" if missing.is_late else "crash", reason)
+            raise WorldNotStarted(FailedTest(failure), absent, missing.secret) from missing
+        for rank in self._in_order:
+            node = self._named(rank)
+            if not node:
+                group.close()
+                raise MpiError(
+                    f"the launcher started a rank on {rank.host or rank.peer}, which is no node of "
+                    "this test",
+                    remedy="name nodes as the launcher does: join with --node-name",
+                )
+            self._node_of.append(node)
+            self.ranks[node].append(rank.number)
+        return group
+
+    @property
+    def _in_order(self) -> list[RankEnd]:
+        return sorted(self.launch.ranks, key=lambda rank: rank.number)
+
+    def _named(self, rank: RankEnd) -> str:
+        """The node of a rank, by what it says or by the address that it comes from; empty for
+        none."""
+        for known in (rank.host, rank.host.partition(".")[0], rank.peer):
+            if known in self._names:
+                return self._names[known]
+        return ""
+
+    def _missing(self, missing: RanksMissing) -> list[str]:
+        """The nodes to blame if not all ranks connected. A launcher ends all when it misses one
+        node: then only those are to blame that it names."""
+        left = dict(self._rails)
+        for rank in missing.connected:
+            left[self._named(rank)] = left.get(self._named(rank), 0) - 1
+        absent = [name for name in self._rails if left[name] > 0]
+        if not missing.is_late:
+            named = _words(missing.printed)
+            absent = [name for name in absent if name in named]
+        return absent if len(absent) < len(self._rails) else []
+
+    def _get_ready(self, seconds: float) -> None:
+        """Starts MPI in all ranks."""
+        for name, rails in self._rails.items():
+            if len(self.ranks[name]) != rails:
+                raise MpiError(
+                    f"the launcher started {count(len(self.ranks[name]), 'rank')} on {name}, not "
+                    f"{rails}",
+                    remedy="let --launcher use {hostfile}, or {hosts} with the ranks of each",
+                )
+        try:
+            self._group.start(self._hello, seconds)
+        except MemberLost as lost:
+            blamed = lost.member.rank if lost.member else None
+            if lost.failure.kind == "crash":
+                first = self.first_lost()
+                blamed = blamed if first is None and not self.launch.was_killed() else first
+            node = "" if blamed is None else self.node_of(blamed)
+            failed = FailedTest(lost.failure, node, -1 if blamed is None else blamed, "starting")
+            nodes = [node] if node else []
+            raise WorldNotStarted(failed, nodes, self.launch.secret) from lost
+
+    def _hello(self, rank: int) -> Hello:
+        options = ProbeOptions()
+        return Hello(
+            self._machine_of(rank),
+            Process(),
+            options.memory_bytes,
+            options.watchdog_seconds,
+            rank,
+            self._hosts.ranks,
+        )
+
+    def _machine_of(self, rank: int) -> Machine:
+        """The machine of a rank's node, with the ranks of its test. Those of other nodes are at the
+        places of its own, rail by rail: a rank uses no memory of another."""
+        node = self.node_of(rank)
+        own = placed_rails(self._machines[node], self._nodes[node].rails[: self._rails[node]])
+        placed = [
+            replace(own[rail], index=number)
+            for name in self._tests[node].nodes
+            for rail, number in enumerate(self.ranks[name])
+        ]
+        return replace(self._machines[node], ranks=tuple(placed))
+
+
+def _names(nodes: Sequence[ClusterNode]) -> dict[str, str]:
+    """The nodes by what their ranks may be known by: the name, in full or without the domain, and
+    the address if it is that of no other node."""
+    addresses = Counter(node.address for node in nodes)
+    found = {node.address: node.name for node in nodes if addresses[node.address] == 1}
+    found |= {node.name.partition(".")[0]: node.name for node in nodes}
+    return found | {node.name: node.name for node in nodes}
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[\w.-]+", text))
+
+
+def _line_about(nodes: Sequence[str], printed: str) -> str:
+    """The first line that a launcher printed about one of the nodes."""
+    lines = (line for line in printed.splitlines() if _words(line) & set(nodes))
+    found = next(lines, "")
+    return f"the launcher printed: {found.strip()[:_LINE_CHARACTERS]}" if found else ""

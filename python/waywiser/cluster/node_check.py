@@ -1,0 +1,63 @@
+"""The survey of a node by itself, as the agent makes it for the coordinator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from waywiser.cluster.node_files import NodeFileError, NodeFiles
+from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
+from waywiser.measure.probe.environment import worker_environment
+
+COMMAND = (sys.executable, "-m", "waywiser.cluster.check_process")
+
+PROFILE = "check.wwp"
+
+_SHOWN_LINES = 4
+
+
+class NodeCheck:
+    """Makes the survey in a process of its own, and offers its profile as one of ``files``."""
+
+    def __init__(self, files: NodeFiles, command: Sequence[str] = COMMAND) -> None:
+        self._files = files
+        self._command = command
+
+    def run(self, request: RunCheck) -> CheckEnded:
+        """The handler of the request. A survey that takes too long is killed, with its workers."""
+        path = self._files.folder / PROFILE
+        path.unlink(missing_ok=True)
+        command = [*self._command, "--file", str(path), "--parent", str(os.getpid())]
+        command += ["--preset", request.preset, "--gpus", request.gpus]
+        command += ["--seconds", str(request.seconds)]
+        command += [word for pattern in request.only for word in ("--only", pattern)]
+        try:
+            ended = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=worker_environment(),
+                timeout=request.seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return CheckEnded(-1, printed=f"the survey took longer than {request.seconds:.3g} s")
+        except OSError as error:
+            return CheckEnded(-1, printed=f"the survey cannot be started: {error.strerror}")
+        if ended.returncode:
+            return CheckEnded(ended.returncode, printed=_last_lines(ended.stdout))
+        return CheckEnded(0, self._profile())
+
+    def _profile(self) -> NodeFile | None:
+        with suppress(NodeFileError):
+            return self._files.offer(PROFILE)
+        return None
+
+
+def _last_lines(printed: bytes) -> str:
+    lines = printed.decode("utf-8", "replace").splitlines()
+    return " | ".join(line.strip() for line in lines[-_SHOWN_LINES:])

@@ -1,0 +1,71 @@
+"""The survey of each node by itself: made on all at once, fetched, and compared as a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from waywiser.analysis.comparison.fleet import assess_fleet
+from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.cluster.coordinator import Coordinator, Reply
+from waywiser.cluster.fetched_files import fetch_files
+from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
+from waywiser.profile import ProfileError
+from waywiser.profile.cluster_folder import ClusterFolder, profile_path
+from waywiser.words.cluster import ClusterNode
+
+SURVEY_SECONDS = 300.0
+"""Seconds for the survey of one node."""
+
+_ANSWER_SECONDS = 60.0
+"""Seconds beyond that for its answer."""
+
+
+def without_profile(folder: ClusterFolder, nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
+    """The nodes that can be surveyed, and have no profile yet."""
+    return [
+        node
+        for node in nodes
+        if node.state == "joined" and not profile_path(folder.path, node.name).exists()
+    ]
+
+
+def survey_nodes(
+    folder: ClusterFolder,
+    coordinator: Coordinator,
+    nodes: Sequence[ClusterNode],
+    note: Callable[[str], None],
+) -> None:
+    """Surveys the nodes, and stores their profiles. What fails costs the profile of the node."""
+    requests = {node.name: RunCheck(seconds=SURVEY_SECONDS) for node in nodes}
+    replies = coordinator.ask(requests, SURVEY_SECONDS + _ANSWER_SECONDS)
+    files: dict[str, NodeFile] = {}
+    for name, reply in replies.items():
+        if isinstance(reply, CheckEnded) and reply.profile is not None:
+            files[name] = reply.profile
+        else:
+            note(f"{name}: its own survey failed: {_reason(reply)}")
+    for name, problem in fetch_files(coordinator, files, folder.new_profile).items():
+        note(f"{name}: its profile was not received: {problem}")
+
+
+def faults(folder: ClusterFolder) -> Iterator[str]:
+    """What is wrong with nodes by themselves, beside nodes of equal hardware: a line for each."""
+    read: dict[str, Node] = {}
+    for name in folder.nodes:
+        path = profile_path(folder.path, name)
+        try:
+            if path.is_file():
+                read[name] = read_node(str(path), links=True)
+        except ProfileError as error:
+            yield f"{name}: its profile cannot be read: {error.what}"
+    found = assess_fleet(list(read.values()))
+    names = {node.called: name for name, node in read.items()}
+    for host in found.of("bad", "suspect"):
+        for fault in host.faults:
+            yield f"{names.get(host.files[-1], host.host)} is {host.status}: {fault.statement}"
+
+
+def _reason(reply: Reply) -> str:
+    if isinstance(reply, CheckEnded):
+        return reply.printed or "it made no profile"
+    return getattr(reply, "reason", "it answered something else")

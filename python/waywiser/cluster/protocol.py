@@ -1,0 +1,341 @@
+"""What the coordinator and the agents say to each other: one JSON value per line, version first.
+
+    coordinator -> agent   challenge  a nonce
+    agent -> coordinator   join       its name, the node, and a proof that it has the token
+    coordinator -> agent   welcome    the same proof in return (or rejection)
+    coordinator -> agent   ask        a request, with its id
+    agent -> coordinator   answer     what came of it, with the same id
+    coordinator -> agent   begin      tests follow: nobody may join any more
+    coordinator -> agent   leave      the run has ended
+
+An agent answers requests in any order: each runs in a thread of its own. Neither side sends the
+token: a proof is a keyed hash of both nonces, so that a greeting that was heard on the network is
+of no use in another connection.
+
+A new request is a class with a tag here, in `Request`; its answer one in `Answer`; and a handler in
+the agent (`waywiser.cluster.agent.Handlers`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+
+from waywiser.cluster.rail_requests import RailAnswer, RailRequest
+from waywiser.machine.machine import Machine
+from waywiser.measure.probe.protocol import ProtocolError, decode_line, encode_line, excerpt
+from waywiser.words import Value, WaywiserError
+from waywiser.words.cluster import ClusterNode
+from waywiser.words.visible import single_line_json
+
+VERSION = 1
+
+TOKEN_VARIABLE = "WAYWISER_CLUSTER_TOKEN"
+"""The environment of coordinator and agents: what they have in common and others do not know."""
+
+SHORTEST_TOKEN = 16
+"""Characters; a shorter one can be guessed."""
+
+JOIN_LINE_BYTES = 1 << 16
+"""The longest line of who has not been admitted."""
+
+LINE_BYTES = 8 << 20
+"""The longest line after that: a collective of 10,000 rails is shorter."""
+
+PART_BYTES = 1 << 18
+"""The longest part of a file in one line."""
+
+
+class TokenError(WaywiserError):
+    """The token is missing or can be guessed."""
+
+
+class Challenge(Value, frozen=True, tag="challenge", tag_field="type"):
+    nonce: str
+
+
+class JoinRequest(Value, frozen=True, tag="join", tag_field="type"):
+    """``name``, ``nonce`` and ``proof`` are the same in every version of the protocol."""
+
+    name: str
+    nonce: str
+    proof: str
+    node: ClusterNode
+
+
+class Welcome(Value, frozen=True, tag="welcome", tag_field="type"):
+    name: str
+    """As the coordinator knows the node: that of its list, if the agent gave it in full."""
+    proof: str
+
+
+class Rejection(Value, frozen=True, tag="rejection", tag_field="type"):
+    """The agent may not join. It may try again unless the rejection is final."""
+
+    reason: str
+    remedy: str = ""
+    final: bool = True
+
+
+class Begin(Value, frozen=True, tag="begin", tag_field="type"):
+    """Tests follow: an agent that loses its connection may not join again."""
+
+
+class Leave(Value, frozen=True, tag="leave", tag_field="type"):
+    """The orderly end."""
+
+
+class AskAlive(Value, frozen=True, tag="alive", tag_field="type"):
+    """Asks what the agent does. It is answered by another thread than those that work."""
+
+
+class AskNode(Value, frozen=True, tag="node", tag_field="type"):
+    """Asks for the node again, with its counters of now."""
+
+
+class AskMachine(Value, frozen=True, tag="machine", tag_field="type"):
+    """Asks for the machine of the node, as a survey of it would find it."""
+
+
+class RunCheck(Value, frozen=True, tag="check", tag_field="type"):
+    """Surveys the node by itself, without messages between nodes. ``preset``, ``gpus`` and ``only``
+    are as those options of ``waywiser survey``."""
+
+    preset: str = "check"
+    gpus: str = "all"
+    only: tuple[str, ...] = ()
+    seconds: float = 600.0
+    """Waiting for another survey of the same host included."""
+
+
+class ReadPart(Value, frozen=True, tag="read", tag_field="type"):
+    """Asks for a part of a `NodeFile`."""
+
+    name: str
+    offset: int = 0
+
+
+class RunningProcess(Value, frozen=True):
+    """A process of a node."""
+
+    pid: int
+    birth: str = ""
+    """When it started, in ticks of its kernel: a later process may have the same number."""
+
+
+class KillProcesses(Value, frozen=True, tag="kill", tag_field="type"):
+    processes: tuple[RunningProcess, ...]
+    seconds: float = 15.0
+    """How long to wait until they are gone."""
+
+
+class KillLaunch(Value, frozen=True, tag="kill-launch", tag_field="type"):
+    """Kills every process of this user that a launch of ranks has started on the node."""
+
+    secret: str
+    """That of the launch; it is in the environment of its ranks."""
+    seconds: float = 15.0
+
+
+class FindBridge(Value, frozen=True, tag="find-bridge", tag_field="type"):
+    """Asks for the bridge with this SHA-256: at this path, if the nodes share files, or stored by
+    an earlier `PutBridge`."""
+
+    sha256: str
+    path: str = ""
+
+
+class PutBridge(Value, frozen=True, tag="put-bridge", tag_field="type"):
+    """Stores the compiled bridge to the MPI library."""
+
+    sha256: str
+    content: bytes
+
+
+Request = (
+    AskAlive
+    | AskNode
+    | AskMachine
+    | RunCheck
+    | ReadPart
+    | KillProcesses
+    | KillLaunch
+    | FindBridge
+    | PutBridge
+    | RailRequest
+)
+
+
+class Alive(Value, frozen=True, tag="alive", tag_field="type"):
+    """The requests that are being worked on, by their tags."""
+
+    doing: tuple[str, ...] = ()
+
+
+class NodeNow(Value, frozen=True, tag="node", tag_field="type"):
+    node: ClusterNode
+
+
+class MachineNow(Value, frozen=True, tag="machine", tag_field="type"):
+    machine: Machine
+
+
+class NodeFile(Value, frozen=True):
+    """A file of a node that `ReadPart` reads (`waywiser.cluster.node_files`)."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class CheckEnded(Value, frozen=True, tag="check", tag_field="type"):
+    exit_code: int
+    profile: NodeFile | None = None
+    """None if there is none."""
+    printed: str = ""
+    """Its last lines, if it failed."""
+
+
+class FilePart(Value, frozen=True, tag="part", tag_field="type"):
+    """No bytes: the end of the file."""
+
+    content: bytes
+
+
+class KillResult(Value, frozen=True, tag="kill", tag_field="type"):
+    killed: int = 0
+    survivors: tuple[int, ...] = ()
+    """Process ids of those that did not end in time."""
+
+
+class BridgePath(Value, frozen=True, tag="bridge", tag_field="type"):
+    """Where the bridge is on the node; empty if it is not there."""
+
+    path: str
+
+
+class RequestFailed(Value, frozen=True, tag="failed", tag_field="type"):
+    """The request came to nothing."""
+
+    reason: str
+
+
+Answer = (
+    Alive
+    | NodeNow
+    | MachineNow
+    | CheckEnded
+    | FilePart
+    | KillResult
+    | BridgePath
+    | RequestFailed
+    | RailAnswer
+)
+
+
+class Requested(Value, frozen=True, tag="ask", tag_field="type"):
+    id: int
+    request: Request
+
+
+class Answered(Value, frozen=True, tag="answer", tag_field="type"):
+    id: int
+    answer: Answer
+
+
+ToAgent = Challenge | Welcome | Rejection | Requested | Begin | Leave
+FromAgent = JoinRequest | Answered
+
+_to_agent: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)
+_from_agent: msgspec.json.Decoder[FromAgent] = msgspec.json.Decoder(FromAgent)
+
+
+def encode(message: ToAgent | FromAgent) -> bytes:
+    """The message as one line, newline included."""
+    return encode_line(message, VERSION)
+
+
+def decode_to_agent(line: bytes) -> ToAgent:
+    """What a coordinator said. Raises `ProtocolError`."""
+    return decode_line(line, VERSION, _to_agent, _not_this_version)
+
+
+def decode_from_agent(line: bytes) -> FromAgent:
+    """What an agent said, with each text in one line that does not steer a terminal. Raises
+    `ProtocolError`."""
+    with suppress(UnicodeDecodeError):
+        line = single_line_json(line.decode()).encode()
+    return decode_line(line, VERSION, _from_agent, _not_this_version)
+
+
+def _not_this_version(line: bytes) -> ProtocolError:
+    return ProtocolError(f"a line that is not of version {VERSION}: {excerpt(line)}")
+
+
+class AnyVersion(msgspec.Struct, frozen=True):
+    """What lines of the first exchange have in every version of the protocol."""
+
+    v: int
+    type: str = ""
+    nonce: str = ""
+    name: str = ""
+    proof: str = ""
+    reason: str = ""
+    remedy: str = ""
+    final: bool = True
+
+
+def decode_any_version(line: bytes) -> AnyVersion | None:
+    """The common fields of a line of another version; None for a line that has none."""
+    try:
+        return msgspec.json.decode(line, type=AnyVersion)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def new_nonce() -> str:
+    return secrets.token_hex(16)
+
+
+def agent_proof(token: str, challenge: str, nonce: str, name: str) -> str:
+    """The proof of an agent that it has the token."""
+    return _proof(token, "agent", challenge, nonce, name)
+
+
+def coordinator_proof(token: str, challenge: str, nonce: str, name: str) -> str:
+    """The proof of a coordinator, to the agent that gave that nonce and name."""
+    return _proof(token, "coordinator", challenge, nonce, name)
+
+
+def is_proof(given: str, right: str) -> bool:
+    """Compares in a time that does not depend on what is equal."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), right.encode())
+
+
+def _proof(token: str, *parts: str) -> str:
+    text = "\0".join(("waywiser-cluster", *parts)).encode("utf-8", "surrogatepass")
+    return hmac.new(token.encode("utf-8", "surrogateescape"), text, hashlib.sha256).hexdigest()
+
+
+def token_of(environment: Mapping[str, str] = os.environ) -> str:
+    """The token of this process. Raises `TokenError`."""
+    token = environment.get(TOKEN_VARIABLE, "").strip()
+    if len(token) < SHORTEST_TOKEN:
+        what = f"has fewer than {SHORTEST_TOKEN} characters" if token else "is not set"
+        raise TokenError(
+            f"{TOKEN_VARIABLE} {what}",
+            remedy=f"give coordinator and agents the same: export {TOKEN_VARIABLE}="
+            "$(openssl rand -hex 16)",
+        )
+    return token
+
+
+def new_token() -> str:
+    """A token for agents that this process starts itself."""
+    return secrets.token_hex(16)

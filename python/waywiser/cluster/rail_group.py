@@ -1,0 +1,44 @@
+"""What the workers of rails do together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from waywiser.machine.machine import Machine
+from waywiser.measure.probe.member import Member
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.protocol import MeasuredVisit
+from waywiser.words.records import Failure, Order, Visit
+
+
+class RailGroup(Protocol):
+    """The workers of some GPUs: `waywiser.measure.ranks.nccl_group.NcclGroup`."""
+
+    @property
+    def lost(self) -> bool: ...
+
+    @property
+    def blamed(self) -> Member | None: ...
+
+    @property
+    def processes(self) -> Sequence[int]: ...
+
+    @property
+    def usable(self) -> bool: ...
+
+    def get_ready(self, machine: Machine, options: ProbeOptions) -> Failure | None: ...
+
+    def make_key(self, seconds: float) -> str | Failure: ...
+
+    def connect(
+        self, key: str, ranks: Sequence[int], size: int, seconds: float
+    ) -> float | Failure: ...
+
+    def measure(self, order: Order) -> tuple[Visit, tuple[MeasuredVisit, ...]]: ...
+
+    def abort(self) -> None: ...
+
+    def end(self, seconds: float) -> None: ...
+
+    def close(self) -> None: ...

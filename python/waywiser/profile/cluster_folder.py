@@ -1,0 +1,341 @@
+"""The results of a cluster in a folder, kept at once as they come.
+
+    plan.json       what the run was asked for (`ClusterPlan`)
+    nodes.jsonl     one `ClusterNode` per line; the last line of a name is the one that counts
+    tests.jsonl     one `FinishedTest` per line; the last line of a test is the one that counts
+    nodes/NAME.wwp  the profile of each node's check
+
+Lines are appended and synced; a last line without its end is of a run that was killed while it
+wrote, is ignored, and is removed by the next run. One run at a time writes to a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from waywiser.profile.cluster_validation import (
+    require_valid_node,
+    require_valid_plan,
+    require_valid_test,
+)
+from waywiser.profile.errors import (
+    DamagedProfile,
+    ExistingFile,
+    LockedProfile,
+    MissingProfile,
+    NotAProfile,
+    NotWritable,
+)
+from waywiser.profile.lock import lock
+from waywiser.profile.name import SUFFIX
+from waywiser.profile.validation import InvalidRecord
+from waywiser.words import Value
+from waywiser.words.atomic_write import replaced_file
+from waywiser.words.closeable import Closeable
+from waywiser.words.cluster import ClusterNode, ClusterPlan, FailedTest, FinishedTest
+from waywiser.words.records import Failure
+from waywiser.words.regular_file import open_regular, read_regular, why_not_read
+from waywiser.words.visible import single_line_json
+
+PLAN, NODES, TESTS, PROFILES = "plan.json", "nodes.jsonl", "tests.jsonl", "nodes"
+
+_RETRIED = "retried"
+"""The kind of a failure that takes a former failure of the same test back."""
+
+_MOST_PLAN_BYTES = 64 << 20
+_MOST_LINE_BYTES = 16 << 20
+"""A line of the collective of 100,000 nodes is shorter."""
+
+_READ_BYTES = 1 << 20
+
+_IMPOSSIBLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidRecord)
+
+_Line = TypeVar("_Line", ClusterNode, FinishedTest)
+
+
+class ClusterResult(Value, frozen=True):
+    """What a folder has."""
+
+    plan: ClusterPlan
+    nodes: tuple[ClusterNode, ...]
+    """In the order in which they were first named."""
+    tests: tuple[FinishedTest, ...]
+    profiles: dict[str, Path]
+    """The profile of each node that has one."""
+
+
+def is_cluster_folder(path: Path) -> bool:
+    """Whether a folder is one of these; other commands take folders of profiles."""
+    return (path / PLAN).is_file()
+
+
+def read_cluster(path: Path) -> ClusterResult:
+    """Reads a folder, also while a run writes to it. Raises `ProfileError` for one that is none, or
+    has lines that are no results."""
+    plan = _read_plan(path)
+    nodes = {node.name: node for node in _lines(path / NODES, ClusterNode)}
+    tests = tuple(_counting(_lines(path / TESTS, FinishedTest)))
+    profiles = {name: profile_path(path, name) for name in nodes}
+    return ClusterResult(
+        plan, tuple(nodes.values()), tests, {n: p for n, p in profiles.items() if p.is_file()}
+    )
+
+
+def profile_path(path: Path, node: str) -> Path:
+    """The file for the profile of a node."""
+    return path / PROFILES / f"{node}{SUFFIX}"
+
+
+class ClusterFolder(Closeable):
+    """A folder that a run writes to, from `create` or `resume` on."""
+
+    def __init__(self, path: Path, plan: ClusterPlan, resources: ExitStack) -> None:
+        """Use `create` or `resume`."""
+        self.path = path
+        self.plan = plan
+        self.nodes: dict[str, ClusterNode] = {}
+        self.tests: list[FinishedTest] = []
+        self._resources = resources
+        for node in _lines(path / NODES, ClusterNode):
+            self.nodes[node.name] = node
+        self.tests += _counting(_lines(path / TESTS, FinishedTest))
+        self._nodes_file = _appended(path / NODES, resources)
+        self._tests_file = _appended(path / TESTS, resources)
+
+    @classmethod
+    def create(cls, path: Path, plan: ClusterPlan) -> ClusterFolder:
+        """A new folder; an empty one may exist. Raises `ProfileError`."""
+        with _explained(path), ExitStack() as stack:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise ExistingFile(
+                    "the folder is not empty", where=str(path), remedy="name another folder with -o"
+                )
+            (path / PROFILES).mkdir()
+            (path / TESTS).touch()
+            _locked(path, stack)
+            _write_plan(path, plan)
+            folder = cls(path, plan, stack)
+            folder._resources = stack.pop_all()
+            return folder
+
+    @classmethod
+    def resume(cls, path: Path) -> ClusterFolder:
+        """A folder of a former run. Raises `ProfileError`."""
+        plan = _read_plan(path)
+        with _explained(path), ExitStack() as stack:
+            (path / PROFILES).mkdir(exist_ok=True)
+            (path / TESTS).touch()
+            _locked(path, stack)
+            folder = cls(path, plan, stack)
+            folder._resources = stack.pop_all()
+            return folder
+
+    def set_plan(self, plan: ClusterPlan) -> None:
+        """Replaces the plan: its groups and sizes are found while the run goes on."""
+        with _explained(self.path):
+            _write_plan(self.path, plan)
+        self.plan = plan
+
+    def add_node(self, node: ClusterNode) -> None:
+        """Stores a node, or its new state."""
+        if self.nodes.get(node.name) != node:
+            self._append(self._nodes_file, self.path / NODES, node)
+            self.nodes[node.name] = node
+
+    def add_test(self, test: FinishedTest) -> None:
+        """Stores a finished test: after this it is not lost, whatever happens. One whose times are
+        impossible is stored as failed."""
+        try:
+            require_valid_test(test)
+        except InvalidRecord as error:
+            failed = FailedTest(Failure("protocol", f"its result is impossible: {error}"))
+            test = replace(test, times=(), failed=failed)
+        self._append(self._tests_file, self.path / TESTS, test)
+        self.tests.append(test)
+
+    def retry(self) -> None:
+        """Takes back failed tests and the states of nodes that are tested no more: a run repeats
+        those tests, and tests those nodes if they join. The lines stay in the files."""
+        for test in [each for each in self.tests if each.failed is not None]:
+            taken_back = FailedTest(Failure(_RETRIED, "it is tried again"))
+            self._append(
+                self._tests_file, self.path / TESTS, replace(test, times=(), failed=taken_back)
+            )
+            self.tests.remove(test)
+        for node in list(self.nodes.values()):
+            if node.state != "joined":
+                self.add_node(replace(node, state="not reached", reason="it did not join again"))
+
+    @contextmanager
+    def new_profile(self, node: str) -> Iterator[Path]:
+        """An empty file to write the profile of a node to; it replaces a former one when the block
+        ends well."""
+        path = profile_path(self.path, node)
+        with _explained(path), replaced_file(path) as part:
+            yield part
+
+    def remove_if_empty(self) -> bool:
+        """Removes the folder if it has neither a test nor a profile. Returns whether it had none:
+        the same command can be given again then."""
+        profiles = self.path / PROFILES
+        if self.tests or any(profiles.glob(f"*{SUFFIX}")):
+            return False
+        with suppress(OSError):  # what somebody else put there stays
+            for name in (NODES, TESTS, PLAN):
+                (self.path / name).unlink(missing_ok=True)
+            profiles.rmdir()
+            self.path.rmdir()
+        return True
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def _append(self, file: int, path: Path, value: ClusterNode | FinishedTest) -> None:
+        line = memoryview(msgspec.json.encode(value) + b"\n")
+        with _explained(path):
+            size = os.fstat(file).st_size
+            try:
+                while line:
+                    line = line[os.write(file, line) :]
+                os.fsync(file)
+            except OSError:
+                os.ftruncate(file, size)  # a full disk: no half of a line stays
+                raise
+
+
+def _counting(tests: Iterable[FinishedTest]) -> list[FinishedTest]:
+    """The last result of each test, without those that were taken back."""
+    last = {test.test: test for test in tests}
+    return [each for each in last.values() if not _is_taken_back(each)]
+
+
+def _is_taken_back(test: FinishedTest) -> bool:
+    return test.failed is not None and test.failed.failure.kind == _RETRIED
+
+
+def _locked(path: Path, stack: ExitStack) -> None:
+    """Raises `LockedProfile` while another run writes to the folder."""
+    try:
+        stack.callback(os.close, lock(path / TESTS))
+    except LockedProfile:
+        raise LockedProfile(
+            "another run is writing to the folder",
+            where=str(path),
+            remedy="wait until that one ends, or name another folder with -o",
+        ) from None
+
+
+def _appended(path: Path, stack: ExitStack) -> int:
+    """A descriptor that appends to a file, after a line without its end is removed from it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    stack.callback(os.close, descriptor)
+    end = os.fstat(descriptor).st_size
+    while end:
+        start = max(end - _READ_BYTES, 0)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
+            break
+        end = start
+    if end != os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
+        os.fsync(descriptor)
+    return descriptor
+
+
+def _read_plan(path: Path) -> ClusterPlan:
+    file = path / PLAN
+    try:
+        content = read_regular(file, _MOST_PLAN_BYTES)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not path.exists():
+            raise MissingProfile("there is no such folder", where=str(path)) from error
+        raise NotAProfile(
+            f"is no folder of a cluster: it has no {PLAN}",
+            where=str(path),
+            remedy="name the folder that waywiser cluster survey -o made",
+        ) from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from error
+    try:
+        plan = msgspec.json.decode(single_line_json(content.decode()), type=ClusterPlan)
+        require_valid_plan(plan)
+    except _IMPOSSIBLE as error:
+        raise DamagedProfile(f"is no plan of a cluster: {error}", where=str(file)) from error
+    return plan
+
+
+def _write_plan(path: Path, plan: ClusterPlan) -> None:
+    with replaced_file(path / PLAN) as part:
+        part.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
+
+
+def _lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:
+    """The values of a file; nothing if there is no such file."""
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(_whole_lines(path), 1):
+        try:
+            value = decoder.decode(single_line_json(line.decode()))
+            _require_valid(value)
+            yield value
+        except _IMPOSSIBLE as error:
+            raise DamagedProfile(
+                f"is no result of a cluster: {error}",
+                where=f"{path}:{number}",
+                remedy="take the line out to use the others",
+            ) from error
+
+
+def _require_valid(value: ClusterNode | FinishedTest) -> None:
+    """Raises `InvalidRecord`."""
+    if isinstance(value, ClusterNode):
+        require_valid_node(value)
+    else:
+        require_valid_test(value)
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """The lines that have their end."""
+    try:
+        with open_regular(path) as descriptor:
+            pieces: list[bytes] = []
+            while data := os.read(descriptor, _READ_BYTES):
+                *lines, last = data.split(b"\n")
+                pieces.append(lines[0] if lines else last)
+                if sum(map(len, pieces)) > _MOST_LINE_BYTES:
+                    raise DamagedProfile("has a line that is too long", where=str(path))
+                if lines:
+                    yield b"".join(pieces)
+                    yield from lines[1:]
+                    pieces = [last]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> NotAProfile:
+    reason = why_not_read(error) if isinstance(error, OSError) else str(error)
+    return NotAProfile(reason, where=str(path))
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """The system's reasons for not writing there as errors of outputs."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWritable(
+            f"cannot be written: {error.strerror or error}",
+            where=str(path),
+            remedy="name a folder that is yours and has space",
+        ) from error

@@ -1,0 +1,146 @@
+"""The verdict on larger simulated clusters, and what it says beside the nodes."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from analysis.cluster.planted_faults import NETWORKS, Network, outcome, plant, simulated
+from analysis.cluster.simulated_clusters import BYTES, SECONDS, SimulatedCluster, survey
+from waywiser.analysis.cluster.procedure import next_round
+from waywiser.analysis.cluster.verdict import verdict
+from waywiser.words.cluster import ClusterNode, FinishedTest, Interface, Rail
+
+BY_NAME = {each.name: each for each in NETWORKS}
+
+
+def found(network: Network, nodes: int, kind: str, amount: float, seed: int) -> tuple[bool, bool]:
+    cluster = simulated(network, nodes, seed)
+    plan = cluster.plan(groups=network.knows_groups, uplink_pairs=network.uplink_pairs, seed=seed)
+    expected = plant(cluster, plan, kind, amount)
+    done = outcome(survey(cluster, plan).verdict, expected)
+    return done.right, done.innocent
+
+
+@pytest.mark.parametrize("network", ["no limit", "1:1, groups", "2:1, groups"])
+@pytest.mark.parametrize(
+    ("kind", "amount"),
+    [("healthy", 0), ("node", 0.1), ("nodes", 0.05), ("switch", 0.2), ("pair", 0.2)],
+)
+def test_what_is_planted_is_found_and_nothing_else(network: str, kind: str, amount: float) -> None:
+    results = [found(BY_NAME[network], 64, kind, amount, seed) for seed in range(2)]
+    assert all(right for right, _ in results)
+    assert not any(innocent for _, innocent in results)
+
+
+def test_a_fifth_of_the_nodes_behind_narrow_uplinks() -> None:
+    assert found(BY_NAME["2:1, groups"], 64, "nodes", 0.2, 1) == (True, False)
+
+
+def test_a_large_cluster() -> None:
+    assert found(BY_NAME["2:1, groups, 4 pairs"], 256, "switch", 0.2, 1) == (True, False)
+
+
+def test_noise_that_hides_a_slow_node_is_said() -> None:
+    quiet, noisy = (
+        survey(cluster := SimulatedCluster(64, np.random.default_rng(1), noise=n), cluster.plan())
+        for n in (0.015, 0.05)
+    )
+    assert quiet.verdict.smallest_found < 1.06
+    assert noisy.verdict.smallest_found > 1.08
+
+
+def test_a_rail_without_tests_hides_no_smallest_slowness() -> None:
+    cluster = SimulatedCluster(5, np.random.default_rng(8))
+    done = survey(cluster, cluster.plan())
+    members = cluster.members
+    members[3] = replace(members[3], rails=(Rail(0), Rail(1), Rail(2)))
+    result = verdict(members, cluster.plan(), done.finished)
+    assert {each.rail for each in result.detectable} == {0}
+    assert result.smallest_found == done.verdict.smallest_found > 1.03
+
+
+def test_nodes_that_are_not_reached_do_not_make_few_tested_nodes_many() -> None:
+    slow = {(node, -1, 0): 0.2 for node in range(3)}
+    cluster = SimulatedCluster(7, np.random.default_rng(40), slow=slow)
+    away = [ClusterNode(f"x{n}", state="not reached") for n in range(13)]
+    members, plan = [*cluster.members, *away], cluster.plan()
+    finished: list[FinishedTest] = []
+    while following := next_round(members, plan, finished):
+        finished += cluster.run(following.tests)
+    result = verdict(members, plan, finished)
+    assert result.of("slow") == ("n0", "n1", "n2")
+    assert 1.03 < result.smallest_found < 1.1
+
+
+def test_groups_are_discovered_from_times() -> None:
+    cluster = SimulatedCluster(64, np.random.default_rng(4), group_size=16)
+    done = survey(cluster, cluster.plan())
+    assert [each.nodes for each in done.verdict.groups] == list(cluster.groups.values())
+    assert all(1.02 < each.ratio < 1.05 for each in done.verdict.groups)
+    assert done.verdict.groups_from == "times"
+
+
+def test_two_nodes_compare_their_rails() -> None:
+    cluster = SimulatedCluster(2, np.random.default_rng(1), rails=2, slow={(1, 1, 0): 0.3})
+    (finding,) = survey(cluster, cluster.plan()).verdict.findings
+    assert (finding.kind, finding.nodes, finding.rail) == ("slow pair", ("n1", "n0"), 1)
+    assert "neither can be blamed" in finding.text
+
+
+def test_all_rails_below_the_rate_of_their_interface() -> None:
+    cluster = SimulatedCluster(4, np.random.default_rng(1))
+    done = survey(cluster, cluster.plan())
+    rate = BYTES / SECONDS
+    for share, kinds in ((0.9, []), (0.5, ["below interface rate"])):
+        rail = Rail(0, interface=Interface("mlx5_0", "infiniband", rate / share))
+        members = [replace(each, rails=(rail,)) for each in cluster.members]
+        result = verdict(members, cluster.plan(), done.finished)
+        assert [each.kind for each in result.findings] == kinds
+        assert result.of("ok") == tuple(cluster.names)
+
+
+def test_errors_and_bytes_that_took_another_path_are_evidence() -> None:
+    cluster = SimulatedCluster(3, np.random.default_rng(1))
+    done = survey(cluster, cluster.plan())
+    members = cluster.members
+    members[1] = replace(members[1], counters={"mlx5_0 symbol_error": 7, "mlx5_0 link_downed": 0})
+    first = next(each for each in done.finished if "n2" in each.test.nodes)
+    elsewhere = replace(
+        first,
+        times=tuple(replace(each, crossed=0.01) for each in first.times if each.sender == "n2"),
+    )
+    result = verdict(members, cluster.plan(), [*done.finished, elsewhere])
+    kinds = {(each.kind, each.nodes) for each in result.findings}
+    assert kinds == {("errors counted", ("n1",)), ("not over interface", ("n2",))}
+    assert result.errors_counted == {"n1": {"mlx5_0 symbol_error": 7}}
+
+
+def test_bytes_that_took_another_path_are_one_finding_and_none_between_nodes_of_one_host() -> None:
+    cluster = SimulatedCluster(3, np.random.default_rng(1))
+    done = survey(cluster, cluster.plan())
+    elsewhere = [
+        replace(each, times=tuple(replace(time, crossed=0.02) for time in each.times))
+        for each in done.finished
+        if each.test.phase == "pairs"
+    ]
+    for addresses, found in (
+        (("10.0.0.1", "10.0.0.2", "10.0.0.3"), [("n0", "n1", "n2")]),
+        (("10.0.0.1", "10.0.0.1", "10.0.0.1"), []),
+        (("10.0.0.1", "10.0.0.1", "10.0.0.3"), [("n0", "n1", "n2")]),
+        (("", "", ""), [("n0", "n1", "n2")]),
+    ):
+        members = [
+            replace(node, address=address)
+            for node, address in zip(cluster.members, addresses, strict=True)
+        ]
+        result = verdict(members, cluster.plan(), elsewhere)
+        other = [each for each in result.findings if each.kind == "not over interface"]
+        assert [each.nodes for each in other] == found
+        assert all("2% of the bytes that every node sent" in each.text for each in other)
+
+
+def test_an_empty_run_has_a_verdict() -> None:
+    cluster = SimulatedCluster(3, np.random.default_rng(1))
+    result = verdict(cluster.members, cluster.plan(), [])
+    assert result.of("untested") == tuple(cluster.names)
+    assert not result.complete

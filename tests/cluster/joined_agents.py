@@ -1,0 +1,96 @@
+"""Agents and bare connections of tests."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from waywiser.cluster.agent import Agent, Handlers
+from waywiser.cluster.joining import AgentError, Joining
+from waywiser.cluster.protocol import AskNode, JoinRequest, NodeNow, agent_proof, encode
+from waywiser.words.cluster import ClusterNode
+
+TOKEN = "0123456789abcdef"
+LONG = 300.0
+"""Seconds that are never over: what a test waits for happens."""
+
+
+class AgentThread:
+    """An agent of this process, in a thread."""
+
+    def __init__(
+        self,
+        address: str,
+        name: str,
+        handlers: Handlers | None = None,
+        token: str = TOKEN,
+        seconds: float = LONG,
+    ) -> None:
+        node = ClusterNode(name)
+        self.log: list[str] = []
+        self.ends = 0
+        self.error: AgentError | None = None
+        self._seconds = seconds
+        self._agent = Agent(
+            Joining(address, token, node),
+            handlers or {AskNode: lambda request: NodeNow(node)},
+            on_end=self._count_end,
+            log=self.log.append,
+        )
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def join(self) -> AgentError | None:
+        """Waits for its end; returns its error."""
+        self._thread.join(LONG)
+        assert not self._thread.is_alive()
+        return self.error
+
+    def _count_end(self) -> None:
+        self.ends += 1
+
+    def _run(self) -> None:
+        try:
+            self._agent.run(self._seconds)
+        except AgentError as error:
+            self.error = error
+
+
+class Bare:
+    """A connection that says what a test lets it say."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=LONG)
+        self._file = self.socket.makefile("rb")
+
+    def line(self) -> bytes:
+        """The next line; empty at the end."""
+        try:
+            return self._file.readline()
+        except ConnectionError:
+            return b""
+
+    def say(self, line: bytes) -> None:
+        self.socket.sendall(line)
+
+    def close(self) -> None:
+        self._file.close()
+        self.socket.close()
+
+
+@contextmanager
+def bare(address: str) -> Iterator[Bare]:
+    connection = Bare(address)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def greeting(nonce: str, name: str, token: str = TOKEN, node: ClusterNode | None = None) -> bytes:
+    """The line of an agent that was sent this nonce."""
+    proof = agent_proof(token, nonce, "own nonce", name)
+    return encode(JoinRequest(name, "own nonce", proof, node or ClusterNode(name)))

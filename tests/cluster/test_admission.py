@@ -1,0 +1,147 @@
+"""Who may join, decided over a line."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joined_agents import TOKEN, greeting
+
+from waywiser.cluster.admission import Admission, AdmissionDecision
+from waywiser.cluster.protocol import (
+    Rejection,
+    Welcome,
+    agent_proof,
+    coordinator_proof,
+    is_proof,
+)
+from waywiser.words.cluster import ClusterNode, Rail
+
+NONCE = "a nonce"
+
+
+def decide(
+    line: bytes, expected: tuple[str, ...] = (), connected: tuple[str, ...] = ()
+) -> AdmissionDecision:
+    return Admission(TOKEN, expected).decide(NONCE, line.rstrip(b"\n"), connected)
+
+
+def reason(decision: AdmissionDecision) -> str:
+    assert isinstance(decision.answer, Rejection)
+    return decision.answer.reason
+
+
+def test_who_has_the_token_is_welcome_and_shown_that_the_coordinator_has_it() -> None:
+    found = decide(greeting(NONCE, "n1"))
+    assert found.answer == Welcome("n1", coordinator_proof(TOKEN, NONCE, "own nonce", "n1"))
+    assert found.node == ClusterNode("n1")
+    assert not found.is_stranger
+
+
+def test_what_an_agent_says_of_its_state_does_not_count() -> None:
+    found = decide(greeting(NONCE, "n1", node=ClusterNode("n7", "stuck", "why")))
+    assert found.node == ClusterNode("n1")
+
+
+@pytest.mark.parametrize(
+    ("given_name", "expected", "name"),
+    [
+        ("n1", ("n1", "n2"), "n1"),
+        ("n1", ("n1.a", "n2.a"), "n1.a"),
+        ("n1.b", ("n1", "n2"), "n1"),
+        ("n1.a", ("n1.a", "n1.b"), "n1.a"),
+        ("n1", ("n1.a", "n1.b"), ""),
+        ("n1.a", ("n1.b", "n2"), ""),
+        ("n3", ("n1", "n2"), ""),
+        ("10.0.0.2", ("10.0.0.1", "10.0.0.2"), "10.0.0.2"),
+        ("10.0.0.3", ("10.0.0.1", "10.0.0.2"), ""),
+        ("10.0.0.3", ("10.0.0.1", "n2"), ""),
+    ],
+)
+def test_names_of_the_list(given_name: str, expected: tuple[str, ...], name: str) -> None:
+    found = decide(greeting(NONCE, given_name), expected)
+    if name:
+        assert found.node == ClusterNode(name)
+    else:
+        assert "not in the list" in reason(found)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "n1\n", "x" * 201, "-n", "n 1", "n\u0661"])
+def test_names_that_are_none(name: str) -> None:
+    found = decide(greeting(NONCE, name))
+    assert "is no name of a node" in reason(found)
+    assert found.node is None
+
+
+def test_impossible_facts_are_rejected() -> None:
+    found = decide(greeting(NONCE, "n1", node=ClusterNode("n1", rails=(Rail(0), Rail(0)))))
+    assert "impossible: one rail twice" in reason(found)
+
+
+def test_a_connected_node_keeps_its_name() -> None:
+    found = decide(greeting(NONCE, "n1"), connected=("n1",))
+    assert isinstance(found.answer, Rejection)
+    assert not found.answer.final
+
+
+def test_another_version_is_a_node_only_with_the_token_and_a_name_of_the_list() -> None:
+    def newer(name: str, token: str = TOKEN) -> bytes:
+        proof = agent_proof(token, NONCE, "own", name)
+        said = {"v": 2, "type": "join", "name": name, "nonce": "own", "proof": proof, "new": {}}
+        return msgspec.json.encode(said)
+
+    found = decide(newer("n1"), ("n1.a",))
+    assert found.node is not None
+    assert (found.node.name, found.node.state) == ("n1.a", "excluded")
+    assert decide(newer("n3"), ("n1",)).node is None
+    assert decide(newer("../n"), ()).node is None
+    assert decide(newer("n1", "another token 123")).is_stranger
+
+
+def test_a_proof_is_of_one_side_one_token_one_connection_and_one_name() -> None:
+    right = agent_proof(TOKEN, "c", "n", "n1")
+    others = [
+        coordinator_proof(TOKEN, "c", "n", "n1"),
+        agent_proof(TOKEN + "0", "c", "n", "n1"),
+        agent_proof(TOKEN, "d", "n", "n1"),
+        agent_proof(TOKEN, "c", "m", "n1"),
+        agent_proof(TOKEN, "c", "n", "n2"),
+        agent_proof(TOKEN, "cn", "", "n1"),
+        "",
+        right.upper(),
+        "\ud800",
+    ]
+    assert is_proof(right, right)
+    assert not any(is_proof(other, right) for other in others)
+    assert len({right, *others}) == len(others) + 1
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=300)
+def test_any_line_without_the_token_is_that_of_a_stranger(line: bytes) -> None:
+    assert decide(line).is_stranger
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_a_damaged_greeting_is_decided_over(data: st.DataObject) -> None:
+    """It is accepted only if it means the same."""
+    whole = greeting(NONCE, "n1", node=ClusterNode("n1", versions={"kernel": "6"})).rstrip(b"\n")
+    at = data.draw(st.integers(0, len(whole) - 1))
+    line = data.draw(
+        st.sampled_from(
+            [
+                whole[:at],
+                whole[:at] + whole[at + 1 :],
+                whole[:at]
+                + bytes([whole[at] ^ 1 << data.draw(st.integers(0, 7))])
+                + whole[at + 1 :],
+                whole[:at] + data.draw(st.binary(min_size=1, max_size=3)) + whole[at:],
+            ]
+        )
+    )
+    found = decide(line, ("n1", "n2"))
+    if isinstance(found.answer, Welcome):
+        assert found.node is not None
+        assert found.node.name == "n1"

@@ -1,0 +1,301 @@
+"""The agent of a node: how it joins, works, and ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from joined_agents import LONG, TOKEN, AgentThread, bare
+
+from tree import ROOT
+from waywiser.cluster.coordinator import AgentLost, Coordinator
+from waywiser.cluster.node_processes import birth
+from waywiser.cluster.protocol import (
+    LINE_BYTES,
+    Alive,
+    Answer,
+    AskAlive,
+    AskMachine,
+    AskNode,
+    FilePart,
+    ReadPart,
+    RequestFailed,
+    RunCheck,
+)
+from waywiser.words import WaywiserError
+
+ANY = "127.0.0.1:0"
+
+
+def test_an_agent_tries_until_the_coordinator_is_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    agent = AgentThread(address, "n1")
+    while not agent.log:
+        pass
+    assert "trying again" in agent.log[0]
+    with Coordinator(address, TOKEN, ["n1"]) as coordinator:
+        assert [node.state for node in coordinator.admit(LONG)] == ["joined"]
+    assert agent.join() is None
+    assert len(agent.log) == 1
+
+
+def test_an_agent_gives_up_in_the_end_and_says_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    error = AgentThread(address, "n1", seconds=0.0).join()
+    assert error is not None
+    assert error.exit_code == 1
+    assert str(error).startswith(f"{address}: the coordinator cannot be joined: Connection refused")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b'{"v":1,"type":"challenge","nonce":""}\n',
+        b'{"v":1,"type":"challenge","nonce":"a"}\nnonsense\n',
+        b'{"v":1,"type":"challenge","nonce":"a"}\n{"v":1,"type":"leave"}\n',
+        b"x" * 2_000_000,
+        b"",
+    ],
+)
+def test_an_agent_joins_no_other_server(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            accepted, _ = server.accept()
+            with accepted:
+                try:
+                    accepted.sendall(said)
+                    accepted.shutdown(socket.SHUT_WR)
+                    while accepted.recv(1 << 16):
+                        pass
+                except OSError:
+                    pass
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        error = AgentThread(f"127.0.0.1:{server.getsockname()[1]}", "n1", seconds=0.0).join()
+        serving.join()
+    assert error is not None
+
+
+def test_an_agent_joins_no_coordinator_without_the_token() -> None:
+    """One that answers with the proof of the agent, for example."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            accepted, _ = server.accept()
+            with accepted, accepted.makefile("rb") as lines:
+                accepted.sendall(b'{"v":1,"type":"challenge","nonce":"a"}\n')
+                proof = lines.readline().split(b'"proof":"')[1].split(b'"')[0]
+                accepted.sendall(b'{"v":1,"type":"welcome","name":"n1","proof":"%s"}\n' % proof)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        error = AgentThread(f"127.0.0.1:{server.getsockname()[1]}", "n1").join()
+        serving.join()
+    assert error is not None and "does not have the token" in str(error)
+
+
+def test_errors_of_handlers_are_answers() -> None:
+    def bad(request: object) -> Answer:
+        raise WaywiserError("no disk", remedy="buy one")
+
+    def wrong(request: object) -> Answer:
+        raise ZeroDivisionError("by zero")
+
+    def long(request: object) -> Answer:
+        return FilePart(bytes(LINE_BYTES))
+
+    handlers = {AskNode: bad, AskMachine: wrong, ReadPart: long}
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        agent = AgentThread(coordinator.address, "n1", handlers)
+        coordinator.admit(LONG)
+        ask = coordinator.ask
+        assert ask({"n1": AskNode()}, LONG)["n1"] == RequestFailed("no disk (buy one)")
+        assert ask({"n1": AskMachine()}, LONG)["n1"] == RequestFailed("ZeroDivisionError: by zero")
+        assert ask({"n1": ReadPart("x")}, LONG)["n1"] == RequestFailed("the answer is too long")
+    assert agent.join() is None
+
+
+def test_a_busy_agent_says_what_it_does_and_works_on_other_requests() -> None:
+    go = threading.Event()
+    began = threading.Event()
+
+    def wait(request: object) -> Answer:
+        began.set()
+        go.wait(LONG)
+        return Alive(("waited",))
+
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        agent = AgentThread(coordinator.address, "n1", {RunCheck: wait, AskNode: lambda _: Alive()})
+        coordinator.admit(LONG)
+        found: dict[str, object] = {}
+        asking = threading.Thread(
+            target=lambda: found.update(coordinator.ask({"n1": RunCheck()}, LONG))
+        )
+        asking.start()
+        began.wait(LONG)
+        assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive(("check",))}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        go.set()
+        asking.join()
+        assert found == {"n1": Alive(("waited",))}
+        assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive()}
+    assert agent.join() is None
+
+
+def test_requests_in_turn_are_of_one_thread_that_does_not_end() -> None:
+    """What a thread has started with ``die_with`` ends with the thread."""
+    threads: list[threading.Thread] = []
+
+    def note(request: object) -> Answer:
+        threads.append(threading.current_thread())
+        return Alive()
+
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        agent = AgentThread(coordinator.address, "n1", {AskNode: note})
+        coordinator.admit(LONG)
+        for _ in range(5):
+            coordinator.ask({"n1": AskNode()}, LONG)
+        assert all(thread.is_alive() for thread in threads)
+    assert agent.join() is None
+
+
+PROCESS = f"""
+import subprocess, sys
+from waywiser.cli.survey import stopped_by_signals
+from waywiser.cluster.agent import Agent, run_as_process
+from waywiser.cluster.joining import AgentError, Joining
+from waywiser.cluster.protocol import Alive, AskNode
+from waywiser.words.cluster import ClusterNode
+
+def start(request):
+    # A shell of a session of its own, and a child of it that outlives it.
+    command = "sleep 3600 & echo $! > $0.part; mv $0.part $0"
+    subprocess.run(["sh", "-c", command, sys.argv[2]], start_new_session=True)
+    return Alive()
+
+agent = Agent(Joining(sys.argv[1], {TOKEN!r}, ClusterNode("n1")), {{AskNode: start}},
+              on_end=lambda: print("ended", flush=True))
+try:
+    with stopped_by_signals():
+        run_as_process(agent, 3600)
+except AgentError as error:
+    sys.exit(f"{{error}}")
+except KeyboardInterrupt:
+    sys.exit("stopped")
+"""
+
+
+class AgentProcess:
+    """An agent in a process of its own, that has started a process which stays."""
+
+    def __init__(self, coordinator: Coordinator, folder: Path) -> None:
+        file = folder / "pid"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROCESS, coordinator.address, str(file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        )
+        coordinator.admit(LONG)
+        coordinator.begin_tests()
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        self.child = int(file.read_text())
+        assert birth(self.child)
+
+    def end(self) -> tuple[int, str, str]:
+        """Status and output, after its child is gone too."""
+        output, errors = self.process.communicate()
+        assert not birth(self.child)
+        return self.process.returncode, output, errors
+
+
+def test_an_orderly_end_leaves_no_process(tmp_path: Path) -> None:
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        agent = AgentProcess(coordinator, tmp_path)
+    assert agent.end() == (0, "ended\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_agent_and_what_it_started(tmp_path: Path, number: int) -> None:
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        agent = AgentProcess(coordinator, tmp_path)
+        agent.process.send_signal(number)
+        status, output, errors = agent.end()
+        assert (status, output) == (1, "ended\n")
+        assert errors == "stopped\n"
+        found = coordinator.ask({"n1": AskNode()}, LONG)["n1"]
+        assert isinstance(found, AgentLost)
+
+
+COORDINATOR = f"""
+import sys
+from waywiser.cluster.coordinator import Coordinator
+from waywiser.cluster.protocol import AskNode
+
+with Coordinator("{ANY}", {TOKEN!r}, 1) as coordinator:
+    print(coordinator.address, flush=True)
+    coordinator.admit(3600)
+    coordinator.begin_tests()
+    coordinator.ask({{"n1": AskNode()}}, 3600)
+    print("asked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_killed_coordinator_leaves_no_agent_and_no_process(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    with subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as coordinator:
+        assert coordinator.stdout is not None
+        address = coordinator.stdout.readline().strip()
+        file = tmp_path / "pid"
+        agent = subprocess.Popen(
+            [sys.executable, "-c", PROCESS, address, str(file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        assert coordinator.stdout.readline() == "asked\n"
+        child = int(file.read_text())
+        coordinator.kill()
+    output, errors = agent.communicate()
+    assert (agent.returncode, output) == (1, "ended\n")
+    assert errors == f"{address}: the coordinator is gone\n"
+    assert not birth(child)
+
+
+def test_an_agent_that_loses_the_coordinator_before_the_tests_joins_again() -> None:
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        agent = AgentThread(coordinator.address, "n1")
+        coordinator.admit(LONG)
+        address = coordinator.address
+        coordinator._hub.call(
+            lambda: coordinator._hub._lost(coordinator._hub.agents["n1"], "a broken cable")
+        )
+        while not agent.log:
+            pass
+        assert "joining again" in agent.log[0]
+        coordinator.admit(LONG)
+        coordinator.begin_tests()
+        assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive()}
+        with pytest.raises(ConnectionError), bare(address):
+            pass
+    assert agent.join() is None

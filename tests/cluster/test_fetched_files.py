@@ -1,0 +1,122 @@
+"""Files of nodes come whole, or with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from joined_agents import LONG, TOKEN, AgentThread
+from msgspec.structs import replace
+
+from waywiser.cluster.coordinator import Coordinator
+from waywiser.cluster.fetched_files import FetchError, fetch_file, fetch_files
+from waywiser.cluster.node_files import NodeFileError, NodeFiles, find_bridge, put_bridge
+from waywiser.cluster.protocol import (
+    PART_BYTES,
+    Answer,
+    BridgePath,
+    FilePart,
+    FindBridge,
+    NodeFile,
+    PutBridge,
+    ReadPart,
+)
+
+
+@contextmanager
+def node(read: Callable[[ReadPart], Answer]) -> Iterator[Coordinator]:
+    with Coordinator("127.0.0.1:0", TOKEN, ["n1"]) as coordinator:
+        agent = AgentThread(coordinator.address, "n1", {ReadPart: read})
+        coordinator.admit(LONG)
+        yield coordinator
+    assert agent.join() is None
+
+
+@pytest.mark.parametrize("size", [0, 1, PART_BYTES, 2 * PART_BYTES + 7])
+def test_a_file_comes_as_it_was(tmp_path: Path, size: int) -> None:
+    content = os.urandom(size)
+    with NodeFiles() as files, node(files.read) as coordinator:
+        (files.folder / "check.wwp").write_bytes(content)
+        file = files.offer("check.wwp")
+        assert file == NodeFile("check.wwp", size, hashlib.sha256(content).hexdigest())
+        fetch_file(coordinator, "n1", file, tmp_path / "got")
+    assert (tmp_path / "got").read_bytes() == content
+    assert not files.folder.exists()
+
+
+def test_a_file_that_changed_is_no_file(tmp_path: Path) -> None:
+    with NodeFiles() as files, node(files.read) as coordinator:
+        (files.folder / "a").write_bytes(b"first")
+        file = files.offer("a")
+        (files.folder / "a").write_bytes(b"other")
+        with pytest.raises(FetchError, match="other bytes"):
+            fetch_file(coordinator, "n1", file, tmp_path / "got")
+        (files.folder / "a").write_bytes(b"fir")
+        with pytest.raises(FetchError, match="became shorter"):
+            fetch_file(coordinator, "n1", file, tmp_path / "got")
+        with pytest.raises(FetchError, match="bytes"):
+            fetch_file(coordinator, "n1", replace(file, bytes=1 << 40), tmp_path / "got")
+
+
+def test_what_fails_of_many_files_is_named_and_leaves_none(tmp_path: Path) -> None:
+    @contextmanager
+    def new_file(name: str) -> Iterator[Path]:
+        path = tmp_path / name
+        try:
+            yield path
+        except BaseException:
+            path.unlink()
+            raise
+
+    with NodeFiles() as files, node(files.read) as coordinator:
+        (files.folder / "a").write_bytes(b"right")
+        file = files.offer("a")
+        found = fetch_files(coordinator, {"n1": file, "n2": file}, new_file)
+    assert found == {"n2": "it was not received: it did not join"}
+    assert os.listdir(tmp_path) == ["n1"]
+    assert (tmp_path / "n1").read_bytes() == b"right"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/etc/passwd", "../x", "a/b", "a\0b", "absent"])
+def test_only_files_of_the_folder_are_read(name: str) -> None:
+    with NodeFiles() as files:
+        with pytest.raises(NodeFileError):
+            files.read(ReadPart(name))
+        (files.folder / "a").write_bytes(b"12345")
+        assert files.read(ReadPart("a", 2)) == FilePart(b"345")
+        assert files.read(ReadPart("a", 9)) == FilePart(b"")
+        for offset in (-1, 1 << 70):
+            with pytest.raises(NodeFileError):
+                files.read(ReadPart("a", offset))
+
+
+def test_a_bridge_is_found_by_its_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    content = b"\x7fELF"
+    sha256 = hashlib.sha256(content).hexdigest()
+    shared = tmp_path / "bridge.so"
+    assert find_bridge(FindBridge(sha256, str(shared))) == BridgePath("")
+    shared.write_bytes(b"of another library")
+    assert find_bridge(FindBridge(sha256, str(shared))) == BridgePath("")
+    stored = put_bridge(PutBridge(sha256, content))
+    assert Path(stored.path).read_bytes() == content
+    assert find_bridge(FindBridge(sha256, str(shared))) == stored
+    shared.write_bytes(content)
+    assert find_bridge(FindBridge(sha256, str(shared))) == BridgePath(str(shared))
+    Path(stored.path).write_bytes(b"damaged")
+    assert find_bridge(FindBridge(sha256)) == BridgePath("")
+
+
+def test_a_bridge_with_other_bytes_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(NodeFileError, match="other bytes"):
+        put_bridge(PutBridge("0" * 64, b"x"))
+    for wrong in ("", "../../x", "Z" * 64):
+        with pytest.raises(NodeFileError):
+            find_bridge(FindBridge(wrong))

@@ -1,0 +1,96 @@
+"""What nodes are asked for before ranks of MPI start on them, and after a launch that was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cluster.answering_agents import AnsweringAgents
+
+from waywiser.cluster.coordinator import NoAnswer
+from waywiser.cluster.mpi_nodes import MpiNodes
+from waywiser.cluster.protocol import (
+    AskMachine,
+    BridgePath,
+    FindBridge,
+    KillLaunch,
+    KillResult,
+    PutBridge,
+    RequestFailed,
+)
+from waywiser.measure.ranks.mpi_library import Mpicc, MpiLibrary
+from waywiser.words.cluster import ClusterNode, PlannedTest, Rail
+
+TESTS = [PlannedTest("pairs", 1, ("n1", "n2")), PlannedTest("pairs", 1, ("n3", "n4"))]
+
+
+def nodes_of(**versions: str) -> list[ClusterNode]:
+    return [
+        ClusterNode(name, rails=(Rail(0),), versions={"mpi": versions.get(name, "MPICH 5.0.2")})
+        for name in ("n1", "n2", "n3", "n4")
+    ]
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MpiLibrary:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bridge = tmp_path / "bridge.so"
+    bridge.write_bytes(b"compiled")
+    mpicc = Mpicc("/opt/bin/mpicc", "PATH")
+    return MpiLibrary(mpicc, str(bridge), "MPICH Version: 5.0.2", "mpiexec", was_cached=True)
+
+
+def received(agents: AnsweringAgents, kind: type) -> list[str]:
+    return [name for name, request in agents.received if isinstance(request, kind)]
+
+
+def test_each_node_is_asked_once_and_gets_the_bridge_that_it_does_not_have(
+    library: MpiLibrary,
+) -> None:
+    agents = AnsweringAgents(nodes_of())
+    agents.answers["n3", FindBridge] = BridgePath("")
+    nodes = MpiNodes(agents, library)
+    for _ in range(2):
+        assert sorted(nodes.of(TESTS)) == ["n1", "n2", "n3", "n4"]
+    assert sorted(nodes.machines) == ["n1", "n2", "n3", "n4"]
+    assert [nodes.unable(test) for test in TESTS] == [None, None]
+    assert sorted(received(agents, AskMachine)) == ["n1", "n2", "n3", "n4"]
+    (put,) = [request for _, request in agents.received if isinstance(request, PutBridge)]
+    assert put.content == b"compiled"
+    assert received(agents, PutBridge) == ["n3"]
+
+
+def test_a_node_that_cannot_take_part_costs_its_tests_alone(library: MpiLibrary) -> None:
+    agents = AnsweringAgents(nodes_of(n2="Open MPI 5.0.11"))
+    agents.answers["n3", FindBridge] = RequestFailed("no place for it")
+    nodes = MpiNodes(agents, library)
+    nodes.of(TESTS)
+    other, full = (nodes.unable(test) for test in TESTS)
+    assert other is not None and other.node == "n2"
+    assert other.failure.reason.startswith("n2 has Open MPI 5.0.11, the coordinator MPICH 5.0.2")
+    assert full is not None and (full.node, full.failure.reason) == ("n3", "n3: no place for it")
+    agents.answers["n1", AskMachine] = NoAnswer("no answer in 60 s")
+    again = MpiNodes(agents, library)
+    again.of(TESTS)
+    silent = again.unable(TESTS[0])
+    assert silent is not None and silent.failure.reason == "n1: no answer in 60 s"
+
+
+def test_nodes_that_have_left_or_have_no_rail_are_not_launched_on(library: MpiLibrary) -> None:
+    own = nodes_of()
+    own[0] = ClusterNode("n1", "lost", "its connection ended")
+    own[2] = ClusterNode("n3")
+    nodes = MpiNodes(AnsweringAgents(own), library)
+    nodes.of(TESTS)
+    lost, bare = (nodes.unable(test) for test in TESTS)
+    assert lost is not None and lost.failure.reason == "n1: its connection ended"
+    assert bare is not None and bare.failure.reason == "n3 has no rail"
+
+
+def test_a_node_where_a_process_survives_is_stuck(library: MpiLibrary) -> None:
+    agents = AnsweringAgents(nodes_of())
+    for name in ("n1", "n2", "n3", "n4"):
+        agents.answers[name, KillLaunch] = KillResult(1, (77,) if name == "n3" else ())
+    MpiNodes(agents, library).end_launch("the secret", TESTS)
+    (mark,) = agents.marks
+    assert mark[:2] == ("n3", "stuck") and mark[2].endswith("process 77")

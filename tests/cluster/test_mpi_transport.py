@@ -1,0 +1,209 @@
+"""Tests between nodes by real MPI libraries, where nodes are processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.cluster.answering_agents import AnsweringAgents
+from tests.cluster.wrong_bridge import wrong_bridge
+from tests.measure.plan.machines import machine
+from tests.measure.ranks.watching import (
+    PATIENCE_SECONDS,
+    launcher_of,
+    left_behind,
+    wait_until,
+)
+
+from mpi_wheels import mpicc_of
+from waywiser.cluster import rank_orders
+from waywiser.cluster.coordinator import AgentLost
+from waywiser.cluster.mpi_transport import MpiTransport
+from waywiser.cluster.mpi_world import MpiWorld
+from waywiser.cluster.protocol import AskMachine, MachineNow
+from waywiser.machine import native
+from waywiser.measure.ranks.mpi_library import MpiError, find_library
+from waywiser.words.cluster import ClusterNode, FinishedTest, PlannedTest, Rail
+from waywiser.words.records import Rule
+
+SIZE = 65536
+
+NAMES = ("n1", "n2", "n3", "n4")
+
+HOST_RAILS = (Rail(0), Rail(1))
+
+GPU_RAILS = (Rail(0, gpu=0), Rail(1, gpu=1))
+
+
+@pytest.fixture
+def places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_native_environment: dict[str, str]
+) -> Iterator[None]:
+    """Ranks use the fake GPU; nothing of their launches is left."""
+    native.load()
+    for name in ("PYTHONPATH", native.MODULE_VARIABLE):
+        monkeypatch.setenv(name, fake_native_environment[name])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    before = left_behind()
+    yield
+    assert wait_until(lambda: left_behind() <= before)
+
+
+AS_NODES = """
+import os, sys
+rank = int(next(os.environ[n] for n in ("PMI_RANK", "OMPI_COMM_WORLD_RANK") if n in os.environ))
+hosts = [line.split()[0].split(":")[0] for line in open(sys.argv[1])]
+os.environ["WAYWISER_NODE"] = hosts[rank % len(hosts)]
+words = sys.argv[2:]
+if os.environ["WAYWISER_NODE"] == "n3" and {bridge!r}:
+    words[-2:] = [{bridge!r}]
+os.execvp(words[0], words)
+"""
+"""Starts a rank as on one node of the hostfile after the other."""
+
+Make = Callable[..., MpiTransport]
+
+
+@pytest.fixture
+def transport(places: None, tmp_path: Path) -> Make:
+    """Makes a transport whose nodes are processes of this machine. n3 may have another bridge."""
+
+    def make(mpi: str, agents: AnsweringAgents, bridge: str = "", **options: bool) -> MpiTransport:
+        script = tmp_path / "as_node.py"
+        script.write_text(AS_NODES.format(bridge=bridge))
+        library = find_library(mpicc_of(mpi))
+        own = "--oversubscribe --bind-to none" if mpi == "openmpi" else ""
+        command = f"{sys.executable} {script} {{hostfile}} {{command}}"
+        return MpiTransport(
+            agents,
+            library,
+            address="127.0.0.1",
+            template=f"{library.launcher} {own} -n {{ranks}} {command}",
+            start_seconds=PATIENCE_SECONDS,
+            **options,
+        )
+
+    return make
+
+
+def agents_of(rails: tuple[Rail, ...] = HOST_RAILS) -> AnsweringAgents:
+    agents = AnsweringAgents([ClusterNode(name, rails=rails) for name in NAMES])
+    if rails == GPU_RAILS:
+        gpus = machine(gpus=2).gpus
+        own = [replace(gpu, uuid=f"fake {gpu.index}") for gpu in gpus]
+        for name in NAMES:
+            here = (
+                agents.answers.get((name, AskMachine))
+                or agents.ask({name: AskMachine()}, 1.0)[name]
+            )
+            assert isinstance(here, MachineNow)
+            agents.answers[name, AskMachine] = MachineNow(replace(here.machine, gpus=tuple(own)))
+    return agents
+
+
+def pairs(*names: str) -> list[PlannedTest]:
+    return [PlannedTest("pairs", 3, (a, b)) for a, b in zip(names[::2], names[1::2], strict=True)]
+
+
+def run(transport: MpiTransport, tests: Sequence[PlannedTest]) -> dict[str, FinishedTest]:
+    found: list[FinishedTest] = []
+    transport.run(tests, SIZE, PATIENCE_SECONDS, found.append)
+    assert sorted(str(each.test) for each in found) == sorted(map(str, tests))
+    return {"-".join(each.test.nodes): each for each in found}
+
+
+def require_times(test: FinishedTest) -> None:
+    directions = [(time.sender, time.rail) for time in test.times]
+    assert directions == [(name, rail) for name in test.test.nodes for rail in range(2)]
+    assert all(0 < t.low <= t.seconds <= t.high and t.n >= 6 for t in test.times)
+
+
+@pytest.mark.slow
+def test_pairs_and_all_together_are_measured(transport: Make) -> None:
+    """An agent that is gone costs its test and no launch."""
+    agents = agents_of()
+    agents.answers["n4", AskMachine] = AgentLost("its connection ended")
+    tests = [*pairs(*NAMES), PlannedTest("collective", 4, ("n1", "n2", "n3"))]
+    found = run(transport("mpich", agents), tests)
+    assert found["n1-n2"].failed is None and found["n1-n2-n3"].failed is None
+    require_times(found["n1-n2"])
+    (together,) = found["n1-n2-n3"].times
+    assert together.sender == "" and together.seconds > 0
+    lost = found["n3-n4"].failed
+    assert lost is not None and (lost.node, lost.failure.reason) == (
+        "n4",
+        "n4: its connection ended",
+    )
+
+
+@pytest.mark.slow
+def test_wrong_bytes_cost_the_test_and_blame_nobody_alone(transport: Make, tmp_path: Path) -> None:
+    """They may be of the sender, of the receiver, or of what is between."""
+    bridge = wrong_bridge(mpicc_of("openmpi"), tmp_path)
+    on_gpus = transport("openmpi", agents_of(GPU_RAILS), bridge, takes_gpu_memory=True)
+    found = run(on_gpus, pairs(*NAMES))
+    assert found["n1-n2"].failed is None
+    require_times(found["n1-n2"])
+    wrong = found["n3-n4"].failed
+    assert wrong is not None and wrong.failure.kind == "wrong-bytes"
+    assert wrong.node == ""
+    assert f"1 of {SIZE} bytes are wrong at the destination" in wrong.failure.reason
+
+
+@pytest.mark.slow
+def test_a_transport_that_is_closed_ends_its_ranks_and_reports_no_test(
+    transport: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = Rule(minimum=10**6, minimum_seconds=600, soft_seconds=600, hard_seconds=600)
+    monkeypatch.setattr(rank_orders, "RULE", endless)
+    closed = transport("mpich", agents_of())
+
+    def close() -> None:
+        while closed._world is None:
+            time.sleep(0.01)
+        closed.close()
+
+    threading.Thread(target=close, daemon=True).start()
+    found: list[FinishedTest] = []
+    closed.run(pairs(*NAMES), SIZE, PATIENCE_SECONDS, found.append)
+    assert found == []
+
+
+@pytest.mark.slow
+def test_a_launcher_that_is_killed_costs_no_test(transport: Make) -> None:
+    """Its tests are launched again, and no node is to blame."""
+    killed = transport("mpich", agents_of(HOST_RAILS[:1]))
+    worlds: list[MpiWorld] = []
+
+    def kill() -> None:
+        while killed._world is None:
+            time.sleep(0.01)
+        worlds.append(killed._world)
+        os.kill(launcher_of(worlds[0].launch), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    found = run(killed, pairs(*NAMES))
+    assert len(worlds) == 1
+    assert [test.failed for test in found.values()] == [None, None]
+
+
+def test_a_launcher_that_starts_nothing_is_an_error_and_no_failure_of_nodes(
+    places: None,
+) -> None:
+    transport = MpiTransport(
+        agents_of(),
+        find_library(mpicc_of("mpich")),
+        address="127.0.0.1",
+        template="sh -c 'echo no queue; exit 3' {ranks} {command}",
+    )
+    found: list[FinishedTest] = []
+    with pytest.raises(MpiError, match=r"status 3 .*no queue"):
+        transport.run(pairs(*NAMES), SIZE, PATIENCE_SECONDS, found.append)
+    assert found == []

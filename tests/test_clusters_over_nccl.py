@@ -1,0 +1,90 @@
+"""A survey of nodes by NCCL, by the command line: agents and workers are processes of this machine,
+and NCCL is the fake one."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tree import FAKE_FOLDER
+from waywiser.analysis.cluster.verdict import verdict
+from waywiser.profile.cluster_folder import read_cluster
+
+WAYWISER = (sys.executable, "-m", "waywiser")
+LIBRARY = FAKE_FOLDER / "waywiser_fake" / "nccl" / "libnccl.so.2"
+SECONDS = 900.0
+"""Only what hangs takes so long, on however busy a machine."""
+
+NAMES = ("n1", "n2", "n3", "n4")
+FAULTS = {"n4": {"WAYWISER_FAKE": "devices=1;crash=sync@2"}}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def environment(fake_native_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    return {
+        **fake_native_environment,
+        "WAYWISER_NCCL": str(LIBRARY),
+        "WAYWISER_FAKE": "devices=1",
+        "WAYWISER_FAKE_NCCL": "rate=0.02",
+        "WAYWISER_CLUSTER_TOKEN": "0123456789abcdef" * 2,
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "NO_COLOR": "1",
+    }
+
+
+@pytest.fixture
+def processes() -> Iterator[list[subprocess.Popen[str]]]:
+    """Those that a failed test leaves are killed."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def test_a_node_whose_workers_crash_has_failed_and_the_others_have_times(
+    environment: dict[str, str], processes: list[subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    def start(*arguments: str, **more: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*WAYWISER, "cluster", *arguments],
+            cwd=tmp_path,
+            env={**environment, **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    where = f"127.0.0.1:{free_port()}"
+    options = ("--transport", "nccl", "--no-check", "--size", "16KiB", "--nodes", str(len(NAMES)))
+    survey = start("survey", "-o", "c", "--address", where, *options)
+    agents = [start("join", where, "--node-name", name, **FAULTS.get(name, {})) for name in NAMES]
+    said, _ = survey.communicate(timeout=SECONDS)
+    assert survey.returncode == 1, said
+    result = read_cluster(tmp_path / "c")
+    found = verdict(result.nodes, result.plan, result.tests)
+    failed = [each.nodes for each in found.findings if each.kind.startswith("failed")]
+    assert failed == [("n4",)], said
+    assert {name for pair in found.pairs for name in (pair.sender, pair.receiver)} == {
+        "n1", "n2", "n3"
+    }  # fmt: skip
+    together = [each.nodes for each in found.collectives if not each.failed]
+    assert together and not any("n4" in nodes for nodes in together), said
+    assert "SIGSEGV" in said
+    assert {test.transport for test in result.tests} == {"nccl"}
+    assert [agent.wait(SECONDS) for agent in agents] == [0] * len(NAMES)

@@ -1,0 +1,77 @@
+"""What is killed during a survey of a cluster costs nothing finished, and leaves nothing."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.killed_surveys import KilledSurvey
+from tests.measure.ranks.watching import left_behind, wait_until
+
+from mpi_wheels import mpicc_of
+from nccl_nodes import FAKE_NCCL
+
+NAMES = ("a", "b", "c", "d")
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., KilledSurvey]
+
+
+@pytest.fixture
+def surveys(tmp_path: Path, fake_native_environment: dict[str, str]) -> Iterator[Start]:
+    before = left_behind()
+    made: list[KilledSurvey] = []
+
+    def make(names: tuple[str, ...], gpus: int, *options: str) -> KilledSurvey:
+        fakes = {"WAYWISER_FAKE": f"devices={gpus}", "WAYWISER_NCCL": str(FAKE_NCCL)}
+        made.append(KilledSurvey(tmp_path, {**fake_native_environment, **fakes}, names, *options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+    assert wait_until(lambda: left_behind() <= before)
+
+
+def test_kills_at_seven_moments(surveys: Start) -> None:
+    survey = surveys(NAMES, 1, "--transport", "nccl")
+    survey.start(agents=("a", "b"))
+    survey.await_text("a joined")
+    assert survey.kill("agent", "a"), "before its first test"
+    for name in ("a", "c", "d"):
+        survey.start_agent(name)
+    survey.await_tests(1)
+    assert survey.kill("coordinator"), "after the first test"
+    survey.start("--resume")
+    survey.await_text("joined")
+    assert survey.kill("coordinator", waiting=True), "while nodes join"
+    survey.start("--resume")
+    survey.await_tests(2)
+    assert wait_until(lambda: survey.kill("worker", "b")), "in the rounds"
+    survey.await_tests(2)
+    assert survey.kill("agent", "c"), "in the rounds"
+    survey.await_text(r"node c .*is lost")
+    survey.await_tests(1)
+    assert survey.kill("coordinator"), "with a node lost"
+    survey.start("--resume", "--retry")
+    survey.await_tests(2)
+    assert wait_until(lambda: survey.kill("worker", "c")), "that is tested again"
+    survey.await_tests(1)
+    survey.survey.send_signal(signal.SIGINT)
+    assert survey.end() == 130, survey.said
+    assert "Traceback" not in survey.said
+    assert survey.wrong == []
+
+
+def test_a_killed_launcher(surveys: Start) -> None:
+    survey = surveys(("a", "b"), 0, "--transport", "mpi", "--mpicc", mpicc_of("mpich"))
+    survey.start()
+    survey.await_text("round 1")
+    assert wait_until(lambda: survey.kill("launcher"))
+    survey.await_tests(2)
+    survey.survey.send_signal(signal.SIGINT)
+    assert survey.end() == 130, survey.said
+    assert survey.wrong == []
