@@ -21,6 +21,8 @@ class GpuError(RuntimeError):
 class NotSupported(RuntimeError): ...
 class WrongBytes(RuntimeError): ...
 class BlocksBehindGate(RuntimeError): ...
+class NcclError(RuntimeError): ...
+class OtherRankFailed(RuntimeError): ...
 class MessengerError(RuntimeError): ...
 
 class Memory:
@@ -60,14 +62,29 @@ class FilePlace:
         direct: bool = True,
     ) -> None: ...
 
+class RankPlace:
+    def __init__(
+        self,
+        index: int,
+        cpus: Sequence[int],
+        numa: int,
+        gpu: int = -1,
+        unsent: Sequence[str] = (),
+        messages: str = "mpi",
+        unexchanged: Sequence[str] = (),
+    ) -> None: ...
+
 class Machine:
     def __init__(
         self,
         numa: Sequence[NumaNode],
         gpus: Sequence[GpuPlace],
         files: Sequence[FilePlace] = ...,
+        ranks: Sequence[RankPlace] = ...,
     ) -> None: ...
 
+def use_nccl(path: str) -> None: ...
+def nccl_version() -> str: ...
 def memories() -> list[dict[str, Any]]:
     """Per kind: name, description, source, places (``numa``/``gpu``/``file``), needs_gpu,
     cpu_accessible, traits (see `waywiser.machine.traits.MemoryTraits`), parameters (the variants):
@@ -159,6 +176,7 @@ class Session:
         watchdog_seconds: float = 10.0,
         host_timed: Sequence[Transfer] = (),
         sides: bool = False,
+        messenger: Messenger | None = None,
     ) -> None: ...
     def measure(
         self,
@@ -201,6 +219,9 @@ class Session:
         copy to the GPU, none where the memory is not page-locked or there is no GPU;
         ``reads[sweep][cpu]`` seconds of one load out of memory.
         """
+    def underway(self) -> str:
+        """Returns the transfer that has run longest in a sustained workload that another thread
+        measures, and for how long; empty for other workloads."""
     def who_copies(self, gpu: int, transfers: Sequence[Transfer]) -> dict[str, Any]:
         """Whether transfers need multiprocessors of the GPUs at their ends, which a kernel occupies
         for less than 50 ms at a time; the GIL is released.
@@ -254,3 +275,23 @@ class Bridge:
     def join(self) -> Messenger:
         """All ranks of this launch; once in a process."""
     def leave(self) -> None: ...
+
+def nccl_unique_id() -> bytes:
+    """By which ranks find each other, once. Raises NotSupported, MessengerError."""
+
+class NcclConnection:
+    """A communicator of NCCL, which other threads watch and can end. No call waits longer than
+    ``seconds`` for other ranks; after a MessengerError all calls fail."""
+
+    stage: str
+    """The call that the process is in; empty outside of calls."""
+    ended: str
+    """After such an error ``timeout``, ``stopped``, ``remote`` (another rank is gone) or
+    ``failed``; empty before."""
+    def __init__(self, gpu: int, seconds: float) -> None: ...
+    def join(self, id: bytes, rank: int, size: int) -> Messenger:
+        """Once; returns when all ranks have joined."""
+    def leave(self) -> None:
+        """Ends the messenger; may wait some seconds for others."""
+    def stop(self) -> None:
+        """From any thread: ends the call that waits, or else the next one."""

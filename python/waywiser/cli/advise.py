@@ -9,12 +9,14 @@ from waywiser.cli.app import Json, ProfileFile
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
-from waywiser.words.numbers import COUNTS
+from waywiser.words.numbers import COUNTS, Bounds
 
 if TYPE_CHECKING:
     from waywiser.analysis.policy.advice import CopyRequest
     from waywiser.analysis.questions.placement import Placement
     from waywiser.report.parts import Block, Section
+
+RANKS_PER_GPU = Bounds(1, 4096)
 
 
 @verb("Say which method to use for one copy, and why.")
@@ -27,8 +29,11 @@ def advise(
     peers_idle: bool = False,
     max_threads: Annotated[int | None, COUNTS] = None,
     polite: bool = False,
+    beside: str = "",
     table: bool = False,
     placement: bool = False,
+    launcher: str = "",
+    ranks_per_gpu: Annotated[int | None, RANKS_PER_GPU] = None,
     json: Json = False,
 ) -> None:
     """Say which method to use for one copy, how fast it is and why, or, with --placement, where to
@@ -41,10 +46,15 @@ def advise(
     --peers-idle: Also methods that use the links of other GPUs.
     --max-threads N: Only methods with at most N CPUs.
     --polite: The method that takes least from other work.
+    --beside COLLECTIVE: The method that slows this collective over the GPUs least: allreduce.
     --table: Also show the method of every measured size, or without --bytes that alone; with
         --placement all costs.
     --placement: Instead of a copy: where to put buffers and threads, which GPUs to use together,
         and what the worst choice costs.
+    --for LAUNCHER: With --placement: what a launcher takes to start one process for each GPU on the
+        better NUMA node: options for slurm or mpich, or a rankfile for openmpi. Standard error has
+        the reasons.
+    --ranks-per-gpu N: With --for: so many processes of each GPU; by default 1.
 
     waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB
         say how to copy 64 MiB to a GPU
@@ -61,8 +71,13 @@ def advise(
         "--peers-idle": peers_idle,
         "--max-threads": max_threads is not None,
         "--polite": polite,
+        "--beside": beside,
     }
     require_options(of_copies, placement=placement, table=table)
+    _require_launcher(launcher, ranks_per_gpu, placement=placement, table=table)
+    if launcher:
+        _launch(file, launcher, ranks_per_gpu or 1, json=json)
+        return
     if placement:
         _placement(file, tables=table, json=json)
         return
@@ -74,6 +89,7 @@ def advise(
         peers_idle=peers_idle,
         max_threads=max_threads,
         polite=polite,
+        beside=beside,
     )
     _advise(file, request, is_of_one_size=bool(size), table=table, json=json)
 
@@ -107,7 +123,9 @@ def require_options(of_copies: Mapping[str, object], *, placement: bool, table: 
             raise WaywiserError(f"{given[0]} says nothing about a placement", remedy="leave it out")
         return
     if table and not of_copies["--bytes"]:
-        of_one_size = [name for name in ("--max-threads", "--polite") if of_copies[name]]
+        of_one_size = [
+            name for name in ("--max-threads", "--polite", "--beside") if of_copies[name]
+        ]
         if of_one_size:
             raise WaywiserError(
                 f"{of_one_size[0]} says nothing about a table of all sizes", remedy="add --bytes"
@@ -119,6 +137,45 @@ def require_options(of_copies: Mapping[str, object], *, placement: bool, table: 
             f"{' and '.join(missing)} missing",
             remedy="write --from, --to and --bytes as in the examples of its help, or --placement",
         )
+
+
+def _require_launcher(
+    launcher: str, ranks_per_gpu: int | None, *, placement: bool, table: bool
+) -> None:
+    """Raises `WaywiserError` for options that have no sense together."""
+    if ranks_per_gpu is not None and not launcher:
+        raise WaywiserError("--ranks-per-gpu is for --for", remedy="add --for slurm")
+    if launcher and not placement:
+        raise WaywiserError("--for is for --placement", remedy="add --placement")
+    if launcher and table:
+        raise WaywiserError("--for and --table do not go together", remedy="remove --table")
+
+
+def _launch(file: str, launcher: str, per_gpu: int, *, json: bool) -> None:
+    """Writes what a launcher takes, and its reasons to standard error."""
+    from waywiser.analysis.questions.placement_answer import placement
+    from waywiser.analysis.questions.rank_affinity import by_kind, local_ranks_text
+    from waywiser.analysis.questions.rank_binding import bind_ranks
+    from waywiser.curves.subject import Subject
+    from waywiser.exchange.settings.launchers import comments, launcher_text, require_launcher
+    from waywiser.profile import Profile
+    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
+    from waywiser.report.parts import Words
+
+    require_launcher(launcher)
+    with Profile.open(file) as profile:
+        subject = Subject.of(profile).decidable
+        messages = local_ranks_text(by_kind(subject))
+        found = bind_ranks(placement(subject), profile.machine, per_gpu, messages=messages)
+        simulated = profile.machine.simulated
+    text = launcher_text(found, launcher)
+    if json:
+        print_result({"launcher": launcher, "text": text, "binding": found}, (), json=True)
+        return
+    notes = [*([f"Simulated {simulated}: nobody measured this machine."] if simulated else []),
+             *comments(found)]  # fmt: skip
+    print_result(None, map(Words, notes), to_errors=True)
+    write_output(STANDARD_OUTPUT, text.encode())
 
 
 def _placement(file: str, *, tables: bool, json: bool) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-LASTING = ("survey",)
+LASTING = ("survey", "cluster survey", "cluster join")
 """Verbs that may run for hours. The others keep most of what they read until they end: looking
 through it for garbage, again and again, would take up to a third of their time."""
 
@@ -24,7 +24,7 @@ def brief_unless_lasting(arguments: Sequence[str], *, exits: bool = False) -> It
     If the process ``exits`` afterwards, nothing is set back: the collector would look through
     everything once more, for a tenth of the whole time.
     """
-    if set(LASTING) & set(arguments[:1]):
+    if {*arguments[:1], " ".join(arguments[:2])} & {*LASTING}:
         yield
         return
     collects, ours = gc.isenabled(), THREADS_VARIABLE not in os.environ

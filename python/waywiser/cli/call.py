@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import typer
 
 from waywiser.cli.app import app
+from waywiser.cli.command_help import group_help
 from waywiser.words import WaywiserError
 
 # Older releases of typer raise click's errors, newer ones those of a click of their own. What
@@ -19,11 +20,12 @@ _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 _VERBS = (
     *("measuring", "list", "topology", "show"),
     *("import_", "simulate", "export", "report"),
-    *("doctor", "mpi", "compare", "check", "fleet"),
+    *("doctor", "mpi", "compare", "check", "fleet", "cluster", "cluster_show"),
     *("policy", "advise"),
     *("model", "predict", "completion"),
 )
-"""Modules that give the command its verbs, in the order that its help names them."""
+"""Modules that give the command its verbs, in the order that its help names them. The name of a
+verb may have two words, ``cluster survey``."""
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C when it is not the one that exits."""
@@ -40,11 +42,14 @@ def call(arguments: Sequence[str]) -> int:
     verbs raise.
     """
     _require_said(arguments)
-    words = list(arguments) or ["--help"]
+    group = command()
+    words = _with_verb(arguments, group) or ["--help"]
     if words[0] == "help":
-        words = _helped(words[1:])
+        words = _helped(_with_verb(words[1:], group))
+    if verbs := _verbs_of(words[0], group):
+        return _show_group(words, verbs)
     try:
-        result = command().main(words, prog_name="waywiser", standalone_mode=False)
+        result = group.main(words, prog_name="waywiser", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _CommandError as error:
@@ -56,6 +61,28 @@ def call(arguments: Sequence[str]) -> int:
     if result == _INTERRUPTED:
         raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
+
+
+def _with_verb(words: Sequence[str], group: Any) -> list[str]:
+    """The command line with a verb of two words as its first one."""
+    together = " ".join(words[:2])
+    return [together, *words[2:]] if " " in together and together in group.commands else [*words]
+
+
+def _verbs_of(first: str, group: Any) -> dict[str, Any]:
+    """The verbs of two words that begin with this one."""
+    return {name: verb for name, verb in group.commands.items() if name.startswith(f"{first} ")}
+
+
+def _show_group(words: Sequence[str], verbs: Mapping[str, Any]) -> int:
+    """Shows the verbs that begin with a word. Raises `UsageError` for other words."""
+    first, *others = words
+    if not {"-h", "--help"} & set(others):
+        which = f"there is no 'waywiser {first} {others[0]}'" if others else "a word is missing"
+        seconds = ", ".join(name.removeprefix(f"{first} ") for name in verbs)
+        raise UsageError(which, remedy=f"write waywiser {first} and one of {seconds}")
+    typer.echo(group_help(first, verbs))
+    return 0
 
 
 def _helped(words: Sequence[str]) -> list[str]:

@@ -76,10 +76,13 @@ def check(
 def checkup_parts(found: Checkup, node: Node, failure: str = "") -> Iterator[Block]:
     """The status, then why, and the commands that measure on the ``node`` what is not decided;
     ``failure`` says why that was not done here."""
-    from waywiser.analysis.comparison.comparison_text import (
-        NOT_DECIDED,
+    from waywiser.analysis.comparison.change_texts import (
+        change_text,
         detectable_text,
         figures_before_and_now,
+    )
+    from waywiser.analysis.comparison.comparison_text import (
+        NOT_DECIDED,
         label,
         to_decide,
     )
@@ -99,8 +102,13 @@ def checkup_parts(found: Checkup, node: Node, failure: str = "") -> Iterator[Blo
     for drop in found.drops:
         undecided = drop.verdict == NOT_DECIDED
         has_changed = drop.verdict != "no change"
-        loss = detectable_text(drop.detectable, hides=undecided, has_changed=has_changed)
-        yield Words(f"{drop.ratio - 1:+.1%}  {drop.verdict}: {with_units(drop.name)}", indent=4)
+        loss = detectable_text(
+            drop.detectable,
+            hides=undecided,
+            has_changed=has_changed,
+            of_time=drop.size.is_time,
+        )
+        yield Words(f"{change_text(drop.size)}  {drop.verdict}: {with_units(drop.name)}", indent=4)
         before, now = figures_before_and_now(drop.size)
         at = f" at {size}" if (size := size_of(drop.size.series)) else ""
         yield Words(f"{before} before, {now} now{at}; {loss}", indent=12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperGroup
@@ -28,11 +28,13 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {}
 EXIT_CODES = {
     0: "Done, without a finding. A survey that skips paths is done too, and lists them.",
     1: "A finding. doctor: of --severity or above; compare: a regression or a missing path; check: "
-    "also a missing GPU, a slower link or an error; fleet: a bad or suspect node.",
+    "also a missing GPU, a slower link or an error; fleet: a bad or suspect node; cluster: "
+    "what is slow, fails or was not reached.",
     2: "Not done: one line on standard error says what is wrong with the command line, a file or "
-    "the machine, and what to do.",
+    "the machine, and what to do. A survey of which most visits failed is not done.",
     3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "
-    "compared; check: also if a large loss could be hidden; fleet: too few nodes to compare.",
+    "compared; check: also if a large loss could be hidden; fleet: too few nodes to compare; "
+    "cluster: the survey is not complete, or has two nodes only.",
     130: "Interrupted by Ctrl-C or a signal. What a survey has finished is in its profile, and "
     "--resume goes on; the same command of tune goes on.",
 }
@@ -71,6 +73,14 @@ class Waywiser(TyperGroup):
         write_examples(formatter, COMMAND_EXAMPLES)
         write_rows(formatter, "Exit codes", ((str(n), what) for n, what in EXIT_CODES.items()))
         formatter.write(f"\nwaywiser help COMMAND is waywiser COMMAND --help. Words: {GLOSSARY}.\n")
+
+
+def group_help(first: str, verbs: Mapping[str, Any]) -> str:
+    """The help of verbs of two words that begin with ``first``."""
+    lines = [f"Usage: waywiser {first} COMMAND [OPTIONS]", "", "Commands:"]
+    width = max(map(len, verbs))
+    lines += (f"  {name:<{width}}  {verb.short_help or verb.help}" for name, verb in verbs.items())
+    return "\n".join([*lines, "", f"waywiser {first} COMMAND --help says more.", SEE])
 
 
 def argument_rows(params: Iterable[Any]) -> Iterator[tuple[str, str]]:

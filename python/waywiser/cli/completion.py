@@ -23,6 +23,7 @@ from waywiser.cli.completion_scripts import (
 )
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
+from waywiser.words.grouping import grouped
 
 
 class CompletionError(WaywiserError):
@@ -60,9 +61,14 @@ def verbs() -> tuple[VerbWords, ...]:
         VerbWords(name, _sentence(verb), tuple(_options(name, verb)), _arguments(name, verb))
         for name, verb in group.commands.items()
     ]
-    names = Values("words", tuple(group.commands))
+    groups = grouped(name.split() for name in group.commands if " " in name)
+    found += [
+        VerbWords(first, f"Has {', '.join(seconds)}.", (), Values("words", tuple(seconds)), True)
+        for first, seconds in groups.items()
+    ]
+    names = Values("words", tuple(dict.fromkeys(name.split()[0] for name in group.commands)))
     helping = VerbWords("help", "Show the help of a command.", (), names)
-    all_names = Values("words", (*group.commands, helping.name))
+    all_names = Values("words", (*names.words, helping.name))
     return (VerbWords("", "", tuple(_options("", group)), all_names), *found, helping)
 
 

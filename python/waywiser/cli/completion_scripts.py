@@ -36,6 +36,8 @@ class VerbWords(NamedTuple):
     does: str
     options: tuple[OptionWords, ...]
     arguments: Values
+    is_group: bool = False
+    """Whether it is the first of two words."""
 
 
 NOTHING, PROFILES, FILES = Values("nothing"), Values("profiles"), Values("files")
@@ -67,6 +69,7 @@ def completion_script(shell: str, verbs: Sequence[VerbWords]) -> str:
     environment.filters |= {
         "call": _call,
         "quote": shlex.quote,
+        "fish_condition": _fish_condition,
         "fish_name": _fish_name,
         "fish_quote": _fish_quoted,
         "fish_values": _fish_values,
@@ -84,6 +87,25 @@ def _call(values: Values) -> str:
         case "profiles":
             return f"_waywiser_files {SUFFIX}"
     return f"_waywiser_{values.kind}"
+
+
+def _fish_condition(verb: VerbWords, verbs: Sequence[VerbWords]) -> str:
+    """When fish offers the words of a verb: its own words were given, and no other verb's."""
+    if not verb.name:
+        return "__fish_use_subcommand"
+    groups = " ".join(each.name for each in verbs if each.is_group)
+    seconds = " ".join(each.name.split()[1] for each in verbs if " " in each.name)
+    seen = "__fish_seen_subcommand_from"
+    if verb.is_group:
+        return f"{seen} {verb.name}; and not {seen} {seconds}"
+    first, *second = verb.name.split()
+    if second:
+        return f"{seen} {first}; and {seen} {second[0]}"
+    return (
+        f"{seen} {first}; and not {seen} {groups}"
+        if first in seconds.split()
+        else f"{seen} {first}"
+    )
 
 
 def _fish_name(name: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from waywiser.cli.app import Json, Threshold, parse_fraction
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
@@ -56,6 +58,7 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     for the profiles in it."""
     from waywiser.analysis.comparison.fleet import assess_fleet
     from waywiser.analysis.comparison.node import Node, read_node
+    from waywiser.analysis.comparison.own_findings import own_findings
     from waywiser.profile import ProfileError
     from waywiser.profile.name import SUFFIX
 
@@ -63,7 +66,8 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     unreadable: dict[str, str] = {}
     for file in dict.fromkeys(name for each in files for name in _profiles_of(each)):
         try:
-            nodes.append(read_node(file, links=True))
+            node = read_node(file, links=True)
+            nodes.append(msgspec.structs.replace(node, own_findings=own_findings(node)))
         except ProfileError as error:
             is_folder = os.path.isdir(file)
             unreadable[file] = f"no *{SUFFIX} is in this folder" if is_folder else error.what

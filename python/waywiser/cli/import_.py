@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,14 +93,18 @@ def _document(found: Imported, target: Path) -> dict[str, object]:
 
 def _parts(found: Imported, target: Path) -> Iterator[Block]:
     from waywiser.exchange.imports.machine import UNNAMED
+    from waywiser.exchange.imports.profiles import RUN
     from waywiser.report.parts import Words
     from waywiser.report.views.unsupported import reasons_of
+    from waywiser.words import grouped
     from waywiser.words.number_format import count
 
-    known = (each.found for each in found.files if each.found is not None)
-    tools = Counter(f"{each.tool} {each.version}".rstrip() for each in known)
-    for tool, files in tools.items():
-        yield Words(f"{count(files, 'file')} of {tool}")
+    known = [(each.name, each.found) for each in found.files if each.found is not None]
+    tools = grouped((f"{each.tool} {each.version}".rstrip(), name) for name, each in known)
+    for tool, names in tools.items():
+        files = len({name.partition(RUN)[0] for name in names})
+        runs = f" with {len(names)} runs" if len(names) > files else ""
+        yield Words(f"{count(files, 'file')} of {tool}{runs}")
     groups = reasons_of(found.unsupported_paths)
     for reason, members in sorted(groups.items(), key=lambda item: -len(item[1])):
         yield Words(f"not imported: {reason} ({len(members)})")

@@ -27,6 +27,7 @@ def list_(everything: bool = False, json: Json = False) -> None:
     """
     from waywiser.curves.name import SETS
     from waywiser.machine.catalogue import list_executors, list_memories, list_operations
+    from waywiser.machine.nccl_library import find_nccl
     from waywiser.report.views.registry import registry_parts
 
     executors, memories, operations = list_executors(), list_memories(), list_operations()
@@ -36,13 +37,26 @@ def list_(everything: bool = False, json: Json = False) -> None:
         "memories": memories,
         "operations": operations,
         "sets": SETS,
+        "libraries": {"nccl": find_nccl()},
     }
     parts = (
         part
-        for parts in (registry_parts(executors, memories, operations), _unsupported(everything))
+        for parts in (
+            registry_parts(executors, memories, operations, _libraries()),
+            _unsupported(everything),
+        )
         for part in parts
     )
     print_result(document, parts, json=json)
+
+
+def _libraries() -> dict[str, str]:
+    """Which one this machine has of each library that executors load."""
+    from waywiser.machine.nccl_library import REMEDY, find_nccl
+
+    if (nccl := find_nccl()) is None:
+        return {"nccl": f"library: not found; {REMEDY}"}
+    return {"nccl": f"library: {nccl.path} (found by {nccl.found_by})"}
 
 
 def _unsupported(everything: bool) -> Iterator[Section]:

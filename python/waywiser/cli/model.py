@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Any
-
-import msgspec
+from typing import Annotated, Any
 
 from waywiser.cli.app import Json, ProfileFile
+from waywiser.cli.model_messages import SCHEMA, show_crossovers, show_published
+from waywiser.cli.remedies import possible_remedies
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
+from waywiser.words.numbers import Bounds
 
-SCHEMA = 1
-"""The schema of the JSON forms. A new field does not change it."""
+PROCESSES = Bounds(1, 4096)
 
 
 @verb("Fit a model of a machine, keep it in the profile, show it.")
@@ -23,6 +23,9 @@ def model(
     validate: bool = False,
     rule: str = "",
     switches: str = "",
+    crossovers: bool = False,
+    processes: Annotated[int | None, PROCESSES] = None,
+    copies: str = "",
     export: str = "",
     output: str = "",
     json: Json = False,
@@ -36,6 +39,14 @@ def model(
         2021).
     --switches TEXT: With --rule published: the first size of each protocol but the first, by
         locality: 'on-socket=256,16KiB; off-node=256,16KiB'.
+    --crossovers: Instead: compare strategies for messages between GPUs: of surveyed ranks their
+        methods, by number and size; of results of BenchPress those between two nodes (direct,
+        3-step, all cores, extra message, duplicate pointer), as measured and as modelled: the
+        fastest by number and size, and where they cross.
+    --processes N: With --crossovers: processes of the host that share the bytes of one GPU; by
+        default an equal share of those that the profile has.
+    --copies PLACE: With --crossovers: where copies between a process and its GPU are, on-socket or
+        on-node (across sockets); by default where the profile has the first sender.
     --export FORMAT: Instead: write the model for another program: simgrid, astra-sim or json.
     -o, --output FILE: With --export: write to FILE; by default, or with -, to standard output.
 
@@ -44,16 +55,27 @@ def model(
     waywiser model node.wwp --validate
         show how well it predicts
     """
-    others = {"--rule": rule, "--validate": validate, "--all": everything, "--json": json}
+    others = {
+        "--rule": rule,
+        "--validate": validate,
+        "--crossovers": crossovers,
+        "--all": everything,
+        "--json": json,
+    }
+    of_crossovers = {"--processes": processes, "--copies": copies}
     _require_sense(rule, switches, export, output, others)
-    if export:
-        _export(file, export, output)
-    elif rule:
-        _show_published(file, switches, json=json)
-    elif validate:
-        _show_validation(file, everything=everything, json=json)
-    else:
-        _show_model(file, everything=everything, json=json)
+    _require_one(others, of_crossovers)
+    with possible_remedies(file):
+        if export:
+            _export(file, export, output)
+        elif rule:
+            show_published(file, switches, json=json)
+        elif crossovers:
+            show_crossovers(file, processes, copies, everything=everything, json=json)
+        elif validate:
+            _show_validation(file, everything=everything, json=json)
+        else:
+            _show_model(file, everything=everything, json=json)
 
 
 def _require_sense(
@@ -76,6 +98,20 @@ def _require_sense(
             raise WaywiserError(
                 f"--rule and {option} do not go together", remedy=f"remove {option}"
             )
+
+
+def _require_one(others: dict[str, Any], of_crossovers: dict[str, Any]) -> None:
+    """Raises `WaywiserError` for --crossovers with another form, and for its options without it."""
+    if others["--crossovers"]:
+        for option in ("--rule", "--validate"):
+            if others[option]:
+                raise WaywiserError(
+                    f"--crossovers and {option} do not go together", remedy=f"remove {option}"
+                )
+        return
+    for option, value in of_crossovers.items():
+        if value:
+            raise WaywiserError(f"{option} is for --crossovers", remedy="add --crossovers")
 
 
 def _show_model(file: str, *, everything: bool, json: bool) -> None:
@@ -145,27 +181,3 @@ def _show_validation(file: str, *, everything: bool, json: bool) -> None:
     head = {"schema": SCHEMA, "profile": file}
     document = {**head, "rows": found.rows, "notes": found.notes, "sets": sets}
     print_result(document, validation_parts(found, everything=everything), json=json)
-
-
-def _show_published(file: str, switches: str, *, json: bool) -> None:
-    """Shows the model of messages by the rule of a paper."""
-    from waywiser.model.messages import messages_of
-    from waywiser.model.published import fit, parse_switches, warnings_of
-    from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
-    from waywiser.report.views.model import published_parts
-
-    limits = parse_switches(switches)
-    with Profile.open(file) as profile:
-        messages = messages_of(SeriesFrame.read(profile).summaries())
-    if not messages:
-        raise WaywiserError(
-            "has no messages between ranks, which the published rule is for",
-            where=file,
-            remedy="import results of BenchPress: waywiser import FILES -o FILE",
-        )
-    found = fit(messages, limits)
-    warnings = warnings_of(found, messages, limits)
-    head = {"schema": SCHEMA, "profile": file, "warnings": warnings}
-    document = {**head, **msgspec.to_builtins(found)}
-    print_result(document, published_parts(found, warnings), json=json)

@@ -97,8 +97,8 @@ def _install(file: str) -> str:
 
 def _read(files: Sequence[str]) -> tuple[Policy, tuple[DecisionTable, ...]]:
     """A policy, and the tables that it was made of if it is not from a file."""
-    from waywiser.analysis.policy.build import decision_tables, policy_of
-    from waywiser.analysis.policy.errors import NotAPolicy, PolicyError
+    from waywiser.analysis.policy.build import decision_tables, no_methods, policy_of
+    from waywiser.analysis.policy.errors import NotAPolicy
     from waywiser.analysis.policy.file import read_policy
     from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
@@ -118,11 +118,7 @@ def _read(files: Sequence[str]) -> tuple[Policy, tuple[DecisionTable, ...]]:
             subjects.append(Subject.of(profile))
     tables = decision_tables(subjects)
     if not tables:
-        raise PolicyError(
-            "no method of the transfer library was measured",
-            where=files[0],
-            remedy="measure paths: waywiser survey --preset standard",
-        )
+        raise no_methods(subjects, files[0])
     return policy_of(tables, subjects), tables
 
 

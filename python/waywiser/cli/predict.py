@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
+from waywiser.cli.remedies import possible_remedies
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
@@ -63,11 +64,13 @@ def predict(
             "--compare has no measurement of a changed machine",
             remedy="remove it, or --set and --gpus",
         )
-    with Profile.open(file) as profile:
+    with possible_remedies(file), Profile.open(file) as profile:
         obtained = obtained_model(profile)
         found = _predicted(profile, obtained.model, assumed, selected, messages)
         if compare:
-            measured = measured_times(SeriesFrame.read(profile), selected, messages)
+            measured = measured_times(
+                SeriesFrame.read(profile), profile.machine, selected, messages
+            )
             found = msgspec.structs.replace(found, measured=measured)
         origin = _origin(profile)
         head = {"schema": SCHEMA, "profile": file, "created": profile.created}
@@ -91,12 +94,15 @@ def _predicted(
     messages: int,
 ) -> Prediction:
     from waywiser.model.errors import ModelError
-    from waywiser.model.prediction import Predictor
+    from waywiser.model.prediction import MEASURABLE, Predictor
 
     try:
         found = Predictor(model, assumed).predict(workload, messages)
     except ModelError as error:
         raise ModelError(error.what, where=str(profile.path), remedy=error.remedy) from error
+    if "imported" in profile.environment:
+        kept = tuple(note for note in found.notes if note != MEASURABLE)
+        found = msgspec.structs.replace(found, notes=kept)
     if not str(assumed):
         return found
     note = f"the machine is assumed to have {assumed}, which nobody measured"

@@ -31,6 +31,9 @@ class NotContinued(WaywiserError):
 MOST_PATHS = 16
 """Suspected paths that are named in a command; more are measured by the whole preset."""
 
+MOST_WORKLOADS = 5
+"""Paths of workloads that a person named, which no preset measures: the worst are named."""
+
 
 def measure_again(
     file: str, node: Node, curves: Sequence[str], repeats: Sequence[str] = ()
@@ -162,15 +165,19 @@ def commands(
         yield "complete the survey", [resume_command(node.called), _verb(found, verb, options)]
         return
     sides = [found.noisy_sides(path) for path in hidden]
+    others = () if any(path.headline for path in hidden) else [path.name for path in hidden]
     if other or any(before for before, _ in sides):
         # Alone: a node that is checked against a baseline of the same hour shows no loss.
         kind = "baseline of this machine" if other else "quieter baseline"
         purpose = f"have a {kind} for later checks, while the machine is healthy"
-        yield purpose, [_measure(node, (), _unused("baseline"))]
+        yield purpose, [_measure(node, () if other else others, _unused("baseline"))]
         return
     target = _unused("new")
     again = _verb(found, verb, options, new=(target,))
-    yield "find smaller losses" if sides else "compare again", [_measure(node, (), target), again]
+    yield (
+        "find smaller losses" if sides else "compare again",
+        [_measure(node, others, target), again],
+    )
 
 
 def _unused(name: str) -> str:
@@ -204,7 +211,10 @@ def _verb(
 
 def _measure(node: Node, names: Sequence[str], target: str) -> str:
     """The command that measures the paths ``names``, or all headline paths, into ``target``."""
-    words = ["import", "RESULT"] if node.tools else ["survey", *_options(node, names)]
+    from waywiser.machine.ranks import launch_options
+
+    launch = launch_options(node.machine, node.environment)
+    words = ["import", "RESULT"] if node.tools else ["survey", *launch, *_options(node, names)]
     return shlex.join(["waywiser", *words, "-o", target])
 
 
@@ -213,11 +223,20 @@ def _options(node: Node, names: Sequence[str]) -> list[str]:
     processes: one process shows no noise, and confirms nothing."""
     from waywiser.measure.plan.preset import PRESETS
     from waywiser.profile.planned import StoredRequest, stored_request
+    from waywiser.words.sizes_in_text import with_units, without_sizes
 
     former = stored_request(node.request)
     if not names or former is None or former.preset not in PRESETS:
         return StoredRequest(preset="check", only=tuple(names)).options
     several = PRESETS[former.preset].processes > 1
+    if former.workloads:
+        # The names have no sizes: those of the preset are measured, unless the survey named others.
+        had_sizes = any(without_sizes(each) != each for each in former.workloads)
+        return StoredRequest(
+            preset=former.preset if several else "standard",
+            workloads=tuple(map(with_units, names[:MOST_WORKLOADS])),
+            sizes="" if had_sizes else former.sizes,
+        ).options
     only = tuple(names) if len(names) <= MOST_PATHS else former.only
     repeated = msgspec.structs.replace(
         former, preset=former.preset if several else "standard", only=only

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from waywiser.cli.streams import put_line, say
@@ -17,6 +17,9 @@ SINGLE = ("svg", "pdf", "png")
 """Formats of one figure."""
 
 FORMATS = ("html", "md", *SINGLE)
+
+FLEET_THRESHOLD = 0.03
+"""Smaller differences between the nodes of a cluster survey do not matter."""
 
 LIST = "list"
 """The figure that is none: it asks for the names of all."""
@@ -32,7 +35,7 @@ def report(
 ) -> None:
     """Make a page of profiles: status, findings, figures, everything that was measured.
 
-    FILE...: Profiles (.wwp), side by side.
+    FILE...: Profiles (.wwp), side by side; or the folder of a cluster survey.
     -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
         former report is replaced.
     --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
@@ -46,20 +49,47 @@ def report(
         show two profiles together
     """
     from waywiser.cli.pages import require_page, write_page
-    from waywiser.report.document import document
-    from waywiser.report.entry import read
 
     format = _require_sense(output, format, figure, whole)
-    if len(files) > 1:
-        files = _without_copies(files)
     output = output or ("report.html" if format == "html" else "-")
     if figure != LIST:
         require_page(output)
-    made = document(read(files))
+    made = _made(files)
     if figure == LIST:
         _list(made)
     else:
         write_page(output, _content(made, format, figure, whole))
+
+
+def _made(files: Sequence[str]) -> Document:
+    from waywiser.profile.cluster_folder import is_cluster_folder
+
+    folder = next((file for file in files if is_cluster_folder(Path(file))), None)
+    if folder is None:
+        from waywiser.report.document import document
+        from waywiser.report.entry import read
+
+        return document(read(_without_copies(files) if len(files) > 1 else files))
+    if len(files) > 1:
+        raise ReportError(
+            f"{folder} is the folder of a cluster survey, which has a report of its own",
+            remedy="name it alone",
+        )
+    return _cluster(Path(folder))
+
+
+def _cluster(folder: Path) -> Document:
+    from waywiser.analysis.cluster.summary import summarise_cluster
+    from waywiser.analysis.cluster.verdict import verdict
+    from waywiser.cli.fleet import read_fleet
+    from waywiser.profile.cluster_folder import read_cluster
+    from waywiser.report.cluster import cluster_document
+
+    result = read_cluster(folder)
+    found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
+    profiles = [str(path) for path in result.profiles.values()]
+    fleet = read_fleet(profiles, FLEET_THRESHOLD) if profiles else None
+    return cluster_document(found, result, fleet)
 
 
 def _without_copies(files: Sequence[str]) -> list[str]:

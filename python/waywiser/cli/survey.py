@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -44,6 +46,8 @@ from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
+MOST_OF_REASON = 160
+"""Characters of a reason in the line of an error."""
 
 
 def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
@@ -243,3 +247,29 @@ def _show(file: Path, *, json: bool) -> None:
 
     show_profile(str(file), json=json, headline_last=True)
     say(f"profile: {file}\n")
+    require_measured(file)
+
+
+def require_measured(file: Path) -> None:
+    """Raises `SurveyError` if more than half of the visits that were to measure failed."""
+    from waywiser.curves.reasons import UNSUPPORTED
+    from waywiser.profile import Profile
+
+    with Profile.open(file) as profile:
+        reasons = [
+            visit.failure.reason if visit.failure is not None else ""
+            for visit in profile.visit_rows()
+            if visit.stop != "skipped"
+            and (visit.failure is None or visit.failure.kind != UNSUPPORTED)
+        ]
+    failed = Counter(filter(None, reasons))
+    if 2 * failed.total() <= len(reasons):
+        return
+    ((reason, _),) = failed.most_common(1)
+    raise SurveyError(
+        f"{failed.total()} of {count(len(reasons), 'visit')} failed, most often: "
+        f"{textwrap.shorten(reason, MOST_OF_REASON)}",
+        where=str(file),
+        remedy="if the native module is older than the Python files, build it again; "
+        f"waywiser show {file} lists the reasons",
+    )

@@ -23,7 +23,7 @@ from waywiser.cli.survey import stopped_by_signals
 from waywiser.machine.machine import machine_line
 from waywiser.measure.option import stored
 from waywiser.measure.probe.supervisor import Progress
-from waywiser.measure.survey_request import require_output_name, selection_of
+from waywiser.measure.survey_request import require_output_name, require_ranks, selection_of
 from waywiser.measure.survey_run import require_free_host
 from waywiser.measure.tune.run import Tuning, prepare_tuning, tune
 from waywiser.measure.tune.search import Ratio, SearchAxis
@@ -65,6 +65,8 @@ def prepare(options: TuneOptions) -> Tuning:
     selection = selection_of(options)
     request = TuneRequest(memory_bytes=selection.memory_bytes, **stored(options, "request"))
     file, seconds = Path(options.profile), options.budget_seconds
+    if not file.exists():
+        require_ranks(options)
     return prepare_tuning(file, request, selection, seconds)
 
 

@@ -142,6 +142,12 @@ class Answer(Value, frozen=True):
 EXPLAINING = ("slow-link", "missing-path")
 """Findings about hardware that explain what other findings say of the paths over it."""
 
+UNDECIDED = "undecided-path"
+"""The finding that a path may be slow."""
+
+CRASHED = "crashed-path"
+"""The finding that what uses a path crashed: it is about the machine, and not its numbers."""
+
 
 def practical(findings: Iterable[Finding]) -> list[Finding]:
     """Those that change what a person does: warnings, errors, and effects from `MATTERS` on."""

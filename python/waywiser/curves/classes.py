@@ -41,7 +41,9 @@ class Classes:
         yield workload.cache, workload.shared
         for transfer in workload.transfers:
             ends = transfer.path.ends
-            yield tuple((m.kind, format_settings(m.variant), letters[m.place]) for m in ends)
+            for m in ends:
+                at = tuple(letters[single] for single in m.place.each)
+                yield m.kind, format_settings(m.variant), at
             settings = dict(transfer.parameters)
             submit = settings.pop("submit", "")
             node = whole_number(submit, MOST_INDEX)
@@ -50,7 +52,8 @@ class Classes:
             local = node is not None and Place("numa", node)
             yield tuple(self._between(local, end.place) for end in ends) if local else submit
         if operation := workload.operation:
-            yield operation.name, format_settings(operation.parameters), letters[operation.place]
+            at = tuple(letters[single] for single in operation.place.each)
+            yield operation.name, format_settings(operation.parameters), at
 
     def _alone(self, place: Place) -> Hashable:
         if gpu := self._gpus.get(place.index) if place.kind == "gpu" else None:

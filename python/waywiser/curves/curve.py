@@ -11,6 +11,7 @@ import msgspec
 from waywiser.curves.bystanders import bystander_of
 from waywiser.curves.point import Point
 from waywiser.curves.sizes import SMALL_BYTES as SMALL_BYTES
+from waywiser.machine.ranks import memory_of
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Path, Transfer, Workload, format_settings, grouped
@@ -18,6 +19,11 @@ from waywiser.words.sizes_in_text import with_units
 
 BYSTANDERS = "bystanders"
 """Small copies and loads beside large copies (`waywiser.curves.bystanders`), and loads alone."""
+
+COLLECTIVES = "collectives"
+
+BETWEEN_RANKS = "between ranks"
+"""What the families of messages begin with; then the nodes and the memory, where they are known."""
 
 FAMILIES = (
     "host to device (H2D)",
@@ -27,21 +33,23 @@ FAMILIES = (
     "host to host (H2H), one NUMA node",
     "host to host (H2H), two NUMA nodes",
     "files",
-    "between ranks",
+    *(
+        f"{BETWEEN_RANKS}{nodes}{memory}"
+        for nodes in (" of one node", " of two nodes", "")
+        for memory in (", host memory", ", GPU memory", ", host and GPU memory", "")
+    ),
     "bidirectional",
     "concurrent",
+    COLLECTIVES,
     BYSTANDERS,
     "operations",
 )
-
-_BETWEEN_RANKS = "between ranks"
 
 _BY_KINDS = {
     ("numa", "gpu"): FAMILIES[0],
     ("gpu", "numa"): FAMILIES[1],
     ("rank", "gpu"): FAMILIES[0],
     ("gpu", "rank"): FAMILIES[1],
-    ("rank", "rank"): _BETWEEN_RANKS,
 }
 
 
@@ -106,13 +114,13 @@ class Curve:
 
     @property
     def transfer(self) -> Transfer | None:
-        """Its only transfer; None for a concurrent workload or an operation."""
+        """`Workload.transfer`."""
         return self.workload.transfer
 
     @property
     def first_transfer(self) -> Transfer:
         """Its first transfer: of a path the only one."""
-        return self.workload.transfers[0]
+        return self.workload.copies[0]
 
     @property
     def shown(self) -> Workload:
@@ -122,7 +130,7 @@ class Curve:
     @property
     def shown_transfer(self) -> Transfer:
         """`first_transfer` as tables show it."""
-        return self.shown.transfers[0]
+        return self.shown.copies[0]
 
     @property
     def path(self) -> Path | None:
@@ -159,8 +167,10 @@ class Curve:
 
     @cached_property
     def family(self) -> str:
-        if self.workload.operation is not None:
+        if self.workload.kind == "operation":
             return "operations"
+        if self.workload.kind == "collective":
+            return COLLECTIVES
         executors = (each.path.executor for each in self.workload.transfers)
         is_load = any(DECLARED.executor(each).bystander for each in executors)
         if is_load or bystander_of(self.points[-1].workload, DECLARED) is not None:
@@ -172,10 +182,12 @@ class Curve:
         kinds = (source.kind, destination.kind)
         if "file" in kinds:
             return "files"
+        if DECLARED.is_between_ranks(self.transfer.path):
+            nodes, memory = self.points[0].nodes, memory_of(self.transfer.path, DECLARED)
+            of_nodes = f"{BETWEEN_RANKS} of {nodes}" if nodes else BETWEEN_RANKS
+            return f"{of_nodes}, {memory}" if memory else of_nodes
         same = source == destination
         if kinds == ("numa", "numa"):
-            if DECLARED.executor(self.transfer.path.executor).route == _BETWEEN_RANKS:
-                return _BETWEEN_RANKS  # of one host or of two
             return FAMILIES[4 if same else 5]
         return _BY_KINDS.get(kinds, FAMILIES[2 if same else 3])
 

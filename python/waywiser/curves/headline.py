@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
+from msgspec.structs import replace
+
+from waywiser.curves.cache_states import counted_curves
 from waywiser.curves.name import SETS, name_of
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED, Traits
@@ -47,7 +50,7 @@ def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
     Their executors and memories are the ones that paths with a GPU, and paths within a host, are
     compared by.
     """
-    transfers = workload.transfers
+    transfers = workload.copies
     if not transfers or workload.states or not all(map(_is_default, transfers)):
         return None
     pinned, device = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
@@ -98,11 +101,16 @@ def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group
     """Returns the group of each headline path among ``workloads``, by curve.
 
     Between a host and a GPU, only memory of the GPU's own NUMA node counts where the machine has
-    several nodes and says which is the GPU's.
+    several nodes and says which is the GPU's. A path that was measured only with its source written
+    or flushed before each copy is one of them too.
     """
+    known = list(workloads)
+    counted = counted_curves(known)
     found: dict[str, Group] = {}
-    for workload in workloads:
-        group = group_of(workload, machine.traits)
+    for workload in known:
+        if workload.curve not in counted:
+            continue
+        group = group_of(replace(workload, cache="warm"), machine.traits)
         if group is not None and all(_is_local(machine, t.path) for t in workload.transfers):
             found.setdefault(workload.curve, group)
     return found

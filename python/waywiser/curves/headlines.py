@@ -8,25 +8,31 @@ tools may, the fastest path of each family stands for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from waywiser.curves.answer import MATTERS
 from waywiser.curves.curve import FAMILIES, SMALL_BYTES, Curve
+from waywiser.curves.exchanges import is_exchange
 from waywiser.curves.headline import FILE_READ, GROUPS, headline, reads_file
 from waywiser.curves.methods import is_cached, is_copy
 from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
-from waywiser.words import Workload, grouped
+from waywiser.words import Workload, format_settings, grouped
+from waywiser.words.collective import FACTORS, UNEVEN_EXCHANGE
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
 
 LIBRARY_CALL = "waywiser.transfer.copy"
 """How the call of an executor begins with which the transfer library makes a copy."""
 
-ORDER = (*GROUPS, FILE_READ, *FAMILIES)
+ORDER = (*GROUPS, FILE_READ, *FAMILIES, *FACTORS, UNEVEN_EXCHANGE)
 """The groups in the order in which they are shown."""
+
+
+SAME_PATHS = dict(zip(FAMILIES, ("H2D", "D2H", "local copy", "P2P"), strict=False))
+"""The groups with the paths of the first families."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ def headline_rows(
     rows = []
     for (group, _), members in _members(machine, curves).items():
         row = _row(machine, group, members)
+        if by_settings := _by_settings(row, curves):
+            row = replace(row, call=f"{row.call}{by_settings}")
         rows.append(row)
         if library and (found := _by_library(machine, row, curves)) is not None:
             rows.append(_row(machine, group, [found]))
@@ -133,14 +141,25 @@ def _members(machine: Machine, curves: Sequence[Curve]) -> dict[tuple[str, str],
         ((groups[curve.text], _file(curve)), curve) for curve in curves if curve.text in groups
     )
     if not members:
-        return {(family, ""): [curve] for family, curve in _of_families(machine, curves)}
+        return _by_family(machine, curves)
     shown = {curve.family for own in members.values() for curve in own}
     others = [
-        curve for curve in curves if curve.family not in shown and _is_variant(machine, curve)
+        curve
+        for curve in curves
+        if curve.workload.kind == "collective"
+        or (curve.family not in shown and _is_variant(machine, curve))
     ]
-    members |= {(family, ""): [curve] for family, curve in _of_families(machine, others)}
+    members = _by_family(machine, others) | members
     ordered = sorted(members, key=lambda key: (ORDER.index(key[0]), key[1]))
     return {key: members[key] for key in ordered}
+
+
+def _by_family(machine: Machine, curves: Sequence[Curve]) -> dict[tuple[str, str], list[Curve]]:
+    """The fastest path of each family, by the name that a group of the same paths has."""
+    return {
+        (SAME_PATHS.get(family, family), ""): [curve]
+        for family, curve in _of_families(machine, curves)
+    }
 
 
 def _is_variant(machine: Machine, curve: Curve) -> bool:
@@ -171,8 +190,36 @@ def _row(machine: Machine, group: str, members: Sequence[Curve]) -> HeadlineRow:
         paths=paths,
         cached=large is not None and _is_cached(machine, first, large.bytes),
         paths_cached=bool(paths) and _is_cached(machine, first, paths[0].bytes),
-        call=call_text(first.workload.transfers, machine.traits),
+        call=f"{call_text(first.workload.transfers, machine.traits)}{_on_bus(large)}",
     )
+
+
+def _by_settings(row: HeadlineRow, curves: Sequence[Curve]) -> str:
+    """``; 20.1 GB/s at 32 MiB by …`` of an exchange that other settings make faster, with these;
+    empty for everything else."""
+    if row.large is None or row.group != _family(row.first) or not _is_exchange(row.first):
+        return ""
+    (own,) = row.first.workload.transfers
+    best, settings = row.large, own.parameters
+    for curve in filter(_is_exchange, curves):
+        (transfer,) = curve.workload.transfers
+        known = rated_points(curve)
+        if transfer.path == own.path and known and known[-1].rate > best.rate:
+            best, settings = known[-1], transfer.parameters
+    if best.rate < (1 + MATTERS) * row.large.rate:
+        return ""
+    used = format_settings(settings).strip("[]") or "default settings"
+    return f"; {best.rate_text} GB/s at {size_of(best.text)} by {used}"
+
+
+def _is_exchange(curve: Curve) -> bool:
+    found = curve.workload.transfers
+    return len(found) == 1 and is_exchange(found[0])
+
+
+def _on_bus(point: Point | None) -> str:
+    """``; bus bandwidth 345 GB/s`` of a collective; empty for everything else."""
+    return f"; bus bandwidth {point.bus_rate_text} GB/s" if point and point.bus_rate else ""
 
 
 def _size(point: Point, cached: bool) -> str:
@@ -202,13 +249,22 @@ def _is_cached(machine: Machine, curve: Curve, size: int) -> bool:
 def _of_families(machine: Machine, curves: Sequence[Curve]) -> Iterator[tuple[str, Curve]]:
     """The fastest path of each family: of those that paths are compared by, if there are any, with
     the fewest settings."""
-    families = grouped((curve.family, curve) for curve in curves if curve.workload.transfers)
+    families = grouped((_family(curve), curve) for curve in curves if curve.workload.transfers)
     for family, found in families.items():
         known = [curve for curve in found if _is_reference(machine, curve)] or found
         fewest = min(map(_settings, known))
         first = fastest(machine, [curve for curve in known if _settings(curve) == fewest])
         if first is not None:
             yield family, first
+
+
+def _family(curve: Curve) -> str:
+    """The family; of a collective what it does, as rates of different ones are not compared."""
+    if curve.workload.kind != "collective":
+        return curve.family
+    (transfer,) = curve.workload.transfers
+    known = transfer.collective in FACTORS or is_exchange(transfer)
+    return transfer.collective if known else curve.family
 
 
 def _settings(curve: Curve) -> int:

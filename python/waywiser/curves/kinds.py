@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from waywiser.curves.curve import Curve
+from waywiser.curves.former_words import is_numbered_by_rank
 from waywiser.curves.methods import principal
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
@@ -20,7 +21,7 @@ from waywiser.machine.traits import PathClass, Traits
 from waywiser.words import Memory, Path, Transfer, Value
 from waywiser.words.numbers import MOST_INDEX, whole_number
 
-Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
+Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file", "between ranks"]
 
 Nearness = Literal["local", "remote", ""]
 
@@ -33,8 +34,8 @@ class Kind(Value, frozen=True):
     executor: str
     group: Class
     nearness: Nearness = ""
-    """How near host memory and GPU are, if the system shows it; two nodes; ``local`` for two GPUs
-    of one node."""
+    """Whether host memory and GPU are local or remote, if the system shows it; the same for two
+    nodes, and for ranks and their GPUs; ``local`` for two GPUs of one node."""
     is_quiet: bool = False
     """Whether a GPU moves it between memories that its engines reach by themselves: no thread and
     no memory bus of the host has a part in it, so that blocks scatter little."""
@@ -52,6 +53,12 @@ class Kind(Value, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} by {self.by}{self.states}"
+
+    @property
+    def shows_hardware(self) -> bool:
+        """Whether it is slow for no other reason than a link or a memory of the machine: a GPU
+        moves it by itself, and no library of messages has a part in it."""
+        return self.is_quiet and self.group != "between ranks"
 
     @property
     def by(self) -> str:
@@ -79,13 +86,14 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
     """The kind of a transfer of this machine, whatever its settings."""
     path = transfer.path
     traits = machine.traits
-    group = class_of(path)
+    group = _class_of(path, traits)
+    of_ranks = group == "between ranks"
     return Kind(
-        _word(path.source, path.destination, traits),
-        _word(path.destination, path.source, traits),
+        _word(path.source, path.destination, traits, of_ranks),
+        _word(path.destination, path.source, traits, of_ranks),
         path.executor,
         group,
-        nearness_of(path, machine),
+        "" if is_numbered_by_rank(transfer) else nearness_of(path, machine),
         traits.executor(path.executor).is_undisturbed and traits.are_reached_by_gpus(*path.ends),
         traits.executor(path.executor).reference,
         tuple(sorted({traits.same_memory(end.kind) for end in path.ends})),
@@ -112,12 +120,14 @@ def submitter_of(transfer: Transfer, machine: Machine) -> str:
     }[local[0], local[1]]
 
 
-def class_of(path: Path) -> Class:
+def _class_of(path: Path, traits: Traits) -> Class:
     """The class of a path: between which sorts of places it leads."""
     source, destination = path.places
-    sorts = {source.kind, destination.kind}
+    sorts = {"numa" if place.kind == "rank" else place.kind for place in path.places}
     if "file" in sorts:
         return "file"
+    if traits.is_between_ranks(path):
+        return "between ranks"
     if sorts == {"numa"}:
         return "host-host"
     if sorts == {"numa", "gpu"}:
@@ -128,10 +138,30 @@ def class_of(path: Path) -> Class:
 def nearness_of(path: Path, machine: Machine) -> Nearness:
     """Whether both ends are on one NUMA node, as the system shows it; empty if it does not, or
     if there is only one node to be on."""
+    if len(machine.numa) < 2:
+        return ""
+    if any(place.kind == "rank" for place in path.places):
+        return _nearness_of_ranks(path, machine)
     nodes = [_node(memory, machine) for memory in path.ends]
-    if len(machine.numa) < 2 or min(nodes) < 0:
+    if min(nodes) < 0:
         return ""
     return "local" if nodes[0] == nodes[1] else "remote"
+
+
+def _nearness_of_ranks(path: Path, machine: Machine) -> Nearness:
+    """Whether all ranks are at the nodes of their GPUs if an end is on a GPU, else whether they are
+    at one node."""
+    numbers = {one.index for place in path.places for one in place.each}
+    ranks = [rank for rank in machine.ranks if rank.index in numbers]
+    if len(ranks) < len(numbers):
+        return ""
+    if not any("gpu" in machine.traits.memory(end.kind).places for end in path.ends):
+        return "local" if len({rank.numa for rank in ranks}) == 1 else "remote"
+    gpus = [machine.gpu(rank.gpu) for rank in ranks]
+    nodes = [gpu.numa for gpu in gpus if gpu is not None and gpu.numa >= 0]
+    if len(nodes) < len(ranks):
+        return ""
+    return "local" if nodes == [rank.numa for rank in ranks] else "remote"
 
 
 def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
@@ -141,13 +171,15 @@ def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
         yield curve, kind_of(curve.first_transfer, subject.machine)
 
 
-def _word(memory: Memory, other: Memory, traits: Traits) -> str:
-    """``pinned``, ``GPU``; of memory that migrates also where it is."""
+def _word(memory: Memory, other: Memory, traits: Traits, of_ranks: bool) -> str:
+    """``pinned``, ``GPU``; of memory that migrates also where it is, if it is no rank's."""
     on_gpu = memory.place.kind == "gpu"
     found = traits.memory(memory.kind)
     if on_gpu and found.reference == "gpu":
         return "GPU" if other.place != memory.place else "same GPU"
-    return f"{memory.kind} at {'GPU' if on_gpu else 'host'}" if found.migrates else memory.kind
+    if not found.migrates or of_ranks or memory.place.kind == "rank":
+        return memory.kind
+    return f"{memory.kind} at {'GPU' if on_gpu else 'host'}"
 
 
 def _node(memory: Memory, machine: Machine) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from waywiser.curves.cache_states import counted_curves
 from waywiser.curves.curve import Curve
 from waywiser.curves.subject import Subject
 from waywiser.curves.wrong_bounds import LARGEST_GPU_CACHE
+from waywiser.machine.ranks import measurement
 from waywiser.machine.traits import DECLARED
 from waywiser.words import Memory, Place, Transfer, Value, format_settings, grouped
 
@@ -24,6 +26,12 @@ class PlacePair(Value, frozen=True):
     curves: tuple[Curve, ...]
     caches: int = 0
     """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
+    of_ranks: bool = False
+    """Whether the methods are messages between ranks that have their memory at the places: no copy
+    within one program is compared with them."""
+    messages: str = ""
+    """Returns the memories of messages between surveyed ranks, and the test if it is not of one
+    message: ``, GPU to GPU [window=16]``. Methods with the same text are compared."""
 
     def cached(self, curve: Curve) -> bool:
         """Whether a cache can hold both sides of its largest copy, so that nothing of it is known
@@ -38,7 +46,8 @@ class PlacePair(Value, frozen=True):
     def text(self) -> str:
         if self.source == self.destination:
             return f"within {self.source}"
-        return f"{self.source} -> {self.destination}"
+        ranks = "between ranks, " if self.of_ranks and self.source.kind != "rank" else ""
+        return f"{ranks}{self.source} -> {self.destination}{self.messages}"
 
 
 class PlaceGroup(Value, frozen=True):
@@ -75,9 +84,12 @@ def is_copy(curve: Curve) -> bool:
     return transfer.is_contiguous
 
 
-def is_method(curve: Curve) -> bool:
-    """Whether it is a copy with the caches as the last execution left them."""
-    return is_copy(curve) and curve.workload.cache == "warm"
+def counted_copies(curves: Iterable[Curve]) -> list[Curve]:
+    """The copies with the caches as the last execution left them, and others where that alone was
+    measured (`waywiser.curves.cache_states`)."""
+    copies = [curve for curve in curves if is_copy(curve)]
+    counted = counted_curves(curve.workload for curve in copies)
+    return [curve for curve in copies if curve.text in counted]
 
 
 def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Curve, ...]:
@@ -90,10 +102,14 @@ def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Cur
     apart = ("peer", "submit") if peer_apart else ()
     by_path = grouped(
         ((str(t.path), *(t.parameters.get(name, "") for name in apart)), curve)
-        for curve in curves
-        if is_method(curve) and (t := curve.first_transfer).path.is_plain
+        for curve in counted_copies(curves)
+        if (t := curve.first_transfer).path.is_plain
     )
-    return tuple(min(found, key=_settings) for found in by_path.values())
+    return tuple(min(found, key=_unusual) for found in by_path.values())
+
+
+def _unusual(curve: Curve) -> tuple[bool, int, str]:
+    return curve.workload.cache != "warm", *_settings(curve)
 
 
 def _settings(curve: Curve) -> tuple[int, str]:
@@ -125,15 +141,26 @@ def place_groups(subject: Subject) -> list[PlaceGroup]:
     move nothing."""
     traits = subject.machine.traits
     pairs = grouped(
-        (path.places, curve)
-        for curve in filter(is_method, subject.curves)
+        ((path.places, traits.is_between_ranks(path), _messages(subject, curve)), curve)
+        for curve in counted_copies(subject.curves)
         if not traits.moves_nothing((path := curve.first_transfer.path).source, path.destination)
     )
     alike = grouped(
         (
-            min(curve.representative for curve in curves),
-            PlacePair(*places, tuple(curves), subject.machine.last_caches),
+            (min(curve.representative for curve in curves), messages),
+            PlacePair(*places, tuple(curves), subject.machine.last_caches, of_ranks, messages),
         )
-        for places, curves in pairs.items()
+        for (places, of_ranks, messages), curves in pairs.items()
     )
     return [PlaceGroup(tuple(found)) for found in alike.values()]
+
+
+def _messages(subject: Subject, curve: Curve) -> str:
+    """Returns the text for messages between ranks; empty if no ranks were surveyed."""
+    if not subject.machine.ranks:
+        return ""
+    transfer = curve.first_transfer
+    is_of_gpu = subject.machine.traits.is_of_gpu
+    ends = ["GPU" if is_of_gpu(end) else "host" for end in transfer.path.ends]
+    measured = format_settings(measurement(transfer))
+    return f", {' to '.join(ends)}{' ' if measured else ''}{measured}"

@@ -232,4 +232,5 @@ def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequen
         texts = [text for workload in workloads for text in sized_texts_of(workload, machine)]
         unsupported = profile.unsupported_paths
         others = [text for each in unsupported for text in texts_of_unsupported(each.path, machine)]
-        require_match(only, texts, others, gpus=len(machine.gpus), measured=True)
+        gpus = len(machine.gpus) if machine.is_described else None
+        require_match(only, texts, others, gpus=gpus, measured=True)

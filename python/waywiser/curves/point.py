@@ -11,12 +11,14 @@ from waywiser.curves.answer import Exhibit
 from waywiser.curves.name import name_of, shown_workload
 from waywiser.machine.bounds import Bound, bound
 from waywiser.machine.machine import Machine
-from waywiser.profile.block import BlockEstimate
+from waywiser.machine.ranks import Nodes, memories_of, nodes_between
+from waywiser.profile.block import BlockEstimate, Slowdown
 from waywiser.profile.estimate import Estimate, estimate_of
 from waywiser.profile.series_frame import SeriesBlocks
 from waywiser.profile.traffic import LinkUse, link_use
 from waywiser.stats.order import median
 from waywiser.words import Transfer, Value, Workload
+from waywiser.words.collective import UNEVEN_EXCHANGE, bus_factor
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.records import Series
 
@@ -70,10 +72,18 @@ class Point(Value, frozen=True, kw_only=True):
     if that was measured."""
     link_use: LinkUse | None = None
     """Which links it used; None if nobody looked, as at other sizes of the curve."""
+    bus_rate: float | msgspec.UnsetType = msgspec.UNSET
+    """Bus bandwidth in bytes per second of a collective, see `waywiser.words.collective`; not set
+    for everything else."""
+    slowdowns: tuple[Slowdown, ...] | msgspec.UnsetType = msgspec.UNSET
+    """How many times as long as alone each transfer of a sustained workload takes; not set for
+    everything else."""
     workload: Workload = msgspec.field(name="words")
     """Not in JSON, as `visits`: see `for_json`."""
     shown: Workload
     """The workload as tables show it, see `waywiser.curves.name.shown_workload`; not in JSON."""
+    nodes: Nodes = ""
+    """Whether the ranks of a message are on one node, if that is known; not in JSON."""
     visits: tuple[VisitStart, ...]
     """All visits by block, skipped and failed ones too."""
 
@@ -94,6 +104,13 @@ class Point(Value, frozen=True, kw_only=True):
         return self.estimate.rate.value if self.estimate and self.estimate.rate else 0.0
 
     @property
+    def bus_rate_text(self) -> str:
+        """The bus bandwidth in GB/s, with the digits that are known; empty if there is none."""
+        if self.bus_rate is msgspec.UNSET:
+            return ""
+        return format_rate(self.bus_rate, self.measured.relative)
+
+    @property
     def rate_text(self) -> str:
         """The rate in GB/s, with the digits that are known."""
         return format_rate(self.rate, self.measured.relative)
@@ -109,7 +126,7 @@ class Point(Value, frozen=True, kw_only=True):
 def for_json(point: Point) -> Point:
     """The point with the fields that the schema of `waywiser.curves.overview.Overview` has."""
     unset: Any = msgspec.UNSET
-    return msgspec.structs.replace(point, workload=unset, shown=unset, visits=unset)
+    return msgspec.structs.replace(point, workload=unset, shown=unset, nodes=unset, visits=unset)
 
 
 def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Point:
@@ -139,11 +156,26 @@ def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) ->
         spent_seconds=sum(visit.elapsed_seconds for visit in series.visits),
         skipped=_skipped(series),
         link_use=link_use(series, machine.traits),
+        bus_rate=_bus_rate(workload, found, machine),
+        slowdowns=(found.slowdowns if found else ()) or msgspec.UNSET,
         like="" if first[curve] == curve else first[curve],
         workload=workload,
         shown=shown,
+        nodes=nodes_between(workload.transfer.path, machine) if workload.transfer else "",
         visits=tuple(VisitStart(v.block, v.worker, v.started) for v in series.visits),
     )
+
+
+def _bus_rate(
+    workload: Workload, found: Estimate | None, machine: Machine
+) -> float | msgspec.UnsetType:
+    if workload.kind != "collective" or found is None or found.rate is None:
+        return msgspec.UNSET
+    (transfer,) = workload.transfers
+    if transfer.collective == UNEVEN_EXCHANGE:
+        return msgspec.UNSET
+    count = memories_of(transfer.path.source, machine)
+    return found.rate.value * bus_factor(transfer.collective, count)
 
 
 def outliers_text(points: Iterable[Point]) -> str:

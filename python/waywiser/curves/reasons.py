@@ -13,6 +13,7 @@ from waywiser.profile.profile import is_finished
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.profile.series_frame import SeriesBlocks
 from waywiser.words import Value
+from waywiser.words.crash_text import without_addresses
 from waywiser.words.records import Failure, Locality, Unsupported, Visit
 
 UNSUPPORTED = "not-supported"
@@ -93,7 +94,7 @@ class Reasons:
         if visit.stop == "skipped":
             self.concerned("skipped", failure.reason).append(name)
         elif failure.kind != UNSUPPORTED:
-            self.concerned("failures", f"{failure.kind}: {failure.reason}").append(name)
+            self.concerned("failures", failure_text(failure)).append(name)
         elif label not in (unsupported := self.concerned("unsupported", failure.reason)):
             unsupported.append(label)
 
@@ -113,6 +114,11 @@ class Reasons:
             )
             for group, found in self._found.items()
         }
+
+
+def failure_text(failure: Failure) -> str:
+    """The kind of a failure and its reason, without what differs between equal crashes."""
+    return f"{failure.kind}: {without_addresses(failure.reason)}"
 
 
 def _largest_first(found: Mapping[str, Sequence[str]]) -> list[str]:

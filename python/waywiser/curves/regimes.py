@@ -18,7 +18,7 @@ RATE_BYTES = 16 * 2**20
 
 def regime_of(workload: Workload) -> Regime:
     """The regime by the bytes of the largest transfer of a workload."""
-    if workload.operation is not None:
+    if workload.kind == "operation":
         return "operation"
     size = max(transfer.bytes for transfer in workload.transfers)
     if size < START_BYTES:

@@ -67,6 +67,10 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     headline = group_of(workload, traits)
     group = FILE_READ if reads_file(workload, traits) else headline
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
+    if workload.kind == "collective":
+        ends = (end for transfer in workload.transfers for end in transfer.path.ends)
+        members = dict.fromkeys(str(single) for end in ends for single in end.each)
+        named = (*named, f"{curve}: {' '.join(members)}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
     label = (f"{LABEL}{headline_label(headline, name)}",) if headline else ()
     return (*named, *with_terms(workload, named[-1], machine), *exact, *label)

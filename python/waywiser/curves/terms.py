@@ -19,11 +19,13 @@ TERMS = {
     "local": "one transfer within the memory of a GPU",
     "p2p": "one transfer between different GPUs, or both directions of it",
     "h2h": "one transfer from host memory to host memory",
+    "between-ranks": "one message between two ranks of a parallel program",
     "bidir": "both directions of one path at once",
     "bidirectional": "the same",
     "zero-copy": "a kernel reads or writes page-locked host memory",
     "uvm": "unified (managed) memory, whose pages migrate automatically",
     "disk": "one side is a file",
+    "collectives": "a transfer over several memories: an allreduce, an alltoall and others",
     "scattered": "pieces that are not contiguous: a list of pieces, or a box of a 3-D array",
     "memcpy": "the cudaMemcpy family, mostly by copy engines",
     "latency": "transfers of up to 4 KiB, and operations whose names have this word",
@@ -37,6 +39,7 @@ OTHER_NAMES = {
     "duplex": "bidir",
     "zerocopy": "zero-copy",
     "storage": "disk",
+    "collective": "collectives",
     "noncontiguous": "scattered",
 }
 """What people write for a term, which a message then suggests."""
@@ -47,6 +50,7 @@ PHRASES = (
     (r"\b(?:device|gpu)[- ]to[- ](?:device|gpu)\b", "d2d"),
     (r"\bhost[- ]to[- ]host\b", "h2h"),
     (r"\bpeer[- ]to[- ]peer\b", "p2p"),
+    (r"\bbetween ranks\b", "between-ranks"),
 )
 """Terms written out, as expressions."""
 
@@ -61,7 +65,7 @@ LINKS_UNKNOWN = "links-unknown"
 GPUS_OF = {
     **dict.fromkeys(("h2d", "d2h", "d2d", "local", "zero-copy", "memcpy", "pcie", "nvlink"), 1),
     "local copy": 1,
-    **dict.fromkeys(("p2p", "host-to-all", "all-to-host", "host-and-all"), 2),
+    **dict.fromkeys(("p2p", "collectives", "host-to-all", "all-to-host", "host-and-all"), 2),
     **dict.fromkeys(("one-to-all", "all-to-one", "one-and-all", "all-to-all", "ring"), 3),
     **dict.fromkeys(("pairs-unidirectional", "pairs-bidirectional"), 4),
 }
@@ -81,10 +85,14 @@ def terms_of(workload: Workload, machine: Machine | None = None) -> frozenset[st
         return frozenset()
     found = set()
     ends = [end for path in paths for end in path.ends]
-    if len(paths) == 1:
-        found |= _direction(paths[0])
+    if workload.kind == "collective":
+        found.add("collectives")
+        found |= _direction(paths[0], traits) & {"between-ranks"}
+    elif workload.kind == "copy":
+        found |= _direction(paths[0], traits)
     elif len(paths) == 2 and paths[1].is_back_of(paths[0]):
-        found |= {"bidir", "bidirectional"} | (_direction(paths[0]) & {"p2p"})
+        found |= {"bidir", "bidirectional"}
+        found |= _direction(paths[0], traits) & {"p2p", "between-ranks"}
     if any(traits.memory(end.kind).migrates for end in ends):
         found.add("uvm")
     if any(end.place.kind == "file" for end in ends):
@@ -108,12 +116,14 @@ def _links(workload: Workload, machine: Machine | None) -> set[str]:
     return {*known.kinds, *([LINKS_UNKNOWN] if known.unknown else [])}
 
 
-def _direction(path: Path) -> set[str]:
+def _direction(path: Path, traits: Traits) -> set[str]:
+    if traits.is_between_ranks(path):
+        return {"between-ranks"}
     source, destination = path.places
     match source.kind, destination.kind:
-        case "numa", "gpu":
+        case "numa" | "rank", "gpu":
             return {"h2d"}
-        case "gpu", "numa":
+        case "gpu", "numa" | "rank":
             return {"d2h"}
         case "numa", "numa":
             return {"h2h"}

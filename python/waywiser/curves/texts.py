@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 from waywiser.stats.decision import THRESHOLD, Decision
@@ -25,9 +26,16 @@ FROM_CALL = "Times are from call to completion."
 ONE_BLOCK = "seen in a single block only"
 
 
-def survey_again(*curves: str) -> str:
-    """The command that measures curves again, alone and thoroughly."""
-    return " ".join(["waywiser survey --preset full", *(f"--only '{curve}'" for curve in curves)])
+def survey_again(*curves: str, launch: Sequence[str] = ()) -> str:
+    """The command that measures curves again, alone and thoroughly; ``launch`` are its options of
+    ranks."""
+    only = (f"--only '{curve}'" for curve in curves)
+    return " ".join(["waywiser survey --preset full", *map(shlex.quote, launch), *only])
+
+
+def capital(text: str) -> str:
+    """The text as a sentence begins; all but its first letter as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def amount(share: float, digits: int = 0) -> str:

@@ -8,7 +8,7 @@ from itertools import chain
 from waywiser.curves.headline import headline
 from waywiser.curves.overview import overview
 from waywiser.curves.point import Point
-from waywiser.doctor import direct_storage, gpu, isolation, memory, processor, virtual
+from waywiser.doctor import direct_storage, gpu, isolation, memory, nccl, processor, virtual
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
 from waywiser.profile import Profile
@@ -41,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     isolation.iommu,
     isolation.acs,
     direct_storage.direct_storage,
+    nccl.nccl,
     processor.governor,
     processor.boost,
     processor.threads,
@@ -101,12 +102,18 @@ def live_situation() -> Situation:
     from waywiser.machine.assemble import machine_from
     from waywiser.machine.capture import capture_live
     from waywiser.machine.environment import gpu_environment
+    from waywiser.machine.nccl_library import try_nccl
     from waywiser.machine.system_files import SystemFiles
 
     machine = machine_from(capture_live())
     library = native.load()
     return Situation(
-        machine, SystemFiles(), library.backend, library.runtime_version, stored=gpu_environment()
+        machine,
+        SystemFiles(),
+        library.backend,
+        library.runtime_version,
+        stored=gpu_environment(),
+        nccl=try_nccl(library) if len(machine.gpus) > 1 else None,
     )
 
 

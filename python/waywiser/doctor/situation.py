@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from waywiser.machine.environment import host_environment
 from waywiser.machine.machine import Machine
+from waywiser.machine.nccl_library import TriedNccl
 from waywiser.machine.system_files import SystemFiles
 from waywiser.profile.health import HealthReport
 from waywiser.words.records import GpuHealth, GpuState
@@ -27,6 +28,8 @@ class Situation:
     queried."""
     runtime_version: str = ""
     """The version of the CUDA runtime in the native library, ``13.0``."""
+    nccl: TriedNccl | None = None
+    """The NCCL of the live machine; None if nobody looked."""
     stored: Mapping[str, Any] = field(default_factory=dict)
     """The environment that a profile stored; of the live machine, what NVML says of it."""
     gpu_states: tuple[GpuState, ...] = ()

@@ -14,12 +14,7 @@ from typing import NamedTuple
 
 from waywiser.machine import pcie
 from waywiser.machine.machine import Gpu, Machine, NvLink
-from waywiser.machine.routes import (
-    is_between_ranks,
-    is_through_host,
-    relays_of,
-    takes_shortest_path,
-)
+from waywiser.machine.routes import is_through_host, relays_of, takes_shortest_path
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.number_format import count
 
@@ -97,7 +92,7 @@ def _bound(machine: Machine, workload: Workload) -> Bound | str:
     narrowest = max(seconds, key=lambda name: seconds[name])
     rate = moved / seconds[narrowest]
     made_of = resources[narrowest].made_of
-    if len(workload.transfers) > 1:
+    if workload.kind == "set":
         made_of += f"; {len(workload.transfers)} transfers together {rate / 1e9:.1f} GB/s"
     return Bound(rate, made_of, narrowest, resources[narrowest].note)
 
@@ -127,10 +122,12 @@ def _assumed(machine: Machine, resource: Resource) -> Resource:
 
 def _shown_by_topology(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     """The resources with the peaks that the topology shows."""
+    if transfer.path.is_among_several:
+        return "what a collective can reach is not in the topology"
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
-    if is_between_ranks(transfer, machine):
-        return "the links between ranks of other tools are not in the topology"
+    if machine.traits.is_between_ranks(transfer.path):
+        return "which links messages between ranks cross is not in the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
             return f"{place} is not on this machine"

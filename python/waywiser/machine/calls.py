@@ -25,7 +25,9 @@ def call_text(transfers: Sequence[Transfer], traits: Traits = DECLARED) -> str:
         text += " in both directions at once"
     elif len(transfers) > 1:
         text = f"{len(transfers)} × {text} at once"
-    memories = dict.fromkeys(filter(None, (_memory(end, traits) for end in first.ends)))
+    of_ranks = traits.is_between_ranks(first)
+    named = (_memory(end, traits, of_ranks or end.place.kind == "rank") for end in first.ends)
+    memories = dict.fromkeys(filter(None, named))
     return f"{text}, {' to '.join(memories)}" if memories else text
 
 
@@ -53,10 +55,10 @@ def _threads(number: str) -> str:
     return f"{number} threads" if threads is None else count(threads, "thread")
 
 
-def _memory(memory: Memory, traits: Traits) -> str:
-    """A memory that a program chooses; empty for the plain memory of a GPU."""
+def _memory(memory: Memory, traits: Traits, at_rank: bool) -> str:
+    """A memory that a program chooses; empty for the plain memory of a GPU. That of a rank is named
+    by its kind: its place does not say whether it is memory of the host or of a GPU."""
     kind = f"{memory.kind}{_settings(memory.variant)}"
-    at_rank = memory.place.kind == "rank"
     places = traits.memory(memory.kind).places if at_rank else (memory.place.kind,)
     if places == ("numa",):
         return f"{kind} host memory"

@@ -12,6 +12,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.native_words import native_machine, native_operation, native_transfer
 from waywiser.machine.traits import ExecutorTraits, MemoryTraits, Traits
 from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value, Workload
+from waywiser.words.collective import COLLECTIVE
 
 
 class Parameter(Value, frozen=True):
@@ -21,6 +22,8 @@ class Parameter(Value, frozen=True):
     description: str
     kind: Literal["choice", "ordered", "subset"]
     choices: tuple[str, ...]
+    written: bool = False
+    """Its default is written too."""
 
 
 class ExecutorKind(Value, frozen=True, forbid_unknown_fields=False):
@@ -41,6 +44,12 @@ class ExecutorKind(Value, frozen=True, forbid_unknown_fields=False):
     """Its best settings are found by a search: only a full survey varies them unasked."""
     comparison: bool = False
     """It is read beside another executor of its class, and never asked for itself."""
+    among_several: bool = False
+    """It moves bytes among a memory at several GPUs, too."""
+    among_ranks: bool = False
+    """It moves bytes among the memories of several ranks."""
+    loads: str = ""
+    """A library that it loads into its process, which changes other transfers there."""
     in_sets: bool = False
     """Transfers of all GPUs at once are measured by it too, and not by the reference alone."""
 
@@ -90,7 +99,7 @@ class OperationKind(Value, frozen=True):
     name: str
     description: str
     source: str
-    places: tuple[Literal["numa", "gpu", "file"], ...]
+    places: tuple[Literal["numa", "gpu", "file", "rank"], ...]
     timing: TimingMode
     parameters: tuple[Parameter, ...]
 
@@ -98,6 +107,21 @@ class OperationKind(Value, frozen=True):
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
     return msgspec.convert(native.load().executors(), tuple[ExecutorKind, ...])
+
+
+def collective_executor(collective: str) -> str:
+    """The executor by which GPUs make a collective; empty if there is none."""
+    return next(
+        (
+            kind.name
+            for kind in list_executors()
+            for parameter in kind.parameters
+            if kind.among_several
+            and parameter.name == COLLECTIVE
+            and collective in parameter.choices
+        ),
+        "",
+    )
 
 
 def list_memories() -> tuple[MemoryKind, ...]:
@@ -122,6 +146,7 @@ class Catalogue:
     def __init__(self, machine: Machine) -> None:
         self._native = native.load()
         self._machine = native_machine(machine)
+        self._ranks = {rank.index: rank for rank in machine.ranks}
         self._peers = {gpu.index: gpu.peers for gpu in machine.gpus}
         self._without_gpus = native_machine(msgspec.structs.replace(machine, gpus=()))
         self._host_places = [Place("numa", node.index) for node in machine.numa[:1]]
@@ -134,10 +159,13 @@ class Catalogue:
         self.traits = registered_traits()
 
     def unsupported_reason(self, transfer: Transfer) -> str | None:
-        """The reason why the transfer cannot be run, or None."""
-        reason: str | None = self._native.unsupported_reason(
-            native_transfer(transfer), self._machine
-        )
+        """The reason why the transfer cannot be run, or None. A place that only other tools name is
+        one, and so is a setting that an executor does not have."""
+        try:
+            there = native_transfer(transfer)
+            reason: str | None = self._native.unsupported_reason(there, self._machine)
+        except self._native.NotSupported as error:
+            return str(error)
         return reason
 
     def possible_without_gpu(self, transfer: Transfer) -> bool:
@@ -193,10 +221,32 @@ class Catalogue:
         answers = (ask(native_transfer(transfer), self._machine) for transfer in transfers)
         return next((needed for needed in answers if needed is not None), None)
 
+    def loads(self, *transfers: Transfer) -> str:
+        """The library that the process of the transfers loads; empty for none."""
+        kinds = (self.executors[transfer.path.executor] for transfer in transfers)
+        return next((kind.loads for kind in kinds if kind.loads), "")
+
     def requirements(self, transfer: Transfer) -> Requirements:
         """What the transfer takes at its number of bytes, with its settings."""
         found = self._native.requirements(native_transfer(transfer), self._machine)
         return msgspec.convert(found, Requirements)
+
+    def local_place(self, memory: Memory) -> Place:
+        """The place of a memory; of one at a rank, its NUMA node or its GPU."""
+        rank = self._ranks.get(memory.place.index) if memory.place.kind == "rank" else None
+        if rank is None:
+            return memory.place
+        at_node = "numa" in self.memories[memory.kind].places
+        return Place("numa", rank.numa) if at_node else Place("gpu", rank.gpu)
+
+    def buffer_places(self, memory: Memory) -> list[Place]:
+        """The places of its buffers: ranks that share a GPU have one buffer there together."""
+        found: list[Place] = []
+        for single in memory.each:
+            place = self.local_place(single)
+            if single.place.kind != "rank" or place.kind != "gpu" or place not in found:
+                found.append(place)
+        return found
 
     def are_peers(self, one: int, other: int) -> bool:
         """Whether each of two GPUs can access the memory of the other."""
@@ -243,8 +293,10 @@ class Footprint(NamedTuple):
 def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
     """Each transfer has a source and a destination of its own, gaps of its layout included. What
     moves in place has one buffer, which both places must hold; in a shared workload equal memories
-    on the same side are one. Staging is no buffer: each transfer takes its own."""
+    on the same side are one. A memory at several places has a buffer at each. Staging is no buffer:
+    each transfer takes its own."""
     sizes: dict[str, int] = {}
+    copies: dict[str, int] = {}
     places: dict[str, set[str]] = {}
     at: Counter[str] = Counter()
     staging = 0
@@ -257,11 +309,15 @@ def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
             own = f"{number}" if in_place else f"{side} {number}"
             buffer = f"{side} {memory}" if workload.shared and not in_place else own
             sizes[buffer] = max(extent, sizes.get(buffer, 0))
-            places.setdefault(buffer, set()).add(str(memory.place))
+            local = catalogue.buffer_places(memory)
+            gpus |= {place.index for place in local if place.kind == "gpu"}
+            places.setdefault(buffer, set()).update(map(str, local))
+            copies[buffer] = len(local)
         needs = catalogue.requirements(transfer)
         staging += needs.staging_bytes
         at.update({f"gpu:{index}": size for index, size in needs.device_bytes.items()})
         gpus |= needs.gpus
     for buffer, size in sizes.items():
         at.update(dict.fromkeys(places[buffer], size))
-    return Footprint(sum(sizes.values()) + staging, at, staging, frozenset(gpus))
+    total = sum(size * copies[buffer] for buffer, size in sizes.items())
+    return Footprint(total + staging, at, staging, frozenset(gpus))

@@ -56,6 +56,9 @@ and may hold names of hosts."""
 _VARIABLES = ("LD_PRELOAD", "OMP_NUM_THREADS", "MALLOC_CONF", "GLIBC_TUNABLES")
 _VARIABLE_PREFIXES = ("CUDA_", "GOMP_", "KMP_", "MALLOC_")
 
+_OF_MESSAGES = ("UCX_", "OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "I_MPI_", "FI_")
+"""The first letters of variables by which libraries of MPI choose their transport."""
+
 
 def environment(
     files: SystemFiles | None = None,
@@ -78,6 +81,13 @@ def environment(
         },
     }
     return _known(found)
+
+
+def message_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that set how an MPI library sends messages, by name."""
+    return {
+        name: value for name, value in sorted(variables.items()) if name.startswith(_OF_MESSAGES)
+    }
 
 
 def host_environment(

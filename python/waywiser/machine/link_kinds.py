@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 from waywiser.machine.machine import Gpu, Machine
-from waywiser.machine.routes import is_between_ranks, is_through_host, relays_of
+from waywiser.machine.routes import is_through_host, relays_of
 from waywiser.words import Transfer, Workload
 
 LinkKind = Literal["pcie", "nvlink"]
@@ -32,10 +33,14 @@ def link_kinds(machine: Machine, workload: Workload) -> LinkKinds:
 
 def _of_transfer(machine: Machine, transfer: Transfer) -> frozenset[LinkKind] | None:
     """The kinds; None if they are not known."""
-    places = dict.fromkeys(place for place in transfer.path.places if place.kind == "gpu")
+    members = (single for place in transfer.path.places for single in place.each)
+    places = dict.fromkeys(place for place in members if place.kind == "gpu")
     ends = [gpu for place in places if (gpu := machine.gpu(place.index))]
-    if len(ends) < len(places) or is_between_ranks(transfer, machine):
+    if len(ends) < len(places) or machine.traits.is_between_ranks(transfer.path):
         return None
+    if transfer.path.is_among_several:
+        pairs = combinations(ends, 2)
+        return _union(*(_between(one, other, through_host=False) for one, other in pairs))
     if len(ends) == 2:
         return _between(*ends, through_host=is_through_host(transfer, machine))
     if not ends or len(set(transfer.path.places)) == 1:

@@ -188,6 +188,27 @@ class FilePlace(Value, frozen=True):
     """Files there can be opened with ``O_DIRECT``, around the page cache."""
 
 
+class PlacedRank(Value, frozen=True):
+    """A process of a launch of ranks. Memory at ``rank:N`` is at its NUMA node or on its GPU."""
+
+    index: int
+    cpus: tuple[int, ...]
+    """Logical CPUs that it uses."""
+    numa: int
+    """The node of these CPUs."""
+    gpu: int = -1
+    """-1 if it has none."""
+    unsent: tuple[str, ...] = ()
+    """Kinds of memory whose addresses its library of messages does not take."""
+    messages: str = "mpi"
+    """Its library of messages: ``mpi`` or ``nccl``."""
+    unexchanged: tuple[str, ...] = ()
+    """Kinds whose addresses only its collective calls do not take."""
+    placement: str = ""
+    """The placement of its CPUs: at the node of its GPU (``near``), at another one (``far``), or
+    ``numa:1``; empty if all ranks are local. Messages are between ranks of one placement."""
+
+
 class AssumedPeak(Value, frozen=True):
     """The theoretical peak of a link that a simulated machine is assumed to have."""
 
@@ -218,6 +239,12 @@ class Machine(Value, frozen=True):
     """Hypervisor, empty on bare metal."""
     files: tuple[FilePlace, ...] = ()
     """File places: not captured, but named by who asks for a survey."""
+    ranks: tuple[PlacedRank, ...] = ()
+    """The processes between which messages were measured, if they were."""
+    messages: str = ""
+    """Name and version of their library of messages."""
+    nccl: str = ""
+    """Version of the NCCL by which collectives of GPUs were measured, if they were."""
     notes: tuple[str, ...] = ()
     """What the capture did not show or had to assume, one line each."""
     traits: Traits = Traits()
@@ -232,10 +259,19 @@ class Machine(Value, frozen=True):
         """The GPU of that number, which need not be its position in ``gpus``."""
         return next((gpu for gpu in self.gpus if gpu.index == index), None)
 
+    def rank(self, index: int) -> PlacedRank | None:
+        """The rank of that number."""
+        return next((rank for rank in self.ranks if rank.index == index), None)
+
     @property
     def lost_gpus(self) -> tuple[UnusableGpu, ...]:
         """GPUs that are given to this process and do not answer."""
         return tuple(gpu for gpu in self.unusable_gpus if gpu.state == "lost")
+
+    @property
+    def is_described(self) -> bool:
+        """Whether a topology describes it; False if only results name its places."""
+        return bool(self.architecture)
 
     @property
     def nodes_known(self) -> bool:
@@ -274,11 +310,14 @@ def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) ->
     nodes = count(len(machine.numa), "NUMA node") if machine.numa and machine.nodes_known else ""
     gpus = _counted(gpu.name for gpu in machine.gpus)
     if not gpus:
-        gpus = f"no GPU ({machine.gpu_reason})" if reason and machine.gpu_reason else "no GPU"
+        gpus = "no GPU" if machine.is_described else "no GPU named"
+        gpus += f" ({machine.gpu_reason})" if reason and machine.gpu_reason else ""
     parts = (
         ", ".join(filter(None, (processors or machine.architecture, nodes))),
         gpus,
         f"driver {machine.driver}" if machine.driver else "",
+        f"NCCL {machine.nccl}" if machine.nccl else "",
+        f"{count(len(machine.ranks), 'rank')} of {machine.messages}" if machine.ranks else "",
         f"simulated {machine.simulated}" if machine.simulated else "",
     )
     line = "; ".join(filter(None, parts))

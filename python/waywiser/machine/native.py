@@ -7,6 +7,7 @@ import os
 from functools import cache
 from types import ModuleType
 
+from waywiser.machine.nccl_library import installed_nccl
 from waywiser.words import WaywiserError
 
 MODULE_VARIABLE = "WAYWISER_NATIVE"
@@ -25,10 +26,14 @@ def load() -> ModuleType:
     """
     name = os.environ.get(MODULE_VARIABLE) or "waywiser._native"
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ImportError as error:
         raise NativeError(
             f"the native library does not load: {error}",
             where=name,
             remedy="build it with 'make survey' or install the wheel again",
         ) from error
+    # The native library reads the variable that names another one when it needs it.
+    if (nccl := installed_nccl()) is not None:
+        module.use_nccl(nccl.path)
+    return module

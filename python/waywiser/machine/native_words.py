@@ -62,5 +62,17 @@ def native_machine(machine: Machine) -> library.Machine:
             )
             for file in machine.files
         ],
+        ranks=[
+            module.RankPlace(
+                rank.index,
+                list(rank.cpus),
+                rank.numa,
+                rank.gpu,
+                unsent=list(rank.unsent),
+                messages=rank.messages,
+                unexchanged=list(rank.unexchanged),
+            )
+            for rank in machine.ranks
+        ],
     )
     return made

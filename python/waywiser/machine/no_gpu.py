@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from waywiser.machine.facts import NvmlFacts, SystemFacts
 from waywiser.machine.hwloc import HwlocObject
-from waywiser.machine.nvml import NO_LIBRARY
+from waywiser.machine.nvml import MISMATCH, NO_LIBRARY, is_mismatch
 from waywiser.machine.unusable_gpus import find_unusable
 from waywiser.machine.visible import NO_DEVICE_FILES
 from waywiser.words.number_format import count
@@ -31,6 +31,8 @@ def why_no_gpu(nvml: NvmlFacts, system: SystemFacts, objects: Sequence[HwlocObje
         return f"{count(len(lost), 'NVIDIA GPU')} {verb} not answer: {named} (see dmesg)"
     shown = len(system.pci) or len(objects)
     seen = f"{count(shown, 'NVIDIA GPU')} on the PCI bus, but " if shown else ""
+    if is_mismatch(nvml.reason):
+        return seen + MISMATCH
     return seen + (_without_library(system) if nvml.reason == NO_LIBRARY else nvml.reason)
 
 

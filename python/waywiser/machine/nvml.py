@@ -47,6 +47,17 @@ NO_LIBRARY = (
 
 _VERSION_MISMATCH = 18
 
+MISMATCH = (
+    "the loaded NVIDIA kernel module and the user-space library libnvidia-ml.so.1 are of different "
+    "versions (restart the machine, or load the driver's modules again; in a container, give it "
+    "the libraries of the host's driver)"
+)
+
+
+def is_mismatch(reason: str) -> bool:
+    """Whether NVML failed as module and library differ, in words of any version."""
+    return reason == MISMATCH or "version mismatch" in reason.lower()
+
 
 def is_scripted() -> bool:
     """Whether another module plays the part of NVML, as tests have it."""
@@ -149,10 +160,7 @@ def _no_driver(library: Any, error: Exception) -> str:
     if code == library.NVML_ERROR_NO_PERMISSION:
         return "no permission to talk to the NVIDIA driver (see the rights of /dev/nvidia*)"
     if code == _VERSION_MISMATCH:
-        return (
-            "NVIDIA's kernel module and libnvidia-ml.so.1 are of different versions (after an "
-            "update, load the module again, or restart the machine)"
-        )
+        return MISMATCH
     return f"the NVIDIA driver does not answer: {error} (try nvidia-smi)"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from waywiser.words.number_format import count
+
 
 class Generation(NamedTuple):
     """Transfers per second of one lane, and how much of them is payload after line encoding.
@@ -40,7 +42,7 @@ def describe(generation: int, width: int) -> str:
     """``PCIe 5 x16: 16 lanes × 32 GT/s × 128/130 / 8 = 63.0 GB/s``."""
     rate = GENERATIONS[generation]
     return (
-        f"PCIe {generation} x{width}: {width} lanes × {rate.gt_per_s:g} GT/s × "
+        f"PCIe {generation} x{width}: {count(width, 'lane')} × {rate.gt_per_s:g} GT/s × "
         f"{rate.payload}/{rate.coded} / 8 = {bytes_per_second(generation, width) / 1e9:.1f} GB/s"
     )
 

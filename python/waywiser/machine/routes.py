@@ -68,11 +68,6 @@ def takes_shortest_path(transfer: Transfer, machine: Machine) -> bool:
     return _route(transfer, machine) != "through host" and transfer.parameters.get("peer") != "off"
 
 
-def is_between_ranks(transfer: Transfer, machine: Machine) -> bool:
-    """Whether its places are those of ranks of another tool's program, perhaps of two machines."""
-    return _route(transfer, machine) == "between ranks"
-
-
 def _route(transfer: Transfer, machine: Machine) -> Route:
     return machine.traits.executor(transfer.path.executor).route
 

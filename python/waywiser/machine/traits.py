@@ -29,8 +29,8 @@ PathClass = Literal["", "host", "gpu", "unified", "file"]
 Resource = Literal["links", "host memory", "CPUs", "file system"]
 
 Route = Literal["shortest", "through host", "over relays", "between ranks"]
-"""The links that bytes go over. The last is that of other tools' programs, whose ranks may be on
-two machines."""
+"""The links that bytes go over. The last is that of messages between processes, whatever the
+library of messages uses; those of other tools' programs may be on two machines."""
 
 
 class Alternative(Value, frozen=True, forbid_unknown_fields=False):
@@ -197,6 +197,19 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
         shown = {name: each for name, each in transfer.parameters.items() if name not in hidden}
         text = call.text if call is not None else transfer.path.executor
         return f"{text}{format_settings(shown)}{BY_MULTIPROCESSORS}"
+
+    def is_between_ranks(self, path: Path) -> bool:
+        """Whether its ends belong to two processes of a parallel program, which may be on two
+        hosts, or to GPUs that a library of messages calls ranks: its transfers are messages, or
+        collectives. They say nothing of the links of this machine, whatever
+        the places of the ends are called."""
+        route = self.executor(path.executor).route
+        of_ranks = {place.kind for place in path.places} == {"rank"}
+        return route == "between ranks" or of_ranks or path.is_among_several
+
+    def is_of_gpu(self, memory: Memory) -> bool:
+        """Whether it is memory of a GPU, also of one that is known by its rank alone."""
+        return memory.place.kind == "gpu" or self.memory(memory.kind).places == ("gpu",)
 
     def moves_nothing(self, source: Memory, destination: Memory) -> bool:
         """Whether the bytes are where they should go before it begins: memory that migrates has one

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.machine.facts import NvmlFacts, PciFacts, SilentGpu, SystemFacts
 from waywiser.machine.hwloc import HwlocObject
 from waywiser.machine.machine import Machine, UnusableGpu, UnusableState
+from waywiser.machine.nvml import is_mismatch
 from waywiser.machine.silent_gpus import EXCLUDED, NO_PERMISSION
 from waywiser.machine.system_files import format_list
 from waywiser.words.number_format import count
@@ -29,7 +30,7 @@ def find_unusable(
 ) -> tuple[UnusableGpu, ...]:
     """The GPUs without an answer, by address; ``objects`` are those of GPUs in hwloc's tree. None
     without a driver that answers: then its reason is that of all GPUs."""
-    if not nvml.driver and not nvml.gpus:
+    if not nvml.gpus and (not nvml.driver or is_mismatch(nvml.reason)):
         return ()
     seen = {item.attributes.get("pci_busid", ""): _answered_hwloc(item) for item in objects}
     known = {pci: PciFacts(pci) for pci in seen} | {facts.address: facts for facts in system.pci}

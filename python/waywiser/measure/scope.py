@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,6 +21,7 @@ from waywiser.machine.file_places import (
     scratch_folder,
 )
 from waywiser.machine.machine import FilePlace, Gpu, Machine
+from waywiser.machine.nccl_library import use_nccl
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.measure.probe.aside import leave_one_cpu_aside
 from waywiser.measure.probe.environment import worker_environment
@@ -28,8 +30,15 @@ from waywiser.words import Value, WaywiserError
 from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
 
+if TYPE_CHECKING:
+    from waywiser.measure.plan.plan import Plan
+    from waywiser.measure.ranks.world import RankTeam
+
 ALL = "all"
 NONE = "none"
+
+NCCL = "nccl"
+"""The library of `waywiser.machine.catalogue.ExecutorKind.loads` whose version is stored."""
 
 DRIVER_SECONDS = 60.0
 """Seconds for the driver to answer whether it works: waking many GPUs takes it seconds."""
@@ -53,6 +62,16 @@ class MachineSelection(Value, frozen=True):
     """The folder for scratch files; empty for none, and none in memory either."""
     scratch_named: bool = msgspec.field(default=False, name="scratch_asked")
     """The user named the folder: if it cannot be used, that is an error."""
+    ranks: int = 0
+    """Processes of MPI between which messages are measured; 0 for a survey without."""
+    ranks_per_gpu: int = 0
+    """0 for as many on each GPU."""
+    rank_cpus: str = "near"
+    mpicc: str = ""
+    launcher: str = ""
+    """The template of another launcher than the library's."""
+    nccl: str = ""
+    """The NCCL that the user named; empty for the one that is found."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,8 @@ class Scope:
     memory_bytes: int
     unsupported_paths: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
+    team: RankTeam | None = None
+    """The machine's ranks, if it has some."""
 
 
 def read_scope(selection: MachineSelection) -> Scope:
@@ -72,6 +93,8 @@ def read_scope(selection: MachineSelection) -> Scope:
     group leaves no memory, `waywiser.machine.file_places.FileError` for files and folders that
     cannot be used.
     """
+    if selection.nccl:
+        use_nccl(selection.nccl)
     machine = live_machine()
     require_answers(machine, selection)
     memory_bytes, note = memory_bound(selection.memory_bytes)
@@ -80,7 +103,8 @@ def read_scope(selection: MachineSelection) -> Scope:
     scope = _free(scope, selection.share)
     scope = _working(scope)
     scope = _with_files(scope, selection)
-    return replace(scope, machine=leave_one_cpu_aside(scope.machine))
+    scope = replace(scope, machine=leave_one_cpu_aside(scope.machine))
+    return _with_ranks(scope, selection) if selection.ranks else scope
 
 
 def require_answers(machine: Machine, selection: MachineSelection) -> None:
@@ -125,6 +149,37 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu |
         peers=tuple(other["index"] for other in everyone if other["index"] != gpu["index"]),
         pageable_access=gpu["pageable_access"],
     )
+
+
+def _with_ranks(scope: Scope, selection: MachineSelection) -> Scope:
+    """The scope with the ranks that a launch will have."""
+    from waywiser.machine.ranks import crowd_note, placement_text
+    from waywiser.measure.ranks.mpi_library import find_library
+    from waywiser.measure.ranks.placement import place_ranks
+    from waywiser.measure.ranks.tries import untaken_kinds
+    from waywiser.measure.ranks.world import RankTeam
+
+    library = find_library(selection.mpicc)
+    ranks = place_ranks(
+        scope.machine, selection.ranks, selection.ranks_per_gpu, selection.rank_cpus
+    )
+    untaken = untaken_kinds(library, scope.machine, selection.launcher)
+    unsent, unexchanged = untaken["send"], untaken["alltoallv"]
+    kinds = {"unsent": tuple(unsent), "unexchanged": tuple(unexchanged)}
+    machine = msgspec.structs.replace(
+        scope.machine,
+        ranks=tuple(msgspec.structs.replace(rank, **kinds) for rank in ranks),
+        messages=f"{library.name} {library.version}".strip(),
+    )
+    notes = [placement_text(ranks)]
+    notes += [f"the MPI library does not send {kind}: {why}" for kind, why in unsent.items()]
+    notes += [
+        f"collective calls of the MPI library do not take {kind} memory: {why}"
+        for kind, why in unexchanged.items()
+    ]
+    notes += filter(None, [crowd_note(ranks)])
+    team = RankTeam(library, len(ranks), selection.launcher)
+    return replace(scope, machine=machine, notes=(*scope.notes, *notes), team=team)
 
 
 def _with_files(scope: Scope, selection: MachineSelection) -> Scope:
@@ -197,13 +252,43 @@ def _working(scope: Scope) -> Scope:
     return _without(scope, set(), reason) if reason else scope
 
 
+def with_nccl(scope: Scope, plan: Plan) -> Scope:
+    """The scope with the version of NCCL, if the plan has transfers by it. One that does not load
+    has none: their tries give the reason."""
+    if not any(point.curve.loads == NCCL for point in plan.points):
+        return scope
+    return replace(scope, machine=msgspec.structs.replace(scope.machine, nccl=nccl_version()))
+
+
+def nccl_version() -> str:
+    """The version of the NCCL that workers load; empty if none loads."""
+    question = "from waywiser.machine import native; print(native.load().nccl_version())"
+    with suppress(ScopeError):
+        answer = _answer(question)
+        return "" if answer.returncode else answer.stdout.strip()
+    return ""
+
+
 def _unavailable_reason() -> str:
-    """Asked in a process of its own: the answer loads the driver, which this one never does."""
+    """Why this build or the driver cannot use GPUs; empty if they can."""
     if native.load().backend == "none":
         return "this build of Waywiser has no CUDA; build it where nvcc is found"
     question = "from waywiser.machine import native; print(native.load().gpu_unavailable_reason())"
     try:
-        answer = subprocess.run(
+        answer = _answer(question)
+    except ScopeError as error:
+        return str(error)
+    if answer.returncode:
+        lines = answer.stderr.strip().splitlines()
+        return f"the GPU driver fails: {lines[-1] if lines else f'status {answer.returncode}'}"
+    return " ".join(answer.stdout.split())
+
+
+def _answer(question: str) -> subprocess.CompletedProcess[str]:
+    """What a process of its own answers: it loads the driver or NCCL, which this one never does.
+    Raises `ScopeError`."""
+    try:
+        return subprocess.run(
             [sys.executable, "-c", question],
             env=worker_environment(),
             stdin=subprocess.DEVNULL,
@@ -212,9 +297,5 @@ def _unavailable_reason() -> str:
             timeout=DRIVER_SECONDS,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return f"the GPU driver does not answer within {DRIVER_SECONDS:.0f} s"
-    if answer.returncode:
-        lines = answer.stderr.strip().splitlines()
-        return f"the GPU driver fails: {lines[-1] if lines else f'status {answer.returncode}'}"
-    return " ".join(answer.stdout.split())
+    except subprocess.TimeoutExpired as error:
+        raise ScopeError(f"the GPU driver does not answer within {DRIVER_SECONDS:.0f} s") from error

@@ -17,6 +17,9 @@ from waywiser.words.numbers import MOST_GPUS, Bounds
 
 WEEK_SECONDS = 7 * 24 * 3600
 
+MOST_RANKS = 256
+"""Processes of one launch on one machine."""
+
 MOST_SEED = 2**53 - 1
 """What every reader of JSON keeps."""
 
@@ -61,8 +64,9 @@ class SurveyOptions:
     only: tuple[str, ...] = option(
         "Select paths that have all these words, or match this glob; may be repeated. Words are "
         "parts of a path as it is printed, and terms: h2d, d2h, d2d, p2p, local, h2h, bidir, "
-        "host-to-all, all-to-host, zero-copy, uvm, disk, scattered, memcpy, pcie, nvlink, latency "
-        "(up to 4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
+        "between-ranks, host-to-all, all-to-host, collectives, zero-copy, uvm, disk, scattered, "
+        "memcpy, pcie, nvlink, latency (up to 4 KiB). Examples: 'h2d sm', 'p2p nvlink', "
+        "'pinned*gpu:0*'.",
         default=(),
         metavar="PATTERN",
         stored=Stored("request", "only"),
@@ -123,6 +127,12 @@ class SurveyOptions:
         default=False,
         stored=Stored("selection", "scratch", lambda _: ""),
     )
+    nccl: str | None = option(
+        "The libnccl.so.2 to measure; by default that of WAYWISER_NCCL, the system, the Python "
+        "environment's wheel, or PyTorch.",
+        metavar="PATH",
+        stored=Stored("selection", "nccl", os.path.abspath),
+    )
     model: bool = option(
         "Also measure the sets of transfers that a model of the machine needs.",
         default=False,
@@ -132,6 +142,37 @@ class SurveyOptions:
         "Also measure GPUs that other processes use.",
         default=False,
         stored=Stored("selection", "share"),
+    )
+    ranks: int = option(
+        "Measure messages between so many processes of MPI on this machine, and nothing else.",
+        default=0,
+        metavar="N",
+        bounds=Bounds(2, MOST_RANKS),
+        stored=Stored("selection", "ranks"),
+    )
+    ranks_per_gpu: int = option(
+        "Give each GPU so many of the --ranks; by default as many to each.",
+        default=0,
+        metavar="K",
+        bounds=Bounds(1, MOST_RANKS),
+        stored=Stored("selection", "ranks_per_gpu"),
+    )
+    rank_cpus: str | None = option(
+        "CPUs of the --ranks: near their GPUs (the default), far from them, or at a node, numa:1. "
+        "near,far has so many ranks of each, which the report compares.",
+        metavar="WHERE",
+        stored=Stored("selection", "rank_cpus"),
+    )
+    mpicc: str | None = option(
+        "The mpicc of the MPI library for --ranks; by default that of 'waywiser mpi'.",
+        metavar="PATH",
+        stored=Stored("selection", "mpicc"),
+    )
+    launcher: str | None = option(
+        "Start --ranks by another launcher than the library's mpiexec: "
+        "'srun -n {ranks} {command}'.",
+        metavar="TEMPLATE",
+        stored=Stored("selection", "launcher"),
     )
     seed: int | None = option(
         "Seed of the order, and of the bytes that are moved or the simulated noise. By default 1; "

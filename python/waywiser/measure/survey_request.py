@@ -38,8 +38,25 @@ def require_sense(options: SurveyOptions) -> None:
         raise SurveyError("--scratch and --no-scratch say opposite things", remedy="leave one out")
     if options.resume and options.output is None:
         raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
+    if not options.resume:
+        require_ranks(options)
+    _require_no_model(options)
     if options.output is not None:
         require_output_name(options.output)
+
+
+def require_ranks(options: SurveyOptions | TuneOptions) -> None:
+    """Raises `SurveyError` for an option of ranks without them."""
+    for name in () if options.ranks else ("ranks_per_gpu", "rank_cpus", "mpicc", "launcher"):
+        if getattr(options, name):
+            raise SurveyError(f"{options_of(options)[name].name} is for --ranks", remedy="add it")
+
+
+def _require_no_model(options: SurveyOptions) -> None:
+    if options.ranks and options.model:
+        raise SurveyError(
+            "--model measures no messages between ranks", remedy="leave --ranks out, or --model"
+        )
 
 
 def require_output_name(output: str) -> None:

@@ -6,8 +6,9 @@ whoever calls it watches.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,15 @@ from typing import Any, Protocol
 import msgspec
 
 from waywiser import __version__
+from waywiser.curves.imported import imported_from
 from waywiser.machine import native
-from waywiser.machine.environment import environment
+from waywiser.machine.environment import environment, message_variables
 from waywiser.machine.file_places import same_places
 from waywiser.machine.filesystem import filesystem_of
 from waywiser.machine.health import HealthWatch
 from waywiser.machine.machine import Machine, require_real
+from waywiser.machine.nccl_library import VARIABLE as NCCL_VARIABLE
+from waywiser.machine.nccl_library import find_nccl
 from waywiser.measure.plan.evidence import located_cpus, located_memories
 from waywiser.measure.plan.outlook import Outlook, outlook
 from waywiser.measure.plan.plan import Plan, make_plan
@@ -31,12 +35,14 @@ from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
+from waywiser.measure.probe.team import Team
 from waywiser.measure.scope import (
     MachineSelection,
     Scope,
     live_machine,
     read_scope,
     require_answers,
+    with_nccl,
 )
 from waywiser.measure.who_copies import observe_planned_copies
 from waywiser.profile import Profile, WritableProfile
@@ -142,7 +148,8 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
             remedy=why or "see 'waywiser topology'",
         )
     request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
-    return Survey(scope, selection, nonempty_plan(scope.machine, request))
+    plan = nonempty_plan(scope.machine, request)
+    return Survey(with_nccl(scope, plan), selection, plan)
 
 
 def nonempty_plan(machine: Machine, request: Request) -> Plan:
@@ -176,18 +183,34 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
     """
     plan, selection = survey.plan, survey.selection
     commission = Commission(plan.request, selection, survey.estimate, validation=plan.validation)
-    with (
-        SurveyLock(),
-        WritableProfile.create(
+    with SurveyLock():
+        profile = WritableProfile.create(
             file,
             survey.machine,
             run_environment(survey.scope),
             plan_json=msgspec.json.encode(commission),
             unsupported_paths=(*survey.scope.unsupported_paths, *plan.unsupported_paths),
             command=command,
-        ) as profile,
-    ):
-        _measure(profile, survey.machine, plan, (), watcher)
+        )
+        with _removed_if_empty(file), profile:
+            _measure(profile, survey.machine, plan, (), watcher, survey.scope.team)
+
+
+@contextmanager
+def _removed_if_empty(file: Path) -> Iterator[None]:
+    """Removes the profile after an error before anything was measured, so that the same command
+    can be given again with another launcher."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except WaywiserError:
+        with suppress(WaywiserError, OSError):  # the first error counts
+            with Profile.open(file) as profile:
+                is_empty = next(iter(profile.visits()), None) is None
+            if is_empty:
+                file.unlink()
+        raise
 
 
 def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
@@ -206,8 +229,17 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         scope = read_scope(commission.selection)
         require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
+        scope = with_nccl(scope, plan)
+        require_same_libraries(machine, scope.machine, file)
         with WritableProfile.resume(file, run_environment(scope), command=command) as profile:
-            _measure(profile, machine, plan, list(profile.visits()), watcher)
+            _measure(
+                profile,
+                machine,
+                plan,
+                list(profile.visits()),
+                watcher,
+                scope.team,
+            )
 
 
 def _measure(
@@ -216,6 +248,7 @@ def _measure(
     plan: Plan,
     visits: Sequence[Visit],
     watcher: Watcher,
+    team: Team | None,
 ) -> None:
     """``visits`` are those of the profile."""
 
@@ -231,7 +264,7 @@ def _measure(
         profile, f"go on with: {resume_command(str(profile.path))}", plan.visits
     ):
         observe_planned_copies(profile, machine, plan, options)
-        measure_orders(profile, machine, schedule, options, watcher)
+        measure_orders(profile, machine, schedule, options, watcher, team)
 
 
 def probe_options(plan: Plan, machine: Machine, **other: Any) -> ProbeOptions:
@@ -239,7 +272,7 @@ def probe_options(plan: Plan, machine: Machine, **other: Any) -> ProbeOptions:
     return ProbeOptions(
         memory_bytes=plan.buffer_bytes,
         sides=len(machine.gpus) > 1,
-        located=located_memories(machine),
+        located=() if machine.ranks else located_memories(machine),
         located_cpus=located_cpus(machine),
         **other,
     )
@@ -275,6 +308,7 @@ def measure_orders(
     orders: OrderSource,
     options: ProbeOptions,
     watcher: VisitWatcher,
+    team: Team | None = None,
 ) -> None:
     """Measures the orders with workers, and stores the visits, what workers find out about memory,
     and the error counters of the GPUs."""
@@ -292,6 +326,7 @@ def measure_orders(
             on_visit=store,
             on_progress=watcher.progress,
             on_locality=profile.commit_locality,
+            team=team,
         )
 
 
@@ -323,7 +358,25 @@ def run_environment(scope: Scope) -> dict[str, Any]:
             for file in scope.machine.files
         },
         "notes": [*scope.machine.notes, *scope.notes],
-    }
+    } | _of_libraries(scope)
+
+
+def _of_libraries(scope: Scope) -> dict[str, Any]:
+    """The library of messages of a survey with ranks, and the NCCL that it measures."""
+    found: dict[str, Any] = {}
+    if scope.team is not None:
+        library = scope.team.library
+        found["messages"] = {
+            "library": library.text,
+            "mpicc": library.mpicc.path,
+            "variables": message_variables(os.environ),
+        }
+    nccl = find_nccl() if scope.machine.nccl else None
+    if nccl is not None:
+        found["nccl"] = {
+            "version": scope.machine.nccl, "path": nccl.path, "found_by": nccl.found_by
+        }  # fmt: skip
+    return found
 
 
 def commission_of(profile: Profile) -> Commission:
@@ -331,6 +384,12 @@ def commission_of(profile: Profile) -> Commission:
     try:
         return msgspec.json.decode(profile.plan_json, type=Commission)
     except msgspec.MsgspecError as error:
+        if tools := imported_from(profile.environment):
+            raise SurveyError(
+                f"its numbers are imported from {' and '.join(tools)}: no survey made it",
+                where=str(profile.path),
+                remedy="name a profile that waywiser survey made on this machine",
+            ) from error
         raise SurveyError(
             f"it has no plan of a survey ({error})",
             where=str(profile.path),
@@ -353,6 +412,25 @@ def require_same(measured: Machine, live: Machine, file: Path) -> None:
                 f"its gpu:{gpu.index} is {gpu.uuid}, here it is {uuids.get(gpu.index, 'missing')}",
                 where=str(file),
                 remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey again",
+            )
+
+
+def require_same_libraries(measured: Machine, live: Machine, file: Path) -> None:
+    """Raises if messages or collectives would be those of another library than the profile's."""
+    for what, before, now, remedy in (
+        (
+            "MPI library",
+            measured.messages,
+            live.messages,
+            "name its mpicc in WAYWISER_MPICC or first in PATH",
+        ),
+        ("NCCL", measured.nccl, live.nccl, f"name it in {NCCL_VARIABLE}"),
+    ):
+        if before and before != now:
+            raise SurveyError(
+                f"its {what} is {before}, here it is {now or 'unknown'}",
+                where=str(file),
+                remedy=f"{remedy}, or survey into a new file",
             )
 
 

@@ -58,6 +58,15 @@ class TuneOptions:
         help="Also tune copies of scratch files in this folder; by default of none.",
     )
     share: bool = like(SurveyOptions, "share")
+    ranks: int = like(
+        SurveyOptions,
+        "ranks",
+        help="Tune messages between so many processes of MPI on this machine, and nothing else.",
+    )
+    ranks_per_gpu: int = like(SurveyOptions, "ranks_per_gpu")
+    rank_cpus: str | None = like(SurveyOptions, "rank_cpus")
+    mpicc: str | None = like(SurveyOptions, "mpicc")
+    launcher: str | None = like(SurveyOptions, "launcher")
     seed: int | None = like(SurveyOptions, "seed")
 
     @property

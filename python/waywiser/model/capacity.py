@@ -447,9 +447,18 @@ def _capacity(known: Mapping[CapacityKey, float], use: ResourceUse, method: str)
     return found
 
 
+def require_copies(workload: Workload) -> None:
+    """Raises `ModelError` if a transfer is over several memories."""
+    if not workload.copies:
+        raise ModelError(
+            "a collective is not in the model", remedy="name transfers from one memory to another"
+        )
+
+
 def _require_transfers(workload: Workload) -> None:
     if not workload.transfers:
         raise ModelError("a model predicts transfers, and none is named", remedy="name a transfer")
+    require_copies(workload)
     if workload.shared and len(workload.transfers) > 1:
         raise ModelError(
             "transfers of one shared buffer have limits that the model does not have",

@@ -619,7 +619,8 @@ def capacity_findings(model: CapacityModel, singles: Sequence[TimedSet]) -> Iter
     bounds = {
         use.kind: use.bound
         for each in singles
-        for use in reader.uses(each.workload.transfers[0])
+        for transfer in each.workload.copies
+        for use in reader.uses(transfer)
         if use.bound is not None
     }
     for each in model.capacities:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.model.messages import MessageTimes
+from waywiser.model.messages import Locality, MessageTimes
+from waywiser.words.sizes_in_text import with_units
 
 Array = NDArray[Any]
 
@@ -33,13 +34,43 @@ class CountTable(NamedTuple):
         return np.outer(self.sizes, self.counts)
 
 
-def times_of(messages: Iterable[MessageTimes], kind: str, test: str) -> CountTimes:
-    """The times of jobs by (bytes, count)."""
+class CountKey(NamedTuple):
+    """What several messages that one model describes have in common."""
+
+    kind: str
+    """The kind of memory."""
+    test: str
+    method: str = ""
+    locality: Locality | Literal[""] = ""
+    """The method of a survey; empty for results of another tool, whose model is of all methods."""
+
+    @property
+    def name(self) -> str:
+        """``pinned by max-rate``; of a survey ``pinned by mpi, pairs, on-node``."""
+        if not self.method:
+            return f"{self.kind} by {self.test}"
+        return f"{self.kind} by {with_units(self.method)}, {self.test}, {self.locality}"
+
+    @classmethod
+    def of(cls, message: MessageTimes) -> CountKey | None:
+        """Returns None between different kinds of memory in a survey."""
+        if not message.method:
+            return cls(message.source, message.test)
+        if message.source != message.destination:
+            return None
+        return cls(message.source, message.test, message.method, message.locality)
+
+
+def times_of(messages: Iterable[MessageTimes], key: CountKey) -> CountTimes:
+    """The times of jobs by (bytes, count). In a survey one message is the first of several by each
+    test."""
     found: dict[tuple[int, int], tuple[float, ...]] = {}
+    one = key._replace(test="") if key.method else key
     for each in messages:
-        if (each.source, each.test) == (kind, test):
-            key = each.bytes, each.count
-            found[key] = found.get(key, ()) + each.seconds
+        own = CountKey.of(each)
+        if own == key or (own == one and each.count == 1):
+            at = each.bytes, each.count
+            found[at] = found.get(at, ()) + each.seconds
     return found
 
 

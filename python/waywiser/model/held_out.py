@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.curves.imported import origin_of
 from waywiser.model.capacity import CapacityModel, CapacityModelReader, SetPrediction
+from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveTimes, fit_curves, times_of
 from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import is_of_copies, profile_capacities
-from waywiser.model.messages import classes_of, curve_of, messages_of
+from waywiser.model.messages import OF_SEVERAL, ONE_SENDER, classes_of, curve_of, messages_of
 from waywiser.model.prediction_interval import PathKind
 from waywiser.model.rate import held_out_deviations
 from waywiser.model.timed_sets import TimedSet, timed
@@ -30,7 +32,7 @@ LEAST_OF_CURVE = 3
 DRAWS = 2
 """Draws of the intervals of parameters, which no prediction needs."""
 
-COUNTED: tuple[str, ...] = ("max-rate", "messages")
+COUNTED: tuple[str, ...] = ("max-rate", ONE_SENDER, *OF_SEVERAL)
 """Tests of several messages whose number varies."""
 
 
@@ -145,15 +147,15 @@ def validation(profile: Profile) -> Validation:
     `ProfileError` for a damaged file."""
     frame = SeriesFrame.read(profile)
     machine = profile.machine
-    messages = messages_of(frame.summaries())
+    messages = messages_of(frame.summaries(), machine.ranks)
     curves = [each for each in times_of(frame, machine) if is_of_copies(each.text, machine)]
     of_messages = [curve_of(each, messages) for each in classes_of(messages)]
     rows = [*_size_rows("size", curves), *_size_rows("size of a message", of_messages)]
-    for kind in sorted({each.source for each in messages}):
-        for test in COUNTED:
-            off = held_out_deviations(messages, kind, test)
+    for key in sorted({key for each in messages if (key := CountKey.of(each)) is not None}):
+        if key.test in COUNTED:
+            off = held_out_deviations(messages, key)
             if off:
-                rows.append(accuracy(f"number of messages, {kind} by {test}", off))
+                rows.append(accuracy(f"number of messages, {key.name}", off))
     notes = [] if rows else ["no curve has sizes that can be held out"]
     sets = validation_sets(profile, frame)
     found: list[ValidatedSet] = []
@@ -163,8 +165,10 @@ def validation(profile: Profile) -> Validation:
         if len(found) < len(sets):
             notes.append(f"{len(sets) - len(found)} validation sets are not in the model")
     elif not messages:
-        measures = "survey the machine with --model" if machine.gpus else "they need a GPU"
-        notes.append(f"the profile has no validation sets: {measures}")
+        measures = ": survey the machine with --model" if machine.gpus else ": they need a GPU"
+        if origin_of(machine, profile.environment) != "surveyed":
+            measures = ""
+        notes.append(f"the profile has no validation sets{measures}")
     return Validation(tuple(rows), tuple(found), tuple(notes))
 
 

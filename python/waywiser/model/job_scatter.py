@@ -24,15 +24,19 @@ def of_sizes(
     sizes: Sequence[Mapping[int, float]], job_of: Callable[[int], int]
 ) -> tuple[float, ...]:
     """For each size, of which times are given by block, the deviation that 95 % of times do not
-    exceed, as a logarithm; empty with less than two jobs, which show none."""
+    exceed, as a logarithm; empty with less than two jobs, which show none. A size that only one job
+    has, as its neighbours do, has that of all sizes."""
     jobs = {job_of(block) for times in sizes for block in times}
     if len(jobs) < 2:
         return ()
     own = [_off(times, job_of) for times in sizes]
+    known = [each for part in own for each in part]
+    if not known:
+        return ()
     found = []
     for n in range(len(own)):
         near = [each for part in own[max(0, n - NEAR) : n + NEAR + 1] for each in part]
-        found.append(float(np.quantile(near, CONFIDENCE)) if near else 0.0)
+        found.append(float(np.quantile(near or known, CONFIDENCE)))
     return tuple(found)
 
 

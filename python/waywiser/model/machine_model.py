@@ -40,7 +40,7 @@ from waywiser.words import Value, Workload, json_text
 SCHEMA = 2
 """The schema of the JSON form. A kept model of another schema is fitted again."""
 
-RULES = 3
+RULES = 4
 """The version of the rules that fit curves and messages; those of capacities have their own."""
 
 MOST_SECONDS = 1e9
@@ -97,7 +97,7 @@ class CurveFinder:
         own = self._own.get(workload.curve)
         if own is None:
             return self._first.get(self._classes.key(workload))
-        bytes = workload.transfers[0].bytes
+        bytes = workload.size
         if own.text in self._messages or own.reaches(bytes):
             return own
         other = self._first.get(self._classes.key(workload))
@@ -124,7 +124,7 @@ def fitted_model(profile: Profile, frame: SeriesFrame | None = None) -> MachineM
     frame = frame or SeriesFrame.read(profile)
     machine = profile.machine
     curves = [each for each in times_of(frame, machine) if is_of_copies(each.text, machine)]
-    messages = messages_of(frame.summaries())
+    messages = messages_of(frame.summaries(), machine.ranks)
     classes = classes_of(messages)
     models = [*fit_curves(curves), *fit_curves([curve_of(each, messages) for each in classes])]
     counts = fit_all_counts(messages)
@@ -152,7 +152,7 @@ def profile_capacities(profile: Profile, frame: SeriesFrame | None = None) -> Ca
         raise ModelError(
             "no transfer was measured alone, so that there is nothing to model",
             where=str(profile.path),
-            remedy="survey the machine with transfers: waywiser survey --model -o FILE",
+            remedy="name a profile of single transfers: waywiser survey --model measures them",
         )
     sides = decide_sides(profile.localities())
     groups = sides.groups if sides is not None and len(sides.groups) > 1 else ()
@@ -160,14 +160,17 @@ def profile_capacities(profile: Profile, frame: SeriesFrame | None = None) -> Ca
     return fit_capacities(profile.machine, singles, sets, validation=validation, sides=groups)
 
 
-def obtained_model(profile: Profile, *, keep: bool = False) -> ObtainedModel:
+def obtained_model(
+    profile: Profile, frame: SeriesFrame | None = None, *, keep: bool = False
+) -> ObtainedModel:
     """The kept model if it is current, else one that is fitted now, and with ``keep`` stored. A
-    file that does not take it is no error. Raises as `fitted_model`."""
+    file that does not take it is no error. ``frame`` and what is raised are as for
+    `fitted_model`."""
     state = profile.samples_state
     kept, why = _kept(profile, state)
     if kept is not None:
         return ObtainedModel(kept, True, "")
-    found = fitted_model(profile)
+    found = fitted_model(profile, frame)
     if not keep:
         return ObtainedModel(found, False, why)
     try:
@@ -206,11 +209,12 @@ def _kept(profile: Profile, state: str) -> tuple[MachineModel | None, str]:
 
 
 def is_of_copies(text: str, machine: Machine) -> bool:
-    """Whether a curve is no load, and no message, which have models of their own."""
+    """Whether a curve is no load and no message, which have models of their own, and no
+    collective."""
     workload = Workload.parse(text)
     executors = [transfer.path.executor for transfer in workload.transfers]
     is_load = any(machine.traits.executor(name).bystander for name in executors)
-    return not is_load and not any(place.kind == "rank" for place in workload.places)
+    return bool(workload.copies) and not is_load and not workload.is_of_ranks
 
 
 # What a fit can give: checked of a model that comes from a file.

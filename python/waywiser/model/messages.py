@@ -1,30 +1,61 @@
 """Messages between ranks, and copies between ranks and GPUs, as models of messages read them.
 
-A locality is where the two ends of a message are: on one socket, on one node, or on two nodes. The
-variants of the memories at ``rank:N`` say it (`waywiser.exchange.imports.benchpress`).
+A locality is where the two ends of a message are: on one socket, on one node, or on two nodes. In
+results of other tools the variants of the memories at ``rank:N`` say it
+(`waywiser.exchange.imports.benchpress`); in a survey the machine has the NUMA node of each rank.
+
+A test of another tool names itself (``test=ping-pong``). In a survey a method is an executor with
+its settings, and messages of each method have models of their own. Several of them are those of one
+sender (the setting ``window``), one of it to each of several peers, or one of each of several pairs
+of ranks.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
+from msgspec.structs import replace
+
+from waywiser.machine.machine import PlacedRank
+from waywiser.machine.ranks import TEST, WINDOW, nodes_of
 from waywiser.model import job_scatter
 from waywiser.model.curve import CurveTimes
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.order import median
 from waywiser.stats.scatter import CurveBlocks
-from waywiser.words import Memory, Transfer, Value
+from waywiser.words import Memory, Transfer, Value, Workload
+from waywiser.words.settings import format_settings
+from waywiser.words.sizes_in_text import with_units
 
 Locality = Literal["on-socket", "on-node", "off-node"]
 MOST_JOBS = 1000
 """Jobs of one pair that a curve takes."""
 LOCALITIES: tuple[Locality, ...] = ("on-socket", "on-node", "off-node")
+ONE_SENDER = "messages"
+"""The test in which one process sends all messages: these follow one another and reach no limit of
+the node."""
+ACTIVE_PAIRS, SHARES, PEERS = "pairs", "processes", "peers"
+"""The tests of a survey in which each of several pairs of ranks sends one message; in which these
+are the processes of two GPUs, as if one message were divided among them; and in which one rank
+sends one message to each of several others."""
+OF_SEVERAL = (ACTIVE_PAIRS, SHARES, PEERS)
+OF_ONE = ("", "ping-pong")
+"""Tests of one message, or copy, alone."""
+AMONG = "among "
+"""How the test of an exchange begins, with the number of its ranks after it."""
 
 
-class MessageKind(Value, frozen=True):
+class OfMethod(Value, frozen=True, kw_only=True):
+    """What one method of a survey was measured of."""
+
+    method: str = ""
+    """The executor with its settings; empty for a test of another tool, which names itself."""
+
+
+class MessageKind(OfMethod, frozen=True):
     """What messages may have in common."""
 
     source: str
@@ -35,8 +66,8 @@ class MessageKind(Value, frozen=True):
     """What was measured, by the name that the executor's setting ``test`` has; empty for a copy."""
 
     @property
-    def kind(self) -> tuple[str, str, Locality, str]:
-        return self.source, self.destination, self.locality, self.test
+    def kind(self) -> tuple[str, str, Locality, str, str]:
+        return self.source, self.destination, self.locality, self.test, self.method
 
 
 class MessageTimes(MessageKind, frozen=True):
@@ -55,48 +86,122 @@ class MessageTimes(MessageKind, frozen=True):
     def least(self) -> float:
         return min(self.seconds)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one message, copy or exchange, which a curve is fitted to."""
+        return self.count == 1 and (self.test in OF_ONE or self.test.startswith(AMONG))
 
-def locality_of(transfer: Transfer) -> Locality | None:
-    """Returns None if the ends do not say where they are."""
-    here, there = (_where(end) for end in transfer.path.ends)
-    if not all((*here, *there)):
-        return None
-    if here[0] != there[0]:
+
+def locality_of(transfer: Transfer, ranks: Sequence[PlacedRank] = ()) -> Locality | None:
+    """Returns the locality of the ends, or None if it is not known. ``ranks`` are the machine's."""
+    nodes = nodes_of(transfer.path)
+    here, there = (end.variant.get("socket", "") for end in transfer.path.ends)
+    if not nodes or not here or not there:
+        return _locality_of_ranks(transfer, ranks)
+    if nodes == "two nodes":
         return "off-node"
-    return "on-socket" if here[1] == there[1] else "on-node"
+    return "on-socket" if here == there else "on-node"
 
 
-def _where(memory: Memory) -> tuple[str, str]:
-    return memory.variant.get("node", ""), memory.variant.get("socket", "")
+def _locality_of_ranks(transfer: Transfer, ranks: Sequence[PlacedRank]) -> Locality | None:
+    """All ranks of a survey are on one node, and a NUMA node counts as a socket."""
+    known = {rank.index: rank.numa for rank in ranks}
+    places = [single for place in transfer.path.places for single in place.each]
+    if not places or any(each.kind != "rank" or each.index not in known for each in places):
+        return None
+    return "on-socket" if len({known[each.index] for each in places}) == 1 else "on-node"
 
 
-def messages_of(series: Iterable[SeriesSummary]) -> list[MessageTimes]:
-    """The messages and copies of a profile whose ends are at ranks."""
-    return [found for each in series if (found := _message(each)) is not None]
+def messages_of(
+    series: Iterable[SeriesSummary], ranks: Sequence[PlacedRank] = ()
+) -> list[MessageTimes]:
+    """The messages and copies of a profile whose ends are at ranks; ``ranks`` are those of its
+    machine."""
+    found = []
+    for each in series:
+        known = message_of(each.workload, ranks)
+        if known is not None and each.blocks:
+            messages = known.count if len(each.workload.transfers) == 1 else 1
+            seconds = tuple(block.median * messages for block in each.blocks)
+            found.append(replace(known, seconds=seconds))
+    return found
 
 
-def _message(series: SeriesSummary) -> MessageTimes | None:
-    """Returns None if the series is not of equal messages of ranks."""
-    transfers = series.workload.transfers
-    if not transfers or not any(place.kind == "rank" for place in series.workload.places):
+def message_of(workload: Workload, ranks: Sequence[PlacedRank] = ()) -> MessageTimes | None:
+    """What a workload of equal messages of ranks is, without times; None if it is none."""
+    transfers = workload.transfers
+    if not transfers or not workload.is_of_ranks:
         return None
     first = transfers[0]
-    locality = locality_of(first)
+    locality = locality_of(first, ranks)
     if locality is None or any(each.bytes != first.bytes for each in transfers):
         return None
-    if not series.blocks:
+    ends = first.path.ends
+    is_placed = not any(end.variant.get("node") for end in ends)
+    if is_placed and any(_method(each) != _method(first) for each in transfers):
         return None
-    source, destination = first.path.ends
+    if is_placed and len({each.path.source.place for each in transfers}) not in (1, len(transfers)):
+        return None
+    if first.path.is_among_several and not is_placed:
+        return None
     return MessageTimes(
-        source=source.kind,
-        destination=destination.kind,
+        source=ends[0].kind,
+        destination=ends[1].kind,
         locality=locality,
-        test=first.parameters.get("test", ""),
-        count=len(transfers),
+        test=_survey_test(workload, ranks) if is_placed else first.parameters.get(TEST, ""),
+        method=_method(first) if is_placed else "",
+        count=_window(first) if is_placed and len(transfers) == 1 else len(transfers),
         bytes=first.bytes,
-        ranks=(source.place.index, destination.place.index),
-        seconds=tuple(block.median for block in series.blocks),
+        ranks=_ranks_of(*ends),
+        seconds=(),
     )
+
+
+def _method(transfer: Transfer) -> str:
+    """The executor with its settings, without the number of messages."""
+    known = transfer.parameters
+    settings = {k: v for k, v in known.items() if k != WINDOW or TEST in known}
+    return transfer.path.executor + format_settings(settings)
+
+
+def _window(transfer: Transfer) -> int:
+    """The messages of one sender. A stream of messages in one direction has as many as it has: its
+    time is that of one."""
+    text = transfer.parameters.get(WINDOW, "1")
+    return int(text) if text.isdecimal() and TEST not in transfer.parameters else 1
+
+
+def _survey_test(workload: Workload, ranks: Sequence[PlacedRank]) -> str:
+    """The name that a test of a survey has here; empty for one message."""
+    first, *others = workload.transfers
+    if first.path.is_among_several:
+        return f"{AMONG}{len(first.path.source.place.each)} ranks"
+    if others:
+        return _test_of_several(workload, ranks)
+    return ONE_SENDER if _window(first) > 1 else ""
+
+
+def ranks_among(test: str) -> int:
+    """The number of ranks in the test of an exchange."""
+    return int(test.removeprefix(AMONG).split()[0])
+
+
+def _test_of_several(workload: Workload, ranks: Sequence[PlacedRank]) -> str:
+    gpus = {rank.index: rank.gpu for rank in ranks}
+    ends = [each.path.places for each in workload.transfers]
+    if len({source for source, _ in ends}) == 1:
+        return PEERS
+    between = {(gpus.get(a.index, -1), gpus.get(b.index, -1)) for a, b in ends}
+    one, other = min(between)
+    is_shared = len(between) == 1 and one != other and min(one, other) >= 0
+    return SHARES if is_shared else ACTIVE_PAIRS
+
+
+def _ranks_of(source: Memory, destination: Memory) -> tuple[int, int]:
+    if source.place.is_several:
+        numbers = [each.index for each in source.place.each]
+        return numbers[0], numbers[-1]
+    return source.place.index, destination.place.index
 
 
 SHOWN_SIZES = 3
@@ -118,21 +223,28 @@ class MessageClass(MessageKind, frozen=True):
     def name(self) -> str:
         places = ", ".join(f"{a}-{b}" for a, b in self.pairs) if self.of > 1 else self.locality
         within = f" ({self.locality})" if self.of > 1 else ""
-        return f"{self.source} -> {self.destination} {places}{within}"
+        method = f"by {with_units(self.method)} " if self.method else ""
+        among = f"{self.test} " if self.test not in OF_ONE else ""
+        return f"{self.source} -> {self.destination} {method}{among}{places}{within}"
 
 
 def classes_of(messages: Iterable[MessageTimes]) -> list[MessageClass]:
     """The single messages and copies by locality; one whose pairs take different times is divided
     where the times have a gap, so that no model is fitted to two kinds of path at once."""
-    groups: dict[tuple[str, str, Locality, str], dict[tuple[int, int], dict[int, float]]] = {}
+    groups: dict[tuple[str, str, Locality, str, str], dict[tuple[int, int], dict[int, float]]] = {}
     for each in messages:
-        if each.count == 1 and each.test in ("", "ping-pong"):
+        if each.is_single:
             pairs = groups.setdefault(each.kind, {})
             pairs.setdefault(each.ranks, {})[each.bytes] = median(each.seconds)
     found = []
     for key, pairs in sorted(groups.items()):
         parts = _divided(pairs)
-        found += [MessageClass(*key, tuple(sorted(part)), len(parts)) for part in parts]
+        source, destination, locality, test, method = key
+        found += [
+            MessageClass(source, destination, locality, test, tuple(sorted(part)), len(parts),
+                         method=method)
+            for part in parts
+        ]  # fmt: skip
     return found
 
 
@@ -176,7 +288,7 @@ def curve_of(
             blocks |= {first + n: seconds for n, seconds in enumerate(each.seconds[:MOST_JOBS])}
     sizes = sorted(times)
     scatter = job_scatter.of_sizes([times[n] for n in sizes], lambda block: block % MOST_JOBS)
-    lowest = tuple(min(times[n].values()) for n in sizes)
+    lowest = () if found.method else tuple(min(times[n].values()) for n in sizes)
     if least:
         scatter = ()
         times = {size: {0: min(blocks.values())} for size, blocks in times.items()}

@@ -18,14 +18,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.curves.texts import size_span
+from waywiser.machine.machine import Machine
+from waywiser.machine.ranks import WINDOW
 from waywiser.machine.system_files import format_list
-from waywiser.model.capacity import Capacity, CapacityModelReader, SetPrediction, no_later
+from waywiser.model.capacity import (
+    Capacity,
+    CapacityModelReader,
+    SetPrediction,
+    no_later,
+    require_copies,
+)
+from waywiser.model.count_table import CountKey
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
 from waywiser.model.falls import longer_before
 from waywiser.model.machine_model import CurveFinder, MachineModel
-from waywiser.model.messages import MessageClass, locality_of, messages_of
-from waywiser.model.rate import ONE_SENDER, CountModel, CountPrediction
+from waywiser.model.messages import (
+    OF_ONE,
+    ONE_SENDER,
+    MessageClass,
+    MessageTimes,
+    message_of,
+    messages_of,
+)
+from waywiser.model.rate import CountModel, CountPrediction
 from waywiser.model.timed_sets import usual_blocks
 from waywiser.model.whatif import MachineChanges
 from waywiser.profile.series_frame import SeriesFrame
@@ -52,6 +68,8 @@ BUSY = (
     "longer: so much they did on four H200s with other users on the host"
 )
 """By the profiles of `docs/results/2026-11-20-h200-catalogue`: 12 sets, 20 to 40 %."""
+
+MEASURABLE = "survey --model measures the sets that show unknown limits"
 
 UNEQUAL = (
     "transfers of different sizes or methods do not share a link equally, so the time of each is "
@@ -158,12 +176,12 @@ class Predictor:
         for what the model cannot answer."""
         _require_sizes(workload, messages)
         self._require_places(workload)
-        if any(place.kind == "rank" for place in workload.places):
+        if workload.is_of_ranks:
             return self._messages(workload, messages)
         if messages > 1:
             transfers = tuple(each for each in workload.transfers for _ in range(messages))
             workload = msgspec.structs.replace(workload, transfers=transfers)
-        if len(workload.transfers) == 1 and not self._is_changed:
+        if workload.kind == "copy" and not self._is_changed:
             return self._single(workload)
         return self._set(workload)
 
@@ -187,7 +205,8 @@ class Predictor:
 
     def _single(self, workload: Workload) -> Prediction:
         curve, found = self._alone(workload)
-        capacity = self._filled_link(workload.transfers[0], found.seconds)
+        (transfer,) = workload.copies
+        capacity = self._filled_link(transfer, found.seconds)
         limits = _limiting([capacity] if capacity else [])
         return _of_one(workload, curve, found, limits, _notes_of(workload, curve, found))
 
@@ -199,7 +218,7 @@ class Predictor:
                 f"{workload.curve} was not measured alone, nor an equivalent transfer",
                 remedy=f"measure it: waywiser survey --workload '{workload.curve}'",
             )
-        return curve, _predicted(curve, workload.transfers[0].bytes)
+        return curve, _predicted(curve, workload.size)
 
     def _filled_link(self, transfer: Transfer, seconds: float) -> Capacity | None:
         """The link that the transfer fills alone; None if there is none."""
@@ -238,7 +257,7 @@ class Predictor:
             interval = Interval(max(interval.low, min(least, found.span)), interval.high)
         times = list(self._transfer_times(workload, alone, found, interval))
         if len(times) == 1:  # of a changed machine
-            filled = self._filled_link(workload.transfers[0], times[0].seconds)
+            filled = self._filled_link(workload.copies[0], times[0].seconds)
             if filled is not None and not times[0].limit:
                 capacities[filled] = None
                 times = [msgspec.structs.replace(times[0], limit=filled.resource)]
@@ -265,7 +284,7 @@ class Predictor:
         if self._sets.unsure_shares(workload):
             yield UNEQUAL
         if found.unknown:
-            yield "survey --model measures the sets that show unknown limits"
+            yield MEASURABLE
 
     def _transfer_times(
         self, workload: Workload, alone: Sequence[_Alone], found: SetPrediction, span: Interval
@@ -303,61 +322,79 @@ class Predictor:
     # Messages between ranks, and copies between ranks and GPUs.
 
     def _messages(self, workload: Workload, count: int) -> Prediction:
+        requested = self._requested(workload, count)
+        if requested.count > 1:
+            return self._several(workload, requested)
+        found = self._message_class(workload.transfers[0], requested)
+        curve = self._curves.named(found.name)
+        if curve is None:
+            raise ModelError(f"{found.name} has no curve in the model")
+        time = _predicted(curve, workload.size)
+        return _of_one(workload, curve, time, (), _notes_of(None, curve, time))
+
+    def _requested(self, workload: Workload, count: int) -> MessageTimes:
+        """One message, several of one sender, or one of each pair of ranks."""
+        first = workload.transfers[0]
+        if WINDOW in first.parameters:
+            raise ModelError(
+                f"{first.way} says how many messages there are",
+                remedy=f"leave {WINDOW} out, and write --messages {first.parameters[WINDOW]}",
+            )
+        found = requested_of(workload, self.model.machine, count)
+        if found is not None:
+            return found
         if len(workload.transfers) > 1:
             raise ModelError(
                 "sets of different messages are not in the model",
                 remedy="name one message, and how many with --messages",
             )
-        (transfer,) = workload.transfers
-        if count > 1:
-            return self._several(transfer, count)
-        found = self._message_class(transfer)
-        curve = self._curves.named(found.name)
-        if curve is None:
-            raise ModelError(f"{found.name} has no curve in the model")
-        time = _predicted(curve, transfer.bytes)
-        return _of_one(workload, curve, time, (), _notes_of(None, curve, time))
+        raise ModelError(
+            f"{first.way} does not say where its ends are",
+            remedy="write the node and the socket of each end, as show prints them: "
+            "...[node=0,socket=0]@rank:0",
+        )
 
-    def _message_class(self, transfer: Transfer) -> MessageClass:
-        source, destination = transfer.path.ends
-        locality = locality_of(transfer)
-        if locality is None:
-            raise ModelError(
-                f"{transfer.way} does not say where its ends are",
-                remedy="write the node and the socket of each end, as show prints them: "
-                "...[node=0,socket=0]@rank:0",
-            )
-        kinds = source.kind, destination.kind
+    def _message_class(self, transfer: Transfer, requested: MessageTimes) -> MessageClass:
+        kinds = requested.source, requested.destination
         known = [
             each
             for each in self.model.messages
-            if (each.source, each.destination) == kinds and each.locality == locality
+            if (each.source, each.destination, each.locality) == (*kinds, requested.locality)
+            and (
+                not requested.method
+                or (each.method, each.test) == (requested.method, requested.test)
+            )
         ]
-        pair = source.place.index, destination.place.index
+        pair = requested.ranks
         own = [each for each in known if {pair, pair[::-1]} & set(each.pairs)]
         if own:
             return own[0]
         if len(known) != 1:
+            by = f" by {requested.method}" if requested.method else ""
+            ranks = " and ".join(map(str, pair))
             raise ModelError(
-                f"{' to '.join(kinds)}, {locality}, of ranks {pair[0]} and {pair[1]} was not "
+                f"{' to '.join(kinds)}{by}, {requested.locality}, of ranks {ranks} was not "
                 "measured",
                 remedy="use one of: "
                 + "; ".join(each.name for each in known or self.model.messages),
             )
         return known[0]
 
-    def _several(self, transfer: Transfer, count: int) -> Prediction:
-        kind, test = transfer.path.source.kind, transfer.parameters.get("test", ONE_SENDER)
-        if locality_of(transfer) != "off-node":
+    def _several(self, workload: Workload, requested: MessageTimes) -> Prediction:
+        transfer, count = workload.transfers[0], requested.count
+        if not requested.method and requested.locality != "off-node":
             raise ModelError(
                 "several messages are modelled between two nodes",
                 remedy="name two ends with different nodes",
             )
-        model = next((m for m in self.model.counts if (m.kind, m.test) == (kind, test)), None)
+        key = CountKey.of(requested)
+        kind, test = transfer.path.source.kind, requested.test
+        model = next((m for m in self.model.counts if m.key == key), None)
         if model is None:
-            known = ", ".join(f"{m.kind} [test={m.test}]" for m in self.model.counts) or "none"
+            known = ", ".join(map(_count_name, self.model.counts)) or "none"
+            by = f"{requested.method}, {test}, {requested.locality}" if requested.method else test
             raise ModelError(
-                f"several messages of {kind} memory by {test} were not measured",
+                f"several messages of {kind} memory by {by} were not measured",
                 remedy=f"measured are: {known}",
             )
         found = model.predict(count, transfer.bytes)
@@ -371,15 +408,16 @@ class Predictor:
         limits: tuple[LimitingCapacity, ...] = ()
         if found.limited and model.limit is not None:
             rate, around = model.limit.bytes_per_second, model.limit.interval
-            limits = (LimitingCapacity(_INJECTION, f"{kind} by {test}", rate, around, "sets"),)
+            limits = (LimitingCapacity(_INJECTION, model.key.name, rate, around, "sets"),)
         name = _INJECTION if limits else ""
-        own = TransferTime(str(transfer), transfer.bytes, alone, found.seconds, found.interval,
-                           name)  # fmt: skip
+        is_set = len(workload.transfers) > 1
+        own = [TransferTime(str(each), each.bytes, alone, found.seconds, found.interval, name)
+               for each in workload.transfers]  # fmt: skip
         return Prediction(
-            workload=f"{count} × {transfer}",
+            workload=str(workload) if is_set else f"{count} × {transfer}",
             span=found.seconds,
             interval=found.interval,
-            transfers=(own,),
+            transfers=tuple(own),
             bytes=count * transfer.bytes,
             limits=limits,
             rests_on=(_counts_text(model),),
@@ -414,12 +452,12 @@ def _of_one(
 
 
 def measured_times(
-    frame: SeriesFrame, workload: Workload, messages: int = 1
+    frame: SeriesFrame, machine: Machine, workload: Workload, messages: int = 1
 ) -> MeasuredTimes | None:
     """What a profile has of the workload, or of so many of each of its transfers, in any order;
     None if it was not measured. Processes that are outliers are not used."""
-    if any(place.kind == "rank" for place in workload.places):
-        return _measured_messages(frame, workload, messages)
+    if workload.is_of_ranks:
+        return _measured_messages(frame, machine, workload, messages)
     transfers = tuple(each for each in workload.transfers for _ in range(messages))
     requested = sorted(map(str, transfers))
     for known in frame.series_blocks():
@@ -438,22 +476,37 @@ def measured_times(
     return None
 
 
-def _measured_messages(frame: SeriesFrame, workload: Workload, count: int) -> MeasuredTimes | None:
+def requested_of(workload: Workload, machine: Machine, count: int) -> MessageTimes | None:
+    """The messages of so many concurrent copies of a workload; None if their ends are not known, or
+    if the set has different transfers."""
+    found = message_of(workload, machine.ranks)
+    if found is None or (len(workload.transfers) > 1 and (count > 1 or not found.method)):
+        return None
+    if count > 1:
+        test = ONE_SENDER if found.method else found.test or ONE_SENDER
+        return msgspec.structs.replace(found, count=count, test=test)
+    return found
+
+
+def _measured_messages(
+    frame: SeriesFrame, machine: Machine, workload: Workload, count: int
+) -> MeasuredTimes | None:
     """The median over the pairs of the same locality, or of these ranks if they are there."""
-    (transfer,) = workload.transfers
-    source, destination = transfer.path.ends
-    test = transfer.parameters.get("test", ONE_SENDER)
-    tests = ("", "ping-pong") if count == 1 else (test,)
+    requested = requested_of(workload, machine, count)
+    if requested is None:
+        return None
+    tests = (requested.test,) if requested.method or requested.count > 1 else OF_ONE
     known = [
         each
-        for each in messages_of(frame.summaries())
-        if (each.source, each.destination) == (source.kind, destination.kind)
-        and (each.count, each.bytes) == (count, transfer.bytes)
-        and each.locality == locality_of(transfer)
+        for each in messages_of(frame.summaries(), machine.ranks)
+        if (each.source, each.destination) == (requested.source, requested.destination)
+        and (each.count, each.bytes) == (requested.count, requested.bytes)
+        and (each.locality, each.method) == (requested.locality, requested.method)
         and each.test in tests
     ]
-    pair = source.place.index, destination.place.index
-    own = [each for each in known if each.ranks in (pair, pair[::-1])] or known
+    own = [
+        each for each in known if each.ranks in (requested.ranks, requested.ranks[::-1])
+    ] or known
     if not own:
         return None
     seconds = [seconds for each in own for seconds in each.seconds]
@@ -471,6 +524,8 @@ def _in_order(
 def _require_sizes(workload: Workload, messages: int) -> None:
     if not workload.transfers:
         raise ModelError("a model predicts transfers, and none is named", remedy="name a transfer")
+    if not workload.is_of_ranks:
+        require_copies(workload)
     if not 1 <= messages <= MOST_TRANSFERS:
         raise ModelError(
             f"{messages} messages cannot be predicted", remedy=f"ask for 1 to {MOST_TRANSFERS}"
@@ -550,9 +605,13 @@ def _sizes_text(curve: CurveModel, found: CurvePrediction) -> str:
     return f"{curve.text}, {len(sizes)} sizes from {size_span(sizes[0], sizes[-1])}"
 
 
+def _count_name(model: CountModel) -> str:
+    return model.key.name if model.method else f"{model.kind} [test={model.test}]"
+
+
 def _counts_text(model: CountModel) -> str:
     return (
-        f"{model.kind} [test={model.test}], {model.counts[0]} to {model.counts[-1]} messages of "
+        f"{_count_name(model)}, {model.counts[0]} to {model.counts[-1]} messages of "
         f"{size_span(model.sizes[0], model.sizes[-1])}"
     )
 

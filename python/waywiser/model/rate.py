@@ -26,14 +26,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.model.count_table import CountTable, CountTimes, table_of, times_of
-from waywiser.model.messages import MessageTimes
+from waywiser.model.count_table import CountKey, CountTable, CountTimes, table_of, times_of
+from waywiser.model.messages import ONE_SENDER, PEERS, Locality, MessageTimes, OfMethod
 from waywiser.model.neighbours import between
 from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.order import CONFIDENCE, Interval
@@ -53,15 +53,14 @@ MOST_JOBS = 10
 """Jobs that are held out in turn."""
 ENOUGH_JOBS = 5
 """Jobs of a kind and test; fewer may be alike by chance, and those of the others count too."""
+OF_ONE_PROCESS = (ONE_SENDER, PEERS)
+"""Tests in which all messages are of one process, which reaches no limit of the node."""
 LEAST_GAP = 1e-12
 """Seconds: a gap of 0 has no relative deviation."""
 MOST_DEVIATION = 0.5
 """A larger deviation counts as this one."""
 DRAWS = 200
 SEED = 1
-ONE_SENDER = "messages"
-"""The test in which one process sends all messages: these follow one another and reach no limit of
-the node."""
 
 
 class InjectionLimit(Value, frozen=True):
@@ -93,7 +92,7 @@ class CountPrediction(Value, frozen=True):
     """The injection limit sets the time."""
 
 
-class CountModel(Value, frozen=True):
+class CountModel(OfMethod, frozen=True):
     """The time of n equal messages that start together, by size."""
 
     kind: str
@@ -119,6 +118,13 @@ class CountModel(Value, frozen=True):
     """Jobs of the size and count that have most: of one, the scatter between jobs is not known."""
     skipped: tuple[int, ...] = ()
     """Sizes that too few counts were measured at."""
+    locality: Locality | Literal[""] = ""
+    """The method of a survey; empty for results of another tool, whose model is of all methods."""
+
+    @property
+    def key(self) -> CountKey:
+        """What it is a model of."""
+        return CountKey(self.kind, self.test, self.method, self.locality)
 
     def seconds(self, count: int, bytes: int) -> float:
         return self._seconds(count, bytes)[0]
@@ -152,8 +158,8 @@ def fit_all_counts(
 ) -> tuple[CountModel, ...]:
     """The models of all kinds of memory and tests. Jobs of other kinds show how far another job may
     be from a few."""
-    kinds = sorted({(each.source, each.test) for each in messages if each.count > 1})
-    fits = [_fit(messages, *kind, least=least) for kind in kinds]
+    keys = {CountKey.of(each) for each in messages if each.count > 1}
+    fits = [_fit(messages, key, least=least) for key in sorted(key for key in keys if key)]
     found = [each for each in fits if each is not None]
     of_jobs = [off for model, off in found if model.jobs > 1]
     if not of_jobs:
@@ -172,19 +178,19 @@ def fit_counts(
 ) -> CountModel | None:
     """The model of one kind of memory and test; None without two sizes of three counts. A time is
     the median of its jobs, or with ``least`` the minimum, as the published rule takes it."""
-    found = _fit(messages, kind, test, least=least)
+    found = _fit(messages, CountKey(kind, test), least=least)
     return found[0] if found is not None else None
 
 
 def _fit(
-    messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool
+    messages: Iterable[MessageTimes], key: CountKey, *, least: bool
 ) -> tuple[CountModel, Array] | None:
     """(the model, the deviations that its interval is made from)."""
-    times = times_of(messages, kind, test)
+    times = times_of(messages, key)
     table = table_of(times, least=least)
     if table is None:
         return None
-    is_limited = test != ONE_SENDER
+    is_limited = key.test not in OF_ONE_PROCESS
     first, gaps, limit = _fitted(table, is_limited)
     off = _held_out(table, is_limited)
     off = off[np.isfinite(off)]
@@ -194,8 +200,10 @@ def _fit(
     lines, _ = robust_lines(table.sizes[None], np.maximum(gaps, LEAST_GAP)[None], one)
     sizes = tuple(table.sizes.astype(int).tolist())
     model = CountModel(
-        kind=kind,
-        test=test,
+        kind=key.kind,
+        test=key.test,
+        method=key.method,
+        locality=key.locality,
         sizes=sizes,
         counts=tuple(table.counts.astype(int).tolist()),
         first=tuple(first.tolist()),
@@ -211,13 +219,13 @@ def _fit(
 
 
 def held_out_deviations(
-    messages: Iterable[MessageTimes], kind: str, test: str, *, least: bool = False
+    messages: Iterable[MessageTimes], key: CountKey, *, least: bool = False
 ) -> list[float]:
     """The deviations, as ratios less 1, of every second count from a model of the others."""
-    table = table_of(times_of(messages, kind, test), least=least)
+    table = table_of(times_of(messages, key), least=least)
     if table is None:
         return []
-    off = _held_out(table, test != ONE_SENDER)
+    off = _held_out(table, key.test not in OF_ONE_PROCESS)
     return np.expm1(off[np.isfinite(off)]).tolist()  # type: ignore[no-any-return]
 
 

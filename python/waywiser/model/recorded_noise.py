@@ -120,10 +120,9 @@ class RecordedNoise:
         """What it has in common with others, the nearest first."""
         yield workload.curve
         yield self._classes.key(workload)
-        if workload.operation is None:
-            executors = sorted({t.path.executor for t in workload.transfers})
-            yield len(workload.transfers) > 1, tuple(executors)
-            yield len(workload.transfers) > 1
+        if workload.kind != "operation":
+            yield workload.kind == "set", workload.methods
+            yield workload.kind == "set"
 
     def _series(self, workload: Workload, rows: Sequence[VisitRow]) -> RecordedSeries | None:
         known = [self._profile.visit_of(row, workload) for row in rows]

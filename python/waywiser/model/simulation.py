@@ -74,7 +74,7 @@ class SimulatedMachine:
     def times(self, workload: Workload) -> SimulatedTimes:
         """Its seconds without noise. Raises `ModelError` for a workload that is not in the
         model."""
-        if workload.operation is not None:
+        if workload.kind == "operation":
             return SimulatedTimes(self._lender(workload).seconds)
         try:
             changed = _predicted(self._changed, workload)
@@ -110,7 +110,7 @@ class SimulatedMachine:
 
     def _unknown_limits(self, workload: Workload) -> Iterator[str]:
         """A note for each resource that may limit a set more than the model knows."""
-        if len(workload.transfers) > 1 and self._noise.recorded(workload) is None:
+        if workload.kind == "set" and self._noise.recorded(workload) is None:
             for resource in self._changed.predicted(workload).unknown:
                 yield f"the limit of {resource} was not measured: the time may be longer"
 

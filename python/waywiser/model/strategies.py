@@ -1,15 +1,9 @@
 """Strategies: several ways to bring the same messages to their destination, each a sequence of
-steps, and the crossovers of their times.
+steps, and their times.
 
-Bienz et al. (HPEC 2021) compare three for messages between GPUs of two nodes: *direct*, each GPU's
-memory to the other's; *3-step*, a copy to the host, messages between the hosts, a copy to the other
-GPU; and *all cores*, where the messages of the second step are shared among processes. Steps follow
-one another, so their times add. The intervals of steps are independent, so squares of their half
-widths add, as logarithms of the time.
-
-A crossover is a range, not a number: from the first count or size at which the other strategy may
-be faster to the first from which on it surely is. Where the fastest by the model is not the fastest
-as measured, that is a disagreement, with what it costs.
+Steps follow one another, so their times add. The intervals of steps are independent, so squares of
+their half widths add. A time whose interval is not known has none, and so has a sum with such a
+time. A method that was measured whole is a strategy of one step.
 """
 
 from __future__ import annotations
@@ -18,10 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from waywiser.model.curve import CurveModel, CurvePrediction
-from waywiser.model.messages import Locality
-from waywiser.model.published import PublishedModel
-from waywiser.model.rate import CountModel, CountPrediction
+from waywiser.model.curve import CurveModel
+from waywiser.model.rate import CountModel
 from waywiser.stats.order import Interval
 from waywiser.words import Value
 
@@ -30,8 +22,12 @@ class StepTime(NamedTuple):
     """What one step takes."""
 
     seconds: float
-    interval: Interval
-    """95 %; of what was measured, or has no interval, the time itself."""
+    interval: Interval | None
+    """95 %, for a single time; None if nothing shows how far another time may be."""
+    has_scatter: bool
+    """The interval includes the scatter between jobs."""
+    is_measured: bool = False
+    """It was measured at this number and size; else a model has it."""
 
 
 StepCost = Callable[[int, int], StepTime | None]
@@ -54,160 +50,86 @@ class StrategyTime(Value, frozen=True):
     """The time of a strategy."""
 
     name: str
+    count: int
+    """Messages."""
+    bytes: int
+    """Bytes of each."""
     seconds: float
-    interval: Interval
+    interval: Interval | None
+    """95 %; None if that of a step is not known."""
+    has_scatter: bool
+    """The interval includes the scatter between jobs."""
+    is_measured: bool
+    """Each step was measured at this number and size."""
     steps: dict[str, float]
     """Seconds of each step."""
 
-
-class StrategyCrossover(Value, frozen=True):
-    """Where one strategy becomes faster than another, over counts or over sizes."""
-
-    faster: str
-    """The strategy that is faster from there on."""
-    slower: str
-    at: int | None
-    """The first count, or size in bytes, from which on it is faster; None if there is none."""
-    may_be_from: int | None
-    """The first at which it may be faster, by the intervals."""
-    surely_from: int | None
-    """The first from which on it is surely faster; None if it never is."""
+    @property
+    def sure_interval(self) -> Interval | None:
+        """None without the scatter between jobs: then no difference from another time is sure."""
+        return self.interval if self.has_scatter else None
 
 
-class Disagreement(Value, frozen=True):
-    """The fastest strategy by the model, where another was measured to be faster."""
-
-    count: int
-    bytes: int
-    predicted: str
-    measured: str
-    cost: float
-    """What the predicted one takes more, as a fraction."""
-    is_within_interval: bool
-    """The intervals of the two overlap: the model does not claim that they differ."""
+def of_curve(curve: CurveModel, bytes: int) -> StepTime | None:
+    """Returns None for a size that is too far beyond the measured ones."""
+    found = curve.predict(bytes)
+    return StepTime(found.seconds, found.interval, bool(curve.scatter)) if found else None
 
 
-def copy_step(name: str, curve: CurveModel) -> StrategyStep:
-    """One copy of the bytes of all messages."""
-    return StrategyStep(name, lambda count, bytes: _step_time(curve.predict(count * bytes)))
-
-
-def message_step(name: str, model: CountModel) -> StrategyStep:
-    """All messages from one process."""
-    return StrategyStep(name, lambda count, bytes: _step_time(model.predict(count, bytes)))
-
-
-def shared_step(name: str, model: CountModel, processes: int) -> StrategyStep:
-    """The bytes of all messages in equal shares of so many processes, each in one message."""
-
-    def cost(count: int, bytes: int) -> StepTime | None:
-        return _step_time(model.predict(processes, max(1, count * bytes // processes)))
-
-    return StrategyStep(name, cost)
-
-
-def _step_time(found: CurvePrediction | CountPrediction | None) -> StepTime | None:
-    return StepTime(found.seconds, found.interval) if found is not None else None
-
-
-def published_step(
-    name: str, model: PublishedModel, source: str, destination: str, locality: Locality
-) -> StrategyStep:
-    """By the published model: each message costs its latency, and each byte its inverse rate; a
-    copy is one message of all bytes."""
-
-    def cost(count: int, bytes: int) -> StepTime | None:
-        one = source != destination
-        size, number = (count * bytes, 1) if one else (bytes, count)
-        line = model.line(source, destination, locality, size)
-        if line is None:
-            return None
-        seconds = number * line.latency + line.inverse_rate * number * size
-        return StepTime(seconds, Interval(seconds, seconds))
-
-    return StrategyStep(name, cost)
-
-
-def measured_step(name: str, seconds: Callable[[int, int], float | None]) -> StrategyStep:
-    """What was measured."""
-
-    def cost(count: int, bytes: int) -> StepTime | None:
-        found = seconds(count, bytes)
-        return None if found is None else StepTime(found, Interval(found, found))
-
-    return StrategyStep(name, cost)
+def of_counts(model: CountModel, count: int, bytes: int) -> StepTime | None:
+    """Returns None beyond the measured counts and sizes."""
+    found = model.predict(count, bytes)
+    return StepTime(found.seconds, found.interval, model.jobs > 1) if found else None
 
 
 def time_of(strategy: Strategy, count: int, bytes: int) -> StrategyTime | None:
     """Returns None if one of its steps is not known."""
+    found: list[StepTime] = []
     steps: dict[str, float] = {}
-    below = above = 0.0
     for step in strategy.steps:
-        found = step.cost(count, bytes)
-        if found is None:
+        one = step.cost(count, bytes)
+        if one is None:
             return None
-        steps[step.name] = steps.get(step.name, 0.0) + found.seconds
-        below += (found.seconds - found.interval.low) ** 2
-        above += (found.interval.high - found.seconds) ** 2
-    total = sum(steps.values())
-    low = max(total - math.sqrt(below), 0.0)
-    return StrategyTime(strategy.name, total, Interval(low, total + math.sqrt(above)), steps)
+        steps[step.name] = steps.get(step.name, 0.0) + one.seconds
+        found.append(one)
+    has_scatter = all(each.has_scatter for each in found)
+    total, around = added(found)
+    is_measured = all(each.is_measured for each in found)
+    return StrategyTime(strategy.name, count, bytes, total, around, has_scatter, is_measured, steps)
 
 
-def fastest(strategies: Iterable[Strategy], count: int, bytes: int) -> StrategyTime | None:
-    """The fastest of those whose time is known; None if none is."""
-    times = [found for each in strategies if (found := time_of(each, count, bytes)) is not None]
-    return min(times, key=lambda each: each.seconds, default=None)
+def added(steps: Sequence[StepTime]) -> tuple[float, Interval | None]:
+    """(seconds, interval) of all steps."""
+    total = sum(each.seconds for each in steps)
+    below = above = 0.0
+    for each in steps:
+        if each.interval is None:
+            return total, None
+        below += (each.seconds - each.interval.low) ** 2
+        above += (each.interval.high - each.seconds) ** 2
+    return total, Interval(max(total - math.sqrt(below), 0.0), total + math.sqrt(above))
 
 
-def crossover_over_counts(
-    slower: Strategy, faster: Strategy, counts: Sequence[int], bytes: int
-) -> StrategyCrossover:
-    """From how many messages of so many bytes on ``faster`` is faster."""
-    return _crossover(slower, faster, [(count, bytes, count) for count in counts])
+class StrategyTimes:
+    """The times of strategies of one basis, each computed once."""
 
+    def __init__(self, strategies: Iterable[Strategy]) -> None:
+        self._strategies = {each.name: each for each in strategies}
+        self._known: dict[tuple[str, int, int], StrategyTime | None] = {}
 
-def crossover_over_sizes(
-    slower: Strategy, faster: Strategy, count: int, sizes: Sequence[int]
-) -> StrategyCrossover:
-    """From which bytes of each of ``count`` messages on ``faster`` is faster."""
-    return _crossover(slower, faster, [(count, size, size) for size in sizes])
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._strategies)
 
+    def of(self, name: str, count: int, bytes: int) -> StrategyTime | None:
+        """Returns None if it is not known."""
+        key = name, count, bytes
+        if key not in self._known:
+            own = self._strategies.get(name)
+            self._known[key] = time_of(own, count, bytes) if own is not None else None
+        return self._known[key]
 
-def _crossover(
-    slower: Strategy, faster: Strategy, points: Sequence[tuple[int, int, int]]
-) -> StrategyCrossover:
-    at = surely = may_be = None
-    for count, bytes, value in points:
-        one, other = time_of(slower, count, bytes), time_of(faster, count, bytes)
-        if one is None or other is None:
-            continue
-        at = (at or value) if other.seconds < one.seconds else None
-        surely = (surely or value) if other.interval.high < one.interval.low else None
-        if may_be is None and other.interval.low < one.interval.high:
-            may_be = value
-    return StrategyCrossover(faster.name, slower.name, at, may_be, surely)
-
-
-def disagreements(
-    modelled: Sequence[Strategy],
-    measured: Sequence[Strategy],
-    points: Iterable[tuple[int, int]],
-) -> list[Disagreement]:
-    """Where the fastest differs; strategies of both have the same names. ``points`` are counts and
-    bytes. A point that one of the two does not know is passed over."""
-    found = []
-    known = {each.name: each for each in measured}
-    for count, bytes in points:
-        best = fastest(modelled, count, bytes)
-        true = fastest(measured, count, bytes)
-        if best is None or true is None or best.name == true.name:
-            continue
-        chosen = time_of(known[best.name], count, bytes) if best.name in known else None
-        rival = next((each for each in modelled if each.name == true.name), None)
-        other = time_of(rival, count, bytes) if rival is not None else None
-        if chosen is not None and other is not None:
-            cost = chosen.seconds / true.seconds - 1
-            is_within = best.interval.overlaps(other.interval)
-            found.append(Disagreement(count, bytes, best.name, true.name, cost, is_within))
-    return found
+    def at(self, count: int, bytes: int) -> list[StrategyTime]:
+        """Those that are known, the fastest first."""
+        found = [self.of(name, count, bytes) for name in self._strategies]
+        return sorted((each for each in found if each is not None), key=lambda x: x.seconds)

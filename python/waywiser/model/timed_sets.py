@@ -77,8 +77,9 @@ def usual_blocks(blocks: Sequence[Block]) -> list[Block]:
 def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
     """(single transfers, sets of several) of a frame with a bandwidth, in their order.
 
-    Processes that are outliers are not used. Transfers into one shared buffer, and those that start
-    from another cache state, are skipped: they have limits of their own.
+    Processes that are outliers are not used. Collectives, messages of ranks, transfers into one
+    shared buffer, and those that start from another cache state are skipped: they have limits of
+    their own.
     """
     singles: list[TimedSet] = []
     sets: list[TimedSet] = []
@@ -86,13 +87,14 @@ def timed(frame: SeriesFrame) -> tuple[list[TimedSet], list[TimedSet]]:
         workload = known.series.workload
         blocks = [block for block in known.blocks if block is not None and block.median > 0]
         usable = workload.cache == "warm" and not workload.shared and workload.rated_bytes > 0
+        usable = usable and bool(workload.copies) and not workload.is_of_ranks
         if not blocks or not usable or any(block.summary for block in blocks):
             continue
         used = usual_blocks(blocks)
         own = tuple(block.transfers for block in used) if all(b.transfers for b in used) else ()
         numbers = tuple(block.block for block in used)
         found = TimedSet(workload, tuple(block.median for block in used), own, numbers)
-        (sets if len(workload.transfers) > 1 else singles).append(found)
+        (sets if workload.kind == "set" else singles).append(found)
     return singles, sets
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from waywiser.analysis.comparison.change_texts import change_text
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import answer_lines, note_lines, suspected_lines
 from waywiser.analysis.comparison.node import Node, read_node
@@ -119,7 +120,7 @@ class ComparisonView:
         """Verdict, path, size, change and where it is, of the first changed paths."""
         for path in self.result.of(*CHANGED)[:MOST_CHANGES]:
             size = size_of(path.size.series) if path.size else ""
-            change = f"{path.ratio - 1:+.1%}" if path.size else ""
+            change = change_text(path.size) if path.size else ""
             yield path.verdict, path.name, size, change, path.why
 
     def _more(self) -> Iterator[str]:

@@ -210,11 +210,13 @@ class ProfileView:
         peers_idle: bool = False,
         max_threads: int | None = None,
         polite: bool = False,
+        beside: str = "",
     ) -> Advice:
         """The method to use for one copy, as ``waywiser advise`` shows it.
 
         ``source`` and ``destination`` are memories, ``pageable@numa:0``. ``bytes`` is a number or
-        a text like ``1GiB``; with ``count`` it is the size of each piece. Raises `PolicyError`,
+        a text like ``1GiB``; with ``count`` it is the size of each piece. ``beside`` is a
+        collective that runs meanwhile, ``allreduce``. Raises `PolicyError`,
         `NotMeasured` if the profile has no time of such a copy.
         """
         from waywiser.analysis.policy.advice import CopyRequest, advise
@@ -227,6 +229,7 @@ class ProfileView:
             peers_idle=peers_idle,
             max_threads=max_threads,
             polite=polite,
+            beside=beside,
         )
         return advise([self._subject], request)
 

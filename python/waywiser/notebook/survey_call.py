@@ -220,14 +220,13 @@ class _Watcher:
         tally.finished(visit)
         if self._progress is None:
             return
-        transfers = visit.workload.transfers
         self._progress(
             SurveyProgress(
                 tally.share,
                 tally.seconds_left,
                 tally.visits,
                 tally.of_visits,
-                name_of(visit.workload) if transfers else visit.workload.curve,
-                transfers[0].bytes if transfers else 0,
+                name_of(visit.workload),
+                visit.workload.size,
             )
         )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from waywiser.stats.order import Interval
 from waywiser.words import Stop, Value
 from waywiser.words.records import VOID, Samples
@@ -28,6 +30,14 @@ class OutlierCount(Value, frozen=True):
 
     mild: int = 0
     severe: int = 0
+
+
+class Slowdown(Value, frozen=True):
+    """How many times as long as alone a transfer of a sustained workload takes."""
+
+    median: float
+    interval: Interval | None = None
+    """The 95 % interval of the median; None if there are too few samples for one."""
 
 
 class BlockEstimate(Value, frozen=True):
@@ -59,6 +69,8 @@ class BlockEstimate(Value, frozen=True):
     transfers: tuple[float, ...] = ()
     """The median of each of several transfers' own time, in the workload's order; empty if there is
     one, or if they were not timed."""
+    slowdowns: tuple[Slowdown, ...] | msgspec.UnsetType = msgspec.UNSET
+    """The slowdowns of the transfers of a sustained workload; not set for everything else."""
 
     @property
     def deviation(self) -> float:

@@ -20,10 +20,12 @@ import math
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
+import msgspec
+
 from waywiser.machine.bounds import Bound, bound
 from waywiser.machine.machine import Machine
 from waywiser.profile import VisitRow
-from waywiser.profile.block import BlockEstimate
+from waywiser.profile.block import BlockEstimate, Slowdown
 from waywiser.profile.quality_flags import TARGET, QualityFlag, quality_flags
 from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.stats.noise_model import are_outliers
@@ -78,6 +80,18 @@ class Estimate(Value, frozen=True):
     def used(self) -> tuple[BlockEstimate, ...]:
         """The blocks without outliers."""
         return tuple(block for block in self.blocks if block.block not in self.outliers)
+
+    @property
+    def slowdowns(self) -> tuple[Slowdown, ...]:
+        """How many times as long as alone each transfer of a sustained workload takes; empty for
+        everything else. Over blocks as the time itself."""
+        known = [each.slowdowns for each in self.used if each.slowdowns is not msgspec.UNSET]
+        found = []
+        for blocks in zip(*known, strict=True):
+            medians = [each.median for each in blocks]
+            _, interval = _interval(medians, [each.interval for each in blocks], 0.0)
+            found.append(Slowdown(median(medians), interval))
+        return tuple(found)
 
     @property
     def summary(self) -> bool:

@@ -217,7 +217,7 @@ def _is_local(visit: Visit, sides: Sides) -> Iterator[bool]:
         return
     if not any(buffer.gpu_seconds for buffer in visit.buffers):
         return  # as of most visits of most surveys
-    for n, transfer in enumerate(visit.workload.transfers):
+    for n, transfer in enumerate(visit.workload.copies):
         groups = [sides.group_of(p.index) for p in transfer.path.places if p.kind == "gpu"]
         buffers = visit.buffers[2 * n : 2 * n + 2]
         known = [side for buffer in buffers if (side := sides.side_of(buffer)) is not None]

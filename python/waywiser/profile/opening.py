@@ -69,6 +69,13 @@ def stated_bytes(path: Path) -> int:
     return int((65536 if page_size == 1 else page_size) * pages)
 
 
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether the file has the table, which not all files have."""
+    query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+    ((tables,),) = connection.execute(query, (name,)).fetchall()
+    return bool(tables)
+
+
 def _first_bytes(path: Path) -> bytes:
     """The header of a database, unread. Raises `MissingProfile` and `NotAProfile`."""
     where = str(path)

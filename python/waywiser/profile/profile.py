@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
-from waywiser.profile.opening import Opened, damaged, explained, open_read_only
-from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, series_row, visit_from
+from waywiser.profile.opening import Opened, damaged, explained, has_table, open_read_only
+from waywiser.profile.rows import (
+    AloneRow,
+    LanesRow,
+    SeriesRow,
+    VisitRow,
+    alone_from,
+    lanes_from,
+    samples_from,
+    series_row,
+    visit_from,
+)
 from waywiser.profile.runs import Run, RunHealth
-from waywiser.profile.schema import COUNTED, MODEL, TABLE, count_key
+from waywiser.profile.schema import (
+    ALONE,
+    COUNTED,
+    LANES,
+    MODEL,
+    TABLE,
+    SchemaTable,
+    count_key,
+)
 from waywiser.profile.single_lines import single_line_rows
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, require_valid
 from waywiser.words import Workload, grouped
@@ -57,6 +76,10 @@ class Profile(Closeable):
         self.path = path
         self._opened = opened
         self._connection = opened.connection
+        self._lanes: dict[int, LanesRow] = {}
+        """Times of single GPUs, of the visits that were read last."""
+        self._alone: dict[int, AloneRow] = {}
+        """Times of transfers without others, of the same."""
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Profile:
@@ -187,9 +210,8 @@ class Profile(Closeable):
         """The stored model; None if there is none. Raises `DamagedProfile` if it is damaged, even
         if nothing else is."""
         with explained(self.path):
-            query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
-            ((tables,),) = self._connection.execute(query, (MODEL.name,)).fetchall()
-        rows = self._rows(MODEL.name, tuple[int, str, str]) if tables else []
+            is_there = has_table(self._connection, MODEL.name)
+        rows = self._rows(MODEL.name, tuple[int, str, str]) if is_there else []
         return KeptModel(*rows[0][1:]) if rows else None
 
     # The same for readers of many visits, who unpack only what they need.
@@ -200,6 +222,8 @@ class Profile(Closeable):
         Raises `DamagedProfile` also if one is there twice.
         """
         rows = sorted(self._rows("visit", VisitRow), key=lambda row: row.visit)
+        self._lanes = {row.visit: row for row in self._optional_rows(LANES, LanesRow)}
+        self._alone = {row.visit: row for row in self._optional_rows(ALONE, AloneRow)}
         if len({(row.series, row.block) for row in rows}) < len(rows):
             raise damaged(self.path, "a block of a series is there twice")
         for row in rows:
@@ -266,6 +290,10 @@ class Profile(Closeable):
     def samples_of(self, row: VisitRow) -> Samples:
         try:
             samples = samples_from(row)
+            if (lanes := self._lanes.get(row.visit)) is not None and samples:
+                samples = replace(samples, lanes=lanes_from(lanes, len(samples)))
+            if (alone := self._alone.get(row.visit)) is not None and samples:
+                samples = replace(samples, alone=alone_from(alone, row))
             require_valid(samples)
         except (BadColumn, InvalidRecord) as error:
             raise self.damaged_visit(row, error) from error
@@ -314,6 +342,16 @@ class Profile(Closeable):
 
     def _locality_rows(self) -> list[tuple[int, int, int, str, str]]:
         return self._rows("locality", tuple[int, int, int, str, str])
+
+    @property
+    def alone_rows(self) -> Mapping[int, AloneRow]:
+        """Visit -> times of its transfers without others, of the visits that were read last."""
+        return self._alone
+
+    def _optional_rows(self, table: SchemaTable, row: type[T]) -> list[T]:
+        with explained(self.path):
+            is_there = has_table(self._connection, table.name)
+        return self._rows(table.name, row) if is_there else []
 
     def _only(self, table: str) -> str:
         """The text in a table of one row."""

@@ -28,6 +28,9 @@ blocks whose medians differ by less are not distinguished."""
 OUTLIER_PROCESS = "outlier process"
 """The kind that counts processes which no figure uses."""
 
+CROWDED = "crowded"
+"""The kind of series whose ranks share CPUs: what was measured is how these take turns."""
+
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
     "summary only": "it has no interval and none can be made: survey the machine itself",
@@ -47,8 +50,10 @@ REMEDIES = {
     "void": "the path holds its host at a closed gate: time it by the host, and report it",
     OUTLIER_PROCESS: "no figure uses it, --json has it; stop other work on the machine and ask "
     "waywiser doctor",
+    CROWDED: "start no more ranks than there are free CPUs",
 }
-"""What to do about each kind of quality flag; its keys are the kinds, the gravest first."""
+"""What to do about each kind of quality flag; its keys are the kinds, the gravest first but for the
+last ones, which came later: their order gives their letters."""
 
 
 Origin = Literal["surveyed", "imported", "simulated"]
@@ -129,7 +134,9 @@ def _of_sampling(
         yield QualityFlag("summary only", "another tool's mean or median, without its samples")
     for block in blocks:
         if block.interval is None and not block.summary:
-            yield QualityFlag("few samples", f"{count(block.count, 'sample')} give no interval")
+            gives = "gives" if block.count == 1 else "give"
+            what = f"{count(block.count, 'sample')} {gives} no interval"
+            yield QualityFlag("few samples", what)
     stops = sorted({visit.stop for visit in series.visits if visit.stop in ("budget", "limit")})
     if stops and not converged and not summaries:
         yield QualityFlag("not converged", f"sampling stopped at its {' and '.join(stops)}")
@@ -201,6 +208,8 @@ def _of_conditions(series: Series, machine: Machine | None) -> Iterator[QualityF
     fed = gpus_fed_by_host(series.workload) if machine is not None else ()
     gpus = {gpu.index: gpu for gpu in machine.gpus if gpu.index in fed} if machine else {}
     traits = machine.traits if machine is not None else Traits()
+    if machine is not None and are_crowded(series.workload, machine):
+        yield QualityFlag(CROWDED, "its ranks share CPUs")
     for visit in series.visits:
         for state in visit.gpu_states:
             if state.throttle:
@@ -225,6 +234,13 @@ def _migrates(memory: str, traits: Traits) -> bool:
     to be done about it."""
     kind = memory.partition("@")[0].partition("[")[0]
     return traits.memory(kind).migrates
+
+
+def are_crowded(workload: Workload, machine: Machine) -> bool:
+    """Whether ranks at its ends share CPUs."""
+    at_ends = {place.index for place in workload.places if place.kind == "rank"}
+    cpus = [cpu for rank in machine.ranks if rank.index in at_ends for cpu in rank.cpus]
+    return len(cpus) > len(set(cpus))
 
 
 def gpus_fed_by_host(workload: Workload) -> set[int]:

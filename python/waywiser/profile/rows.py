@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -179,8 +179,76 @@ def _packed_transfers(samples: Samples) -> tuple[int, bytes | None]:
     return width, packed(tuple(chain.from_iterable(transfers)), "d")
 
 
+class LanesRow(NamedTuple):
+    """A row of the table ``lanes``; the times are still compressed."""
+
+    visit: int
+    counts: str
+    seconds: bytes
+
+
+_COUNTS = _decoder(tuple[int, ...])
+
+
+def lanes_row(number: int, samples: Samples) -> LanesRow | None:
+    """None where no transfer was timed on several GPUs. Raises `ProfileError` for samples of
+    different numbers of them."""
+    if not samples.lanes:
+        return None
+    counts = {tuple(map(len, lanes)) for lanes in samples.lanes}
+    if len(counts) > 1 or len(samples.lanes) != len(samples):
+        raise ProfileError("samples cannot be stored: times of different numbers of GPUs")
+    times = tuple(chain.from_iterable(chain.from_iterable(samples.lanes)))
+    try:
+        return LanesRow(number, json_text(counts.pop()), packed(times, "d"))
+    except BadColumn as error:
+        raise ProfileError(f"samples cannot be stored: {error}") from error
+
+
+def lanes_from(row: LanesRow, samples: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """The times of ``samples`` samples. Raises `BadColumn`."""
+    try:
+        counts = _COUNTS(row.counts)
+    except msgspec.MsgspecError as error:
+        raise BadColumn(str(error)) from error
+    width = sum(counts)
+    if not counts or min(counts) < 1 or width > MOST_NUMBERS:
+        raise BadColumn(f"times of {row.counts[:40]} GPUs")
+    times = _tuples(unpacked(row.seconds, samples * width, "d"), width)
+    ends = tuple(accumulate(counts, initial=0))
+    return tuple(tuple(each[a:b] for a, b in pairwise(ends)) for each in times)
+
+
+class AloneRow(NamedTuple):
+    """A row of the table ``alone``; the times are still compressed."""
+
+    visit: int
+    seconds: bytes
+
+
+def alone_row(number: int, samples: Samples) -> AloneRow | None:
+    """Returns a row of times alone; None if no transfer was timed without others. Raises
+    `ProfileError` if the times alone are not as many as the samples."""
+    if not samples.alone:
+        return None
+    if list(map(len, samples.alone)) != list(map(len, samples.transfers)):
+        raise ProfileError("samples cannot be stored: not every transfer was timed alone")
+    try:
+        return AloneRow(number, packed(tuple(chain.from_iterable(samples.alone)), "d"))
+    except BadColumn as error:
+        raise ProfileError(f"samples cannot be stored: {error}") from error
+
+
+def alone_from(row: AloneRow, of: VisitRow) -> tuple[tuple[float, ...], ...]:
+    """The times of a visit. Raises `BadColumn`."""
+    require_counts(of)
+    if of.width < 2:
+        raise BadColumn("times without others of one transfer")
+    return _tuples(unpacked(row.seconds, of.samples * of.width, "d"), of.width)
+
+
 def samples_from(row: VisitRow) -> Samples:
-    """The samples of a visit. Raises `BadColumn`."""
+    """The samples of a visit, without those in ``lanes`` and ``alone``. Raises `BadColumn`."""
     count, width = row.samples, row.width
     if not count:
         return Samples()

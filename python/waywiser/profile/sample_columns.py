@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
 from waywiser.profile.profile import NO_SAMPLES
-from waywiser.profile.rows import LISTS, VisitRow, require_counts, visit_from
+from waywiser.profile.rows import LISTS, AloneRow, VisitRow, require_counts, visit_from
 from waywiser.profile.validation import MOST, MOST_SECONDS
 from waywiser.words import Workload
 from waywiser.words.records import GpuState, Visit
@@ -36,9 +36,16 @@ class SampleColumns:
     column is unpacked when it is first used. Every property raises `ProfileError` for a damaged
     file."""
 
-    def __init__(self, visits: Sequence[VisitRow], profile: Profile | None) -> None:
+    def __init__(
+        self,
+        visits: Sequence[VisitRow],
+        profile: Profile | None,
+        alone: Mapping[tuple[str, int], AloneRow] | None = None,
+    ) -> None:
+        """``alone`` has the times of transfers without others, by series and block."""
         self.visits = tuple(visits)
         self.profile = profile
+        self._alone_rows = alone or {}
 
     def bare_visit_of(self, row: VisitRow, workload: Workload) -> Visit:
         """A visit without its samples. Raises `ProfileError` for one that is impossible."""
@@ -116,8 +123,18 @@ class SampleColumns:
             return self.span[start : start + count].reshape(count, 1)
         if not width:
             return np.empty((count, 0))
+        return self._times_of(row, row.transfers)
+
+    def alone(self, visit: int) -> Array | None:
+        """The same of each transfer without the others; None if it was not timed."""
+        row = self.visits[visit]
+        known = self._alone_rows.get((row.series, row.block))
+        return None if known is None else self._times_of(row, known.seconds)
+
+    def _times_of(self, row: VisitRow, blob: bytes | None) -> Array:
+        count, width = row.samples, row.width
         try:
-            data = unpacked_bytes(row.transfers, count * width)
+            data = unpacked_bytes(blob, count * width)
         except BadColumn as error:
             raise self._damaged(row, error) from error
         found = np.frombuffer(data, "<f8").reshape(count, width)

@@ -102,8 +102,15 @@ def _flag(flags: int | None, bit: int) -> bool | None:
 
 
 def records(samples: Samples) -> Iterator[dict[str, Any]]:
-    """One per sample, under the names of `Samples`; None in a column that was not taken."""
-    columns = {name: getattr(samples, name) for name in Samples.__struct_fields__}
+    """One per sample, under the names of `Samples`; None in a column that was not taken, no
+    ``lanes`` if no transfer was timed on several GPUs, and no ``alone`` if none was timed without
+    others."""
+    names = [
+        name
+        for name in Samples.__struct_fields__
+        if name not in ("lanes", "alone") or getattr(samples, name)
+    ]
+    columns = {name: getattr(samples, name) for name in names}
     for n in range(len(samples)):
         yield {name: _taken(column[n]) if column else None for name, column in columns.items()}
 

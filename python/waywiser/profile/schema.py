@@ -203,11 +203,36 @@ MODEL = SchemaTable(
 )
 """Not of `TABLES`: a profile is complete without it, for every reader of this schema."""
 
-TABLE = {table.name: table for table in (*TABLES, MODEL)}
+LANES = SchemaTable(
+    "lanes",
+    "How long each GPU of a transfer took, of visits whose transfers were timed on several. Only "
+    "files with such visits have the table.",
+    (
+        Column("visit", "INTEGER PRIMARY KEY REFERENCES visit(visit)", "the visit"),
+        Column("counts", "TEXT NOT NULL", "GPUs that timed each transfer; JSON list"),
+        Column("seconds", "BLOB NOT NULL", "floats: of each transfer each GPU, sample by sample"),
+    ),
+)
+"""Not of `TABLES`: nothing but the times of single GPUs is missing without it."""
+
+ALONE = SchemaTable(
+    "alone",
+    "How long each transfer of a set with a collective took without the others, in turn with the "
+    "samples. Only files with such visits have the table.",
+    (
+        Column("visit", "INTEGER PRIMARY KEY REFERENCES visit(visit)", "the visit"),
+        Column("seconds", "BLOB NOT NULL", "floats: of each transfer, sample by sample"),
+    ),
+)
+"""An optional table: without it only the slowdowns of such sets are missing."""
+
+OPTIONAL_TABLES = (MODEL, LANES, ALONE)
+
+TABLE = {table.name: table for table in (*TABLES, *OPTIONAL_TABLES)}
 """The tables by name."""
 
 JSON_COLUMNS = frozenset(
-    ("json", "command", "workload", "buffers", "gpu_states", "notes", "evidence")
+    ("json", "command", "workload", "buffers", "gpu_states", "notes", "evidence", "counts")
 )
 """The columns that hold JSON, in whichever table."""
 

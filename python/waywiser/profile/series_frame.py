@@ -6,21 +6,37 @@ once. Reports, comparisons and fleets read frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from waywiser.profile import Profile
-from waywiser.profile.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
-from waywiser.profile.rows import SeriesRow, VisitRow, series_row, visit_row
+from waywiser.profile.block import (
+    QUANTILE_NAMES,
+    SHOWN_QUANTILES,
+    STANDARD_ERRORS,
+    BlockEstimate,
+    OutlierCount,
+    Slowdown,
+)
+from waywiser.profile.rows import (
+    AloneRow,
+    SeriesRow,
+    VisitRow,
+    alone_row,
+    series_row,
+    visit_row,
+)
 from waywiser.profile.sample_columns import Array, SampleColumns
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.stats.level_shift import returned_in_blocks
 from waywiser.stats.order import Interval, lower_rank
 from waywiser.stats.segments import Segments
 from waywiser.words import Workload
-from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Series
+from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Samples, Series, Visit
 
 HOST_TICK_SECONDS = 1e-9
 """The unit of ``clock_gettime``."""
@@ -71,6 +87,7 @@ class SeriesFrame(SampleColumns):
         self,
         found: Iterable[tuple[Workload, SeriesRow, Sequence[VisitRow]]],
         profile: Profile | None = None,
+        alone: Mapping[tuple[str, int], AloneRow] | None = None,
     ) -> None:
         """Use `read` or `of`."""
         series: list[FrameSeries] = []
@@ -79,28 +96,67 @@ class SeriesFrame(SampleColumns):
             start = len(visits)
             visits += own
             series.append(FrameSeries(workload, row, slice(start, len(visits))))
-        super().__init__(visits, profile)
+        super().__init__(visits, profile, alone)
         self.series = tuple(series)
 
     @classmethod
     def read(cls, profile: Profile) -> SeriesFrame:
         """All visits of a profile."""
         rows = profile.rows_by_series()
+        alone = profile.alone_rows
         return cls(
             ((profile.workload_of(row), row, rows[row.identity])
              for row in profile.series_rows(rows)),
             profile,
+            {(row.series, row.block): alone[row.visit] for own in rows.values() for row in own
+             if row.visit in alone},
         )  # fmt: skip
 
     @classmethod
     def of(cls, series: Iterable[Series]) -> SeriesFrame:
         """Series in memory, in their order. Raises `ProfileError` for samples that no profile
         takes."""
-        return cls(
+        series = tuple(series)
+        found = (
             (each.workload, series_row(each.workload),
              [visit_row(n, visit, 0) for n, visit in enumerate(each.visits, 1)])
             for each in series
         )  # fmt: skip
+        alone = {
+            (each.workload.identity, visit.block): row
+            for each in series
+            if each.workload.is_sustained
+            for n, visit in enumerate(each.visits, 1)
+            if (row := alone_row(n, visit.samples)) is not None
+        }
+        return cls(found, alone=alone)
+
+    def alone_series(self) -> Iterator[Series]:
+        """Each copy between two memories of a sustained workload as a series of its own, of its
+        times alone, by the host's clock. Of a copy of several workloads those of the first count.
+        """
+        known: set[str] = set()
+        for workload, _, of in self.series if self._alone_rows else ():
+            for at, transfer in enumerate(workload.transfers):
+                alone = Workload((transfer,), cache=workload.cache)
+                if transfer.path.is_among_several or alone.identity in known:
+                    continue
+                visits = tuple(self._alone_visits(alone, of, at))
+                if visits:
+                    known.add(alone.identity)
+                    yield Series(alone, visits)
+
+    def _alone_visits(self, workload: Workload, of: slice, at: int) -> Iterator[Visit]:
+        for n in range(of.start, of.stop):
+            if not self.counts[n] or (taken := self.alone(n)) is None:
+                continue
+            seconds = tuple(taken[:, at].tolist())
+            start = self.starts[n]
+            flags = tuple(self.flags[start : start + len(seconds)].tolist())
+            once = (1,) * len(seconds)
+            visit = self.bare_visit_of(self.visits[n], workload)
+            times = Samples(span=seconds, host=seconds, repetitions=once, flags=flags)
+            yield msgspec.structs.replace(visit, samples=times, mode="host")
 
     def only(self, is_selected: Callable[[Workload], bool]) -> SeriesFrame:
         """The frame of those series alone."""
@@ -109,7 +165,7 @@ class SeriesFrame(SampleColumns):
             for each in self.series
             if is_selected(each.workload)
         )
-        return SeriesFrame(found, self.profile)
+        return SeriesFrame(found, self.profile, self._alone_rows)
 
     @property
     def workloads(self) -> list[Workload]:
@@ -140,15 +196,22 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def intervals(self) -> tuple[Array, Array]:
         """The ends of the median's 95 % interval within each block, no narrower than a tick of the
-        clock; NaN if there is none."""
+        clock or a shift of the level that returned; NaN if there is none."""
         low, high = self._spans.intervals
         middle, tick = self.medians, self.ticks
         narrow = high - low < tick
         wide_low = np.maximum(0.0, np.minimum(low, middle - tick / 2))
         wide_high = np.maximum(high, middle + tick / 2)
         low, high = np.where(narrow, wide_low, low), np.where(narrow, wide_high, high)
+        low, high = _with_shifts(low, high, middle, self.shifts)
         low[self.summaries_only], high[self.summaries_only] = np.nan, np.nan
         return low, high
+
+    @cached_property
+    def shifts(self) -> Array:
+        """The relative size of a level that shifted among the samples of each visit and returned;
+        0 for none."""
+        return _shifts(self._spans)
 
     @cached_property
     def summaries_only(self) -> Array:
@@ -205,13 +268,14 @@ class SeriesFrame(SampleColumns):
         """Each series in short. A block whose median is no time is left out."""
         intervals = _intervals(*self.intervals)
         medians, counts = self.medians.tolist(), self.counts.tolist()
-        deviations = self.deviations.tolist()
+        deviations, shifts = self.deviations.tolist(), self.shifts.tolist()
 
         def block(n: int) -> BlockSummary:
             few = intervals[n] is None and lower_rank(counts[n]) is None
             deviation = deviations[n] if few else 0.0
             number = self.visits[n].block
-            return BlockSummary(number, medians[n], intervals[n], counts[n], deviation)
+            found = medians[n], intervals[n], counts[n], deviation, shifts[n]
+            return BlockSummary(number, *found)
 
         return [
             SeriesSummary(
@@ -314,6 +378,26 @@ class SeriesFrame(SampleColumns):
                 found[n] = tuple(next(medians) for _ in range(width))
         return found
 
+    def _slowdowns(self) -> dict[int, tuple[Slowdown, ...]]:
+        """How many times as long as alone each transfer takes, for each visit that has both times:
+        of a sample both were taken in turn."""
+        found: dict[int, tuple[Slowdown, ...]] = {}
+        kept, starts, taken = self._kept, self.starts, self.taken
+        for _, _, of in self.series if self._alone_rows else ():
+            for n in range(of.start, of.stop):
+                if not self.counts[n] or (alone := self.alone(n)) is None:
+                    continue
+                own = kept[starts[n] : starts[n] + taken[n]]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratios = (self.transfers(n) / alone)[own]
+                if not np.isfinite(ratios).all():
+                    raise self._damaged(self.visits[n], "a transfer that takes no time alone")
+                counts = np.full(ratios.shape[1], len(ratios), dtype=np.int64)
+                parts = Segments(ratios.T.ravel(), counts)
+                found[n] = tuple(map(Slowdown, parts.medians.tolist(),
+                                     _intervals(*parts.intervals)))  # fmt: skip
+        return found
+
     def _estimates(self) -> list[BlockEstimate | None]:
         """The estimate of each visit; None if it has no sample that counts."""
         quantiles = [self._spans.quantiles(probability) for probability in SHOWN_QUANTILES]
@@ -327,6 +411,7 @@ class SeriesFrame(SampleColumns):
         host_medians = _or_none(self._host.medians)
         mild, severe = (each.tolist() for each in self._outliers(first, third))
         summaries, transfers = self.summaries_only.tolist(), self._transfer_medians()
+        slowdowns = self._slowdowns()
 
         def quantiles_of(n: int) -> dict[str, float]:
             return {name: each[n] for name, each in zip(QUANTILE_NAMES, shown, strict=True)}
@@ -348,6 +433,7 @@ class SeriesFrame(SampleColumns):
                     outliers=OutlierCount(mild[n], severe[n]),
                     summary=summaries[n],
                     transfers=transfers[n],
+                    slowdowns=slowdowns.get(n, msgspec.UNSET),
                     **known,
                 )
             )  # fmt: skip
@@ -378,7 +464,8 @@ class SeriesFrame(SampleColumns):
         return self._spans.filled(most, 1.0) <= 1
 
     def _host_intervals(self) -> list[Interval | None]:
-        low, high = self._host.intervals
+        host = self._host
+        low, high = _with_shifts(*host.intervals, host.medians, _shifts(host))
         low[self.summaries_only] = np.nan
         return _intervals(low, high)
 
@@ -386,6 +473,18 @@ class SeriesFrame(SampleColumns):
 def _reduced(how: Any, values: Array, segments: Segments) -> Array:
     """A ufunc over the values of each known group."""
     return how.reduceat(values, segments.starts) if len(segments.starts) else values[:0]
+
+
+def _shifts(spans: Segments) -> Array:
+    return spans.filled(returned_in_blocks(spans.values, spans.counts), 0.0)
+
+
+def _with_shifts(low: Array, high: Array, middle: Array, shifts: Array) -> tuple[Array, Array]:
+    """Intervals of medians, with levels of samples that shifted and returned: a median is known as
+    well as they are large."""
+    reach = STANDARD_ERRORS * shifts * middle
+    low = np.where(shifts > 0, np.maximum(0.0, np.minimum(low, middle - reach)), low)
+    return low, np.where(shifts > 0, np.maximum(high, middle + reach), high)
 
 
 def _or_none(values: Array) -> list[float | None]:

@@ -25,6 +25,9 @@ class BlockSummary(Value, frozen=True):
     deviation: float = 0.0
     """Relative standard deviation of samples that are too few for an interval, or of those that
     another tool did not keep; 0 if it is not known, or if there is an interval."""
+    shift: float = 0.0
+    """The relative size of a level that shifted among the samples and returned
+    (`waywiser.stats.level_shift`); the interval has it."""
 
     @property
     def standard_error(self) -> float:

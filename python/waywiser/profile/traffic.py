@@ -138,9 +138,17 @@ def _is_brought_back(transfer: Transfer, traits: Traits) -> bool:
 
 
 def _expected(workload: Workload, gpu: int) -> tuple[int, int]:
-    """Bytes of one execution that leave and reach the memory of a GPU; a copy within it neither."""
+    """Bytes of one execution that leave and reach the memory of a GPU; a copy within it neither. Of
+    a collective what an ideal one sends and receives over each link."""
     sent = received = 0
     for transfer in workload.transfers:
+        if transfer.path.is_among_several:
+            each = round(transfer.bytes * transfer.bus_factor)
+            is_member = any(
+                p.kind == "gpu" and p.index == gpu for p in transfer.path.source.place.each
+            )
+            sent, received = sent + each * is_member, received + each * is_member
+            continue
         ends = [
             memory.place.kind == "gpu" and memory.place.index == gpu
             for memory in transfer.path.ends

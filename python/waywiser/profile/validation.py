@@ -91,7 +91,9 @@ def _link_end(text: str) -> None:
     """The other end of a link is a GPU, or in words."""
     if text.partition(":")[0] == "gpu":
         try:
-            _place(Place.parse(text))
+            place = Place.parse(text)
+            _require(not place.is_several, f"a link to {text}")
+            _place(place)
         except WordError as error:
             raise InvalidRecord(error.what) from error
 
@@ -169,6 +171,8 @@ def _samples(value: Samples) -> None:
     """Checks many samples: each column at once."""
     _times(value.span)
     _times(chain.from_iterable(value.transfers))
+    _times(chain.from_iterable(chain.from_iterable(value.lanes)))
+    _times(chain.from_iterable(value.alone))
     for taken_or_not in (value.host, value.skew):
         _times(time for time in taken_or_not if not isnan(time))
     _require(min(value.repetitions, default=1) >= 1, "a sample of no repetition")

@@ -18,7 +18,7 @@ from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
 from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import KeptModel, Profile, is_finished
-from waywiser.profile.rows import series_row, visit_row
+from waywiser.profile.rows import series_row
 from waywiser.profile.schema import MODEL
 from waywiser.words.records import Health, Locality, Unsupported, Visit, WhoCopies
 
@@ -151,12 +151,12 @@ class WritableProfile(Profile):
                             f"block {visit.block} of {visit.workload} is finished already",
                             where=str(self.path),
                         )
-                    self._connection.execute("DELETE FROM visit WHERE visit = ?", (former,))
+                    writing.delete_visit(self._connection, former)
                     replaced += 1
                 if identity not in self._known and identity not in known:
                     writing.put(self._connection, "series", series_row(visit.workload))
                     known.add(identity)
-                writing.put(self._connection, "visit", visit_row(number, visit, self._run[0]))
+                writing.put_visit(self._connection, number, visit, self._run[0])
                 numbers[key] = number
                 if not is_finished(visit):
                     unfinished.add(number)
@@ -229,7 +229,7 @@ def write_profile(
             if (identity := visit.workload.identity) not in known:
                 writing.put(connection, "series", series_row(visit.workload))
                 known.add(identity)
-            writing.put(connection, "visit", visit_row(number, visit, 1))
+            writing.put_visit(connection, number, visit, 1)
         writing.note_rows(connection, "visit", number)
         writing.end_run(connection, row)
 

@@ -16,9 +16,11 @@ from typing import Any
 from waywiser import __version__
 from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import sealed
-from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
+from waywiser.profile.opening import has_table
+from waywiser.profile.rows import alone_row, lanes_row, visit_row
+from waywiser.profile.schema import ALONE, COUNTED, LANES, TABLE, count_key, create_sql
 from waywiser.words import json_text
-from waywiser.words.records import Health, Locality, Unsupported
+from waywiser.words.records import Health, Locality, Unsupported, Visit
 
 
 @contextmanager
@@ -53,6 +55,24 @@ _PUT = {
     name: f"INSERT OR REPLACE INTO {name} VALUES ({', '.join('?' * len(table.columns))})"
     for name, table in TABLE.items()
 }
+
+
+def put_visit(connection: sqlite3.Connection, number: int, visit: Visit, run: int) -> None:
+    """Raises `ProfileError` for samples that cannot be stored."""
+    put(connection, "visit", visit_row(number, visit, run))
+    more = ((LANES, lanes_row(number, visit.samples)), (ALONE, alone_row(number, visit.samples)))
+    for table, row in more:
+        if row is not None:
+            if not has_table(connection, table.name):
+                connection.execute(table.sql())
+            put(connection, table.name, row)
+
+
+def delete_visit(connection: sqlite3.Connection, number: int) -> None:
+    for table in (LANES, ALONE):  # they refer to the visit
+        if has_table(connection, table.name):
+            connection.execute(f"DELETE FROM {table.name} WHERE visit = ?", (number,))
+    connection.execute("DELETE FROM visit WHERE visit = ?", (number,))
 
 
 def put_machine(connection: sqlite3.Connection, machine: Machine) -> None:

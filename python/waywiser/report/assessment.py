@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from waywiser.curves.answer import Answer, Finding
+from waywiser.curves.answer import CRASHED, EXPLAINING, UNDECIDED, Answer, Finding
 from waywiser.curves.point import outliers_text
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark
 from waywiser.words.number_format import count
 from waywiser.words.severity import ORDER, Severity
+from waywiser.words.sizes_in_text import with_sizes
 
 MOST_ADVICE = 5
 """Findings at the top of a report."""
@@ -22,8 +23,14 @@ MOST_WARNINGS = 3
 OF_NUMBERS = "trust"
 """The question whose warnings are about the numbers; all others are about the machine."""
 
+OPPOSITE = "anisotropic-path"
+"""The finding that a path has less bandwidth than its opposite direction."""
+
 OF_LINKS = "identical"
 """The question whose answer the status repeats."""
+
+NAMED = (UNDECIDED, CRASHED)
+"""Findings that the status states in full: what they are about may not be used as it is."""
 
 Found = tuple[str, Finding]
 """The anchor of its full text, and what it is."""
@@ -63,11 +70,21 @@ def _status(entry: Entry) -> tuple[Severity, str]:
         was = "was" if errors == 1 else "were"
         return "error", f"Problem: {count(errors, 'problem')} {was} found on this machine."
     if warnings := severities["warning"]:
+        for _, finding in advice(entry):
+            if finding.id in NAMED:
+                need = "needs" if warnings == 2 else "need"
+                more = f" {count(warnings - 1, 'other finding')} {need} attention."
+                more = more if warnings > 1 else ""
+                return "warning", f"Review: {with_sizes(finding.statement)}.{more}"
         needs = "needs" if warnings == 1 else "need"
         found = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
         return "warning", found
     if not any(answer.answered for answer in entry.answers):
         return "warning", "Not determined: too little was measured to assess this machine."
+    answered = sum(answer.answered for answer in entry.answers)
+    if 2 * answered < len(entry.answers):
+        of = f"{answered} of {count(len(entry.answers), 'question')}"
+        return "info", f"OK: {of} could be answered; no problem was found."
     return "info", "OK: no problem was found on this machine."
 
 
@@ -95,7 +112,8 @@ def _equivalence(entry: Entry) -> tuple[str, str]:
 
 def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
     """Whether a finding is about the quality of the numbers, and not about the machine."""
-    return link == f"{entry.key}question-{OF_NUMBERS}" and finding.severity != "error"
+    of_numbers = link == f"{entry.key}question-{OF_NUMBERS}" and finding.id != CRASHED
+    return of_numbers and finding.severity != "error"
 
 
 def _quality(entry: Entry) -> tuple[str, str]:
@@ -105,7 +123,8 @@ def _quality(entry: Entry) -> tuple[str, str]:
     for answer in entry.answers:
         if answer.question != OF_NUMBERS or worst_of(answer) == "error":
             continue
-        warnings = [f.id.replace("-", " ") for f in answer.findings if f.severity == "warning"]
+        warnings = [f.id.replace("-", " ") for f in answer.findings
+                    if f.severity == "warning" and f.id != CRASHED]  # fmt: skip
         if not warnings and not answer.answered:
             continue
         what = count(len(warnings), "warning") if warnings else "no warnings"
@@ -120,22 +139,33 @@ def _quality(entry: Entry) -> tuple[str, str]:
 
 def advice(entry: Entry) -> list[Found]:
     """Findings that change what a person would do: problems, and what has a recommendation and is
-    not about the quality of the numbers. Those that concern a GPU come before those of the host."""
+    not about the quality of the numbers, nor follows from a slow link. Those that concern a GPU
+    come before those of the host."""
+    known = findings(entry)
+    links = [finding for _, finding in known if finding.id in EXPLAINING]
     found = [
         each
-        for each in findings(entry)
+        for each in known
         if each[1].severity == "error" or (each[1].remedy and not _is_of_numbers(entry, *each))
+        if not any(_follows(each[1], link) for link in links)
     ]
     return sorted(
         found, key=lambda each: not any(d.place.startswith("gpu:") for d in each[1].devices)
     )
 
 
+def _follows(finding: Finding, link: Finding) -> bool:
+    """Whether a finding is that a path has less bandwidth than its opposite direction since its
+    link is slow: the same path shows both."""
+    slow = {exhibit.series for exhibit in link.exhibits}
+    return finding.id == OPPOSITE and any(each.series in slow for each in finding.exhibits[:1])
+
+
 def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     """The first `MOST_ADVICE` findings over all machines: problems, then one finding of each
-    question before a second of any, the gravest first, of the machine with the fewest so far, then
-    in the order of the questions. Effects of different questions are not compared: one is a loss,
-    another a choice."""
+    question before a second of any, the gravest first, of these what explains others, of the
+    machine with the fewest so far, then in the order of the questions. Effects of different
+    questions are not compared: one is a loss, another a choice."""
     left = [(entry, link, finding) for entry in entries for link, finding in advice(entry)]
     turns = {
         question: n
@@ -146,11 +176,12 @@ def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     counted: Counter[str] = Counter()
     shown: Counter[str] = Counter()
 
-    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, int, int]:
+    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, bool, int, int]:
         entry, link, finding = each
         question, grave = _question(entry, link), ORDER.index(finding.severity)
-        again = min(counted[question], 1)
-        return finding.severity != "error", again, -grave, shown[entry.key], turns[question]
+        again, follows = min(counted[question], 1), finding.id not in EXPLAINING
+        is_error = finding.severity == "error"
+        return not is_error, again, -grave, follows, shown[entry.key], turns[question]
 
     chosen: list[tuple[Entry, str, Finding]] = []
     while left and len(chosen) < MOST_ADVICE:

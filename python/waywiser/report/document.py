@@ -9,6 +9,7 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.machine.machine import machine_line
+from waywiser.machine.traits import DECLARED
 from waywiser.report.chapters.curves import curves
 from waywiser.report.chapters.glossary import glossary
 from waywiser.report.chapters.headlines import headlines
@@ -63,13 +64,15 @@ def _curves(entries: Sequence[Entry]) -> Section:
 
 def _is_of_gpus(entries: Sequence[Entry], family: str) -> bool:
     """Whether any of its curves moves bytes between GPUs, or between them and host memory."""
-    kinds = (
-        {place.kind for place in curve.workload.places}
+    ends = (
+        [end for each in curve.workload.transfers for end in each.path.ends]
         for entry in entries
         for curve in of_family(entry, family)
-        if curve.workload.transfers
     )
-    return any("gpu" in each and "file" not in each for each in kinds)
+    return any(
+        any(map(DECLARED.is_of_gpu, found)) and not any(end.place.kind == "file" for end in found)
+        for found in ends
+    )
 
 
 def folded(section: Section) -> Section:

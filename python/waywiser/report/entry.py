@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from waywiser.analysis.comparison.copies import without_copies as copies_among
 from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.policy.build import decision_tables
+from waywiser.analysis.policy.candidates import MESSAGES
 from waywiser.analysis.policy.decision_table import DecisionTable
 from waywiser.analysis.questions.across import names_of
 from waywiser.analysis.questions.all_answers import answers
@@ -105,9 +106,13 @@ def entry(
 
 
 def _decisions(subject: Subject) -> tuple[tuple[DecisionTable, ...], str]:
-    """The decisions, and why there are none: only the native library knows what methods take."""
+    """The decisions, and why there are none: only the native library knows what methods take. Those
+    of imported results are between the methods of the tool, without its messages between ranks,
+    which are no copies; those of surveyed ranks between the methods of messages.
+    """
     try:
-        return decision_tables([subject]), ""
+        tables = decision_tables([subject], of_tools=True)
+        return tuple(each for each in tables if MESSAGES not in each.notes), ""
     except NativeError as error:
         return (), str(error)
 

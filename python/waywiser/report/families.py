@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.curve import BYSTANDERS, FAMILIES, Curve
-from waywiser.machine.traits import Traits
+from waywiser.curves.curve import BETWEEN_RANKS, BYSTANDERS, FAMILIES, Curve
+from waywiser.machine.traits import DECLARED, Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Transfer, Value, format_settings
+from waywiser.words.collective import COLLECTIVE
 from waywiser.words.grouping import grouped
 from waywiser.words.sizes_in_text import with_units
 
@@ -58,6 +59,8 @@ def is_principal(curve: Curve) -> bool:
         return False
     if curve.transfer is not None:
         return curve.is_default
+    if curve.workload.kind == "collective":
+        return set(curve.workload.transfers[0].parameters) <= {COLLECTIVE}
     return not any(t.parameters for t in curve.workload.transfers)
 
 
@@ -80,7 +83,7 @@ def curve_groups(curves: Sequence[Curve], traits: Traits) -> list[DrawnGroup]:
     chosen = filter(is_principal, curves) if of_sets else _one_of_each_path(curves)
     groups = grouped((_group_of(curve), curve) for curve in chosen if _bandwidth(curve))
     if of_sets:
-        drawn = [title for title in (*_PLACES.values(), FILES) if title in groups]
+        drawn = [title for title in (*_PLACES.values(), RANKS, FILES) if title in groups]
     else:
         several = sorted(groups, key=lambda title: len(groups[title]), reverse=True)
         drawn = [title for title in groups if title in several[:MOST_GROUPS]]
@@ -96,15 +99,21 @@ def _one_of_each_path(curves: Iterable[Curve]) -> Iterator[Curve]:
 def _group_of(curve: Curve) -> str:
     if curve.transfer is not None:
         return between(curve)
-    return _PLACES.get(frozenset(place.kind for place in curve.workload.places), FILES)
+    if all(DECLARED.is_between_ranks(each.path) for each in curve.workload.transfers):
+        return RANKS
+    kinds = ("numa" if place.kind == "rank" else place.kind for place in curve.workload.places)
+    return _PLACES.get(frozenset(kinds), FILES)
 
 
 FILES = "files"
+
+RANKS = BETWEEN_RANKS
 
 _PLACES = {
     frozenset(("numa", "gpu")): "host and GPU",
     frozenset(("gpu",)): "GPU and GPU",
     frozenset(("numa",)): "host memory",
+    frozenset(("rank",)): "ranks",
 }
 """Concurrent transfers over PCIe first, then those over the links between GPUs."""
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from waywiser.analysis.comparison.change_texts import loss
 from waywiser.analysis.comparison.fleet import (
     WORST_FIRST,
-    Fault,
     Fleet,
     HardwareClass,
     HostVerdict,
     Status,
 )
+from waywiser.analysis.comparison.fleet_faults import Fault
+from waywiser.analysis.comparison.fleet_texts import usual_text
 from waywiser.curves.answer import Mark
+from waywiser.curves.texts import capital, percent
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
     Block,
@@ -30,7 +33,13 @@ from waywiser.report.parts import (
     Words,
     numbers,
 )
-from waywiser.report.views.fleet import counts_text
+from waywiser.report.views.fleet import (
+    by_themselves,
+    counts_text,
+    detectable_text,
+    notes_of,
+    remedy_of,
+)
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.severity import Severity
@@ -43,19 +52,6 @@ SEVERITY: dict[Status, Severity] = {
     "fine": "info",
 }
 MARK: dict[Status, Mark | Severity] = {**SEVERITY, "not determined": ""}
-
-COMPARE = (
-    "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a "
-    "peer's"
-)
-REMEDIES: dict[str, str] = {
-    "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
-    "link": f"reseat the card; {COMPARE}",
-    "slow": COMPARE,
-    "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
-    "missing path": "waywiser show has the reason; measure it again",
-}
-"""What to do by kind of fault, if it is no mere suspicion: that is measured again."""
 
 MOST_PATHS = 6
 """Paths listed for a fault; `--json` has all."""
@@ -92,7 +88,7 @@ def _verdict(fleet: Fleet) -> Section:
         "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
         "not determined": "There are too few peers to compare with.",
-        "fine": "No node differs from its peers.",
+        "fine": f"No node differs from its peers{by_themselves(fleet)}.",
     }[worst]
     blocks = (Verdict(SEVERITY[worst], statement, counts_text(fleet) or "nothing could be read"),)
     return Section("status", "Status", blocks)
@@ -104,7 +100,7 @@ def _nodes(fleet: Fleet) -> Sheet:
     several = len(fleet.classes) > 1
     rows = []
     for n, host in enumerate(shown):
-        first = host.faults[0].statement if host.faults else ""
+        first = host.faults[0].statement if host.faults else "; ".join(host.own_findings)
         more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
         link = _anchor(n) if host.status in ILL else ""
         rows.append((
@@ -144,16 +140,15 @@ def _host(host: HostVerdict) -> Iterator[Block]:
     if again:
         yield Words(f"To measure again, on {host.host}:")
         yield Code("\n".join(again), is_elsewhere=True)
-    if host.notes:
-        yield Listing(host.notes)
+    if notes := notes_of(host):
+        yield Listing(notes)
 
 
 def _remark(fault: Fault) -> Remark:
     paths = fault.paths[:MOST_PATHS]
     evidence = [
         RemarkEvidence(
-            f"{path.name}: {path.ratio:.1%} of the usual rate, probability of this by chance: "
-            f"{path.p:.2g}"
+            f"{path.name}: {usual_text(path)}, probability of this by chance: {path.p:.2g}"
             f"{', seen in two surveys' if path.confirmed else ''}"
         )
         for path in paths
@@ -164,7 +159,7 @@ def _remark(fault: Fault) -> Remark:
         severity="error" if fault.verdict else "warning",
         statement=fault.statement,
         devices=tuple(map(str, fault.devices)),
-        remedy=REMEDIES[fault.kind] if fault.verdict or not fault.again else "",
+        remedy=remedy_of(fault),
         evidence=tuple(evidence),
         detail=fault.detail,
     )
@@ -174,6 +169,8 @@ def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:
     for each in classes:
         too_few = "" if each.assessed else ", too few to compare"
         yield Words(f"{each.name}: {count(each.hosts, 'host')}{too_few}.")
+        if found_from := detectable_text(each):
+            yield Words(f"{capital(found_from)}.")
         if each.paths:
             yield Fold(f"What is usual there: {count(len(each.paths), 'path')}", (_usual(each),))
 
@@ -185,11 +182,16 @@ def _usual(each: HardwareClass) -> Sheet:
         if path.bytes and path.seconds > 0:
             figure = f"{format_rate(path.bytes / path.seconds, path.scale or 0.01)} GB/s"
         at = f"at {format_bytes(path.bytes)}" if path.bytes else ""
-        cells = path.name, path.regime, SheetCell(figure, note=at), f"{path.scale:.2%}"
+        least = percent(loss(path.detectable, of_time=path.is_time)) if path.detectable else ""
+        cells = path.name, path.regime, SheetCell(figure, note=at), f"{path.scale:.2%}", least
         rows.append((*cells, path.hosts))
     return Sheet.of(
         f"What is usual among {each.name}",
-        ("path", "regime", *numbers("middle of the class", "from host to host", "hosts")),
+        (
+            "path",
+            "regime",
+            *numbers("middle of the class", "from host to host", "smallest loss found", "hosts"),
+        ),
         rows,
     )
 

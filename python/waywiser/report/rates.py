@@ -8,7 +8,7 @@ import msgspec
 
 from waywiser.curves.curve import Curve
 from waywiser.curves.headlines import rated_points
-from waywiser.curves.methods import executor_text, memory_text
+from waywiser.curves.methods import counted_copies, executor_text, memory_text
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED, PathClass, Traits
@@ -58,7 +58,7 @@ class Between(Value, frozen=True):
 
 def between_places(curves: Iterable[Curve], traits: Traits) -> dict[tuple[str, str], Between]:
     """Single copies by (source, destination), with default settings if there are: those of a class
-    by one method where it was measured."""
+    by one method where it was measured. No messages: the places of ranks may be of two hosts."""
     found: dict[tuple[str, str], Between] = {}
     classes = grouped((each.pair_class, each) for each in _candidates(curves, traits))
     for candidates in classes.values():
@@ -98,12 +98,12 @@ def _at_a_common_size(links: Sequence[Between]) -> list[Point]:
 
 
 def _candidates(curves: Iterable[Curve], traits: Traits) -> Iterator[Between]:
-    for curve in curves:
-        transfer = curve.transfer
-        if transfer is None or transfer.layout or curve.workload.cache != "warm":
+    for curve in counted_copies(curves):
+        transfer = curve.first_transfer
+        if transfer.layout:
             continue
         path = transfer.path
-        if traits.moves_nothing(path.source, path.destination):
+        if traits.moves_nothing(path.source, path.destination) or traits.is_between_ranks(path):
             continue
         ends = transfer.path.places
         measured = [point for point in curve.measured if point.estimate and point.estimate.rate]

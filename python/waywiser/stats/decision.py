@@ -55,6 +55,8 @@ class Effect(NamedTuple):
     headline: bool = False
     threshold: float = THRESHOLD
     """The relative change that matters: a smaller one is no finding."""
+    tests: int = 1
+    """The number of tests of which this one shows most (Bonferroni)."""
 
     @property
     def limit(self) -> float:
@@ -67,7 +69,8 @@ class Effect(NamedTuple):
         degrees of freedom."""
         if self.variance.freedom <= 0:
             return None
-        return 2 * student_tail(self.variance.freedom, self.log_ratio / self.variance.deviation)
+        tail = student_tail(self.variance.freedom, self.log_ratio / self.variance.deviation)
+        return min(1.0, 2 * self.tests * tail)
 
     def detectable(self, level: float = 1 - CONFIDENCE) -> float | None:
         """The smallest relative loss that is found with `POWER` by a test at ``level``; None
@@ -75,7 +78,7 @@ class Effect(NamedTuple):
         freedom, error = self.variance.freedom, self.variance.deviation
         if freedom <= 0:
             return None
-        least = max(self.limit, student_quantile(freedom, 1 - level / 2) * error)
+        least = max(self.limit, student_quantile(freedom, 1 - level / 2 / self.tests) * error)
         return 1 - math.exp(-(least + student_quantile(freedom, POWER) * error))
 
 

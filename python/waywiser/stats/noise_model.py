@@ -13,6 +13,8 @@ much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
   the sizes of a curve and over equivalent paths.
 - Variance between surveys: from three surveys on a side, their medians are the replicates. With
   fewer it is not known; a survey is taken to deviate by `SURVEY_SHARE` of what its processes do.
+- A level that shifts within a series and returns adds the square of its size
+  (`waywiser.stats.level_shift`): processes that agree during it are no replicates of each other.
 - A series with one process on each side has no replicate. The scatter of its samples is a lower
   limit of its noise.
 
@@ -152,7 +154,7 @@ def process_variance(surveys: Iterable[Sequence[float]], within: float) -> Varia
     squares = freedom = 0.0
     for replicates in surveys:
         mean = fmean(replicates)
-        squares += sum((value - mean) ** 2 for value in replicates)
+        squares += sum([(value - mean) ** 2 for value in replicates])
         freedom += len(replicates) - 1
     return variance_of(squares, freedom, within)
 
@@ -208,8 +210,17 @@ def shared(own: Variance, peers: Variance | None) -> Variance:
     return own if chance < UNLIKE else peers
 
 
-def of_difference(before: Surveys, after: Surveys, noise: Noise) -> Variance:
-    """Variance of the difference between the logarithms of the medians of two sides."""
+def with_shift(variance: Variance, shift: float) -> Variance:
+    """The variance of a value whose level shifted by ``shift`` and returned."""
+    return combined([(1.0, variance), (shift**2, Variance(1.0, variance.freedom))])
+
+
+def of_difference(before: Surveys, after: Surveys, noise: Noise, shift: float = 0.0) -> Variance:
+    """Variance of the difference between the logarithms of the medians of two sides, of which one
+    has a level that shifted by ``shift`` and returned."""
+    if shift:
+        share = (median_share(len(before.medians)) + median_share(len(after.medians))) / 2
+        return with_shift(of_difference(before, after, noise), shift * math.sqrt(share))
     sides = [(median_share(len(side.medians)), side.share_of_survey) for side in (before, after)]
     surveys = sum(share for share, _ in sides)
     if noise.survey is None:

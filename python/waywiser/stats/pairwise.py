@@ -9,6 +9,12 @@ one size is found although the median hides it.
 One odd process among many must not hide what the others show, so that from `ROBUST` processes on
 their median and the scatter of most of them count.
 
+Of few processes, in all of which one of equivalent paths differs in the same direction, the process
+that shows it best decides too, by how the others scatter in it: a path that varies between
+processes hides no difference of another.
+
+A level that shifts among the processes of a pair and returns is noise of that pair.
+
 The variance of a value between processes is pooled over the group. A regime that nothing replicates
 borrows from the other regimes of its group. If no path of a group was measured in two processes,
 the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
@@ -24,13 +30,14 @@ All pairs and groups that are given together are decided together (`waywiser.sta
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from waywiser.stats.decision import Decision, Effect, decide
+from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     LEAST_VARIANCE,
@@ -40,6 +47,7 @@ from waywiser.stats.noise_model import (
     pooled,
     process_variance,
     shared,
+    with_shift,
 )
 from waywiser.stats.order import NORMAL_SCALE, median
 from waywiser.stats.scatter import UNKNOWN_NOISE, variance_of_median
@@ -50,6 +58,9 @@ HEADLINE = "bandwidth"
 FAMILY = 3
 """Groups of a family from which on its middle one says how equivalent paths scatter."""
 
+
+LIMIT = math.log1p(THRESHOLD)
+"""The least difference that is a finding, as a logarithm."""
 
 ROBUST = 5
 """Values from which on a median and a scatter of most of them are used."""
@@ -63,6 +74,8 @@ class SizeRatios(NamedTuple):
     """Logarithms of the time of the first over that of the second, by process."""
     within: float
     """Variance of one of them by its samples."""
+    shift: float = 0.0
+    """The size of a level that shifted among the processes, odd ones too, and returned."""
 
 
 Regimes = Mapping[Any, Sequence[SizeRatios]]
@@ -79,6 +92,23 @@ class PairGroup(NamedTuple):
     deviations: bool = False
     """A pair is one path against the others of the group. Then the group has no effect of its
     own."""
+    links: Sequence[Hashable] = ()
+    """What each pair leads over, where the pairs of one link may differ together from all others:
+    they do not show how the others scatter. Empty if each has its own link."""
+    odd: Collection[int] = ()
+    """Positions of pairs that are known to differ, so that they do not show it either."""
+
+    def comparable(self, at: int, values: Mapping[int, float]) -> list[float]:
+        """The values of the pairs that show how paths like that at ``at`` scatter: not those over
+        its own link that differ in the same direction."""
+        own, found = values[at], []
+        for other, value in values.items():
+            over_one_link = bool(self.links) and self.links[other] == self.links[at]
+            if other != at and other not in self.odd:
+                in_one_direction = min(own, value) > LIMIT or max(own, value) < -LIMIT
+                if not (over_one_link and in_one_direction):
+                    found.append(value)
+        return found
 
 
 class RegimeDecision(NamedTuple):
@@ -145,9 +175,9 @@ class _Part:
         if not processes:
             self.replicated = self.replicated[-1:]
             processes = set(self.replicated[0].ratios)
+        self.processes = tuple(sorted(processes))
         self.values = tuple(
-            median([size.ratios[process] for size in self.replicated])
-            for process in sorted(processes)
+            median([size.ratios[process] for size in self.replicated]) for process in self.processes
         )
         self.within = sum(size.within for size in sizes) / len(sizes)
 
@@ -159,6 +189,11 @@ class _Part:
     @property
     def mean(self) -> float:
         return _centre(self.values)
+
+    @cached_property
+    def shift(self) -> float:
+        """The size of a level that shifted among the processes and returned."""
+        return median([size.shift for size in self.sizes])
 
     @cached_property
     def process(self) -> Variance:
@@ -274,33 +309,79 @@ def _by_processes(
     group: PairGroup, members: Mapping[int, _Part], known: _Known, headline: bool
 ) -> _Effects:
     effects: _Effects = {}
-    at_size: dict[int, list[tuple[float, float, Variance]]] = {}
-    means, variances = [], []
+    at_size: dict[int, list[_Centre]] = {}
+    means: list[_Centre] = []
     for at, part in members.items():
-        own = _weight(len(part.values)), shared(part.process, known.process)
-        means.append(part.mean)
-        variances.append(own)
-        effects[_EffectKey(at)] = Effect(part.mean, combined([own]), headline and group.deviations)
+        own = shared(part.process, known.process)
+        mean = _Centre(part.mean, _weight(len(part.values)), own, part.shift)
+        means.append(mean)
+        effects[_EffectKey(at)] = _of_mean([mean], headline and group.deviations)
         of_size = shared(part.process_of_size, known.of_size)
         for size in part.sizes:
-            value, weight = _centre(tuple(size.ratios.values())), _weight(len(size.ratios))
-            effects[_EffectKey(at, size.bytes)] = Effect(value, combined([(weight, of_size)]))
-            at_size.setdefault(size.bytes, []).append((value, weight, of_size))
+            values = tuple(size.ratios.values())
+            found = _Centre(_centre(values), _weight(len(values)), of_size, size.shift)
+            effects[_EffectKey(at, size.bytes)] = _of_mean([found])
+            at_size.setdefault(size.bytes, []).append(found)
     if not group.deviations:
-        effects[_EffectKey(None)] = Effect(fmean(means), _of_mean(variances), headline)
-        for bytes_, found in at_size.items():
-            mean = fmean([value for value, _, _ in found])
-            effects[_EffectKey(None, bytes_)] = Effect(mean, _of_mean([f[1:] for f in found]))
+        effects[_EffectKey(None)] = _of_mean(means, headline)
+        effects |= {_EffectKey(None, size): _of_mean(found) for size, found in at_size.items()}
+        return effects
+    for at, effect in _in_each_process(group, members, headline):
+        known_p = effects[_EffectKey(at)].p
+        if known_p is None or (effect.p or 0.0) < known_p:
+            effects[_EffectKey(at)] = effect
     return effects
 
 
-def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
-    """The variance of a mean of values: (weight, variance) of each. Equal variances are one
-    estimate."""
+def _in_each_process(
+    group: PairGroup, members: Mapping[int, _Part], headline: bool
+) -> Iterator[tuple[int, Effect]]:
+    """The paths that differ in the same direction in each of few processes, by how the others
+    scatter in the process that shows it best: another path that varies between processes hides no
+    difference that one process shows."""
+    several = {part.processes for part in members.values()}
+    if len(several) != 1 or not 1 < len(tests := several.pop()) < ROBUST:
+        return
+    for at, part in members.items():
+        slow, fast = min(part.values) > LIMIT, max(part.values) < -LIMIT
+        if part.shift or not (slow or fast):
+            continue
+        alone = [
+            Effect(
+                value,
+                _of_others(
+                    group, {n: each.values[k] for n, each in members.items()}, at, part.least
+                ),
+                headline,
+                tests=len(tests),
+            )
+            for k, value in enumerate(part.values)
+        ]
+        if tested := [each for each in alone if each.p is not None]:
+            best = min(tested, key=lambda each: each.p or 0.0)
+            yield at, best._replace(log_ratio=part.mean)
+
+
+class _Centre(NamedTuple):
+    """The centre of the values of one pair."""
+
+    value: float
+    weight: float
+    """Its variance over that of one process."""
+    process: Variance
+    shift: float
+
+
+def _of_mean(centres: Sequence[_Centre], headline: bool = False) -> Effect:
+    """The effect of a mean over pairs. Equal variances are one estimate; levels may have shifted in
+    all pairs together."""
     weights: dict[Variance, float] = {}
-    for weight, variance in terms:
-        weights[variance] = weights.get(variance, 0.0) + weight / len(terms) ** 2
-    return combined([(weight, variance) for variance, weight in weights.items()])
+    for each in centres:
+        weights[each.process] = weights.get(each.process, 0.0) + each.weight / len(centres) ** 2
+    variance = combined([(weight, variance) for variance, weight in weights.items()])
+    if shift := fmean([each.shift for each in centres]):
+        variance = with_shift(variance, shift)
+    return Effect(fmean([each.value for each in centres]), variance, headline)
 
 
 def _centred(variance: Variance, members: int) -> Variance:
@@ -318,10 +399,11 @@ def _by_equivalents(
         for size in part.sizes:
             by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
     for at, part in members.items():
-        scatter = usual or _of_others(means, at, part.least)
+        scatter = usual or _of_others(group, means, at, part.least)
         effects[_EffectKey(at)] = Effect(part.mean, scatter, headline and group.deviations)
         beside = {
-            size.bytes: _of_others(by_size[size.bytes], at, size.within) for size in part.sizes
+            size.bytes: _of_others(group, by_size[size.bytes], at, size.within)
+            for size in part.sizes
         }
         for bytes_, variance in _at_least_usual(beside).items():
             effects[_EffectKey(at, bytes_)] = Effect(by_size[bytes_][at], variance)
@@ -339,8 +421,8 @@ def _mean_of(values: Sequence[float], scatter: Variance, headline: bool = False)
     return Effect(fmean(values), combined([(1 / len(values), scatter)]), headline)
 
 
-def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
-    return _scatter([value for other, value in values.items() if other != at], within)
+def _of_others(group: PairGroup, values: Mapping[int, float], at: int, within: float) -> Variance:
+    return _scatter(group.comparable(at, values), within)
 
 
 def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:

@@ -19,7 +19,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.stats.decision import Effect
-from waywiser.stats.noise_model import Variance, combined, process_variance
+from waywiser.stats.level_shift import returned_from_none
+from waywiser.stats.noise_model import Variance, combined, process_variance, with_shift
 from waywiser.stats.order import median
 from waywiser.words.grouping import grouped
 
@@ -54,7 +55,8 @@ def _within(processes: Sequence[SidesOfProcess]) -> Effect:
     patterns = grouped(zip(sides, costs, strict=True))
     difference = fmean([fmean(found) for found in patterns.values()])
     weight = sum(1 / len(found) for found in patterns.values()) / len(patterns) ** 2
-    return _effect(difference, [costs], weight)
+    found = _effect(difference, [costs], weight)
+    return found._replace(variance=with_shift(found.variance, returned_from_none(costs)))
 
 
 def _across(processes: Sequence[SidesOfProcess]) -> Effect | None:

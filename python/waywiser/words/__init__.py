@@ -12,7 +12,7 @@ words.
 Every value has one canonical text (for people and patterns) and one canonical JSON form (for
 files, processes and identities). The grammar of the text:
 
-    place      numa:0 | gpu:1 | file:/data/x | rank:3
+    place      numa:0 | gpu:1 | file:/data/x | rank:3 | gpu:0-7 (several, of a collective)
     memory     KIND[VARIANT]@PLACE            pageable[pages=huge]@numa:0
     path       MEMORY -> MEMORY by EXECUTOR   pinned@numa:0 -> device@gpu:0 by copy-engine
     layout     KIND[SETTINGS]                 list[piece=28672] | box[height=64,width=512]

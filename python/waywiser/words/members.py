@@ -62,13 +62,18 @@ def counted(members: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(amounts[:-1]), *amounts[-1:])))
 
 
+def series_of(visit: str) -> str:
+    """The name of a visit without its block."""
+    return _BLOCK.sub("", visit)
+
+
 def _amount(sort: str, members: Sequence[str], number: int) -> str:
     if sort == "pair":
         return f"{count(number, sort)} of memories"
     if sort != "visit":
         return count(number, sort)
     visits = filter(_BLOCK.search, members)
-    curves = {without_sizes(_BLOCK.sub("", visit)) for visit in visits}
+    curves = {without_sizes(series_of(visit)) for visit in visits}
     return f"{count(number, sort)} of {count(len(curves), 'curve')}"
 
 

@@ -99,7 +99,12 @@ def count(number: int, what: str) -> str:
     """``1 curve``, ``2 curves``, ``3 series``, ``2 processes``."""
     if number == 1 or what == "series":
         return f"{number} {what}"
-    return f"{number} {what}{'es' if what.endswith('ss') else 's'}"
+    return f"{number} {plural(what)}"
+
+
+def plural(what: str) -> str:
+    """``curves``, ``processes``."""
+    return f"{what}{'es' if what.endswith('ss') else 's'}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -42,6 +42,8 @@ class Process(Value, frozen=True):
     peer_access: bool = True
     block: int = 0
     """Blocks that need fresh processes get a worker each."""
+    loads: str = ""
+    """A library that changes what else is measured in its process; empty for none."""
 
 
 class Order(Value, frozen=True):
@@ -95,6 +97,13 @@ class Samples(Value, frozen=True):
     another tool's mean or median of samples that it did not keep (counted, gives no interval)."""
     transfers: tuple[tuple[float, ...], ...] = ()
     """Seconds per transfer, one tuple per sample."""
+    lanes: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Seconds of each GPU of each transfer, one tuple per sample: the slowest are the transfer's
+    own. Empty unless a transfer was timed on several. Of a sustained workload the GPUs' own events
+    timed them, and the host's clock the transfer."""
+    alone: tuple[tuple[float, ...], ...] = ()
+    """Seconds of each transfer without the others, in turn with the sample, one tuple per sample.
+    Empty unless the workload is sustained."""
 
     def __len__(self) -> int:
         return len(self.span)

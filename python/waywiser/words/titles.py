@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import force_setattr
@@ -46,6 +46,19 @@ def divided(text: str) -> tuple[str, str]:
     while not _fits(title := f"{text[:_HEAD].rstrip()} … {text[len(text) - tail :].lstrip()}"):
         tail -= 1
     return title, text
+
+
+def listed(head: str, parts: Sequence[str]) -> tuple[str, str]:
+    """A title that lists as many parts as fit and says how many more there are, and the whole list
+    if it does not fit: ``the fastest: a at 8 B; b at 1 MiB; and 1 more``."""
+    text = f"{head}: {'; '.join(parts)}"
+    if _fits(text):
+        return text, ""
+    for shown in range(len(parts) - 1, 0, -1):
+        title = f"{head}: {'; '.join(parts[:shown])}; and {len(parts) - shown} more"
+        if _fits(title):
+            return title, text
+    return text, ""
 
 
 def _clause(text: str, *, with_figure: bool = False) -> tuple[str, str] | None:

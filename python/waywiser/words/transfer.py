@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from waywiser.words.collective import COLLECTIVE, bus_factor, collective_of, said_by
 from waywiser.words.errors import WordError
 from waywiser.words.memory import Memory, Place
 from waywiser.words.numbers import MOST_BYTES, whole_number
@@ -34,6 +35,12 @@ class Path(Value, frozen=True, omit_defaults=True):
     def places(self) -> tuple[Place, Place]:
         """Where the source is, and where the destination is."""
         return self.source.place, self.destination.place
+
+    @property
+    def is_among_several(self) -> bool:
+        """Whether it is over several memories: of a collective, and not from one to another."""
+        lasts = (self.source.place.last, self.destination.place.last)
+        return lasts != (msgspec.UNSET, msgspec.UNSET)
 
     @property
     def kinds(self) -> str:
@@ -134,6 +141,27 @@ class Transfer(Value, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         return f"{self.way}{self.size_text}"
+
+    @property
+    def collective(self) -> str:
+        """What several memories do together; empty for a copy from one to another."""
+        if not self.path.is_among_several:
+            return ""
+        return collective_of(self.path.executor, self.parameters)
+
+    @property
+    def collective_setting(self) -> dict[str, str]:
+        """The setting that says what several memories do; none of a copy, and of an executor whose
+        name says it."""
+        said = not self.path.is_among_several or said_by(self.path.executor)
+        return {} if said else {COLLECTIVE: self.collective}
+
+    @property
+    def bus_factor(self) -> float:
+        """`waywiser.words.collective.bus_factor` of a collective; 1 for a copy."""
+        if not self.path.is_among_several:
+            return 1.0
+        return bus_factor(self.collective, len(self.path.source.place.each))
 
     @property
     def size_text(self) -> str:

@@ -26,6 +26,11 @@ Stop = Literal["converged", "budget", "limit", "failed", "skipped"]
 largest number of samples was reached; an error (see the reason); never started (see the reason)."""
 
 
+WorkloadKind = Literal["operation", "copy", "collective", "set"]
+"""What a workload is: an operation; one copy, from one memory to one; one transfer over several
+memories; transfers that start together."""
+
+
 class Operation(Value, frozen=True, omit_defaults=True):
     """Something that costs time but moves no bytes of its own, at a place."""
 
@@ -41,7 +46,10 @@ class Operation(Value, frozen=True, omit_defaults=True):
         """Raises `WordError` for a text that is none."""
         head, place = divided(text, "an operation", "NAME@PLACE, as in malloc@numa:0")
         name, parameters = parse_word(head, "an operation")
-        return cls(name, Place.parse(place), parameters)
+        found = Place.parse(place)
+        if found.is_several and found.kind != "rank":
+            raise WordError(f"{text!r} is at several places", remedy="name one: malloc@numa:0")
+        return cls(name, found, parameters)
 
 
 class Quantity(Value, frozen=True):
@@ -87,16 +95,62 @@ class Workload(Value, frozen=True, omit_defaults=True):
         return f"{cache} (shared)" if self.shared else cache
 
     @property
+    def kind(self) -> WorkloadKind:
+        """What it is, which a reader asks before it reads more."""
+        if self.operation is not None:
+            return "operation"
+        if len(self.transfers) != 1:
+            return "set"
+        return "collective" if self.transfers[0].path.is_among_several else "copy"
+
+    @property
+    def is_sustained(self) -> bool:
+        """Whether each transfer is timed while the others run throughout, and alone in turn: of a
+        set with a collective within one process. Shorter ones repeat until the longest is done."""
+        if len(self.transfers) < 2:
+            return False
+        sources = (each.path.source.place for each in self.transfers)
+        return any(place.is_several and place.kind != "rank" for place in sources)
+
+    @property
+    def is_of_ranks(self) -> bool:
+        """Whether one of its places is a rank."""
+        return any(place.kind == "rank" for place in self.places)
+
+    @property
+    def copies(self) -> tuple[Transfer, ...]:
+        """Its transfers, if each is from one memory to one; none of an operation and with a
+        collective."""
+        return () if any(each.path.is_among_several for each in self.transfers) else self.transfers
+
+    @property
     def transfer(self) -> Transfer | None:
-        """Its only transfer; None for an operation and for several at once."""
-        return self.transfers[0] if len(self.transfers) == 1 else None
+        """Its only transfer, if it is a copy; None otherwise."""
+        return self.transfers[0] if self.kind == "copy" else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its first transfer, by which its curve is ordered; 0 for an operation."""
+        return self.transfers[0].bytes if self.transfers else 0
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """What makes it: the executors of its transfers, or the name of the operation."""
+        if self.operation is not None:
+            return frozenset((self.operation.name,))
+        return frozenset(transfer.path.executor for transfer in self.transfers)
 
     @property
     def places(self) -> tuple[Place, ...]:
         """The places of the memories that its transfers name, as often as they do; an operation's
-        own."""
-        ends = tuple(place for transfer in self.transfers for place in transfer.path.places)
-        return ends if self.operation is None else (*ends, self.operation.place)
+        own. Several are named one by one."""
+        ends = tuple(
+            single
+            for transfer in self.transfers
+            for place in transfer.path.places
+            for single in place.each
+        )
+        return ends if self.operation is None else (*ends, *self.operation.place.each)
 
     @property
     def named_places(self) -> tuple[Place, ...]:
@@ -114,17 +168,18 @@ class Workload(Value, frozen=True, omit_defaults=True):
     @property
     def bytes(self) -> int:
         """Bytes of all transfers together; 0 for an operation."""
-        return sum(transfer.bytes for transfer in self.transfers)
+        return sum([transfer.bytes for transfer in self.transfers])
 
     @property
     def rated_bytes(self) -> int:
-        """Bytes that its rate counts; 0 if it has none: of an operation, and where not every
-        byte of a range is touched."""
-        return 0 if any(transfer.is_sparse for transfer in self.transfers) else self.bytes
+        """Bytes that its rate counts; 0 if it has none: of an operation, where not every byte of a
+        range is touched, and where shorter transfers repeat."""
+        return self.bytes if self.quantity.unit == "GB/s" else 0
 
     @property
     def quantity(self) -> Quantity:
-        if self.operation is not None or any(transfer.is_sparse for transfer in self.transfers):
+        sparse = any(transfer.is_sparse for transfer in self.transfers)
+        if self.kind == "operation" or sparse or self.is_sustained:
             return Quantity(bytes=0, items=max(len(self.transfers), 1), unit="s")
         return Quantity(bytes=self.bytes, items=len(self.transfers), unit="GB/s")
 

@@ -11,6 +11,7 @@ from waywiser.analysis.comparison.comparison_text import (
     OF_ANOTHER_MACHINE,
     ONLY_IN_BASE,
     REMEDIES,
+    UNNAMED,
     changed_alone,
     could_miss,
     counts_text,
@@ -27,7 +28,7 @@ from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
-from waywiser.analysis.comparison.whole_machine import whole_machine
+from waywiser.analysis.comparison.whole_machine import whole_loss
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
@@ -98,14 +99,16 @@ def check_up(
     status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
     counted that healthy machines do not have, or a regression is confirmed (`verdict_of`).
     It is ``inconclusive`` if a loss is suspected, if a pinned, P2P or set bandwidth could hide a
-    loss of more than `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is
-    unfinished or is the baseline itself. Raises ValueError without a baseline.
+    loss of more than `ProfileComparison.most_hidden`, if every path could, if nothing was
+    compared, or if the survey is unfinished or is the baseline itself. Raises ValueError without a
+    baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
     grave, minor = errors_of(node, baseline[-1])
     findings = tuple(_findings(node, baseline, comparison, grave))
     undecided = (*_uncompared(node, baseline, comparison), *_undecided(comparison))
+    undecided += tuple(f"{gpu} {UNNAMED}" for gpu in comparison.unnamed_gpus)
     return Checkup(
         schema=SCHEMA,
         host=node.name,
@@ -147,8 +150,7 @@ def _findings(
 
 def _whole(comparison: ProfileComparison) -> Iterator[str]:
     """A loss that all paths share."""
-    whole = whole_machine(comparison)
-    if "slower" in whole:
+    if whole := whole_loss(comparison):
         yield whole
 
 
@@ -182,7 +184,8 @@ def _undecided(comparison: ProfileComparison) -> Iterator[str]:
     yield from map(suspicion, comparison.of("suspected"))
     causes = ((comparison.noisy_sides(path), path) for path in comparison.undecided)
     for cause, paths in grouped(causes).items():
-        more = f"; the same for {count(len(paths) - 1, 'more headline path')}" if paths[1:] else ""
+        kind = "more headline path" if paths[0].headline else "more path"
+        more = f"; the same for {count(len(paths) - 1, kind)}" if paths[1:] else ""
         needed = f" (a check has to find {comparison.most_hidden:.0%})"
         yield f"{could_miss(paths[0], needed)}{more}: {REMEDIES[cause]}"
     yield from map(disturbed_text, comparison.disturbed)

@@ -58,7 +58,7 @@ def _traits(
     """Each trait of a path, with what is said of one path that has it, and of several."""
     for device in path.devices:
         yield device.place, (f"{{}} uses {device.place}", f"{{}} use {device.place}")
-    if workload.operation is not None:
+    if workload.kind == "operation":
         text = "an operation that moves no bytes"
         yield "operation", (f"{{}} is {text}", "{} are operations that move no bytes")
     memories = [m for t in workload.transfers for m in t.path.ends]

@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from waywiser.analysis.comparison.change_texts import change_text
 from waywiser.analysis.comparison.common_traits import common_traits
 from waywiser.analysis.comparison.comparison_text import (
+    ONE_EACH,
     copy_text,
     label,
     slow_processes_text,
     slower,
 )
-from waywiser.analysis.comparison.differences import differences, of_gpus
+from waywiser.analysis.comparison.differences import differences, message_settings, of_gpus
 from waywiser.analysis.comparison.node import Node, device_of, gpus_of
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures
 from waywiser.analysis.comparison.path_change import (
@@ -32,6 +34,7 @@ from waywiser.analysis.comparison.sides import ComparisonSides
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.machine.machine import Machine
+from waywiser.machine.ranks import launch_options
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
 from waywiser.words.grouping import grouped
@@ -80,8 +83,11 @@ def compare(
         notes=tuple(_notes(sides, parts, paths, refuted)),
         another_machine=sides.another,
         missing_gpus=tuple(map(device_of, sides.gone.values())),
+        unnamed_gpus=tuple(map(device_of, sides.unnamed.values())),
         exchanged_gpus=sides.exchanged,
         tools=tuple(dict.fromkeys(t for node in (*sides.base, *sides.new) for t in node.tools)),
+        launch=tuple(launch_options(sides.new[-1].machine, sides.new[-1].environment)),
+        message_settings=message_settings(sides.base, sides.new),
     )
 
 
@@ -94,13 +100,15 @@ def _compared(
 ) -> tuple[list[PathChange], list[PathChange], list[Part]]:
     """The paths that both sides have measured, suspected ones as they are with the repeats; those
     of them that are not slower then; and what was compared last."""
-    parts = parts_of(before, after, threshold)
+    order = sides.is_in_order
+    parts = parts_of(before, after, threshold, order)
     compared = list(path_changes(parts, groups, sides.devices))
     suspected = {path.curve: path for path in compared if path.verdict == "suspected"}
     if not sides.repeats or not suspected:
         return compared, [], parts
     again = _by_identity([*sides.new, *sides.repeats])
-    parts = parts_of(before, {identity: again[identity] for identity in after}, threshold)
+    later = {identity: again[identity] for identity in after}
+    parts = parts_of(before, later, threshold, order)
     together = {path.curve: path for path in path_changes(parts, groups, sides.devices)}
     found = [together[path.curve] if path.curve in suspected else path for path in compared]
     still = ("suspected", "regression")
@@ -151,17 +159,22 @@ def _missing_devices(
 ) -> Iterator[str]:
     """What the decisions lack, one line each."""
     parts = [part for path in paths for part in path.parts]
-    alone = sum(part.decision.freedom <= 0 for part in parts)
-    if alone:
-        of = "all paths" if alone == len(parts) else f"{alone} of {len(parts)} parts of paths"
+    unknown = sum(part.decision.freedom <= 0 for part in parts)
+    by_sizes = sum(part.decision.freedom > 0 and part.processes == ONE_EACH for part in parts)
+    if by_sizes:
+        yield (
+            f"before and now, one process alone measured {_share(by_sizes, len(parts))}: the noise "
+            "is how sizes scatter around a line, and what differs between processes is not known"
+        )
+    if unknown:
         survey = (
             "make a new baseline and a new profile in several processes (--preset check for links, "
             "--preset standard for all paths), or "
         )
         imported = all(node.tools for node in (*base, *new))
         yield (
-            f"before and now, one process alone measured {of}: the variance between "
-            "processes is not known, and no change of these can be confirmed; "
+            f"before and now, one process alone measured {_share(unknown, len(parts))}: the "
+            "variance between processes is not known, and no change of these can be confirmed; "
             f"{'' if imported else survey}compare "
             "several files of before with several of now"
         )
@@ -173,13 +186,18 @@ def _missing_devices(
         )
 
 
+def _share(number: int, of: int) -> str:
+    return "all paths" if number == of else f"{number} of {of} parts of paths"
+
+
 def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[str]:
     """One line for each path, but for those ``known``, that changed in some new surveys only."""
     for path in paths:
         if path.verdict == "no change" and path.changes and path.curve not in known:
-            largest = max(path.changes, key=lambda change: abs(math.log(change.ratio)))
-            change = f"{largest.ratio - 1:+.1%}"
-            yield f"{label(path)} is {change} over all new surveys, but not changed in each of them"
+            sizes = [s for p in path.parts for s in p.sizes if s.decision in path.changes]
+            largest = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
+            by = change_text(largest)
+            yield f"{label(path)} is {by} over all new surveys, but not changed in each of them"
 
 
 def _by_identity(side: Sequence[Node]) -> Summaries:
@@ -203,7 +221,8 @@ def _chosen(
         texts[identity] = sized_texts_of(workload, next(having, machines[0]))
     known = [text for each in texts.values() for text in each]
     most = max(len(machine.gpus) for machine in machines)
-    require_match(only, known, gpus=most, measured=True)
+    described = all(machine.is_described for machine in machines)
+    require_match(only, known, gpus=most if described else None, measured=True)
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
     first, second = (
         {identity: found for identity, found in side.items() if identity in kept}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from waywiser.analysis.comparison.change_texts import (
+    change_text,
+    detectable_text,
+    loss,
+    loss_text,
+    slower_by,
+)
 from waywiser.analysis.comparison.path_change import (
     WORST_FIRST,
     PartChange,
@@ -14,21 +20,34 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     SizeChange,
 )
+from waywiser.analysis.comparison.path_parts import FEWEST_SIZES
 from waywiser.analysis.comparison.whole_machine import ONE_SIDED, SEVERAL, whole_machine
 from waywiser.curves.headline import headline_label, in_order
 from waywiser.words.grouping import grouped
-from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
 """What is said of a GPU that the new files lack: of the same machine, and of another one."""
 
+UNNAMED = "is not named by the results"
+"""What is said of a GPU of which results of other tools say nothing."""
+
 OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
 """What follows if the two sides are of different machines."""
 
 NOT_DECIDED = "not decided"
 """What is said of a path without a change if its noise is too large for a verdict."""
+
+FEW_SIZES = f"fewer than {FEWEST_SIZES} sizes of one kind (small, intermediate or large)"
+"""The reason for a path whose sizes do not show its noise."""
+
+NOT_IN_EACH = "its new surveys do not all show it"
+"""What is said of a change that is significant over all new surveys, and not in each."""
+
+ONE_EACH = 1, 1
+"""Processes of a path of which only its sizes show the noise."""
 
 NEW_BASELINE = "make a new baseline while the machine is healthy and nothing else uses it"
 MEASURE_AGAIN = "measure again while nothing else uses the machine"
@@ -51,8 +70,12 @@ def _shown(path: PathChange) -> str:
 
 
 def slower(path: PathChange) -> str:
-    """``H2D pinned… -> device… is 5.1% slower (bandwidth)``."""
-    return f"{_shown(path)} is {1 - path.ratio:.1%} slower ({path.why})"
+    """``H2D pinned… -> device… is 5.1% slower (bandwidth)``, ``takes 5.4% longer (latency)``."""
+    return f"{_shown(path)} {slower_by(path.size)} ({path.why})"
+
+
+def _is_time(size: SizeChange | None) -> bool:
+    return size is not None and size.is_time
 
 
 def suspicion(path: PathChange) -> str:
@@ -62,9 +85,9 @@ def suspicion(path: PathChange) -> str:
     if path.decision is None or not path.is_below_detectable:
         return text
     scatter = f": {scatter_text(path.part)}" if path.part else ""
-    smallest = f"{path.decision.detectable:.1%}"
+    smallest = loss_text(path.decision.detectable or 0.0, of_time=_is_time(path.size))
     return (
-        f"{text}; this loss is significant, although only a loss of {smallest} or more is found "
+        f"{text}; this loss is significant, although only {smallest} or more is found "
         f"with a probability of 80 %{scatter}"
     )
 
@@ -75,7 +98,8 @@ def why_suspected(path: PathChange) -> str:
     if path.verdict != "suspected" or size is None:
         return ""
     if size.decision.p is None:
-        return "no survey measured it in two processes"
+        few = f", and it has {FEW_SIZES}" if path.most_sizes < FEWEST_SIZES else ""
+        return f"no survey measured it in two processes{few}"
     _, surveys = size.surveys
     if surveys == 1:
         return "one new survey alone shows it"
@@ -103,13 +127,19 @@ def could_miss(path: PathChange, needed: str = "") -> str:
             f"{_shown(path)}: no survey measured it in two processes, and its noise is not "
             f"known{needed}"
         )
-    could = f"a loss of up to {path.detectable:.0%} would not be found{needed}"
+    largest = path.parts[-1].typical
+    share = f"{loss(path.detectable, of_time=largest.is_time):.0%}"
+    could = f"a loss of up to {share} would not be found{needed}"
+    if largest.is_time:
+        could = f"a time up to {share} longer would not be found{needed}"
     return f"{_shown(path)}: {could}: {scatter_text(path.parts[-1])}"
 
 
 def scatter_text(part: PartChange) -> str:
     """``its processes deviate by 9.1% in the baseline and by 1.3% now``."""
     before, now = (side.deviation for side in part.noise)
+    if before is not None and now is not None and part.processes == ONE_EACH:
+        return f"its sizes deviate from a line by {before:.1%} in the baseline and by {now:.1%} now"
     if before is None or now is None:
         side = "of the baseline" if before is None else "now"
         return f"no survey {side} measured it in two processes"
@@ -128,10 +158,13 @@ def slow_processes_text(slow: int, of: int, when: str, slowest: str, ratio: floa
 
 def disturbed_text(path: PathChange) -> str:
     """What is said of a path of `ProfileComparison.disturbed`."""
-    loss = 1 - path.parts[-1].ratio_with_outliers
+    share, largest = 1 - path.parts[-1].ratio_with_outliers, path.parts[-1].typical
+    lost = f"the loss is {share:.0%}"
+    if largest.is_time:
+        lost = f"the time is {loss(share, of_time=True):.0%} longer"
     return (
-        f"{_shown(path)}: some processes were much slower than the others; if they count, the loss "
-        f"is {loss:.0%}: {MEASURE_AGAIN}"
+        f"{_shown(path)}: some processes were much slower than the others; if they count, {lost}: "
+        f"{MEASURE_AGAIN}"
     )
 
 
@@ -160,12 +193,24 @@ def answer_lines(found: ProfileComparison) -> Iterator[str]:
             f"before and now are of different machines ({found.another_machine}), "
             f"{OF_ANOTHER_MACHINE}"
         )
+    gone = ONLY_IN_BASE if found.another_machine else GONE
+    yield from (f"{gpu} {gone}" for gpu in found.missing_gpus)
     if whole := whole_machine(found):
         yield whole
-    yield summary(found)
+    yield "; ".join(filter(None, (summary(found), _worst(found))))
     if found.in_common:
         yield found.in_common
     yield from headline_lines(found)
+
+
+def _worst(found: ProfileComparison) -> str:
+    """The path with the largest loss, of those with at least half of it a single transfer first: a
+    set waits for its slowest. Empty if no loss was found."""
+    paths = found.of("regression") or found.of("suspected")
+    most = max((1 - path.ratio for path in paths), default=0.0)
+    large = [path for path in paths if 1 - path.ratio >= most / 2]
+    worst = min(large, key=lambda path: (path.curve.count(";"), path.ratio), default=None)
+    return slower(worst) if worst else ""
 
 
 def note_lines(found: ProfileComparison, more: str = "") -> Iterator[str]:
@@ -231,14 +276,20 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
         known = [path.detectable for path in members if path.detectable is not None]
         most = max(known) if len(known) == len(members) else None
         hidden = detectable_text(
-            most, hides=verdict == NOT_DECIDED, has_changed=verdict != "no change"
+            most,
+            hides=verdict == NOT_DECIDED,
+            has_changed=verdict != "no change",
+            of_time=worst.parts[-1].typical.is_time,
         )
+        if worst.verdict == "no change" and worst.changes:
+            hidden = NOT_IN_EACH
         lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
         # What is detectable holds for the largest sizes; the lowest ratio may be of others.
         elsewhere = worst.decision and worst.decision != worst.parts[-1].decision
-        where = f" ({worst.why})" if elsewhere and worst.why else ""
-        large = "at the largest sizes " if where else ""
-        change = f"{worst.ratio - 1:+.1%}{where} {lowest}".rstrip()
+        large = "at the largest sizes " if elsewhere and worst.why else ""
+        shown = change_text(worst.size) if worst.size else "+0.0%"
+        where = f" ({worst.why})" if large and not shown.startswith(worst.why) else ""
+        change = f"{shown}{where} {lowest}".rstrip()
         yield f"  {group:<17} {verdict}: {change}; {large}{hidden}"
     if undecided:
         yield f"  {to_decide(found, undecided)}"
@@ -255,37 +306,9 @@ def to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
     groups = in_order(path.headline for path in paths if path.headline)
     names = [*groups, *(path.name for path in paths if not path.headline)]
     only = " ".join(f"--only {shlex.quote(name)}" for name in names)
-    return f"{head}{remedy}: waywiser survey --preset full {only}"
+    survey = shlex.join(["waywiser", "survey", "--preset", "full", *found.launch])
+    return f"{head}{remedy}: {survey} {only}"
 
 
 def plural(verdict: str, count: int) -> str:
     return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
-
-
-def detectable_text(loss: float | None, *, hides: bool = False, has_changed: bool = False) -> str:
-    """``a loss of 3.1% or more would have been found``; of a path that is not decided, that the
-    noise ``hides`` smaller ones; without a loss, that the noise is not known."""
-    if loss is None:
-        return "the noise is not known"
-    if hides:
-        return f"the noise hides losses below {loss:.1%}"
-    if has_changed:
-        return f"smallest detectable loss {loss:.1%}"
-    return f"a loss of {loss:.1%} or more would have been found"
-
-
-def figures_before_and_now(size: SizeChange) -> tuple[str, str]:
-    """``55.3 GB/s`` or ``2.2 µs`` of each side, with as many digits as the interval allows."""
-    relative = Z_95 * size.decision.deviation / math.sqrt(2)
-    before, now = (
-        format_time(seconds, relative)
-        if size.rated_bytes < RATE_BYTES
-        else f"{format_rate(size.rated_bytes / seconds, relative)} GB/s"
-        for seconds in (size.seconds_before, size.seconds_now)
-    )
-    return before, now
-
-
-Z_95 = 1.96
-"""Half the width of a 95 % interval in standard errors. Of a change, both sides have the same
-share."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from waywiser.analysis.comparison.comparison_text import unfinished
+from waywiser.analysis.comparison.comparison_text import UNNAMED, unfinished
 from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
 from waywiser.analysis.comparison.node import Node, device_of
 from waywiser.machine.machine import Gpu
+from waywiser.machine.ranks import placement_text
 from waywiser.profile.planned import resume_command, stored_request
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
@@ -41,6 +42,8 @@ LONGEST = 60
 
 def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     """One line each; the machines first, then what they were asked and what their files lack."""
+    if settings := message_settings(base, new):
+        yield f"other settings of the MPI library: {settings}"
     if not another_machine(base, new):
         for what, value in (
             ("host", _host),
@@ -48,7 +51,13 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
             ("CPU", _cpu),
         ):
             yield from _changed(f"another {what}: ", base, new, value)
-    yield from _changed("another driver: ", base, new, lambda node: node.machine.driver)
+    for what, value in (
+        ("driver", lambda node: node.machine.driver),
+        ("MPI library", lambda node: node.machine.messages),
+        ("NCCL", lambda node: node.machine.nccl),
+        ("placement of ranks", lambda node: placement_text(node.machine.ranks)),
+    ):
+        yield from _changed(f"another {what}: ", base, new, value)
     yield from _environment(base, new)
     yield from _changed("another plan: ", base, new, _plan)
     for node in (*base, *new):
@@ -114,13 +123,20 @@ def of_gpus(
 ) -> Iterator[str]:
     """GPUs that have gone, came or, of the ``same_machine``, were exchanged. The GPUs of
     all nodes are matched to those of the base with the most of them; ``gone`` is
-    how a line about one that the new files lack ends."""
+    how a line about one that the new files lack ends. Results of other tools say nothing of GPUs
+    that they do not name."""
     hosts = {each.machine.hostname for each in before}
+    before_named = "named" if any(node.is_of_results for node in before) else "there"
     for surveys, side in ((before, "base"), (after, "")):
         found: dict[str, list[str]] = {}
         exchanged: set[str] = set()
         for node in surveys:
-            is_not, is_only = ("is not", "is only") if side else (gone, "was not there before")
+            is_not, is_only = "is not", "is only"
+            if not side:
+                is_not = UNNAMED if node.is_of_results else gone
+                is_only = f"was not {before_named} before"
+            elif node.is_of_results:
+                is_not, is_only = "is not named", "is named only"
             texts = [f"{device_of(gpu)} {is_not}" for gpu in node.match.missing]
             texts += [f"{device_of(gpu)} {is_only}" for gpu in node.match.added]
             if same_machine and node.machine.hostname in hosts:
@@ -230,6 +246,31 @@ def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
         changes += _changed(f"{called} ", old, now, _value_of(name))
     if changes:
         yield f"another environment: {'; '.join(changes)}"
+
+
+def message_settings(base: Sequence[Node], new: Sequence[Node]) -> str:
+    """``UCX_TLS none before, tcp now``: differences of the variables of the MPI library; empty if
+    there are none, or not all surveys recorded them."""
+    known = [_message_variables(node) for node in (*base, *new)]
+    recorded = [each for each in known if each is not None]
+    if len(recorded) < len(known):
+        return ""
+    names = sorted({name for each in recorded for name in each})
+    changes: list[str] = []
+    for name in names:
+        changes += _changed(f"{name} ", base, new, _message_variable(name))
+    return "; ".join(changes)
+
+
+def _message_variable(name: str) -> Callable[[Node], str]:
+    return lambda node: _clipped(str((_message_variables(node) or {}).get(name) or ABSENT))
+
+
+def _message_variables(node: Node) -> dict[str, Any] | None:
+    """Returns the variables of the MPI library; None if the survey did not record them."""
+    library = node.environment.get("messages")
+    found = library.get("variables") if isinstance(library, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def _value_of(name: str) -> Callable[[Node], str]:

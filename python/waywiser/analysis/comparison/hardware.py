@@ -43,6 +43,8 @@ def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
             own = [name for name, number in zip(hosts, numbers, strict=True) if number == gpus]
             reference = _reference([hosts[name][-1] for name in own], gpus)
             models = counted_models(reference.machine.gpus, gpus)
+            if reference.is_of_results and not reference.machine.gpus:
+                models = "no GPU named"
             matched = {name: [node.beside(reference) for node in hosts[name]] for name in own}
             found.append(EqualHosts(f"{models}; {reference.machine.cpu_model}", gpus, matched))
     return sorted(found, key=lambda equal: -len(equal.hosts))
@@ -94,14 +96,16 @@ def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
 
 def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
     """The nodes by a name that is a host's own. Virtual machines often share one: who has none of
-    the GPUs is another host, and is named by its file."""
+    the GPUs is another host, and is named by its file. So is each simulated profile: it stands for
+    a host like that of its original."""
     hosts: dict[str, list[Node]] = {}
     known: dict[str, list[tuple[str, set[str]]]] = {}
     for node in nodes:
         uuids = {gpu.uuid for gpu in node.machine.gpus if gpu.uuid}
         namesakes = known.setdefault(node.name, [])
         same = [(name, theirs) for name, theirs in namesakes
-                if uuids & theirs or not uuids or not theirs]  # fmt: skip
+                if not node.machine.simulated
+                and (uuids & theirs or not uuids or not theirs)]  # fmt: skip
         if same:
             name, theirs = same[0]
             theirs |= uuids

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,19 @@ import msgspec
 
 from waywiser.analysis.comparison.gpu_match import GpuMatch, match_gpus
 from waywiser.curves.answer import Device
+from waywiser.curves.exchanges import among_memories
+from waywiser.curves.former_words import in_words_of_today, names_ranks
 from waywiser.curves.imported import as_imported, imported_from
 from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.ranks import memories_of
 from waywiser.machine.routes import renumbered_relays
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
-from waywiser.profile.quality_flags import gpus_fed_by_host
+from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.series_summary import SeriesSummary
-from waywiser.words import Place, Value, Workload, json_text
+from waywiser.words import Place, Value, Workload, grouped, json_text
+from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
 
@@ -57,6 +61,8 @@ class Node(Value, frozen=True):
     """Whose results these are, where they were imported: ``nvbandwidth 0.8``."""
     unfinished: bool = False
     """Its survey was killed, or is still running."""
+    own_findings: tuple[str, ...] = ()
+    """What its profile says of its links by itself."""
     match: GpuMatch = GpuMatch()
     """Its GPUs beside those of the node that it is compared with."""
 
@@ -68,7 +74,7 @@ class Node(Value, frozen=True):
     @property
     def is_of_results(self) -> bool:
         """Whether its GPUs are those that other tools' results name: a run may have used some."""
-        return bool(self.tools) and not self.machine.architecture
+        return bool(self.tools) and not self.machine.is_described
 
     def beside(self, other: Node) -> Node:
         """The node with its GPUs matched to those of another."""
@@ -105,20 +111,69 @@ def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool =
     tools = imported_from(environment)
     frame = frame or SeriesFrame.read(profile)
     found = frame.summaries()
+    parted = grouped((are_crowded(each.workload, machine), each) for each in found)
+    found, crowded = parted.get(False, []), parted.get(True, [])
     return Node(
         name=machine.hostname or profile.path.stem,
-        machine=machine,
-        series=tuple(as_imported(found, profile.plan_json) if tools else found),
+        machine=_without_ranks(machine, frame.workloads) if tools else machine,
+        series=tuple(_joined(as_imported(found, profile.plan_json) if tools else found, machine)),
         file=str(profile.path),
         created=profile.created,
         request=json_text(request) if request else "",
-        unsupported_paths=profile.unsupported_paths,
+        unsupported_paths=(
+            *profile.unsupported_paths,
+            *_without_verdict(crowded),
+            *_of_fewer(found, machine),
+        ),
         health=tuple(profile.health()),
         links=_links(frame) if links else {},
         environment=environment,
         tools=tools,
         unfinished=_is_unfinished(profile, len(frame.visits)),
     )
+
+
+def _without_ranks(machine: Machine, workloads: Iterable[Workload]) -> Machine:
+    """The machine without GPUs and nodes that results of messages name alone: their numbers are
+    those of ranks, and say nothing of what a host has."""
+    if machine.is_described:
+        return machine
+    parted = grouped((names_ranks(each), each) for each in workloads)
+    of_ranks, own = (
+        {(place.kind, place.index) for each in parted.get(is_so, []) for place in each.named_places}
+        for is_so in (True, False)
+    )
+    foreign = of_ranks - own
+    gpus = [x for x in machine.gpus if x.pci or x.uuid or ("gpu", x.index) not in foreign]
+    nodes = [x for x in machine.numa if ("numa", x.index) not in foreign]
+    packages = machine.packages[: max(len(nodes), 1)]
+    return msgspec.structs.replace(machine, gpus=tuple(gpus), numa=tuple(nodes), packages=packages)
+
+
+def _without_verdict(crowded: Sequence[SeriesSummary]) -> Iterator[Unsupported]:
+    """What was measured and is not compared, each curve once."""
+    for curve in dict.fromkeys(each.workload.curve for each in crowded):
+        yield Unsupported(curve, "its ranks share CPUs: how they take turns has no verdict")
+
+
+def _of_fewer(found: Iterable[SeriesSummary], machine: Machine) -> Iterator[Unsupported]:
+    """Why an exchange of a benchmark, which has a memory for each rank, has no counterpart."""
+    for curve in {each.workload.curve: each.workload for each in found}.values():
+        if among_memories(curve, machine) is not curve:
+            memory = curve.transfers[0].path.source
+            few, ranks = memories_of(memory, machine), len(memory.each)
+            why = f"the {ranks} ranks of this survey share {count(few, 'GPU')}, which exchange"
+            yield Unsupported(curve.curve, why)
+
+
+def _joined(found: Iterable[SeriesSummary], machine: Machine) -> Iterator[SeriesSummary]:
+    """The series in the words that profiles are joined by."""
+    for series in found:
+        workload = among_memories(in_words_of_today(series.workload), machine)
+        if workload is series.workload:
+            yield series
+        else:
+            yield SeriesSummary.of(workload, series.blocks, series.failures)
 
 
 def _is_unfinished(profile: Profile, stored: int) -> bool:
@@ -173,7 +228,11 @@ def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
     def moved(place: Place) -> Place:
         if place.kind != "gpu":
             return place
-        return Place("gpu", numbers.get(place.index, place.index))
+        found = sorted(numbers.get(each.index, each.index) for each in place.each)
+        if not place.is_several:
+            return Place("gpu", found[0])
+        is_range = found == list(range(found[0], found[0] + len(found)))
+        return Place("gpu", found[0], last=found[-1]) if is_range else place
 
     operation = workload.operation
     if operation is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from waywiser.analysis.comparison.comparison_text import UNNAMED
 from waywiser.analysis.comparison.node import Node, devices_on, gpus_of
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
 from waywiser.analysis.comparison.path_parts import Summaries
@@ -54,17 +55,22 @@ def _verdict_of_lost(
 
     It is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which every
     survey is expected to measure. It is skipped if the machine does not support it, if the survey
-    had no time for it, did not select it, did not plan it or is unfinished.
+    had no time for it, did not select it, did not plan it or is unfinished, and if results of other
+    tools do not have it: they say nothing of what they leave out.
     """
-    lost = [gpu for gpu in sorted(gpus_of(workload)) if gpu in sides.gone]
-    if lost:
+    own = sorted(gpus_of(workload))
+    if lost := [gpu for gpu in own if gpu in sides.gone]:
         return "missing", ", ".join(f"gpu:{gpu} {sides.gone_text}" for gpu in lost)
+    if unnamed := [gpu for gpu in own if gpu in sides.unnamed]:
+        return "skipped", ", ".join(f"gpu:{gpu} {UNNAMED}" for gpu in unnamed)
     if failure is not None:
         if failure.kind in NOT_MEASURED:
             return "skipped", failure.reason
         return "missing", f"{failure.kind}: {failure.reason}"
     if reason := _unsupported_reason(workload, sides.unsupported):
         return "missing" if headline else "skipped", reason
+    if all(node.tools for node in sides.new):
+        return "skipped", "the new results do not have it"
     if any(node.unfinished for node in sides.new):
         return "skipped", "the new survey is unfinished"
     if sides.replanned and _has_nodes(workload, sides.new):

@@ -1,30 +1,23 @@
 """Which values of a table stand apart from the others of their column.
 
-A column is a path (the sizes of one regime), a row is a host. The middle of a column is its median;
-the scale is the widest that the median deviation and the outer quantiles call for, so that two
-groups of hosts do not make outliers of one another. How heavy the tails are is read off all
-columns together. Each value is decided about as one headline effect of the whole table
+A column is a path (the sizes of one regime), a row is a host. How heavy the tails are is read off
+all columns together. Each value is decided about as one headline effect of the whole table
 (`waywiser.stats.decision`).
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from waywiser.analysis.comparison.column_scale import ColumnScale
 from waywiser.stats.decision import Effect, decide
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.noise_model import Variance
-from waywiser.stats.order import NORMAL_SCALE
-
-LEAST_SCALE = 0.001
-"""The least scale, of a logarithm: hosts do not agree by more than a tenth of a per cent in the
-long run."""
 
 FEWEST_HOSTS = 4
 """Fewest hosts among which an outlier can be seen."""
@@ -51,58 +44,72 @@ class Outlier(NamedTuple):
     """The probability that chance makes one as large anywhere in the table."""
 
 
-class ColumnScale(NamedTuple):
-    middle: float
-    scale: float
-    hosts: int
-
-
-def columns_of(table: NDArray[np.float64]) -> list[ColumnScale]:
-    """The scale of each column of logarithms [row][column]; NaN means that a host has no value."""
-    if not table.size:
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
-        low, tenth, middle, ninetieth, high = np.nanquantile(
-            table, (0.05, 0.10, 0.50, 0.90, 0.95), axis=0
-        )
-        deviation = np.nanmedian(np.abs(table - middle), axis=0)
-    count = np.isfinite(table).sum(axis=0)
-    wide = np.where(count >= 20, np.maximum((ninetieth - tenth) / 2.563, (high - low) / 3.290), 0)
-    scale = np.maximum(np.maximum(NORMAL_SCALE * deviation, wide), LEAST_SCALE)
-    rows = zip(middle.tolist(), scale.tolist(), count.tolist(), strict=True)
-    return [ColumnScale(*row) for row in rows]
-
-
 def outliers(
-    table: NDArray[np.float64], columns: Sequence[ColumnScale], threshold: float, significant: float
+    table: NDArray[np.float64],
+    columns: Sequence[ColumnScale],
+    threshold: float,
+    significant: float,
+    own: NDArray[np.float64] | None = None,
 ) -> list[Outlier]:
     """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
-    ``significant`` of tables, to either side. The largest deviation first."""
-    enough = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
-    if not enough:
-        return []
-    middle = np.array([column.middle for column in columns])
-    scale = np.array([column.scale for column in columns])
-    deviations = (table - middle) / scale
-    kept = deviations[:, enough]
-    values = kept[np.isfinite(kept)]
-    freedom = tail_of(values)
-    limit = math.log1p(threshold)
-    spare = (table - middle - 2 * scale)[:, enough] > limit
-    places = [(row, enough[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
+    ``significant`` of tables, to either side. The largest deviation first. ``own`` are deviations
+    that values have by themselves."""
+    tail, among = tail_of_table(table, columns)
+    found = []
     effects = []
-    for row, at in places:
-        variance = Variance(columns[at].scale ** 2, max(2, min(freedom, columns[at].hosts // 2)))
-        difference = float(table[row, at] - middle[at])
-        effects.append(Effect(difference, variance, headline=True, threshold=threshold))
-    decisions = decide(effects, significant, among=len(values))
+    for at, column in enumerate(columns):
+        usual = _effect(column, tail, threshold)
+        if usual is None:
+            continue
+        differences = table[:, at] - column.middle
+        for row in np.flatnonzero(differences > usual.limit).tolist():
+            effect, difference = usual, float(differences[row])
+            if own is not None and own[row, at] > 0:
+                wide = math.hypot(column.scale, float(own[row, at]))
+                few = max(column.hosts // 2, 2)
+                own_scale = column._replace(scale=wide, freedom=min(column.freedom, few))
+                effect = _effect(own_scale, tail, threshold) or effect
+                if difference <= effect.limit:
+                    continue
+            found.append((row, at))
+            effects.append(effect._replace(log_ratio=difference, threshold=threshold))
+    decisions = decide(effects, significant, among=among)
     outliers = [
         Outlier(row, at, effect.log_ratio, columns[at].scale, decision.p_corrected or 0.0)
-        for (row, at), effect, decision in zip(places, effects, decisions, strict=True)
+        for (row, at), effect, decision in zip(found, effects, decisions, strict=True)
         if decision.verdict == "different"
     ]
     return sorted(outliers, key=lambda outlier: -outlier.difference)
+
+
+def detectable_losses(
+    table: NDArray[np.float64], columns: Sequence[ColumnScale], threshold: float, significant: float
+) -> list[float | None]:
+    """The smallest loss of one host that `outliers` finds with a power of 80 %, of each column;
+    None if too few hosts have it."""
+    tail, among = tail_of_table(table, columns)
+    effects = (_effect(column, tail, threshold) for column in columns)
+    return [each and each.detectable(significant / among) for each in effects]
+
+
+def _effect(column: ColumnScale, tail: int, threshold: float) -> Effect | None:
+    """No change of a value of the column, with the limit beyond which one is an outlier; None if
+    too few hosts have one."""
+    if column.hosts < FEWEST_HOSTS:
+        return None
+    variance = Variance(column.scale**2, min(tail, column.freedom))
+    limit = (1 + threshold) * math.exp(2 * column.scale) - 1
+    return Effect(0.0, variance, headline=True, threshold=limit)
+
+
+def tail_of_table(table: NDArray[np.float64], columns: Sequence[ColumnScale]) -> tuple[int, int]:
+    """Degrees of freedom of the tail of all deviations, and how many values there are."""
+    enough = [at for at, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
+    middle = np.array([columns[at].middle for at in enough])
+    scale = np.array([columns[at].scale for at in enough])
+    deviations = (table[:, enough] - middle) / scale
+    values = deviations[np.isfinite(deviations)]
+    return tail_of(values), len(values)
 
 
 def tail_of(values: NDArray[np.float64]) -> int:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from waywiser.curves.answer import Device
 from waywiser.curves.headline import Group
-from waywiser.curves.regimes import Regime
+from waywiser.curves.regimes import START_BYTES, Regime
 from waywiser.stats.decision import THRESHOLD, Decision, Effect
 from waywiser.stats.noise_model import Surveys
 from waywiser.words import Value
@@ -51,6 +51,12 @@ class SizeChange(Value, frozen=True):
     surveys: tuple[int, int]
     decision: Decision
     verdict: PathVerdict
+    regime: Regime = "bandwidth"
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its figures are times, and its change is one of time."""
+        return self.regime in ("operation", "latency") or self.rated_bytes < START_BYTES
 
 
 class SideNoise(Value, frozen=True):
@@ -100,12 +106,15 @@ class PathChange(Value, frozen=True):
 
     @property
     def part(self) -> PartChange | None:
-        """The part that the verdict is about; of a path without a change, that with the largest
-        sizes. None if it is about one size, or one side has not measured the path."""
+        """The part that the verdict is about, of several that with the largest sizes whose change
+        is at least half of the largest; of a path without a change, that with the largest sizes.
+        None if it is about one size, or one side has not measured the path."""
         if self.verdict not in ("regression", "improvement", "suspected"):
             return self.parts[-1] if self.parts else None
-        parts = [part for part in self.parts if part.verdict == self.verdict]
-        return max(parts, key=lambda part: abs(math.log(part.decision.ratio)), default=None)
+        logs = [(part, abs(math.log(part.decision.ratio)))
+                for part in self.parts if part.verdict == self.verdict]  # fmt: skip
+        most = max((each for _, each in logs), default=0.0)
+        return next((part for part, each in reversed(logs) if 2 * each >= most), None)
 
     @property
     def size(self) -> SizeChange | None:
@@ -131,6 +140,11 @@ class PathChange(Value, frozen=True):
         """The smallest relative loss that would have been found in the part with the largest
         sizes; None if the noise is not known or one side has not measured it."""
         return self.parts[-1].decision.detectable if self.parts else None
+
+    @property
+    def most_sizes(self) -> int:
+        """The most sizes that one of its parts has."""
+        return max((len(part.sizes) for part in self.parts), default=0)
 
     @property
     def changes(self) -> list[Decision]:
@@ -166,10 +180,16 @@ class ProfileComparison(Value, frozen=True):
     another_machine: str = ""
     """What differs between the machines, if the new files are of another one than the base."""
     missing_gpus: tuple[Device, ...] = ()
+    unnamed_gpus: tuple[Device, ...] = ()
+    """GPUs that the new results of another tool do not name."""
     exchanged_gpus: tuple[tuple[Device, Device], ...] = ()
     """(before, now): another device in the same place."""
     tools: tuple[str, ...] = ()
     """Whose results the files are, if other tools wrote those of a side: ``nvbandwidth 0.8``."""
+    launch: tuple[str, ...] = ()
+    """Options of a survey that starts the ranks of the new one; empty without."""
+    message_settings: str = ""
+    """The variables of the MPI library that differ; empty if none do, or they were not recorded."""
 
     def of(self, *verdicts: PathVerdict) -> tuple[PathChange, ...]:
         return tuple(path for path in self.paths if path.verdict in verdicts)
@@ -196,16 +216,25 @@ class ProfileComparison(Value, frozen=True):
         decision = path.decision
         if path.verdict != "no change" or decision is None:
             return True
-        known = [decision.detectable, path.detectable]
-        if any(loss is None or loss > self.most_hidden for loss in known):
+        if self._hides_much(path):
             return False
         return abs(math.log(path.ratio)) <= math.log1p(self.threshold)
 
+    def _hides_much(self, path: PathChange) -> bool:
+        """Whether the noise of a path without a change is not known, or hides more than
+        `most_hidden`."""
+        decision = path.decision
+        if path.verdict != "no change" or decision is None:
+            return False
+        known = [decision.detectable, path.detectable]
+        return any(loss is None or loss > self.most_hidden for loss in known)
+
     @property
     def undecided(self) -> tuple[PathChange, ...]:
-        """Those of `hiding` that leave a check inconclusive: of the groups `BOUNDED`, or repeated
-        by no process."""
-        return tuple(p for p in self.hiding if p.headline in BOUNDED or p.detectable is None)
+        """The paths that leave a check inconclusive: those of `hiding` in the groups `BOUNDED`, or
+        repeated by no process; all paths, if each could hide more than `most_hidden`."""
+        found = tuple(p for p in self.hiding if p.headline in BOUNDED or p.detectable is None)
+        return found or (self.measured if all(map(self._hides_much, self.measured)) else ())
 
     @property
     def hiding(self) -> tuple[PathChange, ...]:

@@ -18,6 +18,7 @@ from waywiser.analysis.comparison.path_change import (
 from waywiser.analysis.comparison.path_parts import Part, SizePair, noise_of
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
+from waywiser.curves.regimes import Regime
 from waywiser.stats.decision import Decision, Effect, decide
 from waywiser.stats.noise_model import ENOUGH_FREEDOM, Noise, Variance, of_difference
 from waywiser.words import Workload
@@ -42,7 +43,9 @@ def path_changes(
     workloads: dict[str, Workload] = {}
     for part, noise, own, *of_sides in zip(parts, noises, effects, *alone, strict=True):
         sizes = [
-            _size_change(size, effect, decision, is_variance_known=noise.survey is not None)
+            _size_change(
+                size, effect, decision, part.regime, is_variance_known=noise.survey is not None
+            )
             for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
         ]
         curves.setdefault(part.curve, []).append(_part_change(part, sizes, of_sides))
@@ -66,7 +69,7 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
     return [
         Effect(
             log_ratio=size.log_ratio,
-            variance=of_difference(size.sides[0], size.sides[1], noise),
+            variance=of_difference(size.sides[0], size.sides[1], noise, size.shift),
             headline=is_headline and size is part.typical,
             threshold=part.threshold,
         )
@@ -77,9 +80,9 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
 def _part_change(part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise]) -> PartChange:
     """``alone`` is the noise of before and of now, as each alone shows it."""
     sides = []
-    for side, noise in zip(part.typical.sides, alone, strict=True):
+    for number, (side, noise) in enumerate(zip(part.typical.sides, alone, strict=True)):
         deviation = noise.process.deviation if noise.process.freedom > 0 else None
-        once = of_difference(side, side, noise)
+        once = of_difference(side, side, noise, part.typical.on_side(number).shift)
         both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
         sides.append(SideNoise(deviation, both.detectable()))
     before, now = sides
@@ -97,7 +100,12 @@ def _part_change(part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise]
 
 
 def _size_change(
-    size: SizePair, effect: Effect, decision: Decision, *, is_variance_known: bool
+    size: SizePair,
+    effect: Effect,
+    decision: Decision,
+    regime: Regime,
+    *,
+    is_variance_known: bool,
 ) -> SizeChange:
     (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
     return SizeChange(
@@ -110,6 +118,7 @@ def _size_change(
         surveys=(len(before.medians), len(now.medians)),
         decision=decision,
         verdict=verdict_of(effect, decision, before, now, is_variance_known=is_variance_known),
+        regime=regime,
     )
 
 

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.level_shift import may_return, returned
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     Noise,
@@ -29,6 +30,7 @@ from waywiser.stats.noise_model import (
     process_variance,
     shared,
     survey_variance,
+    variance_of,
 )
 from waywiser.words import Workload
 from waywiser.words.grouping import grouped
@@ -45,6 +47,10 @@ Summaries = Mapping[str, Sequence[tuple[int, SeriesSummary]]]
 """What one side has measured, by identity: each file's number, and the series in it."""
 
 
+FEWEST_SIZES = 5
+"""Sizes that show how far they scatter around a line."""
+
+
 class SizePair(NamedTuple):
     """One series before and now, or on one of these sides alone."""
 
@@ -55,6 +61,8 @@ class SizePair(NamedTuple):
     """Variance of the median of each process by its samples, by side."""
     sides: tuple[Surveys, ...]
     """``medians`` by survey."""
+    is_in_order: bool | None = None
+    """Whether the first side was measured before the second; None if that is not known."""
 
     def on_side(self, side: int) -> SizePair:
         """The series before (0) or now (1) alone."""
@@ -66,9 +74,21 @@ class SizePair(NamedTuple):
 
     @property
     def process_variance(self) -> Variance:
-        """The variance between processes, at least that of a process by its samples."""
-        within = fmean(chain.from_iterable(self.variances))
+        """The variance between processes, at least that of a process by its samples, of the side
+        where it is larger."""
+        within = max([sorted(of)[len(of) // 2] for of in self.variances])
         return process_variance(chain(*(side.replicates for side in self.sides)), within)
+
+    @property
+    def shift(self) -> float:
+        """The size of a level that shifted within a survey and returned, in it or in the later one
+        of the other side."""
+        seconds = [side.seconds for side in self.sides]
+        times = [each for side in seconds for survey in side for each in survey]
+        if not may_return(times):
+            return 0.0
+        orders = {True: (1,), False: (-1,), None: (1, -1)}[self.is_in_order]
+        return min(max(map(_returned, product(*seconds[::order]))) for order in orders)
 
     @property
     def log_ratio(self) -> float:
@@ -141,11 +161,31 @@ class Part:
 
     @cached_property
     def noise(self) -> Noise:
-        """The noise of a size by the processes and surveys that measured this part."""
+        """The noise of a size by the processes and surveys that measured this part; of single
+        numbers by its sizes (`size_variance`)."""
         processes = [size.process_variance for size in self.replicated]
         surveys = [survey_variance(size.sides) for size in self.replicated]
         highest = Variance(max(each.value for each in processes), 0.0)
-        return Noise(averaged(processes) or highest, averaged([each for each in surveys if each]))
+        known = averaged(processes) or size_variance(self.sizes) or highest
+        return Noise(known, averaged([each for each in surveys if each]))
+
+
+def size_variance(sizes: Sequence[SizePair]) -> Variance | None:
+    """The variance of sizes of which each is one number, around a line over all sizes of a part,
+    each side by itself; None for fewer than `FEWEST_SIZES`, and if samples say how they scatter."""
+    import numpy as np
+
+    from waywiser.stats.postal import robust_lines
+
+    if len(sizes) < FEWEST_SIZES or any(any(of) for size in sizes for of in size.variances):
+        return None
+    bytes_ = np.array([[size.workload.bytes for size in sizes]] * len(sizes[0].sides), float)
+    seconds = np.array(
+        [[s.median for s in of] for of in zip(*(z.sides for z in sizes), strict=True)]
+    )
+    lines, _ = robust_lines(bytes_, seconds, np.ones_like(seconds))
+    off = np.log(seconds / (lines[:, :1] + lines[:, 1:] * bytes_))
+    return variance_of(float((off**2).sum()), off.size - lines.size)
 
 
 def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Noise]:
@@ -154,7 +194,8 @@ def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Nois
     - Equivalent paths share their noise, unless a path's own is too large to be theirs.
     - With fewer degrees of freedom than ``enough``, processes may agree by chance. Then the noise
       is at least that of the paths that differ only in the executor's parameters.
-    - A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
+    - A part that nothing replicates has the noise of its sizes around a line. With fewer than
+      `FEWEST_SIZES` it borrows from the other regimes of its curve, the noisiest one.
     """
     equivalent = _pooled_by((part.peers, part.noise) for part in parts)
     similar = _pooled_by((part.similar, part.noise) for part in parts)
@@ -170,7 +211,8 @@ def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Nois
             continue
         near = [equivalent[other.peers] for other in curves[part.curve]]
         near = [each for each in near if each.process.freedom > 0]
-        found.append(max(near, key=lambda each: each.process.value, default=known))
+        noisiest = max(near, key=lambda each: each.process.value, default=part.noise)
+        found.append(Noise(shared(part.noise.process, noisiest.process), noisiest.survey))
     return found
 
 
@@ -184,10 +226,18 @@ def _pooled(noises: Sequence[Noise]) -> Noise:
     return Noise(processes or noises[0].process, pooled(surveys))
 
 
-def parts_of(before: Summaries, after: Summaries, threshold: float = THRESHOLD) -> list[Part]:
+def parts_of(
+    before: Summaries,
+    after: Summaries,
+    threshold: float = THRESHOLD,
+    is_in_order: bool | None = None,
+) -> list[Part]:
     """All series that both sides have measured, by curve and regime. ``threshold`` is the relative
-    change that matters."""
-    pairs = (_size_pair(old, after.get(identity, ())) for identity, old in before.items())
+    change that matters; ``is_in_order`` says whether ``before`` was measured first."""
+    pairs = (
+        _size_pair(old, after.get(identity, ()))._replace(is_in_order=is_in_order)
+        for identity, old in before.items()
+    )
     measured = (pair for pair in pairs if all(pair.medians))
     sizes = grouped(((p.workload.curve, regime_of(p.workload)), p) for p in measured)
     return [
@@ -215,13 +265,17 @@ def _size_pair(
     old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
 ) -> SizePair:
     variances = tuple(
-        tuple(block.standard_error**2 for _, series in side for block in series.blocks)
+        tuple([block.standard_error**2 for _, series in side for block in series.blocks])
         for side in (old, new)
     )
     series = old[0][1]
     medians = _medians(old), _medians(new)
     surveys = tuple(Surveys(list(_by_survey(side).values())) for side in medians)
     return SizePair(series.workload, series.text, medians, variances, surveys)
+
+
+def _returned(surveys: Iterable[Sequence[float]]) -> float:
+    return returned([math.log(each) for each in chain.from_iterable(surveys)])
 
 
 def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:

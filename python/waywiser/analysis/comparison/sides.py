@@ -42,7 +42,24 @@ class ComparisonSides:
     @cached_property
     def gone(self) -> dict[int, Gpu]:
         """GPUs of the reference that the new surveys lack, by number."""
-        return {gpu.index: gpu for node in self.new for gpu in node.match.missing}
+        return {
+            gpu.index: gpu
+            for node in self.new
+            if not node.is_of_results
+            for gpu in node.match.missing
+        }
+
+    @cached_property
+    def unnamed(self) -> dict[int, Gpu]:
+        """GPUs of the reference that new results of other tools do not name, by number: whether
+        the machine has them is not known."""
+        return {
+            gpu.index: gpu
+            for node in self.new
+            if node.is_of_results
+            for gpu in node.match.missing
+            if gpu.index not in self.gone
+        }
 
     @cached_property
     def requests(self) -> set[str]:
@@ -66,6 +83,12 @@ class ComparisonSides:
     def unsupported(self) -> dict[str, str]:
         """Why the new machine does not support a path, by its text."""
         return {each.path: each.reason for node in self.new for each in node.unsupported_paths}
+
+    @property
+    def is_in_order(self) -> bool | None:
+        """Whether the base was measured before the new surveys; None if no time says so."""
+        before, now = (min(node.created for node in side) for side in (self.base, self.new))
+        return before < now if before and now and before != now else None
 
     @property
     def gone_text(self) -> str:

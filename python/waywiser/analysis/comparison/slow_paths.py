@@ -9,17 +9,25 @@ another survey of the host confirms or drops.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from waywiser.analysis.comparison.column_scale import ColumnScale, columns_of, pooled_columns
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.node import gpus_of
-from waywiser.analysis.comparison.outliers import columns_of, outliers
+from waywiser.analysis.comparison.outliers import MANY, Outlier, detectable_losses, outliers
+from waywiser.analysis.comparison.path_parts import equivalence_class
+from waywiser.curves.headline import Group, group_of
 from waywiser.curves.name import name_of
-from waywiser.curves.regimes import Regime, regime_of
+from waywiser.curves.regimes import START_BYTES, Regime, regime_of
+from waywiser.machine.traits import DECLARED
+from waywiser.profile.series_summary import SeriesSummary
+from waywiser.stats.level_shift import returned_from_none
 from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
@@ -33,8 +41,27 @@ MOST_HOSTS = 0.9
 FALSE_PATHS, FALSE_LINKS = 0.05, 0.5
 """Suspicions by chance that a whole class may have. Those of links cost a survey of a few paths."""
 
-FEWEST_PATHS = 3
-"""Fewest paths over one link: the middle one of two deviates as much as one of them makes it."""
+FEWEST_PATHS = 2
+"""Fewest paths over one link, of which two have to be slow."""
+
+BETWEEN_LEVELS: tuple[Regime, ...] = ("latency", "medium")
+"""Regimes whose paths change between two levels."""
+
+
+class Tested(NamedTuple):
+    """Values that are tested together, each the middle one of several columns."""
+
+    values: Array
+    own: Array
+    """How much they deviate by themselves."""
+    members: Sequence[list[int]]
+    scales: Sequence[ColumnScale]
+    false: float
+    """Suspicions by chance that they may make."""
+    apart: Array
+    """The columns that the ``members`` are of."""
+    beside: bool = False
+    """Whether the values are relative to the host's own equivalent paths."""
 
 
 class SlowPath(Value, frozen=True):
@@ -51,6 +78,13 @@ class SlowPath(Value, frozen=True):
     """Bytes of its largest transfer; 0 for an operation."""
     confirmed: bool = False
     """Two surveys of the host or more show it."""
+    beside: bool = False
+    """The ratio is to the host's own equivalent paths, and relative to what it is in the class."""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its change is one of time."""
+        return self.bytes < START_BYTES
 
 
 class UsualPath(Value, frozen=True):
@@ -66,6 +100,18 @@ class UsualPath(Value, frozen=True):
     """The largest size that most have."""
     seconds: float
     """The middle time at that size."""
+    group: Group | None = None
+    """Its group of headline paths."""
+    detectable: float | None = None
+    """The smallest loss of one host that is found with a power of 80 %; None if the path is not
+    compared by itself."""
+    detectable_beside: float | None = None
+    """The same if the host's equivalent paths have not lost it; None if it has none."""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its losses are of time."""
+        return self.regime in ("operation", "latency")
 
 
 class PathTimes:
@@ -74,32 +120,34 @@ class PathTimes:
     Rows are profiles, columns are the regimes of curves, NaN is what was not measured.
     """
 
-    def __init__(self, equal: EqualHosts) -> None:
-        self.equal = equal
+    def __init__(self, equal: EqualHosts, threshold: float) -> None:
+        self.equal, self.threshold = equal, threshold
         self.hosts = [name for name, surveys in equal.hosts.items() for _ in surveys]
         """The host of each row."""
-        rows: list[dict[str, float]] = []
+        rows: list[dict[str, SeriesSummary]] = []
         workloads: dict[str, Workload] = {}
         for survey in [survey for surveys in equal.hosts.values() for survey in surveys]:
-            row = {}
-            for series in survey.matched_series:
-                if series.blocks:
-                    logs = [math.log(block.median) for block in series.blocks]
-                    row[series.identity] = median(without_outliers(logs))
-                    workloads.setdefault(series.identity, series.workload)
+            row = {series.identity: series for series in survey.matched_series if series.blocks}
+            workloads |= {key: each.workload for key, each in row.items() if key not in workloads}
             rows.append(row)
         self.workloads = list(workloads.values())
         self.groups = grouped(
             ((workload.curve, regime_of(workload)), at)
             for at, workload in enumerate(self.workloads)
         )
-        raw = np.array([[row.get(identity, math.nan) for identity in workloads] for row in rows])
+        raw = np.array([[_time(row.get(identity)) for identity in workloads] for row in rows])
         self.sizes = columns_of(self.latest(raw))
         """One for each of ``workloads``."""
-        sizes = raw - [size.middle for size in self.sizes]
-        values = _middle_of(sizes, self.groups.values())
+        middle = [size.middle for size in self.sizes]
+        values = _middle_of(raw - middle, self.groups.values())
         self.columns = columns_of(self.latest(values))
         self.apart = values - [column.middle for column in self.columns]
+        shifts = [
+            [_shift(row.get(name), at) for name, at in zip(workloads, middle, strict=True)]
+            for row in rows
+        ]
+        self.own = _middle_of(np.array(shifts), self.groups.values())
+        """How much a value deviates by itself: a level that shifted and returned."""
 
     def latest(self, table: Array) -> Array:
         """One row per host, so that a host that was measured often does not count more: its last
@@ -109,49 +157,103 @@ class PathTimes:
             last[name] = np.where(np.isfinite(row), row, last[name]) if name in last else row
         return np.array(list(last.values()))
 
-    def slow(self, threshold: float) -> dict[str, list[SlowPath]]:
+    @cached_property
+    def beside(self) -> Array:
+        """The values of `apart`, relative to the median of the host's other equivalent paths of
+        bandwidth, and to that of the class: what a host has in common cancels out."""
+        found = np.full_like(self.apart, math.nan)
+        kinds = ((kind, at) for at, kind in enumerate(self.kinds) if kind[1] == "bandwidth")
+        for members in grouped(kinds).values():
+            others = [[each for each in members if each != at] for at in members]
+            if len(members) > 1:
+                found[:, members] = self.apart[:, members] - _middle_of(self.apart, others)
+        return found - [column.middle for column in columns_of(self.latest(found))]
+
+    @cached_property
+    def _own_beside(self) -> Array:
+        """The values of `own`, over all paths that one is compared with, and itself."""
+        found = self.own.copy()
+        for members in grouped((kind, at) for at, kind in enumerate(self.kinds)).values():
+            found[:, members] = np.nan_to_num(self.own[:, members]).max(axis=1, keepdims=True)
+        return found
+
+    @cached_property
+    def kinds(self) -> list[tuple[Hashable, Regime]]:
+        """What is equivalent, of each column."""
+        return [(equivalence_class(curve), regime) for curve, regime in self.groups]
+
+    def slow(self) -> dict[str, list[SlowPath]]:
         """What the last survey of each host shows of paths and of links; the slowest first."""
-        links = [at for at in self._links() if len(at) >= FEWEST_PATHS]
-        of_links = _middle_of(self.apart, links)
-        single = [[column] for column in range(len(self.columns))]
         found: dict[str, dict[tuple[str, int], SlowPath]] = {}
-        last = self.latest(self.apart)
-        for values, members, false in (
-            (self.apart, single, FALSE_PATHS),
-            (of_links, links, FALSE_LINKS),
-        ):
-            latest = self.latest(values)
-            columns = columns_of(latest)
-            for outlier in outliers(latest, columns, threshold, false):
-                name = list(self.equal.hosts)[outlier.row]
-                usual = columns[outlier.column].middle
-                limit = usual + math.log1p(threshold) + 2 * outlier.scale
-                confirmed = self._is_seen_again(name, values[:, outlier.column], limit)
+        for tested in self.tested:
+            for name, path in self._slow_of(tested):
                 known = found.setdefault(name, {})
-                for column in members[outlier.column]:
-                    difference = float(last[outlier.row, column])
-                    if difference > math.log1p(threshold):
-                        path = self._slow_path(name, column, difference, outlier.p, confirmed)
-                        key = path.curve, path.bytes
-                        if key not in known or confirmed:
-                            known[key] = path
+                key = path.curve, path.bytes
+                known[key] = _of_both(known.get(key), path)
         return {
             name: sorted(paths.values(), key=lambda path: path.ratio)
             for name, paths in found.items()
-            if paths
         }
 
-    def _slow_path(
-        self, name: str, column: int, difference: float, p: float, confirmed: bool
-    ) -> SlowPath:
+    def _slow_of(self, tested: Tested) -> Iterator[tuple[str, SlowPath]]:
+        """The slow paths of one test, each with its host."""
+        names, least = list(self.equal.hosts), math.log1p(self.threshold)
+        last, own = self.latest(tested.apart), self.latest(tested.own)
+        latest = self.latest(tested.values)
+        for outlier in outliers(latest, tested.scales, self.threshold, tested.false, own):
+            name = names[outlier.row]
+            confirmed = self._is_confirmed(tested, outlier, name)
+            for column in tested.members[outlier.column]:
+                difference = float(last[outlier.row, column])
+                if difference > least:
+                    path = self._slow_path(name, column, difference, outlier.p)
+                    seen = {"confirmed": confirmed, "beside": tested.beside}
+                    yield name, msgspec.structs.replace(path, **seen)
+
+    @cached_property
+    def tested(self) -> tuple[Tested, ...]:
+        """Single paths, then links. Of few hosts a path below the sizes of bandwidth is none by
+        itself: such paths change between two levels at times, one in twenty by 4 %."""
+        many = np.isfinite(self.latest(self.apart)).sum() >= MANY
+        single = [
+            [at]
+            for at, (_, regime) in enumerate(self.kinds)
+            if many or regime not in BETWEEN_LEVELS
+        ]
+        links = [(key, at) for key, at in self._links().items() if len(at) >= FEWEST_PATHS]
+        kinds = [self.kinds[at] for (at,) in single]
+        return (
+            self._tested(single, kinds, FALSE_PATHS),
+            self._tested([at for _, at in links], [key[:2] for key, _ in links], FALSE_LINKS),
+            *(() if many else (self._tested(single, kinds, FALSE_PATHS, beside=True),)),
+        )
+
+    def _tested(
+        self,
+        members: Sequence[list[int]],
+        kinds: Sequence[Hashable],
+        false: float,
+        *,
+        beside: bool = False,
+    ) -> Tested:
+        apart = self.beside if beside else self.apart
+        values = _middle_of(apart, members)
+        own = _middle_of(self._own_beside if beside else self.own, members)
+        scales = pooled_columns(self.latest(values), kinds, self.threshold)
+        return Tested(values, own, members, scales, false, apart, beside)
+
+    def _slow_path(self, name: str, column: int, difference: float, p: float) -> SlowPath:
         workloads = [self.workloads[at] for at in list(self.groups.values())[column]]
         workload = max(workloads, key=lambda each: each.bytes)
         own = self.equal.hosts[name][-1].own_numbers(workload)
         largest = max((transfer.bytes for transfer in own.transfers), default=0)
-        return SlowPath(own.curve, name_of(own), math.exp(-difference), p, largest, confirmed)
+        return SlowPath(own.curve, name_of(own), math.exp(-difference), p, largest)
 
-    def _is_seen_again(self, name: str, values: Array, limit: float) -> bool:
+    def _is_confirmed(self, tested: Tested, outlier: Outlier, name: str) -> bool:
         """Whether the last survey of a host shows a value above the limit, and another does."""
+        usual = tested.scales[outlier.column].middle
+        limit = usual + math.log1p(self.threshold) + 2 * outlier.scale
+        values = tested.values[:, outlier.column]
         again = [
             float(value) > limit
             for host, value in zip(self.hosts, values, strict=True)
@@ -159,14 +261,14 @@ class PathTimes:
         ]
         return sum(again) > 1 and again[-1]
 
-    def _links(self) -> Iterable[list[int]]:
-        """The columns of bandwidths over each link."""
+    def _links(self) -> dict[tuple[str, Regime, int], list[int]]:
+        """The columns of latency and of bandwidth over each link."""
         return grouped(
-            (link, column)
+            ((kind, regime, gpu), column)
             for column, ((_, regime), members) in enumerate(self.groups.items())
-            if regime == "bandwidth"
-            for link in _links_of(self.workloads[members[0]])
-        ).values()
+            if regime != "medium"
+            for kind, gpu in _links_of(self.workloads[members[0]])
+        )
 
     @property
     def usual(self) -> set[str]:
@@ -178,24 +280,61 @@ class PathTimes:
             if column.hosts >= MOST_HOSTS * hosts
         }
 
+    def _detectable(self, tested: Tested) -> dict[int, float | None]:
+        """The smallest loss that is found, by column; of single paths."""
+        latest = self.latest(tested.values)
+        losses = detectable_losses(latest, tested.scales, self.threshold, tested.false)
+        return {at: loss for (at,), loss in zip(tested.members, losses, strict=True)}
+
     def described(self) -> tuple[UsualPath, ...]:
         """What the class does on each path."""
         found = []
-        for ((curve, regime), members), (_, scale, hosts) in zip(
-            self.groups.items(), self.columns, strict=True
-        ):
-            most = max(self.sizes[at].hosts for at in members)
-            usual = [at for at in members if self.sizes[at].hosts * 2 >= most]
-            largest = max(usual, key=lambda at: self.workloads[at].bytes)
+        known = self._detectable(self.tested[0])
+        beside = self._detectable(self.tested[-1]) if self.tested[-1].beside else {}
+        traits = next(iter(self.equal.hosts.values()))[-1].machine.traits
+        groups = enumerate(zip(self.groups.items(), self.columns, strict=True))
+        for at, (((curve, regime), members), own) in groups:
+            most = max(self.sizes[each].hosts for each in members)
+            usual = [each for each in members if self.sizes[each].hosts * 2 >= most]
+            largest = max(usual, key=lambda each: self.workloads[each].bytes)
             workload, seconds = self.workloads[largest], math.exp(self.sizes[largest].middle)
-            name = name_of(workload)
-            found.append(UsualPath(curve, name, regime, hosts, scale, workload.bytes, seconds))
+            found.append(UsualPath(
+                curve, name_of(workload), regime, own.hosts, own.scale, workload.bytes, seconds,
+                group_of(workload, traits), known.get(at), beside.get(at),
+            ))  # fmt: skip
         return tuple(found)
+
+
+def _of_both(former: SlowPath | None, path: SlowPath) -> SlowPath:
+    """Returns what two tests find about one path. The test against the host's own equivalent paths
+    can confirm it, but does not replace it."""
+    if former is not None and path.beside:
+        return msgspec.structs.replace(former, confirmed=former.confirmed or path.confirmed)
+    return path if former is None or path.confirmed else former
+
+
+def _logs(series: SeriesSummary) -> list[float]:
+    return [math.log(block.median) for block in series.blocks]
+
+
+def _time(series: SeriesSummary | None) -> float:
+    return median(without_outliers(_logs(series))) if series else math.nan
+
+
+def _shift(series: SeriesSummary | None, usual: float) -> float:
+    """The size of a level that shifts from the ``usual`` one and returns, among the processes or
+    the samples of most of them."""
+    if series is None:
+        return math.nan
+    among = returned_from_none([each - usual for each in _logs(series)])
+    return max(among, median([block.shift for block in series.blocks]))
 
 
 def _links_of(workload: Workload) -> list[tuple[str, int]]:
     """Those that set the time of a workload, as ``host`` or ``peers`` and the GPU: none of one that
-    uses many."""
+    uses many, and none of messages between ranks."""
+    if any(DECLARED.is_between_ranks(transfer.path) for transfer in workload.transfers):
+        return []
     gpus = sorted(gpus_of(workload))
     kinds = {end.place.kind for transfer in workload.transfers for end in transfer.path.ends}
     if kinds == {"gpu", "numa"} and len(gpus) == 1:
@@ -206,11 +345,11 @@ def _links_of(workload: Workload) -> list[tuple[str, int]]:
 
 
 def _middle_of(values: Array, groups: Iterable[Sequence[int]]) -> Array:
-    """The median over each group of columns; NaN for a row that has none of them."""
-    groups = list(groups)
-    found = np.full((len(values), len(groups)), math.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for column, members in enumerate(groups):
-            found[:, column] = np.nanmedian(values[:, members], axis=1)
-    return found
+    """The median over each group of columns, the smaller of two; NaN for a row that has none of
+    them."""
+    middles = []
+    for members in groups:
+        ordered = np.sort(values[:, members], axis=1)  # NaN comes last
+        known = np.isfinite(ordered).sum(axis=1)
+        middles.append(ordered[np.arange(len(ordered)), np.maximum(known - 1, 0) // 2])
+    return np.array(middles).reshape(-1, len(values)).T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -13,15 +13,23 @@ from waywiser.analysis.policy.candidates import is_of_library, kind_of
 from waywiser.analysis.policy.code_lines import CodeLine, code_lines
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method, MethodTime
 from waywiser.analysis.policy.errors import NotMeasured, PolicyError
+from waywiser.analysis.policy.table import collectives_of
+from waywiser.analysis.policy.texts import SLOWED
 from waywiser.curves.classes import Classes
 from waywiser.curves.imported import imported_from
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import size_span
+from waywiser.curves.texts import size_span, survey_again
+from waywiser.machine.catalogue import collective_executor
 from waywiser.machine.machine import Machine, require_real
+from waywiser.machine.ranks import crowd_note, kind_alone
 from waywiser.machine.traits import DECLARED, declared_memories
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.method_choice import Timed, good
 from waywiser.words import Memory, Path, Place, Transfer, Value, Workload, format_bytes, parse_bytes
+from waywiser.words.collective import COLLECTIVE, FACTORS, UNEVEN_EXCHANGE
+
+_BESIDE = "256MiB"
+"""Bytes of a collective beside a copy, in the command that measures both."""
 
 
 class CopyRequest(Value, frozen=True):
@@ -37,6 +45,8 @@ class CopyRequest(Value, frozen=True):
     max_threads: int | None = None
     polite: bool = False
     """The method that takes least from others, whatever its time."""
+    beside: str = ""
+    """The collective that runs beside it, as ``allreduce``: the method that slows it least."""
 
     @classmethod
     def of(
@@ -49,6 +59,7 @@ class CopyRequest(Value, frozen=True):
         peers_idle: bool = False,
         max_threads: int | None = None,
         polite: bool = False,
+        beside: str = "",
     ) -> CopyRequest:
         """Makes a request from texts. Raises `WordError` for a text that is no memory or size,
         `PolicyError` for a number that is too small."""
@@ -62,8 +73,13 @@ class CopyRequest(Value, frozen=True):
                 raise PolicyError(
                     f"{value} is no number of {what}", remedy=f"write {least} or more"
                 )
+        if beside and beside not in (known := (*FACTORS, UNEVEN_EXCHANGE)):
+            raise PolicyError(
+                f"{beside} is no collective that a copy can run beside",
+                remedy=f"name one of {', '.join(known)}",
+            )
         ends = Memory.parse(source), Memory.parse(destination)
-        return cls(*ends, size, count, peers_idle, max_threads, polite)
+        return cls(*ends, size, count, peers_idle, max_threads, polite, beside)
 
     @property
     def places(self) -> str:
@@ -110,7 +126,7 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     times = table.times_at(request.bytes)
     if times is None:
         raise _not_in_range(table, request, subjects)
-    return _MethodsOfCopy(request, table, times).advice(notes)
+    return _MethodsOfCopy(request, table, times, _measure(request, subjects)).advice(notes)
 
 
 def find_table(
@@ -120,13 +136,15 @@ def find_table(
     one of the sizes if they are more than was measured. Raises as `advise` does."""
     machine = subjects[0].machine
     _require_places(request, subjects)
-    kind = kind_of(request.source, request.destination, machine)
+    _require_one_copy(request, subjects)
+    kind = kind_of(kind_alone(request.source), kind_alone(request.destination), machine)
     if kind is None:
         kinds = sorted(_policy_memories())
         raise PolicyError(
             f"there is no advice for {request.source} -> {request.destination}",
             remedy=f"name plain memory of these kinds: {', '.join(kinds)}",
         )
+    _require_variants(request, subjects)
     if request.count > 1 and not _is_reached_by_gpus(request):
         raise PolicyError(
             "there is no advice for lists of pageable memory or files",
@@ -139,8 +157,9 @@ def find_table(
         tools = " and ".join(dict.fromkeys(chain.from_iterable(map(_tools, subjects))))
         notes.append(
             f"the transfer library does not copy in every way that {tools} measured: no policy can "
-            "install what it does not have"
-        )
+            "install what it does not have" if tools else
+            "the transfer library sends no messages: no policy can install them"
+        )  # fmt: skip
     return table, notes
 
 
@@ -167,14 +186,58 @@ def _require_places(request: CopyRequest, subjects: Sequence[Subject]) -> None:
     machine = subjects[0].machine
     known = [f"gpu:{gpu.index}" for gpu in machine.gpus]
     known += [f"numa:{node.index}" for node in machine.numa]
-    curves = chain.from_iterable(subject.curves for subject in subjects)
-    measured = chain.from_iterable(curve.workload.places for curve in curves)
-    known += dict.fromkeys(str(place) for place in measured if place.kind == "rank")
+    measured = [end for path in _paths(subjects) for end in path.ends]
+    known += dict.fromkeys(str(end.place) for end in measured if end.place.kind == "rank")
     for memory in (request.source, request.destination):
         if memory.place.kind != "file" and str(memory.place) not in known:
-            raise PolicyError(
-                f"the machine has no {memory.place}", remedy=f"name one of {', '.join(known)}"
-            )
+            remedy = f"name one of {', '.join(known)}"
+            if _is_of_launch(memory.place, machine):
+                raise NotMeasured(f"nothing was measured at {memory.place} alone", remedy=remedy)
+            raise PolicyError(f"the machine has no {memory.place}", remedy=remedy)
+
+
+def _require_one_copy(request: CopyRequest, subjects: Sequence[Subject]) -> None:
+    """Raises `NotMeasured` for what several memories do together, which is no copy."""
+    ends = request.source, request.destination
+    if not any(memory.place.is_several for memory in ends):
+        return
+    measured = dict.fromkeys(
+        transfer.collective
+        for subject in subjects
+        for curve in subject.curves
+        for transfer in curve.workload.transfers
+        if transfer.path.ends == ends
+    )
+    if not measured:
+        return
+    profile = subjects[0].overview.profile or "FILE"
+    raise NotMeasured(
+        f"{request.places} is no copy: measured was {' and '.join(measured)}, which has no advice",
+        remedy=f"compare its methods: waywiser model {profile} --crossovers, or waywiser report "
+        f"{profile}",
+    )
+
+
+def _is_of_launch(place: Place, machine: Machine) -> bool:
+    """Whether a place is a rank, or several, that the survey started."""
+    started = {rank.index for rank in machine.ranks}
+    return place.kind == "rank" and all(each.index in started for each in place.each)
+
+
+def _require_variants(request: CopyRequest, subjects: Sequence[Subject]) -> None:
+    """Checks that memory was measured where the request says that it is (``node=1``)."""
+    measured = [end for path in _paths(subjects) for end in path.ends]
+    for memory in (request.source, request.destination):
+        there = [end for end in measured if (end.kind, end.place) == (memory.kind, memory.place)]
+        if there and not any(memory.variant.items() <= end.variant.items() for end in there):
+            known = list(dict.fromkeys(map(str, there)))
+            raise PolicyError(f"no {memory} was measured", remedy=f"name {' or '.join(known)}")
+
+
+def _paths(subjects: Sequence[Subject]) -> Iterator[Path]:
+    for subject in subjects:
+        for curve in subject.curves:
+            yield from (transfer.path for transfer in curve.workload.transfers)
 
 
 def _table(
@@ -190,6 +253,12 @@ def _table(
     same = [each for each in same if each.threads == threads]
     idle = request.peers_idle and any(each.kind.peers_idle for each in same)
     found = next((each for each in same if each.kind.peers_idle == idle), None)
+    crowd = crowd_note(subjects[0].machine.ranks)
+    if crowd and (found is None or not _is_measured_itself(found, request)):
+        raise NotMeasured(
+            f"there is no advice for {request.source} -> {request.destination}: {crowd}",
+            remedy="survey no more ranks than there are free CPUs",
+        )
     if found is None:
         what = "lists " if is_list else ""
         raise NotMeasured(
@@ -242,7 +311,25 @@ def _measure(request: CopyRequest, subjects: Sequence[Subject], more: str = "") 
     tools = dict.fromkeys(chain.from_iterable(map(_tools, subjects)))
     if tools:
         return f"measure it with {' or '.join(tools)} and import that; waywiser show lists the rest"
-    return f"measure it: waywiser survey --preset full --only '{path}'{more}"
+    if together := _together(request, subjects[0].machine):
+        return f"measure both together: waywiser survey --workload '{together}'"
+    launch = subjects[0].launch if request.source.place.kind == "rank" else []
+    return f"measure it: {survey_again(path, launch=launch)}{more}"
+
+
+def _together(request: CopyRequest, machine: Machine) -> str:
+    """The workload of the collective of a request and its copy by the reference executor of GPUs;
+    empty if it names no collective that the GPUs of the machine make."""
+    gpus = [gpu.index for gpu in machine.gpus]
+    executor = collective_executor(request.beside) if request.beside else ""
+    if not executor or len(gpus) < 2 or gpus != list(range(gpus[0], gpus[-1] + 1)):
+        return ""
+    kind = DECLARED.reference_memory("gpu", "gpu")
+    memory = Memory(kind, Place("gpu", gpus[0], last=gpus[-1]))
+    among = Path(memory, memory, executor)
+    copy = Path(request.source, request.destination, DECLARED.reference_executor("gpu"))
+    collective = f"{among}[{COLLECTIVE}={request.beside}] of {_BESIDE}"
+    return f"{collective}; {copy} of {request.bytes}"
 
 
 def _not_in_range(
@@ -270,9 +357,15 @@ class _MethodsOfCopy:
     """The methods with a time for one copy, by their position in the table."""
 
     def __init__(
-        self, request: CopyRequest, table: DecisionTable, times: Sequence[MethodTime | None]
+        self,
+        request: CopyRequest,
+        table: DecisionTable,
+        times: Sequence[MethodTime | None],
+        remedy: str,
     ) -> None:
-        """Raises `PolicyError` if the request excludes all methods."""
+        """``remedy`` measures the copy as requested. Raises `PolicyError` if the request excludes
+        all methods."""
+        self._remedy = remedy
         self._request = request
         self._table = table
         self._times = {n: time for n, time in enumerate(times) if time is not None}
@@ -284,7 +377,25 @@ class _MethodsOfCopy:
                 f"every method needs more than {request.max_threads} threads",
                 remedy=f"allow {least} threads or more",
             )
+        if request.beside:
+            self._allowed = self._measured_beside()
         self._chosen = self._choose()
+
+    def _measured_beside(self) -> dict[int, MethodTime]:
+        """The allowed methods that were measured beside the collective. Of these only those that
+        slow it least remain, by `SLOWED`: with ``polite`` the one. Raises `NotMeasured`."""
+        request = self._request
+        taken = {n: collectives_of(time.costs) for n, time in self._allowed.items()}
+        known = {n: own[request.beside] for n, own in taken.items() if request.beside in own}
+        if not known:
+            others = {name for time in self._times.values() for name in collectives_of(time.costs)}
+            measured = f"; measured were: {', '.join(sorted(others))}" if others else ""
+            raise NotMeasured(
+                f"no method was measured beside {request.beside}{measured}",
+                remedy=self._remedy,
+            )
+        most = min(known.values()) * (1.0 if request.polite else SLOWED)
+        return {n: self._allowed[n] for n, factor in known.items() if factor <= most}
 
     def _choose(self) -> int:
         """The method to use, among those that are allowed."""
@@ -331,11 +442,30 @@ class _MethodsOfCopy:
             low=moved / time.high,
             high=moved / time.low,
             margin=time.seconds / self._times[self._chosen].seconds - 1,
-            excluded="" if n in self._allowed else f"takes {time.costs.threads} threads",
+            excluded=self._why_excluded(n, time),
         )
 
+    def _why_excluded(self, n: int, time: MethodTime) -> str:
+        most, beside = self._request.max_threads, self._request.beside
+        if n in self._allowed:
+            return ""
+        if not beside or (most is not None and time.costs.threads > most):
+            return f"takes {time.costs.threads} threads"
+        factor = collectives_of(time.costs).get(beside)
+        if factor is None:
+            return f"not measured beside {beside}"
+        return f"{beside} takes {factor:.3g} × the time"
+
     def _why(self) -> str:
-        most = self._request.max_threads
+        most, beside = self._request.max_threads, self._request.beside
+        if beside:
+            factor = collectives_of(self._allowed[self._chosen].costs)[beside]
+            takes = f"{beside} takes {factor:.3g} × the time beside it"
+            if sum(beside in collectives_of(time.costs) for time in self._times.values()) == 1:
+                return f"{takes}; no other method was measured beside {beside}"
+            if len(self._allowed) == 1:
+                return f"{takes}, less than beside all others"
+            return f"{takes}, and it is the fastest of those that slow it least"
         if len(self._allowed) == 1 and most is not None:
             return f"it is the only measured method with at most {most} threads"
         if len(self._allowed) == 1:
@@ -345,7 +475,8 @@ class _MethodsOfCopy:
             return "it takes least from other work"
         fastest = min(self._allowed, key=lambda n: self._allowed[n].seconds)
         if self._chosen == fastest == min(self._allowed):
-            return "it is the fastest method, and takes least from other work"
+            takes = ", and takes least from other work"
+            return f"it is the fastest method{takes if self._is_of_library(self._chosen) else ''}"
         if self._chosen == fastest:
             return f"it is the fastest, by more than the noise and {THRESHOLD:.0%}"
         gain = 1 - self._allowed[fastest].seconds / self._allowed[self._chosen].seconds

@@ -41,6 +41,7 @@ from waywiser.analysis.policy.table import (
     Policy,
     PolicyClass,
     PolicyRow,
+    collectives_of,
 )
 from waywiser.analysis.policy.texts import is_by_multiprocessors
 from waywiser.curves.subject import Subject
@@ -117,16 +118,27 @@ def decision_tables(
     return tuple(tables)
 
 
+def no_methods(subjects: Sequence[Subject], where: str) -> PolicyError:
+    """The error if no profile has a method that policies can have."""
+    if all(each.machine.ranks for each in subjects):
+        return PolicyError(
+            "messages between ranks were measured, which the transfer library does not send",
+            where=where,
+            remedy="waywiser advise and model --crossovers show which method is faster",
+        )
+    return PolicyError(
+        "no method of the transfer library was measured",
+        where=where,
+        remedy=subjects[0].surveyed("measure paths: waywiser survey --preset standard"),
+    )
+
+
 def build_policy(subjects: Sequence[Subject]) -> Policy:
     """The policy of the machine that was measured. Raises `PolicyError` if the profiles are of
     different machines, or if nothing that the library does was measured."""
     tables = decision_tables(subjects)
     if not tables:
-        raise PolicyError(
-            "no method of the transfer library was measured",
-            where=_file(subjects[0]),
-            remedy="measure paths, as waywiser survey --preset standard does",
-        )
+        raise no_methods(subjects, _file(subjects[0]))
     return policy_of(tables, subjects)
 
 
@@ -563,7 +575,8 @@ def _next(table: DecisionTable, decision: SizeDecision) -> NextBest | None:
 def _rounded_costs(costs: MethodCosts) -> MethodCosts:
     slowdowns = {"small_copy": costs.small_copy, "matrix_product": costs.matrix_product}
     rounded = {name: _rounded(each) for name, each in slowdowns.items() if each is not None}
-    return msgspec.structs.replace(costs, **rounded)
+    collectives = {name: _rounded(each) for name, each in collectives_of(costs).items()}
+    return msgspec.structs.replace(costs, **rounded, collectives=collectives or msgspec.UNSET)
 
 
 def _rounded(value: float) -> float:

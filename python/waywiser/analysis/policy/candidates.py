@@ -7,6 +7,7 @@ curve, or of all curves of the class if they show the same noise (`waywiser.stat
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -17,11 +18,14 @@ from waywiser.curves.curve import Curve
 from waywiser.curves.methods import is_copy
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
+from waywiser.curves.texts import percent
 from waywiser.machine.machine import Machine
+from waywiser.machine.ranks import kind_alone, measurement
 from waywiser.machine.traits import DECLARED
 from waywiser.profile.estimate import Estimate
 from waywiser.profile.planned import TUNING
 from waywiser.stats.distributions import student_quantile
+from waywiser.stats.level_shift import returned
 from waywiser.stats.method_choice import UNKNOWN, Timed, winner
 from waywiser.stats.noise_model import (
     SURVEY_SHARE,
@@ -34,8 +38,9 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import Memory, Transfer
+from waywiser.words import Memory, Transfer, format_bytes
 from waywiser.words.grouping import grouped
+from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.numbers import whole_number
 
 LARGE = 2**20
@@ -46,6 +51,20 @@ _CLASSES = ("host", "gpu", "file")
 
 _PEER = "peer"
 """The parameter with which a survey switches peer access off: a relation in policies."""
+
+MESSAGES = (
+    "messages between two ranks were measured, and no copies within one process: the places are "
+    "those of the ranks, which may be on two nodes"
+)
+"""What advice says that rests on messages alone. They are compared with no copies."""
+
+SURVEYED_MESSAGES = (
+    "messages between two ranks of this machine were measured, and no copies within one process"
+)
+"""The same of a survey, whose ranks are on one node."""
+
+MOST_NAMED = 3
+"""Pairs of places that are not used, each with a note."""
 
 RELAYS = "relays"
 """The parameter that names relays in a survey, and has their number in a policy."""
@@ -104,6 +123,8 @@ class _Found(NamedTuple):
     point: Point
     curve: str
     representative: str
+    of_ranks: bool
+    """Whether it is a message between ranks."""
 
 
 class _Pair(NamedTuple):
@@ -129,15 +150,21 @@ def candidates(
 ) -> Iterator[Candidates]:
     """Those of each kind of copy and each number of threads. ``places`` is the pair to decide of,
     ``numa:1 -> gpu:0``; by default the pair that was measured most. With ``of_tools`` the methods
-    of other tools count in imported profiles, with whatever settings these had."""
+    of other tools count in imported profiles, with whatever settings these had, and messages in
+    surveys of ranks."""
     by_threads = grouped((threads_of(each.machine), each) for each in subjects)
     for threads, same in sorted(by_threads.items()):
         kinds = grouped(chain.from_iterable(_found(each, of_tools=of_tools) for each in same))
         for kind in sorted(kinds, key=str):
-            pairs = [_Pair(text, found) for text, found in grouped(kinds[kind]).items()]
-            yield _of_kind(kind, threads, pairs, same[0].machine, places)._replace(
-                of_tools=of_tools
-            )
+            copies = [(text, each) for text, each in kinds[kind] if not each.of_ranks]
+            known = grouped(copies or kinds[kind])
+            pairs = [_Pair(text, found) for text, found in known.items()]
+            found = _of_kind(kind, threads, pairs, same[0].machine, places)
+            imported = any(map(_has_others, same))
+            of_survey = all(each.machine.ranks for each in same)
+            messages = SURVEYED_MESSAGES if of_survey else MESSAGES
+            notes = found.notes if copies else (messages, *found.notes)
+            yield found._replace(of_tools=of_tools and imported, notes=notes)
 
 
 def kind_of(
@@ -168,26 +195,34 @@ def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool)
 def _found(subject: Subject, *, of_tools: bool) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
     """(kind, (pair of places, measured point)) of all methods that count."""
     reported = _reported_blocks(subject)
-    of_tools = of_tools and subject.origin == "imported"
-    for curve in subject.curves:
+    of_tools = of_tools and _has_others(subject)
+    for curve in (*subject.decidable.curves, *subject.alone):
         transfer = curve.transfer
-        if transfer is None:
+        if transfer is None or (subject.machine.ranks and measurement(transfer)):
             continue
         path = transfer.path
         peer = transfer.parameters.get(_PEER) != "off"
-        kind = kind_of(path.source, path.destination, subject.machine, peer=peer)
+        source, destination = map(kind_alone, path.ends) if of_tools else path.ends
+        kind = kind_of(source, destination, subject.machine, peer=peer)
         if kind is None or not _counts(curve, transfer, kind, of_tools=of_tools):
             continue
         settings = {n: v for n, v in transfer.parameters.items() if n != _PEER}
         if of_tools:
-            settings |= _of_tool(curve, transfer, kind, subject.machine)
+            settings |= _of_tool(curve, kind, kind_of(source, destination, subject.machine))
         method = Method(path.executor, settings)
         text = " -> ".join(map(str, path.places))
         piece = transfer.layout.run if transfer.layout is not None else 0
+        of_ranks = DECLARED.is_between_ranks(path)
         for point in curve.measured:
             if point.bytes >= 2 * piece and _is_reported(transfer, point, reported):
-                found = _Found(method, piece, point, curve.text, curve.representative)
+                found = _Found(method, piece, point, curve.text, curve.representative, of_ranks)
                 yield kind, (text, found)
+
+
+def _has_others(subject: Subject) -> bool:
+    """Whether a profile has methods that are not the library's, which count if those are selected:
+    those of other tools, and messages of surveyed ranks."""
+    return subject.origin == "imported" or bool(subject.machine.ranks)
 
 
 def _counts(curve: Curve, transfer: Transfer, kind: CopyKind, *, of_tools: bool) -> bool:
@@ -197,15 +232,15 @@ def _counts(curve: Curve, transfer: Transfer, kind: CopyKind, *, of_tools: bool)
     return curve.workload.cache == "warm" and _is_in_library(transfer, kind)
 
 
-def _of_tool(curve: Curve, transfer: Transfer, kind: CopyKind, machine: Machine) -> dict[str, str]:
+def _of_tool(curve: Curve, kind: CopyKind, with_peers: CopyKind | None) -> dict[str, str]:
     """What distinguishes methods of other tools beside their settings: the state of the caches, and
     peer access that is off where the kind of copy does not say so."""
-    path = transfer.path
+    parameters = curve.first_transfer.parameters
     found: dict[str, str] = {}
     if curve.workload.cache != "warm":
         found["cache"] = curve.workload.cache
-    if _PEER in transfer.parameters and kind == kind_of(path.source, path.destination, machine):
-        found[_PEER] = transfer.parameters[_PEER]
+    if _PEER in parameters and kind == with_peers:
+        found[_PEER] = parameters[_PEER]
     return found
 
 
@@ -296,7 +331,8 @@ def needs_idle_peers(method: Method) -> bool:
 def _of_kind(
     kind: CopyKind, threads: int, pairs: list[_Pair], machine: Machine, places: str
 ) -> Candidates:
-    """Takes the pair of places that was measured most; of its equivalents a clearly slower one."""
+    """Takes the pair of places that was measured most; of its equivalents a clearly slower one, or
+    ``places`` if that clearly differs."""
     pairs.sort(key=lambda pair: -len(pair.found))
     groups: list[list[_Pair]] = []
     for pair in pairs:
@@ -307,35 +343,83 @@ def _of_kind(
     groups.sort(key=lambda group: all(pair.text != places for pair in group))
     base, *others = groups[0]
     times = {pair.text: _times(pair.found) for pair in groups[0]}
-    notes: list[str] = []
-    slowest = base
-    for other in others:
-        loss = _slower_by(times[base.text], times[other.text])
-        if loss is None:
-            continue
-        enough = other.methods >= base.methods
-        used = "its times are used" if enough else "too few of its methods were measured to use it"
-        notes.append(f"{other.text} is {loss:.0%} slower than {base.text}: {used}")
-        slowest = other if enough else slowest
-    for group in groups[1:]:
-        notes.append(f"{group[0].text} is not equivalent to {base.text}, and is not used")
-    chosen = [slowest, *(pair for pair in (base, *others) if pair is not slowest)]
+    requested = next((pair for pair in groups[0] if pair.text == places), None)
+    used, notes = _compared(base, others, requested, times)
+    found = times[used.text]
+    if requested and used is base is not requested and requested.methods >= base.methods:
+        used, found = requested, _with_own(times[base.text], times[requested.text])
+        if found != times[requested.text]:
+            notes.append(f"sizes that {places} lacks are those of its equivalent {base.text}")
+    notes += _not_used(base.text, [group[0].text for group in groups[1:]])
+    chosen = [used, *(pair for pair in (base, *others) if pair is not used)]
     paths = tuple(pair.text for pair in chosen)
-    return Candidates(kind, threads, tuple(times[slowest.text]), paths, tuple(notes), machine)
+    return Candidates(kind, threads, tuple(found), paths, tuple(notes), machine)
 
 
-def _slower_by(base: Sequence[Candidate], other: Sequence[Candidate]) -> float | None:
-    """Returns by how much the other pair of places takes longer, the median of all that both have;
-    None if it is not clearly slower at most sizes."""
+def _not_used(base: str, others: Sequence[str]) -> list[str]:
+    """What is said of pairs of places that are not equivalent."""
+    if len(others) <= MOST_NAMED:
+        return [f"{each} is not equivalent to {base}, and is not used" for each in others]
+    more = f"{len(others) - MOST_NAMED + 1} more"
+    named = ", ".join(others[: MOST_NAMED - 1])
+    return [f"{named} and {more} are not equivalent to {base}, and are not used"]
+
+
+def _compared(
+    base: _Pair,
+    others: Sequence[_Pair],
+    requested: _Pair | None,
+    times: Mapping[str, list[Candidate]],
+) -> tuple[_Pair, list[str]]:
+    """The pair of places whose times are used, and what is said of clear differences: of all pairs
+    the slowest, or the one that is ``requested``."""
+    used, notes = base, list[str]()
+    for other in (pair for pair in others if requested in (None, pair)):
+        slow, fast = other, used
+        by = _slower_by(times[used.text], times[other.text])
+        if not by and (requested or not notes):
+            slow, fast = used, other
+            by = _slower_by(times[other.text], times[used.text])
+        if not by:
+            continue
+        why = ""
+        if other is slow or requested:
+            enough = other.methods >= base.methods
+            used = other if enough else used
+            why = "" if enough else f", since too few methods of {other.text} were measured"
+        notes.append(f"{slow.text} {by} than {fast.text}: the times of {used.text} are used{why}")
+    return used, notes
+
+
+def _with_own(base: Sequence[Candidate], own: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates of an equivalent pair of places, with a pair's own times at the sizes that it
+    has."""
+    known = {(each.method, each.piece): each.times for each in own}
+    return [
+        each._replace(times=dict(sorted({**each.times, **known[each.method, each.piece]}.items())))
+        for each in base
+    ]
+
+
+def _slower_by(base: Sequence[Candidate], other: Sequence[Candidate]) -> str:
+    """``has 46 % less bandwidth``, ``takes 8.1 % longer below 64 KiB``: by how much the other pair
+    of places is slower, the median of all that both have; empty if it is not clearly slower at most
+    sizes of bandwidth, or at most others."""
     known = {(each.method, each.piece): each.times for each in base}
-    ratios, slower = [], 0
+    ratios: dict[bool, list[float]] = {True: [], False: []}
+    slower = Counter[bool]()
     for each in other:
         for size, time in each.times.items():
             own = known.get((each.method, each.piece), {}).get(size)
             if own is not None:
-                ratios.append(time.timed.seconds / own.timed.seconds)
-                slower += winner(own.timed, time.timed) == "first"
-    return median(ratios) - 1 if ratios and 2 * slower > len(ratios) else None
+                ratios[size >= RATE_BYTES].append(time.timed.seconds / own.timed.seconds)
+                slower[size >= RATE_BYTES] += winner(own.timed, time.timed) == "first"
+    for of_bandwidth, found in ratios.items():
+        if 2 * slower[of_bandwidth] > len(found) and (ratio := median(found)) > 1:
+            if of_bandwidth:
+                return f"has {percent(1 - 1 / ratio)} less bandwidth"
+            return f"takes {percent(ratio - 1)} longer below {format_bytes(RATE_BYTES)}"
+    return ""
 
 
 def _times(found: Sequence[_Found]) -> list[Candidate]:
@@ -451,4 +535,7 @@ def _half(sides: Surveys, noise: tuple[Variance | None, Variance | None]) -> flo
     value, freedom = process.value * weight, process.freedom
     if survey is not None:
         value, freedom = survey.value * of_surveys, survey.freedom
+    value += (
+        of_surveys * returned([math.log(each) for each in chain.from_iterable(sides.seconds)]) ** 2
+    )
     return student_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(value)

@@ -1,8 +1,8 @@
 """What methods take from other work, and which of them is simpler.
 
 CPUs, staging memory and links come from the requirements that the registry answers; the slowdown
-of small copies, and of a matrix product, beside a large copy from workloads of two transfers
-(`waywiser.curves.bystanders`), if a profile has them.
+of small copies, a matrix product and collectives beside a large copy from workloads of two
+transfers (`waywiser.curves.bystanders`), if a profile has them.
 """
 
 from __future__ import annotations
@@ -102,14 +102,17 @@ class CostsOfMethods:
     def of(self, transfer: Transfer) -> MethodCosts:
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
-        large = self._kind, _text(transfer), transfer.layout is not None
+        own = _LargeCopy(self._kind, _text(transfer), transfer.layout is not None)
+        slowdowns = self._slowdowns.get(own, {})
+        collectives = {name: slowdowns[name] for name in sorted(slowdowns.keys() - _OTHERS)}
         return MethodCosts(
             threads=needs.threads,
             multiprocessors=self._multiprocessors(transfer),
             pinned_bytes=needs.pinned_bytes,
             relays=_relays(needs, transfer) if RELAYS in executor.library.settings else 0,
-            small_copy=self._slowdowns.get(_Pair(*large, is_load=False)),
-            matrix_product=self._slowdowns.get(_Pair(*large, is_load=True)),
+            small_copy=slowdowns.get(_SMALL_COPY),
+            matrix_product=slowdowns.get(_LOAD),
+            collectives=collectives or msgspec.UNSET,
         )
 
     def _multiprocessors(self, transfer: Transfer) -> int | None:
@@ -166,20 +169,24 @@ def _text(transfer: Transfer) -> str:
     return str(Method(transfer.path.executor, transfer.parameters))
 
 
-class _Pair(NamedTuple):
-    """A large copy and what is measured beside it: a load, or small copies."""
+class _LargeCopy(NamedTuple):
+    """A large copy with which others are measured together."""
 
     kind: CopyKind
     method: str
     is_list: bool
-    """Whether the large copy is a list: a kernel uses other blocks for it."""
-    is_load: bool
+    """Whether it is a list: a kernel uses other blocks for it."""
 
 
-def _slowdowns(subjects: Sequence[Subject]) -> dict[_Pair, float]:
-    """Returns how many times as long the bystander takes beside a large copy as alone. The largest
-    copy counts, and of several of that size the one that takes most."""
-    found: dict[_Pair, tuple[int, float]] = {}
+_SMALL_COPY, _LOAD = "small copy", "load"
+_OTHERS = {_SMALL_COPY, _LOAD}
+"""The kinds of work that are measured with a large copy. Collectives have their own names."""
+
+
+def _slowdowns(subjects: Sequence[Subject]) -> dict[_LargeCopy, dict[str, float]]:
+    """Returns how many times as long each bystander takes with a large copy as alone. The largest
+    copy counts; of several of that size, the one with the largest slowdown."""
+    found: dict[_LargeCopy, dict[str, tuple[int, float]]] = {}
     for subject in subjects:
         alone = {
             point.text: point
@@ -187,12 +194,18 @@ def _slowdowns(subjects: Sequence[Subject]) -> dict[_Pair, float]:
             if curve.transfer is not None
             for point in curve.measured
         }
-        for pair, size, factor in _beside(subject, alone):
-            found[pair] = max(found.get(pair, (0, 0.0)), (size, factor))
-    return {pair: factor for pair, (_, factor) in found.items()}
+        for copy, beside, size, factor in _beside(subject, alone):
+            known = found.setdefault(copy, {})
+            known[beside] = max(known.get(beside, (0, 0.0)), (size, factor))
+    return {
+        copy: {beside: factor for beside, (_, factor) in known.items()}
+        for copy, known in found.items()
+    }
 
 
-def _beside(subject: Subject, alone: dict[str, Point]) -> Iterator[tuple[_Pair, int, float]]:
+def _beside(
+    subject: Subject, alone: dict[str, Point]
+) -> Iterator[tuple[_LargeCopy, str, int, float]]:
     for curve in subject.curves:
         at = bystander_of(curve.measured[-1].workload, subject.machine.traits)
         if at is None or curve.workload.cache != "warm":
@@ -200,18 +213,27 @@ def _beside(subject: Subject, alone: dict[str, Point]) -> Iterator[tuple[_Pair, 
         for point in curve.measured:
             bystander, large = point.workload.transfers[at], point.workload.transfers[1 - at]
             kind = kind_of(large.path.source, large.path.destination, subject.machine)
-            known = alone.get(str(bystander))
-            factor = _slowdown(point, known, at) if known is not None else None
+            factor = _slowdown(point, alone.get(str(bystander)), at)
             if kind is not None and factor is not None:
-                is_load = DECLARED.executor(bystander.path.executor).bystander
-                is_list = large.layout is not None
-                pair = _Pair(kind, _text(large), is_list, is_load)
-                yield pair, large.bytes, factor
+                copy = _LargeCopy(kind, _text(large), large.layout is not None)
+                yield copy, _name(bystander), large.bytes, factor
 
 
-def _slowdown(point: Point, alone: Point, at: int) -> float | None:
-    """Both times by the same clock. None if the bystander alone takes longer than the large copy
-    beside it: a part of it would run without the copy."""
+def _name(bystander: Transfer) -> str:
+    is_load = DECLARED.executor(bystander.path.executor).bystander
+    return bystander.collective or (_LOAD if is_load else _SMALL_COPY)
+
+
+def _slowdown(point: Point, alone: Point | None, at: int) -> float | None:
+    """Returns how many times as long a bystander takes as alone. A sustained workload has both
+    times; those of others are by the same clock. Returns None if the bystander alone takes longer
+    than the large copy, for a part of it would run without the copy, or if it was not measured
+    alone."""
+    if point.workload.is_sustained:
+        known = point.measured.slowdowns
+        return known[at].median if known else None
+    if alone is None:
+        return None
     seconds = alone.seconds
     if point.mode != alone.mode:
         seen = alone.measured.host_median

@@ -67,6 +67,13 @@ class MethodCosts(_Tolerant, frozen=True):
     measured."""
     matrix_product: float | None = None
     """The same of a matrix product on the same GPU."""
+    collectives: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    """The same of collectives over GPUs, by name (``allreduce``); not set if none was measured."""
+
+
+def collectives_of(costs: MethodCosts) -> dict[str, float]:
+    """How many times as long collectives take beside a method; empty if none was measured."""
+    return {} if costs.collectives is msgspec.UNSET else costs.collectives
 
 
 class NextBest(_Tolerant, frozen=True, omit_defaults=True):

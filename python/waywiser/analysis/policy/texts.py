@@ -1,12 +1,13 @@
-"""Methods, sizes and costs as the command line and reports write them."""
+"""Methods and costs as the command line and reports write them."""
 
 from __future__ import annotations
 
 from waywiser.analysis.policy.decision_table import Method
-from waywiser.analysis.policy.table import MethodCosts
+from waywiser.analysis.policy.table import MethodCosts, collectives_of
 from waywiser.machine.traits import BY_MULTIPROCESSORS, DECLARED
 from waywiser.words import format_settings
 from waywiser.words.number_format import count
+from waywiser.words.sizes import size_text
 from waywiser.words.sizes_in_text import with_units
 
 SLOWED = 1.05
@@ -34,15 +35,6 @@ def costly_text(method: Method, costs: MethodCosts) -> str:
     return method_text(method, by_multiprocessors=is_by_multiprocessors(method, costs))
 
 
-def size_text(size: int) -> str:
-    """``11.3 MiB``: a boundary that nobody chose needs few digits."""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= factor:
-            value = size / factor
-            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-    return f"{size} B"
-
-
 def costs_text(costs: MethodCosts) -> str:
     """``10 CPUs, 48 MiB pinned``; ``nothing``."""
     parts = [count(costs.threads, "CPU")] if costs.threads else []
@@ -56,6 +48,8 @@ def costs_text(costs: MethodCosts) -> str:
         parts.append(_slowdown("small copies", costs.small_copy))
     if costs.matrix_product is not None:
         parts.append(_slowdown("matrix products", costs.matrix_product))
+    for name, factor in collectives_of(costs).items():
+        parts.append(_slowdown(f"calls of {name}", factor))
     return ", ".join(parts) or "nothing"
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.questions import hidden
+from waywiser.analysis.questions import hidden, rank_affinity
 from waywiser.analysis.questions.curve_pairs import (
     CurveGroup,
     PairResult,
     RegimeResult,
     curve_groups,
+    in_regime,
 )
 from waywiser.analysis.questions.pair_answers import (
     answer_by_kind,
@@ -47,12 +48,19 @@ SLOWER: tuple[tuple[Regime, str, str, str], ...] = (
 def answer(subject: Subject) -> Answer:
     """Per kind of transfer, whether remote memory is slower than local."""
     groups = by_kind(subject)
-    by_latency = hidden.summary(subject)
+    of_ranks = rank_affinity.by_kind(subject)
+    other = " ".join(filter(None, (hidden.summary(subject), rank_affinity.summary(of_ranks))))
     return Answer(
         question="affinity",
         title="NUMA affinity: does the node of host memory change the speed?",
-        summary=f"{_summary(subject, groups)} {by_latency}".strip(),
-        findings=ranked([*hidden.findings(subject), *_findings(subject, groups)]),
+        summary=f"{_summary(subject, groups)} {other}".strip(),
+        findings=ranked(
+            [
+                *hidden.findings(subject),
+                *_findings(subject, groups),
+                *rank_affinity.findings(subject, of_ranks),
+            ]
+        ),
         tables=(
             *pair_table(
                 "Remote against local memory",
@@ -60,10 +68,11 @@ def answer(subject: Subject) -> Answer:
                 signed,
                 "bandwidth: −n %: remote memory has n % less; latency: +n %: it takes n % longer",
             ),
+            *rank_affinity.tables(of_ranks),
             *hidden.tables(subject),
         ),
-        unanswered=not_determined(groups),
-        answered=bool(groups) or bool(by_latency),
+        unanswered=not_determined([*groups, *of_ranks]),
+        answered=bool(groups) or bool(other),
     )
 
 
@@ -85,7 +94,7 @@ def _anchor(curve: Curve) -> Place:
 
 
 def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
-    rates = [found for group in groups if (found := group.bandwidth)]
+    rates = in_regime(groups, "bandwidth")
     if not rates:
         nodes = count(len(subject.machine.numa), "NUMA node")
         if not subject.machine.nodes_known:
@@ -110,9 +119,8 @@ def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findin
     """One for bandwidth and one for latency, and one for each kind whose pairs differ to both
     sides or of which local memory is the slower."""
     for regime, id, what, are_slower in SLOWER:
-        found = [each for group in groups if (each := group.regimes.get(regime))]
-        kinds = [each for each in found if each.is_of_kind]
-        slower = [each for each in kinds if each.evidence[0].slower]
+        found = in_regime(groups, regime)
+        slower = [each for each in found if each.is_slower_kind]
         if slower:
             most = largest(slower)
             yield finding(
@@ -126,7 +134,7 @@ def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findin
                 what=RATIO,
             )
         if regime == "bandwidth":
-            if faster := [each for each in kinds if each not in slower]:
+            if faster := [each for each in found if each.is_of_kind and each not in slower]:
                 yield _faster(subject, faster)
             yield from (_by_pair(subject, r) for r in found if not r.is_of_kind and r.differing)
 
@@ -136,7 +144,7 @@ def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
     themselves: what CPUs or drivers do with memory may be faster from another node."""
     most = largest(found)
     decision, at = most.evidence
-    kind = kind_of(at.a.workload.transfers[0], subject.machine)
+    kind = kind_of(at.a.workload.copies[0], subject.machine)
     odd = kind.is_quiet and decision is most.decision
     more = f"; the same for {len(found) - 1} more kinds" if len(found) > 1 else ""
     return finding(

@@ -32,5 +32,6 @@ def answers(subject: Subject) -> Iterator[Answer]:
         irregularities,
         trust,
     )
+    decidable = subject.decidable
     for question in questions:
-        yield question.answer(subject)
+        yield question.answer(subject if question is trust else decidable)

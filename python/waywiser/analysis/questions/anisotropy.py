@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from waywiser.analysis.questions.curve_pairs import CurveGroup, RegimeResult, curve_groups
+from waywiser.analysis.questions.curve_pairs import (
+    CurveGroup,
+    RegimeResult,
+    curve_groups,
+    in_regime,
+)
 from waywiser.analysis.questions.pair_answers import (
     answer_by_kind,
     finding,
@@ -35,7 +40,7 @@ RATIO = "bandwidth over that of the opposite direction"
 def answer(subject: Subject) -> Answer:
     """Compares both directions of each kind of transfer."""
     groups = by_kind(subject)
-    rates = [found for group in groups if (found := group.bandwidth)]
+    rates = in_regime(groups, "bandwidth")
     return Answer(
         question="anisotropy",
         title="Anisotropy: does the speed of a path depend on its direction?",
@@ -55,11 +60,12 @@ def answer(subject: Subject) -> Answer:
 
 def by_kind(subject: Subject) -> list[CurveGroup]:
     """The opposite pairs of each kind, in the profile's order; no files, whose directions differ
-    by nature."""
+    by nature, and no messages of processes, which are timed there and back: of messages those that
+    kernels of GPUs alone move."""
     curves = {
         (str(curve.path), kind.link, kind.submitter): (curve, kind)
         for curve, kind in usual(subject)
-        if kind.group != "file"
+        if kind.group != "file" and (kind.group != "between ranks" or kind.is_quiet)
     }
     pairs = [
         (kind, (curve, back[0]))

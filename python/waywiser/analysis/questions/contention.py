@@ -2,19 +2,27 @@
 
 Aggregates are all bytes over the time from the common start to the last finish, never sums of
 bandwidths. Both directions of one path are reported as its duplex. Of sets of more, those pairs
-that slow one another are joined: all that are connected share something. If only all were started
-at once, those that are slowed by as much are one group.
+that slow one another are joined: all that are connected share something. If only all together were
+measured, those with the same slowdown are one group. Each member of a set with a collective is
+compared with itself (`waywiser.analysis.questions.sustained`).
 """
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from waywiser.analysis.questions.sustained import (
+    SustainedMember,
+    found_sustained,
+    sustained_findings,
+    sustained_table,
+)
 from waywiser.analysis.questions.together import Together, found_together
 from waywiser.curves.answer import (
     MATTERS,
@@ -48,6 +56,7 @@ this share of the sum the link is more like a half-duplex one."""
 def answer(subject: Subject) -> Answer:
     """What each workload of several transfers reaches of what they reach alone."""
     together, unknown = found_together(subject)
+    members = found_sustained(subject.curves)
     bidirectional = [each for each in together if each.is_duplex]
     sets = [each for each in together if not each.is_duplex]
     unmeasured = named([curve.name for curve in unknown])
@@ -59,22 +68,33 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="contention",
         title="Contention: are transfers slower together than alone?",
-        summary=_summary(subject, sets, bidirectional),
-        findings=ranked(practical([*_of_sets(subject, sets), *_of_duplex(subject, bidirectional)])),
+        summary=_summary(subject, sets, bidirectional, members),
+        findings=ranked(
+            [
+                *practical([*_of_sets(subject, sets), *_of_duplex(subject, bidirectional)]),
+                *sustained_findings(members, subject),
+            ]
+        ),
         tables=(
             *_table("Concurrent transfers against each alone", sets),
             *_table("Bidirectional against each direction alone", bidirectional),
+            *sustained_table(members),
         ),
         unanswered=(
             *([f"not all of their transfers were measured alone: {unmeasured}"] if unknown else []),
             *undecided(unclear, what="loss"),
         ),
-        answered=bool(together),
+        answered=bool(together or members),
     )
 
 
-def _summary(subject: Subject, sets: Sequence[Together], bidirectional: Sequence[Together]) -> str:
-    if not sets and not bidirectional:
+def _summary(
+    subject: Subject,
+    sets: Sequence[Together],
+    bidirectional: Sequence[Together],
+    members: Sequence[SustainedMember],
+) -> str:
+    if not sets and not bidirectional and not members:
         return "Not determined: no transfers were measured together."
     parts = [
         f"{sum(each.is_slowed for each in found)} of {len(found)} {what}"
@@ -84,6 +104,9 @@ def _summary(subject: Subject, sets: Sequence[Together], bidirectional: Sequence
         )
         if found
     ]
+    if members:
+        slowed = sum(each.is_slowed for each in members)
+        parts.append(f"{slowed} of {len(members)} members of sets with a collective")
     slower = f"Slower together than alone: {', '.join(parts)}."
     return f"{slower}{_shares_of_sum(subject, bidirectional)}"
 
@@ -207,10 +230,15 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
         interval=Interval(1 - share.high, 1 - share.low) if share else None,
         devices=subject.gpus(place for t in transfers for place in t.path.places),
         exhibits=tuple(e for one in lost[:NAMED] for e in _exhibits(one.middle, (0, 1))),
-        remedy="compare these paths with their equivalents: slot, width and firmware settings"
+        remedy=f"compare these paths with their equivalents{_compared(lost[0].kind)}"
         if odd
         else "plan with these bandwidths if both directions are used at the same time",
     )
+
+
+def _compared(kind: Kind) -> str:
+    """What of the hardware to compare: of messages and of what CPUs copy nothing is known to be."""
+    return ": slot, width and firmware settings" if kind.shows_hardware else ""
 
 
 # Sets of transfers that share a bottleneck.
@@ -317,7 +345,8 @@ def _shared(subject: Subject, each: Together) -> Finding:
     remedy = "plan with this bandwidth for all of them together"
     if len(members) > 2:
         remedy += subject.surveyed(
-            "; measure pairs to see which of them share a bottleneck: waywiser survey "
+            "; measure pairs to see which of them share a bottleneck: "
+            f"{shlex.join(['waywiser', 'survey', *subject.launch])} "
             f"--workload '{members[0].way}; {members[1].way}'"
         )
     return _bottleneck(

@@ -20,6 +20,7 @@ from waywiser.analysis.questions.duels import (
     sizes_text,
     timed,
 )
+from waywiser.analysis.questions.exchanges import of_exchanges
 from waywiser.curves.answer import (
     MATTERS,
     MOST_FINDINGS,
@@ -30,6 +31,7 @@ from waywiser.curves.answer import (
     Table,
     table,
 )
+from waywiser.curves.curve import Curve
 from waywiser.curves.methods import executor_text, method_text, place_groups
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
@@ -57,19 +59,22 @@ def answer(subject: Subject) -> Answer:
     fought = [each for group in found for each in duels(group, traits)]
     fought.sort(key=lambda each: (_importance(each, traits), not each.crosses, -each.most))
     boxes = [each for each in subject.overview.layout_crossovers if each.kind == "box"]
+    of_strategies, strategies = of_exchanges(subject)
+    is_any = bool(fought or boxes or strategies)
     return Answer(
         question="crossovers",
         title="Crossovers: which method is fastest at which size?",
-        summary=_summary(fought, boxes),
+        summary=_summary(fought, boxes, len(strategies)),
         findings=(
+            *of_strategies,
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
             *(_of_box(subject, each) for each in _worth(boxes)),
         ),
-        tables=(*duel_table(fought), *box_table(boxes)),
+        tables=(*strategies, *duel_table(fought), *box_table(boxes)),
         unanswered=()
-        if fought or boxes
+        if is_any
         else ("which method is fastest: there are no two methods to compare",),
-        answered=bool(fought or boxes),
+        answered=is_any,
     )
 
 
@@ -185,7 +190,9 @@ def _remedy(found: Duel) -> str:
         names = ", ".join(dict.fromkeys(better))
         return f"use a third method, which is faster than both at these sizes: {names}"
     if not found.crosses and not any(better):
-        return f"use {found.winners[0]} if the program can choose"
+        beaten = grouped(each for stretch in found.decided for each in _ahead(found, stretch))
+        but = [f"{name} at {', '.join(map(format_bytes, sizes))}" for name, sizes in beaten.items()]
+        return f"use {found.winners[0]} if the program can choose{', but '.join(['', *but])}"
     choices = []
     named = [name or found.winner(each) for name, each in zip(better, found.decided, strict=True)]
     for name, group in groupby(zip(named, found.decided, strict=True), key=lambda one: one[0]):
@@ -196,23 +203,36 @@ def _remedy(found: Duel) -> str:
 
 def _better(found: Duel, stretch: WinnerRange) -> str:
     """The method that is faster than the winner at most sizes of a stretch, the most frequent one;
-    empty if there is none. Only what moves bytes between the same places can replace it."""
+    empty if there is none."""
+    ahead = [name for name, _ in _ahead(found, stretch)]
     winner = found.first if stretch.winner == "first" else found.second
     inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
-    ahead: list[str] = []
+    if 2 * len(ahead) <= len(inside):
+        return ""
+    return max(dict.fromkeys(ahead), key=ahead.count)
+
+
+def _ahead(found: Duel, stretch: WinnerRange) -> Iterator[tuple[str, int]]:
+    """The fastest method at each size of a stretch where the winner is not the fastest, with the
+    size. Only what moves bytes between the same places can replace it. A method that was not
+    measured at a size takes no longer than at its next larger one."""
+    winner = found.first if stretch.winner == "first" else found.second
+    inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
     for point in inside:
         faster = [
             (theirs.seconds, method_text(other.shown_transfer))
             for other in found.pair.curves
-            if other is not winner and (at := other.at(point.bytes)) is not None
+            if other is not winner and (at := _at_most(other, point.bytes)) is not None
             for theirs, ours in [timed(at, point)]
             if theirs.seconds * (1 + TOLERANCE) < ours.seconds
         ]
         if faster:
-            ahead.append(min(faster, key=lambda each: each[0])[1])
-    if 2 * len(ahead) <= len(inside):
-        return ""
-    return max(dict.fromkeys(ahead), key=ahead.count)
+            yield min(faster, key=lambda each: each[0])[1], point.bytes
+
+
+def _at_most(curve: Curve, size: int) -> Point | None:
+    """The point at a size, or at the next larger one that was measured."""
+    return next((point for point in curve.measured if point.bytes >= size), None)
 
 
 def _exhibits(found: Duel) -> Iterator[Exhibit]:
@@ -287,8 +307,8 @@ def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[Cell]
             yield Cell("—")
 
 
-def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover]) -> str:
-    if not fought and not boxes:
+def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover], exchanges: int) -> str:
+    if not fought and not boxes and not exchanges:
         return "No two methods between the same places differ in exactly one parameter."
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
@@ -300,6 +320,8 @@ def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover]) -> str:
             f"{crossing} the faster one depends on the size, {winners} have one winner and {even} "
             "are even"
         )
+    if exchanges:
+        parts.append(f"{count(exchanges, 'exchange')} by several strategies")
     if boxes:
         parts.append(f"{count(len(boxes), 'comparison')} over the size of rows")
     return f"{'; '.join(parts)}."

@@ -18,6 +18,7 @@ from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.level_shift import returned_from_none
 from waywiser.stats.pairwise import (
     GroupDecisions,
     PairGroup,
@@ -123,6 +124,11 @@ class RegimeResult(Value, frozen=True):
         return (most or on_average) and not (few and 2 * len(self.differing) <= len(self.pairs))
 
     @property
+    def is_slower_kind(self) -> bool:
+        """Whether a difference is one of the kind, and the first of its pairs are the slower."""
+        return self.is_of_kind and self.evidence[0].slower
+
+    @property
     def is_whole(self) -> bool:
         """Whether the regime differs on average, and not some sizes of it."""
         sizes = self.different_sizes
@@ -181,6 +187,11 @@ class CurveGroup(Value, frozen=True):
         return len({pair.a.text for each in self.regimes.values() for pair in each.pairs})
 
 
+def in_regime(groups: Iterable[CurveGroup], regime: Regime) -> list[RegimeResult]:
+    """Returns the decision on each kind in one regime; kinds without sizes of it are skipped."""
+    return [found for group in groups if (found := group.regimes.get(regime))]
+
+
 class MeasuredPair(NamedTuple):
     """Two curves, of which the first is compared with the second, before anything is decided."""
 
@@ -195,14 +206,13 @@ class MeasuredPair(NamedTuple):
         """The sizes that both curves have."""
         found = cls(a, b, {}, {})
         for point, other in a.beside(b):
-            if ratios := ratios_of(point, other):
-                found.add(point, other, ratios, within(point) + within(other))
+            if (size := size_ratios(point, other)).ratios:
+                found.add(point, other, size)
         return found
 
-    def add(self, a: Point, b: Point, ratios: Mapping[int, float], within: float) -> None:
+    def add(self, a: Point, b: Point, size: SizeRatios) -> None:
         """Adds one size."""
         self.points[a.bytes] = a, b
-        size = SizeRatios(a.bytes, ratios, within)
         self.ratios.setdefault(regime_of(a.workload), []).append(size)
 
     def results(self, decided: Mapping[str, RegimeDecision]) -> dict[Regime, PairResult]:
@@ -250,10 +260,18 @@ def _curve_group(label: str, pairs: Sequence[MeasuredPair], found: GroupDecision
     return CurveGroup(label, regimes)
 
 
-def ratios_of(a: Point, b: Point) -> dict[int, float]:
-    """Ratios by process. If no process measured both, processes are paired in their order: they are
-    independent of each other either way."""
-    one, other = logs(a), logs(b)
+def size_ratios(a: Point, b: Point, scale: float = 0.0) -> SizeRatios:
+    """The ratios of two points by process, less ``scale``, a logarithm."""
+    found, everything = (
+        {n: ratio - scale for n, ratio in _ratios_of(logs(a, outliers), logs(b, outliers)).items()}
+        for outliers in (False, True)
+    )
+    return SizeRatios(a.bytes, found, within(a) + within(b), shift_of(everything))
+
+
+def _ratios_of(one: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
+    """Ratios by process, of `logs`. If no process measured both, processes are paired in their
+    order: they are independent of each other either way."""
     common = one.keys() & other.keys()
     if common:
         return {process: one[process] - other[process] for process in sorted(common)}
@@ -261,11 +279,16 @@ def ratios_of(a: Point, b: Point) -> dict[int, float]:
     return {process: a_log - b_log for (process, a_log), b_log in pairs}
 
 
-def logs(point: Point) -> dict[int, float]:
-    """Logarithms of medians, by process; without outliers."""
-    return {
-        block.block: math.log(block.median) for block in point.measured.used if block.median > 0
-    }
+def logs(point: Point, outliers: bool = False) -> dict[int, float]:
+    """Logarithms of medians, by process, with processes that are ``outliers`` or without them."""
+    blocks = point.measured.blocks if outliers else point.measured.used
+    return {block.block: math.log(block.median) for block in blocks if block.median > 0}
+
+
+def shift_of(ratios: Mapping[int, float]) -> float:
+    """The size of a level that shifted among the processes and returned; outliers count, since they
+    may be those before it or after it."""
+    return returned_from_none([ratios[process] for process in sorted(ratios)])
 
 
 def within(point: Point) -> float:

@@ -29,7 +29,7 @@ from waywiser.curves.figure_range import range_of
 from waywiser.curves.methods import (
     PlaceGroup,
     PlacePair,
-    is_method,
+    counted_copies,
     method_text,
     place_groups,
     principal,
@@ -59,7 +59,7 @@ SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
 
 def answer(subject: Subject) -> Answer:
     alone = [curve for curve in subject.curves if curve.transfer is not None]
-    fits = fitted([curve for curve in alone if is_method(curve)])
+    fits = fitted(counted_copies(alone))
     groups = place_groups(subject)
     rated = [(group, tuple(_with_bandwidth(group))) for group in groups]
     found = [PlaceGroup(pairs) for _, pairs in rated if pairs]
@@ -104,7 +104,8 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding:
     share, saturates = top.of_bound, saturation(curve)
     low = largest >= RATE_BYTES and share is not None and share < USUAL_SHARE
     # If the largest size alone saturates, nobody knows which size is large enough.
-    enough = saturates if saturates < largest and not _caches(pair, curve) else None
+    unsure = _fall(curve) or _caches(pair, curve)
+    enough = saturates if saturates < largest and not unsure else None
     return Finding(
         id="low-share" if low else "best-method",
         severity="warning" if low else "info",
@@ -120,9 +121,11 @@ def _statement(subject: Subject, pair: PlacePair, curve: Curve) -> str:
     """Which method is the fastest, at what rate and share of its bound, and where it saturates."""
     top, even, transfer = sustained(curve), _even(pair, curve), curve.shown_transfer
     places = f"from {pair.source} to {pair.destination}"
-    if pair.source == pair.destination:
-        places = pair.text
+    if pair.source == pair.destination or pair.of_ranks:
+        places = f"of {pair.text}" if pair.of_ranks else pair.text
     first = "One of the fastest methods" if even else "The fastest method"
+    if len(pair.curves) == 1:
+        first = "The only method measured"
     text = f"{first} {places} is {method_text(transfer)}"
     if any(_is_mapped(end, subject) for end in transfer.path.ends):
         text += " through the page cache"
@@ -164,13 +167,21 @@ def _saturates(curve: Curve, size: int) -> str:
     if len(curve.measured) == 1:
         return f"{format_bytes(size)} is the only size"
     top = sustained(curve)
-    larger = [point for point in curve.measured if point.bytes > top.bytes]
-    worst = min(larger, key=lambda point: point.rate, default=top)
-    if worst.rate < (1 - TOLERANCE) * top.rate:
-        return f"at {format_bytes(worst.bytes)} it falls to {worst.rate_text} GB/s"
+    if fall := _fall(curve):
+        return f"at {format_bytes(fall.bytes)} it falls to {fall.rate_text} GB/s"
     if size == curve.measured[-1].bytes:
         return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
-    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this bandwidth"
+    most = max(point.rate for point in curve.measured if point.bytes >= size)
+    above = ", or above" if most > (1 + TOLERANCE) * top.rate else ""
+    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this bandwidth{above}"
+
+
+def _fall(curve: Curve) -> Point | None:
+    """Returns the slowest of the sizes above the one that saturates, if it is below the sustained
+    bandwidth by more than the tolerance."""
+    least, size = (1 - TOLERANCE) * sustained(curve).rate, saturation(curve)
+    slow = [point for point in curve.measured if point.bytes > size and point.rate < least]
+    return min(slow, key=lambda point: point.rate, default=None)
 
 
 def best_curve(pair: PlacePair) -> Curve:
@@ -263,8 +274,10 @@ def _range(group: PlaceGroup, curve: Curve) -> str:
     reached = range_of(points, lambda point: point.rate or None, format_rate)
     at = format_bytes(max(sizes))
     slow, _, fast = reached.partition("–")
-    if _agree(points) or not fast:
+    if _agree(points):
         return f". All {len(mates)} such paths reach {reached} GB/s at {at}"
+    if not fast:
+        return f". {len(mates)} such paths reach {reached} GB/s at {at}, rounded"
     return (
         f". Of {len(mates)} such paths the slowest reaches {slow} and the fastest {fast} GB/s at "
         f"{at}"
@@ -286,7 +299,7 @@ def _summary(found: Sequence[PlaceGroup], any_alone: bool) -> str:
         return "No path of this profile was measured alone."
     best = [sustained(best_curve(group.first)) for group in found]
     known = [point.of_bound for point in best if point.of_bound is not None]
-    text = f"The best method was found between {count(len(found), 'kind')} of places"
+    text = f"The best method was found for {count(len(found), 'kind')} of path"
     if known:
         share = span(f"{min(known):.0%}", f"{max(known):.0%}")
         text += f"; where a bound is known, it reaches {share} of it"

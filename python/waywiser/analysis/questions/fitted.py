@@ -40,7 +40,9 @@ def sustained(curve: Curve) -> Point:
 def is_within_host(curve: Curve) -> bool:
     """Returns whether its one transfer is between memories and files of the host."""
     path = curve.path
-    return path is not None and {place.kind for place in path.places} <= {"numa", "file"}
+    if path is None or DECLARED.is_between_ranks(path):
+        return False
+    return {place.kind for place in path.places} <= {"numa", "file"}
 
 
 def saturation(curve: Curve) -> int:

@@ -85,6 +85,18 @@ def links_text(links: Mapping[int, Link]) -> str:
     return f"The links of {all_} to the host are equivalent within {THRESHOLD:.0%}"
 
 
+def slow_links_text(links: Mapping[int, Link]) -> str:
+    """``the link of gpu:2 to the host is slower than those of the others: H2D −9.6 %``, with all
+    that are; empty if none is."""
+    slow = {gpu: link for gpu, link in links.items() if any(e.is_slow for e in link.values())}
+    if not slow:
+        return ""
+    by = [f"{'' if len(slow) == 1 else f'gpu:{gpu} '}{_slower(link).text}"
+          for gpu, link in slow.items()]  # fmt: skip
+    text = links_text(links)
+    return f"{text[:1].lower()}{text[1:]}: {'; '.join(by)}"
+
+
 def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table, ...]:
     """A row for each GPU whose path from or to the host has peers: both bandwidths, their ratios to
     the median of the peers, and whether the link is slower. No table for a single GPU."""
@@ -97,7 +109,7 @@ def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table
             *(name for each in DIRECTIONS for name in (f"{each}, GB/s", f"{each} ratio")),
         ),
         (_row(gpu, own) for gpu, own in rows.items()),
-        f"GB/s at {link_sizes(rows)}. Ratio: bandwidth over the median of the equivalent GPUs, "
+        f"GB/s at {link_sizes(rows)}. Ratio: bandwidth over the median of the others, "
         f"with its 95 % interval. yes: slower by more than {THRESHOLD:.0%}, no: equivalent within "
         f"it or faster, {NOT_DETERMINED}.",
     )
@@ -121,7 +133,8 @@ def ratio_text(decision: Decision) -> str:
 
 
 def _slower(own: Link) -> Cell:
-    """Whether any direction is slower; else whether one is not determined, or faster."""
+    """Whether any direction is slower; else whether one is not determined, or faster: of two GPUs
+    the slower alone differs."""
     slow = [direction for direction in DIRECTIONS if direction in own and own[direction].is_slow]
     if slow:
         return Cell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
@@ -129,7 +142,7 @@ def _slower(own: Link) -> Cell:
     if open_:
         worst = loosest(open_)
         return Cell(hidden_loss(worst.decision), MARKS["no change found"], worst.curve.text)
-    fast = [direction for direction in DIRECTIONS if direction in own and own[direction].is_fast]
+    fast = [d for d in DIRECTIONS if d in own and own[d].is_fast and own[d].others > 1]
     return Cell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
 
 

@@ -22,6 +22,7 @@ from waywiser.analysis.questions import missing
 from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
 from waywiser.analysis.questions.pair_answers import MARKS, finding, signed
 from waywiser.analysis.questions.peer_groups import PeerResult, loosest, peer_groups
+from waywiser.analysis.questions.undecided import undecided as undecided_paths
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
     Answer,
@@ -36,6 +37,7 @@ from waywiser.curves.regimes import RATE_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import (
     NOT_DETERMINED,
+    capital,
     hidden_loss,
     percent,
     size_span,
@@ -43,6 +45,7 @@ from waywiser.curves.texts import (
 )
 from waywiser.stats.decision import THRESHOLD, Verdict
 from waywiser.words import Place, format_bytes, grouped
+from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
 
 BROKEN = 0.20
@@ -62,6 +65,7 @@ def answer(subject: Subject) -> Answer:
     findings = [
         *missing.findings(subject),
         *_of_links(subject, [each for peers in even for each in peers]),
+        *undecided_paths(subject, even),
         *_of_uneven(subject, [peers for peers in groups if is_uneven(peers)]),
     ]
     return Answer(
@@ -114,11 +118,15 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     paths = [each for peers in groups for each in peers]
     equal = sum(each.verdict == "equivalent" for each in paths)
     slow = sum(each.is_slow for each in paths)
-    fast = sum(each.is_fast for each in paths)
+    fast = sum(each.is_fast and each.others > 1 for each in paths)
     links = links_text(gpu_links(subject.machine, paths))
     said = f"{links}. " if links else ""
-    said += f"Of {len(paths)} paths in {len(groups)} groups, {equal} are equivalent within "
-    said += f"{THRESHOLD:.0%}"
+    between = slow_between_gpus(groups)
+    said += f"{capital(between)}. " if between else ""
+    said += (
+        f"Of {len(paths)} paths in {count(len(groups), 'group')}, "
+        f"{f'{equal} are' if equal else 'none is shown to be'} equivalent within {THRESHOLD:.0%}"
+    )
     if slow or fast:
         said += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
     open_ = [each.decision for each in paths if each.verdict == "no change found"]
@@ -183,6 +191,21 @@ class SharedResource(NamedTuple):
     places: tuple[Place, ...]
     is_hardware: bool = True
     """A link or a memory, and not what software does with them."""
+    is_link: bool = True
+    """Not a memory, whose copies cross no link."""
+
+    @property
+    def check(self) -> str:
+        """What to look at, of hardware."""
+        if not self.is_hardware:
+            return ""
+        parts = "clocks, MIG mode, ECC errors and remapped rows"
+        if self.is_link:
+            parts = "slot, riser, cables, link state"
+        return (
+            f"compare its {parts} (nvidia-smi -q, amd-smi) and health counters with its "
+            "equivalents'; "
+        )
 
 
 def _ends(peer: PeerResult) -> str:
@@ -201,6 +224,26 @@ def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding
         yield _fast(subject, fast)
 
 
+def slow_between_gpus(groups: Sequence[Sequence[PeerResult]]) -> str:
+    """``the link between gpu:1 and gpu:3 is slower than those of the other GPUs: −52 %``, with all
+    that are; empty if none is."""
+    peers = [each for found in groups if not is_uneven(found) for each in found]
+    slow = [each for each in peers if each.is_slow and each.kind.group == "GPU-GPU"]
+    links = grouped((_link(each, slow, peers), each) for each in slow)
+    found = {link: members for link, members in links.items() if link.is_hardware}
+    if not found:
+        return ""
+    worst = {
+        link.name: min(members, key=lambda each: each.decision.ratio).effect_text
+        for link, members in found.items()
+    }
+    if len(worst) == 1:
+        ((name, effect),) = worst.items()
+        return f"{name} is slower than those of the other GPUs: {effect}"
+    listed = "; ".join(f"{name} {effect}" for name, effect in worst.items())
+    return f"{len(worst)} links between GPUs are slower than the others: {listed}"
+
+
 def _common_gpu(peers: Sequence[PeerResult]) -> int | None:
     """The GPU that is at an end of all of them; None if there is none."""
     own = ({place.index for place in _gpus(each)} for each in peers)
@@ -216,7 +259,7 @@ def _link(
 ) -> SharedResource:
     source, destination = peer.path.places
     if peer.kind.group == "within a GPU":
-        return SharedResource(f"{source}'s memory", (source,))
+        return SharedResource(f"{source}'s memory", (source,), is_link=False)
     if peer.kind.group == "host-GPU":
         gpu = _gpus(peer)[0]
         if _shows_link(peer, peers):
@@ -284,13 +327,7 @@ def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult])
         f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} slow: "
         f"{head.kind} {{slower}} than {whom} ({source} to {destination}, "
         f"{sizes}){_others(members, head)}{_seen(members)}",
-        (
-            "compare its slot, riser, cables, link state (nvidia-smi -q, amd-smi) and health "
-            "counters with its equivalents'; "
-            if link.is_hardware
-            else ""
-        )
-        + subject.again("{slow}", "{fast}"),
+        link.check + subject.again("{slow}", "{fast}"),
         severity=severity if link.is_hardware else "info",
         devices=map(subject.device, link.places),
         shown=_exhibits(members),

@@ -6,6 +6,7 @@ to be explained: rates above a cache's size are lower, and often lowest just abo
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.questions.irregular_curves import (
@@ -108,7 +109,8 @@ def _remedy(subject: Subject, found: CurveIrregularity) -> str:
         if what.kind == "drop"
         else f"avoid {_sizes(curve, what)} on {_paths(found)}: {_instead(found)}"
     )
-    more = f"; measure more sizes: waywiser survey {around} --only '{curve.text}'"
+    options = shlex.join([*subject.launch, around])
+    more = f"; measure more sizes: waywiser survey {options} --only '{curve.text}'"
     return f"{instead}{subject.surveyed(more)}"
 
 

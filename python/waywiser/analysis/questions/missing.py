@@ -1,4 +1,5 @@
-"""What a GPU lacks that equivalent GPUs have: lanes, a link's width or generation, peers, paths."""
+"""GPUs that do not answer, and what a GPU lacks that equivalent GPUs have: lanes, a link's width or
+generation, peers, paths."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from waywiser.curves.answer import Finding
 from waywiser.curves.kinds import kind_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named
-from waywiser.machine.machine import Gpu
+from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.words import Place, Transfer, WordError, Workload, grouped
 from waywiser.words.severity import Severity
 
@@ -65,8 +67,13 @@ PROPERTIES = (
 
 
 def findings(subject: Subject) -> list[Finding]:
-    """Findings about the topology first, then about what was measured."""
-    return [*_of_topology(subject), *_of_paths(subject)]
+    """GPUs that do not answer, then findings about the topology and about what was measured."""
+    return [*_silent(subject.machine), *_of_topology(subject), *_of_paths(subject)]
+
+
+def _silent(machine: Machine) -> Iterator[Finding]:
+    if text := lost_text(machine):
+        yield Finding("lost-gpu", "error", text, remedy=LOST_REMEDY)
 
 
 def _of_topology(subject: Subject) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from waywiser.analysis.questions.curve_pairs import (
     PairResult,
     PointPair,
     RegimeResult,
+    in_regime,
 )
 from waywiser.curves.answer import Cell, Device, Exhibit, Finding, Mark, Table, table
 from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime, regime_of
@@ -227,6 +228,6 @@ def pair_table(
 
 def not_determined(groups: Iterable[CurveGroup]) -> tuple[str, ...]:
     """Kinds whose bandwidth could differ unseen, by how much."""
-    found = [each for group in groups if (each := group.bandwidth)]
+    found = in_regime(groups, "bandwidth")
     decisions = [(r.label, r.decision) for r in found if r.verdict == "no change found"]
     return tuple(undecided(decisions, ", without equivalent paths"))

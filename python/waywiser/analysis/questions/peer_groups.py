@@ -2,13 +2,21 @@
 
 A group is what the machine's symmetry makes equivalent (`waywiser.curves.classes`). At each size
 and in each process a path is compared with the median of the others. A path that is slower than the
-others is left out when the rest are compared again, so that it makes no other look fast."""
+others is excluded when the rest are compared again, so that it makes no other look fast, nor the
+others scatter. The scatter is that of other links: both directions of one link may be slow."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from waywiser.analysis.questions.curve_pairs import REGIMES, MeasuredPair, PairResult, logs, within
+from waywiser.analysis.questions.curve_pairs import (
+    REGIMES,
+    MeasuredPair,
+    PairResult,
+    logs,
+    shift_of,
+    within,
+)
 from waywiser.analysis.questions.pair_answers import signed
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
@@ -17,7 +25,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
-from waywiser.stats.pairwise import PairGroup, decide_groups
+from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
 from waywiser.words import Path, Value, grouped
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
@@ -93,15 +101,17 @@ def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     groups = grouped(
         (curve.representative, (curve, kind))
         for curve, kind in usual(subject)
-        if kind.group != "file"
+        if kind.group not in ("file", "between ranks")
     )
     several = [found for found in groups.values() if len(found) > 1]
     made = [_members(found, set()) for found in several]
-    first = _decided(made)
+    nothing: list[set[str]] = [set() for _ in made]
+    first = _decided(made, nothing)
     slow = [{each.curve.text for each in found if each.is_slow} for found in first]
     if any(slow):
         again = zip(several, made, slow, strict=True)
-        first = _decided([_members(found, out) if out else old for found, old, out in again])
+        remade = [_members(found, out) if out else old for found, old, out in again]
+        first = _decided(remade, slow)
     return [found for found in first if len(found) > 1]
 
 
@@ -109,10 +119,16 @@ _Members = list[tuple[Kind, MeasuredPair, dict[int, float]]]
 """Each path of a group, and the median seconds of the others by size."""
 
 
-def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
+def _decided(made: Sequence[_Members], slow: Sequence[set[str]]) -> list[list[PeerResult]]:
     compared = [
-        PairGroup([pair.ratios for _, pair, _ in members], _family(members), deviations=True)
-        for members in made
+        PairGroup(
+            [pair.ratios for _, pair, _ in members],
+            _family(members),
+            deviations=True,
+            links=[frozenset(pair.a.first_transfer.path.places) for _, pair, _ in members],
+            odd=[at for at, (_, pair, _) in enumerate(members) if pair.a.text in known],
+        )
+        for members, known in zip(made, slow, strict=True)
     ]
     return [
         [
@@ -146,7 +162,10 @@ def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> _Members:
             if deviations:
                 ordered = sorted((peer for peer, _ in peers), key=lambda peer: peer.seconds)
                 medians[size] = median([peer.seconds for peer in ordered])
-                pair.add(point, ordered[len(ordered) // 2], deviations, within(point))
+                everything = logs(point, outliers=True)
+                shift = shift_of(_deviations(everything, [own for _, own in peers]))
+                ratios = SizeRatios(size, deviations, within(point), shift)
+                pair.add(point, ordered[len(ordered) // 2], ratios)
         if pair.points:
             found.append((kind, pair, medians))
     return found

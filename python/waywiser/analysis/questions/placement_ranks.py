@@ -27,6 +27,7 @@ from waywiser.curves.kinds import Kind, usual
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
+from waywiser.machine.traits import DECLARED
 from waywiser.words import grouped
 
 
@@ -229,8 +230,11 @@ def _named(gpus: Iterable[int]) -> str:
 
 
 def host_gpus(curve: Curve) -> frozenset[int]:
-    """The GPUs of transfers that are all between the host and a GPU of their own; none else."""
-    places = [transfer.path.places for transfer in curve.workload.transfers]
+    """The GPUs of copies that are all between the host and a GPU of their own; none else."""
+    paths = [transfer.path for transfer in curve.workload.transfers]
+    places = [path.places for path in paths if not DECLARED.is_between_ranks(path)]
+    if len(places) < len(paths):
+        return frozenset()
     if any({place.kind for place in ends} != {"numa", "gpu"} for ends in places):
         return frozenset()
     return frozenset(place.index for ends in places for place in ends if place.kind == "gpu")

@@ -19,7 +19,7 @@ from waywiser.analysis.questions.placement import (
 from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import EQUIVALENT_WITHIN, named, percent, size_span
+from waywiser.curves.texts import EQUIVALENT_WITHIN, capital, named, percent, size_span
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval, relative
 from waywiser.words import format_bytes, grouped
@@ -169,19 +169,21 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
                 f"chance, and {seen.agreeing} of {len(seen.blocks)} blocks of memory show it alone."
             )
     elif found.source == "not known" and found.gpus and len(subject.machine.numa) < 2:
+        if subject.origin == "imported":
+            yield "The files do not say where the GPUs are."
+            return
         nodes = count(len(subject.machine.numa), "NUMA node")
         yield f"The system shows {nodes} and not where its GPUs are."
         if seen is not None and len(seen.gpus) > 1:
             first = next(hidden.sentences(seen), "")
             yield (
-                f"{_capital(first)}. That does not exclude two sockets with all GPUs "
-                "on one of them."
+                f"{capital(first)}. That does not exclude two sockets with all GPUs on one of them."
             )
-        else:
+        elif len(subject.machine.gpus) == 1:
             yield "Latencies of one GPU cannot show hidden sides: two GPUs and more can."
     if found.source != "system" and found.virtual:
         if seen is not None and seen.cores.verdict == "drifting":
-            yield f"{_capital(list(hidden.sentences(seen))[-1])}."
+            yield f"{capital(list(hidden.sentences(seen))[-1])}."
         yield MOVES
 
 
@@ -218,7 +220,7 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
         if worst:
             parts = [_worst(rank) for rank in sorted(worst, key=lambda each: -each.cost.loss)]
             yield (
-                f"{_capital(WORST[question])} {LOSS[regime]}, for {REGIME_TEXT[regime]}: "
+                f"{capital(WORST[question])} {LOSS[regime]}, for {REGIME_TEXT[regime]}: "
                 f"{'; '.join(parts)}."
             )
             if question in ("pair", "set") and regime == "bandwidth":
@@ -230,10 +232,6 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
             f"{CHOICE[question]} makes no difference of more than {limit} for "
             f"{REGIME_TEXT['bandwidth']}: {named([*equal])}."
         )
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def rounded_up(share: float) -> float:

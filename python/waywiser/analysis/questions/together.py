@@ -12,7 +12,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Literal
 
-from waywiser.analysis.questions.curve_pairs import ratios_of, within
+from waywiser.analysis.questions.curve_pairs import size_ratios
 from waywiser.curves.bystanders import bystander_of
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
@@ -57,8 +57,7 @@ class MeasuredSet(Value, frozen=True):
             for each, transfer in zip(self.alone, self.transfers, strict=True)
         ]
         slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
-        found = {n: r - scale for n, r in ratios_of(self.point, slowest).items()}
-        return SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
+        return size_ratios(self.point, slowest, scale)
 
 
 class Together(MeasuredSet, frozen=True):
@@ -160,7 +159,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
     """(workloads at sizes that have a bandwidth, those whose transfers were not measured alone)."""
     candidates, unknown = [], []
     for curve in subject.curves:
-        transfers = curve.workload.transfers
+        transfers = curve.workload.copies
         if len(transfers) < 2 or any(place.kind == "file" for place in curve.workload.places):
             continue
         if bystander_of(curve.workload, subject.machine.traits) is not None:

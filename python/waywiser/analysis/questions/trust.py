@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
+from waywiser.analysis.questions.crashed import crashed_paths
 from waywiser.curves.answer import Answer, Cell, Finding, Table, ranked, table
 from waywiser.curves.curve import FAMILIES, Curve
 from waywiser.curves.name import label_of
@@ -106,6 +107,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
             f"{group.members[0]}: {group.reason.removeprefix('wrong-bytes: ')}",
             remedy="do not use this path; check the health of the GPUs, and report it",
         )
+    yield from crashed_paths(subject)
     others = [group for group in groups if group not in wrong]
     if others:
         visits = sum(len(group.members) for group in others)
@@ -336,6 +338,7 @@ KINDS: dict[str, FlagKind] = {
         _of_outliers,
         weighs=False,
     ),
+    "crowded": FlagKind("are of ranks that share CPUs: they show how these take turns"),
 }  # fmt: skip
 """Kinds by their name in `waywiser.profile.quality_flags.REMEDIES`."""
 

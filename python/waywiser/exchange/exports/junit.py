@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Container
 from xml.etree import ElementTree
 
+from waywiser.analysis.comparison.change_texts import detectable_text
 from waywiser.analysis.comparison.comparison_text import (
-    detectable_text,
     verdict_text,
     why_suspected,
 )
@@ -21,9 +21,9 @@ from waywiser.analysis.comparison.path_change import (
     PathChange,
     PathVerdict,
     ProfileComparison,
+    SizeChange,
 )
 from waywiser.profile.output_file import OutputKind
-from waywiser.stats.decision import Decision
 from waywiser.words.visible import visible
 
 SUITES = "waywiser compare"
@@ -76,14 +76,18 @@ def sentence(comparison: ProfileComparison, path: PathChange) -> str:
         return f"{verdict}: {path.why}"
     decision = size.decision
     what = REGIMES[path.part.regime] if path.part else f"{size.bytes} B"
-    text = f"{verdict}: {what} {decision.ratio:.4g} of before"
-    if decision.interval is not None:
-        text += f" ({decision.interval.low:.4g} to {decision.interval.high:.4g})"
+    known = decision.interval
+    ends = [decision.ratio, *((known.low, known.high) if known else ())]
+    middle, *span = (1 / end if size.is_time else end for end in ends)
+    text = f"{verdict}: {what} {middle:.4g} of before"
+    if span:
+        text += f" ({min(span):.4g} to {max(span):.4g})"
     if comparison.is_decided(path):
-        found = detectable_text(decision.detectable)
+        found = detectable_text(decision.detectable, of_time=size.is_time)
     else:
         losses = [loss for loss in (decision.detectable, path.detectable) if loss is not None]
-        found = detectable_text(max(losses) if len(losses) == 2 else None, hides=True)
+        most = max(losses) if len(losses) == 2 else None
+        found = detectable_text(most, hides=True, of_time=size.is_time)
     return "; ".join(filter(None, (f"{text}; {found}", path.why, why_suspected(path))))
 
 
@@ -92,21 +96,24 @@ def _detail(path: PathChange) -> str:
     lines = [f"on {device}" for device in path.devices]
     for part in path.parts:
         if part.sizes[1:]:
-            lines.append(f"{REGIMES[part.regime]}: {_figures(part.decision, part.processes)}")
+            lines.append(f"{REGIMES[part.regime]}: {_figures(part.typical)}")
         for size in part.sizes:
             seconds = f"{size.seconds_before:.6g} s before, {size.seconds_now:.6g} s now"
-            lines.append(f"{size.series}: {seconds}; {_figures(size.decision, size.processes)}")
+            lines.append(f"{size.series}: {seconds}; {_figures(size)}")
     return "\n".join(lines)
 
 
-def _figures(decision: Decision, processes: tuple[int, int]) -> str:
-    """``different, ratio 0.95, standard error 0.0012, 14 degrees of freedom, p 1e-08 (corrected
-    2e-07), processes 8 before and 8 now``."""
-    p = ""
+def _figures(size: SizeChange) -> str:
+    """``different, ratio of bandwidths 0.95, standard error 0.0012, 14 degrees of freedom, p 1e-08
+    (corrected 2e-07), processes 8 before and 8 now``."""
+    p, decision, processes = "", size.decision, size.processes
+    ratio = f"bandwidths {decision.ratio:.4g}"
+    if size.is_time:
+        ratio = f"times {1 / decision.ratio:.4g}"
     if decision.p is not None and decision.p_corrected is not None:
         p = f"p {decision.p:.2g} (corrected {decision.p_corrected:.2g}), "
     return (
-        f"{decision.verdict}, ratio {decision.ratio:.4g}, standard error {decision.deviation:.2g}, "
+        f"{decision.verdict}, ratio of {ratio}, standard error {decision.deviation:.2g}, "
         f"{decision.freedom:.3g} degrees of freedom, {p}"
         f"processes {processes[0]} before and {processes[1]} now"
     )

@@ -90,10 +90,11 @@ def _figures(
 
 _OF_PATHS: tuple[tuple[str, str, Callable[[PathChange], float | None]], ...] = (
     ("waywiser_path_ratio",
-     "Rate now over rate in the baseline, of the part of the path that its verdict is about.",
+     "Rate now over rate in the baseline, of the part of the path that its verdict is about; of "
+     "latencies time in the baseline over time now.",
      lambda path: path.ratio),
     ("waywiser_path_detectable_loss",
-     "Smallest relative loss of bandwidth that would have been found.",
+     "Smallest relative loss of rate (of latencies, of inverse time) that would have been found.",
      lambda path: path.detectable),
     ("waywiser_path_deviation",
      "Standard error of the logarithm of the ratio; a lower limit without replicates.",

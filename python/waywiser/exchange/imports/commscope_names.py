@@ -18,15 +18,15 @@ def name_of(workload: Workload) -> str:
     if head is None:
         text = workload.curve.replace("/", ":")
         return f"{text}/bytes:{workload.bytes}" if workload.bytes else text
-    return f"{head}/{_size(workload.transfers[0].bytes)}/manual_time"
+    return f"{head}/{_size(workload.size)}/manual_time"
 
 
 def counters_of(workload: Workload) -> dict[str, int]:
     """Theirs for the places and the size of a workload that they have too."""
-    counters = {"bytes": workload.transfers[0].bytes} if workload.transfers else {}
-    if _theirs(workload) is None or not workload.transfers:
+    counters = {"bytes": workload.size} if workload.size else {}
+    if _theirs(workload) is None or not workload.copies:
         return counters
-    ends = _ends(workload.transfers[0])
+    ends = _ends(workload.copies[0])
     if ends[0].place.kind == ends[1].place.kind:
         return {**counters, "src_id": ends[0].place.index, "dst_id": ends[1].place.index}
     return {**counters, **{_ID[end.place.kind]: end.place.index for end in ends}}
@@ -46,7 +46,7 @@ def _ends(transfer: Transfer) -> tuple[Memory, Memory]:
 
 def _theirs(workload: Workload) -> str | None:
     """Family and places, without the size; None if Comm|Scope has no such benchmark."""
-    transfers = workload.transfers
+    transfers = workload.copies
     if not transfers or workload.shared or any(t.layout or not t.bytes for t in transfers):
         return None
     first = transfers[0]

@@ -30,6 +30,10 @@ class ForeignSeries(Value, frozen=True):
     """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
     it does not."""
 
+    def noted(self, *notes: str) -> ForeignSeries:
+        """The same with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
 
 class ForeignGpu(Value, frozen=True):
     """A GPU as a file names it."""
@@ -78,6 +82,9 @@ def only_host(gpus: Iterable[ForeignGpu]) -> str:
     return hosts[0] if len(hosts) == 1 else ""
 
 
+ALREADY_IMPORTED = "it makes the same transfers as a case above it, which is imported"
+
+
 def without_mixed_operations(found: ForeignFile) -> ForeignFile:
     """The same without series whose workload an earlier benchmark of another name has.
 
@@ -92,8 +99,7 @@ def without_mixed_operations(found: ForeignFile) -> ForeignFile:
         if first == each.name:
             measured.append(each)
         else:
-            reason = f"its counterpart is that of {first}, which is imported"
-            mixed.setdefault(each.name, Unsupported(each.name, reason))
+            mixed.setdefault(each.name, Unsupported(each.name, ALREADY_IMPORTED))
     if not mixed:
         return found
     unsupported = (*found.unsupported_paths, *mixed.values())

@@ -61,6 +61,10 @@ _OWN_KEYS = frozenset(
 """Numbers of a row that are no counters of the benchmark."""
 
 
+USUAL_UNIT = "ns"
+UNIT_ASSUMED = "the file states no time_unit: its times are read as ns, the unit of the library"
+
+
 class BenchmarkRow(NamedTuple):
     """One line of a result."""
 
@@ -80,6 +84,8 @@ class BenchmarkRow(NamedTuple):
     """Who timed, in such a file."""
     rate: float = 0.0
     """Bytes per second that the row states; 0 if it states none."""
+    states_unit: bool = True
+    """Whether it says in which unit its time is."""
 
 
 def read_json(value: Any, where: str) -> ForeignFile:
@@ -172,9 +178,9 @@ def _json_row(value: Any, where: str) -> BenchmarkRow:
     label = clipped(entry["label"], LIMIT_LABEL) if isinstance(entry.get("label"), str) else ""
     mode: TimingMode = "device" if entry.get("mode") == "device" else "host"
     if error or aggregate in UNTIMED:
-        spread = _spread(aggregate, entry.get("real_time"), entry.get("time_unit"))
+        spread = _spread(aggregate, entry.get("real_time"), entry.get("time_unit", USUAL_UNIT))
         return BenchmarkRow(plain_name, aggregate, spread, 0, counters, error, label, mode)
-    unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
+    unit = text_of(entry.get("time_unit", USUAL_UNIT), f"{where}.time_unit")
     if unit not in SECONDS:
         raise Malformed(f"{unit!r} is not a unit of time", where=f"{where}.time_unit")
     return BenchmarkRow(
@@ -187,6 +193,7 @@ def _json_row(value: Any, where: str) -> BenchmarkRow:
         label,
         mode,
         _rate(entry.get("bytes_per_second")),
+        "time_unit" in entry,
     )
 
 
@@ -226,9 +233,11 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Benchm
             name, aggregate, math.nan, 0, {}, clipped(cells.get("error_message", "")) or "?"
         )
     if aggregate in UNTIMED:
-        spread = _spread(aggregate, _float(cells.get("real_time", "")), cells.get("time_unit"))
+        spread = _spread(
+            aggregate, _float(cells.get("real_time", "")), cells.get("time_unit", USUAL_UNIT)
+        )
         return BenchmarkRow(name, aggregate, spread, 0, {}, "")
-    unit = cells.get("time_unit", "ns")
+    unit = cells.get("time_unit", USUAL_UNIT)
     if unit not in SECONDS:
         raise Malformed(f"{clipped(unit, 40)!r} is not a unit of time", where=where)
     counters = {
@@ -247,6 +256,7 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Benchm
         counters,
         "",
         rate=_rate(_float(cells.get("bytes_per_second", ""))),
+        states_unit="time_unit" in cells,
     )
 
 
@@ -331,9 +341,9 @@ def _measured(
         return replace(known, failure=Failure("foreign", reason))
     if error:
         failed = sum(bool(row.error) for row in rows)
-        notes = (*known.notes, f"{failed} of {len(rows)} repetitions failed: {error}")
-        known = replace(known, notes=notes)
-    known = replace(known, notes=(*known.notes, *_other_rates(known.workload, good)))
+        known = known.noted(f"{failed} of {len(rows)} repetitions failed: {error}")
+    assumed = () if all(row.states_unit for row in good) else (UNIT_ASSUMED,)
+    known = known.noted(*_other_rates(known.workload, good), *assumed)
     one = len(known.workload.transfers) == 1
     samples = Samples(
         span=tuple(row.seconds for row in good),

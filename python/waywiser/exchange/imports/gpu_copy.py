@@ -27,6 +27,8 @@ TITLE = re.compile(rf"^[ \t]{{0,20}}{_END}_(?:to|and)_{_END}_\w{{0,20}}by_\w", r
 """What shows a text to be gpu_copy's."""
 
 _LINE = re.compile(rf"^\s*(?P<tag>{_END}_(?:to|and)_{_END}\w*)\s*[:,]?\s*(?P<rate>\S*)\s*$")
+_BEGUN = re.compile(r"^\s*[cg]pu[a-z0-9]{0,5}_\w*")
+"""A line that begins as a path, damaged or not."""
 _TAG = re.compile(
     rf"(?P<source>{_END})_(?P<way>to|and)_(?P<to>{_END})(?:_(?P<how>read|write))?"
     r"_by_(?:gpu[0-9]{1,4}_using_)?(?P<by>sm|dma)(?:_under_numa(?P<node>[0-9]{1,4}))?"
@@ -80,6 +82,9 @@ def read(text: str, where: str) -> ForeignFile:
                 measured.append(found)
             else:
                 unsupported.setdefault(found.path, found)
+        elif _BEGUN.match(line):
+            path = clipped(line, 100)
+            unsupported.setdefault(path, Unsupported(path, "its line cannot be read"))
     if not measured and not unsupported:
         raise Malformed("no line such as cpu_to_gpu0_by_dma_under_numa0 26.2", where=where)
     return ForeignFile(

@@ -10,6 +10,8 @@ from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.reading import DuplicateKey, parse_json, without_duplicates
 
 _BEGIN = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
+_NEXT = re.compile(r"[ \t,]*\{")
+"""The beginning of an object right after another one."""
 _DECODER = json.JSONDecoder(object_pairs_hook=without_duplicates)
 
 MOST_TRIES = 1_000
@@ -24,7 +26,8 @@ class JsonObjects(NamedTuple):
 
 
 def json_objects(text: str, where: str) -> JsonObjects:
-    """Every object of the text that begins a line, in order, whatever stands between them.
+    """Every object of the text that begins a line, or right after another one, in order, whatever
+    stands between them.
 
     An object within one that is damaged is returned, too: the caller knows which it needs. Of a
     damaged one only the outermost beginning is an error.
@@ -35,15 +38,20 @@ def json_objects(text: str, where: str) -> JsonObjects:
     reported = -1
     if "{" not in text:
         return JsonObjects((), ())
-    while tries < MOST_TRIES and (begin := _BEGIN.search(text, position)):
+    ended = False
+    while tries < MOST_TRIES and (
+        begin := (ended and _NEXT.match(text, position)) or _BEGIN.search(text, position)
+    ):
         start = begin.end() - 1
         line += text.count("\n", counted, start)
         counted = start
         try:
             value, position = _DECODER.raw_decode(text, start)
             values.append((line + 1, value))
+            ended = True
         except (ValueError, RecursionError, DuplicateKey):
             tries += 1
+            ended = False
             position = start + 1
             if reported != len(values) or not errors:
                 reported = len(values)

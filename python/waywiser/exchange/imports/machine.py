@@ -14,11 +14,16 @@ from msgspec.structs import replace
 
 from waywiser.exchange.imports.errors import ImportFailed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
-from waywiser.exchange.imports.topology_check import CONTRADICTS, contradictions, unchecked
+from waywiser.exchange.imports.topology_check import (
+    CONTRADICTS,
+    between_files,
+    contradictions,
+    unchecked,
+)
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import UNKNOWN_CPU, Gpu, Machine, NumaNode, Package
-from waywiser.machine.traits import Traits, traits_of_hip
+from waywiser.machine.traits import DECLARED, Traits, traits_of_hip
 from waywiser.words import Place, Workload
 
 UNNAMED = "unknown"
@@ -81,6 +86,12 @@ def machine_of(
     bad ``topology``."""
     workloads = [measured.workload for each in found for measured in each.measured]
     hostname = hostname_of(found, name)
+    if difference := between_files(found):
+        raise ImportFailed(
+            f"the files are of different GPUs: {difference}",
+            remedy="import those of each machine, and of each CUDA_VISIBLE_DEVICES, into a profile "
+            "of its own",
+        )
     notes = (RANKS,) if any(map(_of_ranks, workloads)) else ()
     if topology is not None:
         machine = machine_from(load_capture(topology))
@@ -101,7 +112,7 @@ def machine_of(
         numa=tuple(NumaNode(index, (), 0, index) for index in nodes),
         caches=(),
         gpus=gpus,
-        gpu_reason="" if gpus else "the files name no GPU",
+        gpu_reason="" if gpus else _no_gpu(workloads),
         driver=next((each.driver for each in found if each.driver), ""),
         cuda_driver=next((each.cuda_driver for each in found if each.cuda_driver), ""),
         notes=(LITTLE, *notes),
@@ -123,11 +134,18 @@ def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
     return tuple(Package(index, UNKNOWN_CPU, 0, 0) for index in nodes)
 
 
+def _no_gpu(workloads: Iterable[Workload]) -> str:
+    """Why no GPU is known."""
+    ends = (end for each in workloads for t in each.transfers for end in t.path.ends)
+    if any(map(DECLARED.is_of_gpu, ends)):
+        return "the files name GPUs by the ranks that use them, and not by machine"
+    return "the files name no GPU"
+
+
 def _of_ranks(workload: Workload) -> bool:
-    known = Traits()
-    executors = (known.executor(transfer.path.executor) for transfer in workload.transfers)
-    named = any(place.kind == "rank" for place in workload.places)
-    return not named and any(executor.route == "between ranks" for executor in executors)
+    if workload.is_of_ranks:
+        return False
+    return any(DECLARED.is_between_ranks(each.path) for each in workload.transfers)
 
 
 def _cpus(found: ForeignFile) -> int:
@@ -153,7 +171,7 @@ def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
     """Pairs of GPUs, in both orders, between which something was measured that needs direct
     access: a copy that is not said to go without, or a kernel that reached into the other's."""
     for measured in (each for one in found for each in one.measured if len(each.samples)):
-        for transfer in measured.workload.transfers:
+        for transfer in measured.workload.copies:
             ends = (transfer.path.source, transfer.path.destination)
             both = all(end.kind == "device" for end in ends)
             direct = transfer.path.executor == "sm" or (

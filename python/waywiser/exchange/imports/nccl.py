@@ -1,11 +1,12 @@
 """The JSON of nccl-tests (``-J FILE``, written since 2.17 of them).
 
-Collectives that only move bytes have a counterpart: the transfers that they amount to, started
-together, by the executor ``nccl``; ``gpu:N`` is the GPU of rank N. Those that also add (all_reduce,
-reduce, reduce_scatter) have none. With ``-I`` every iteration is a sample; without, the one time is
+A collective is a transfer over the GPUs of all ranks by the executor ``nccl``, of the bytes that
+the tool calls its size; ``gpu:N`` is the GPU of rank N. A sendrecv is the copies from each GPU to
+the next, started together. With ``-I`` every iteration is a sample; without, the one time is
 a mean over iterations, and marked as such. Of several processes the time of an iteration is the
-longest of theirs. Times are in microseconds. ``env`` is not stored: it is the environment of the
-user.
+longest of theirs. Of the mean over iterations, ``-a`` says which statistic over threads and
+processes it is; one that is not usual is a part of the series' name (``of-ranks=max``). Times are
+in microseconds. ``env`` is not stored: it is the environment of the user.
 
 The file lists one device for each process, also where a process has several: then the number of
 ranks is threads × GPUs × processes, and a note says so.
@@ -14,12 +15,18 @@ ranks is threads × GPUs × processes, and a note says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries, only_host
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignGpu,
+    ForeignSeries,
+    hosts_of,
+    only_host,
+)
 from waywiser.exchange.imports.google_benchmark import started
 from waywiser.exchange.imports.reading import (
     clipped,
@@ -32,46 +39,46 @@ from waywiser.exchange.imports.reading import (
 )
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.words import Memory, Path, Place, Transfer, Workload
-from waywiser.words.records import Failure, Samples, Unsupported
+from waywiser.words.collective import COLLECTIVE, ROOT
+from waywiser.words.memory import MOST_TOGETHER
+from waywiser.words.records import SUMMARY, Failure, Samples, Unsupported
 
 MOST_COUNT = 4096
 """Ranks, threads or GPUs: more is no count of them."""
 
-MOST_RANKS = 64
-"""Ranks of collectives that are written as transfers between all of them."""
+MOST_IN_RING = 64
+"""Ranks of a sendrecv, which is written as one transfer of each."""
 
-Pairs = Callable[[int, int], list[tuple[int, int]]]
+RING = "sendrecv"
 
-
-def _ring(ranks: int, root: int) -> list[tuple[int, int]]:
-    return [(rank, (rank + 1) % ranks) for rank in range(ranks)]
-
-
-def _all(ranks: int, root: int) -> list[tuple[int, int]]:
-    return [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
-
-
-def _from_root(ranks: int, root: int) -> list[tuple[int, int]]:
-    return [(root, rank) for rank in range(ranks) if rank != root]
-
-
-def _to_root(ranks: int, root: int) -> list[tuple[int, int]]:
-    return [(rank, root) for rank in range(ranks) if rank != root]
-
-
-COLLECTIVES: dict[str, tuple[Pairs, bool]] = {
-    "sendrecv": (_ring, False),
-    "all_gather": (_all, True),
-    "alltoall": (_all, True),
-    "broadcast": (_from_root, False),
-    "scatter": (_from_root, True),
-    "gather": (_to_root, True),
+COLLECTIVES = {
+    "all_reduce": "allreduce",
+    "all_gather": "allgather",
+    "reduce_scatter": "reduce-scatter",
+    "alltoall": "alltoall",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "scatter": "scatter",
+    "gather": "gather",
 }
-"""Name -> who sends to whom, and whether ``size`` is shared among the ranks."""
+"""The tool's name -> what the GPUs do together."""
+
+ROOTED = ("broadcast", "reduce", "scatter", "gather")
+"""Those with a root."""
+
+_AVERAGE = re.compile(r"(?<!\S)(?:-a\s*|--average[=\s]\s*)([0-9])(?!\S)")
+STATISTICS = {"0": "rank0", "1": "mean", "2": "min", "3": "max"}
+"""What ``-a`` makes of the times of threads and processes -> its name here."""
+USUAL = "mean"
+"""The statistic without ``-a``."""
+LONGEST = "longest"
+"""The statistic of single iterations of several processes."""
+UNSEEN = (
+    "the command is not in the text: which statistic over threads and processes the times are (-a) "
+    "is unknown; without that option it is their mean"
+)
 
 _ROOT = re.compile(r"^\s*-?[0-9]{1,6}\s*$")
-REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter", "a reduction")
-"""Collectives that also compute."""
 
 _WORD = re.compile(r"[a-z0-9_]{1,20}")
 _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
@@ -88,12 +95,17 @@ def read(value: Any, where: str) -> ForeignFile:
     groups = {str(each.get("group")) for each in config.get("devices", [])}
     ranks = ranks_of(config, gpus)
     measured: list[ForeignSeries] = []
-    unsupported_paths: list[Unsupported] = []
+    wrong = object_of(top.get("out_of_bounds", {}), f"{where}: out_of_bounds").get("count", 0)
+    errors = list_of(top.get("errors", []), f"{where}: errors")
+    wrong_notes, unsupported_paths = ended_badly(
+        number_of(wrong, f"{where}: out_of_bounds.count"), [clipped(str(each)) for each in errors]
+    )
+    config = config | {"statistic": statistic_of(" ".join(arguments))}
     reason = why_not(collective, ranks, len(groups))
     if reason:
         unsupported_paths.append(Unsupported(collective or "an unknown collective", reason))
     else:
-        notes = unnamed(ranks, gpus)
+        notes = (*notes_of(ranks, gpus), *wrong_notes)
         good, damaged = parse_each(
             rows,
             lambda row, place: list(measured_of(row, collective, ranks, config, place, notes)),
@@ -139,16 +151,15 @@ def _collective(arguments: Sequence[str]) -> str:
 
 def why_not(collective: str, ranks: int, groups: int) -> str:
     """Why a collective of ranks in so many groups has no counterpart; empty if it has one."""
-    if collective in REDUCTIONS:
-        return "it also computes: only collectives that move bytes are imported"
-    if collective not in COLLECTIVES:
+    if collective not in COLLECTIVES and collective != RING:
         return "Waywiser does not know this collective"
     if not ranks:
         return "it lists no GPU, so the number of ranks is unknown"
     if groups > 1:
         return f"its ranks are in {groups} groups, each with a collective of its own"
-    if not 2 <= ranks <= MOST_RANKS:
-        return f"its {ranks} ranks are not written as transfers: 2 to {MOST_RANKS} are"
+    most = MOST_IN_RING if collective == RING else MOST_TOGETHER
+    if not 2 <= ranks <= most:
+        return f"it has {ranks} ranks, which are not imported: 2 to {most} are"
     return ""
 
 
@@ -166,14 +177,26 @@ def ranks_of(config: Mapping[str, Any], gpus: Sequence[ForeignGpu]) -> int:
     return -(-highest // of_one) * of_one
 
 
-def unnamed(ranks: int, gpus: Sequence[ForeignGpu]) -> tuple[str, ...]:
-    """A note if the file names the devices of some ranks only."""
-    if len(gpus) >= ranks:
-        return ()
-    return (
-        f"the file names the GPUs of {len(gpus)} of its {ranks} ranks; the number of ranks is "
-        "threads × GPUs × processes",
-    )
+def notes_of(ranks: int, gpus: Sequence[ForeignGpu]) -> tuple[str, ...]:
+    """What the file says of where its ranks are."""
+    found = []
+    hosts = hosts_of(gpus)
+    if len(gpus) < ranks:
+        found.append(
+            f"the file names the GPUs of {len(gpus)} of its {ranks} ranks; the number of ranks is "
+            "threads × GPUs × processes"
+        )
+    elif all(gpu.host for gpu in gpus):
+        where = f"of one node, {hosts[0]}" if len(hosts) == 1 else f"of {len(hosts)} nodes"
+        found.append(f"gpu:N is the GPU of rank N; all ranks are {where}")
+    return tuple(found)
+
+
+def statistic_of(command: str) -> str:
+    """What the times of threads and processes became, by the options of a command: the last one
+    counts."""
+    given = _AVERAGE.findall(command)
+    return STATISTICS.get(given[-1], USUAL) if given else USUAL
 
 
 def variant_of(config: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, str]:
@@ -182,6 +205,9 @@ def variant_of(config: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, s
     kind = clipped(str(row.get("type", "float")), 20)
     if kind != "float" and _WORD.fullmatch(kind):
         found["type"] = kind
+    operator = clipped(str(row.get("redop", "none")), 20)
+    if operator not in ("none", "sum") and _WORD.fullmatch(operator):
+        found["op"] = operator
     for key, word, default in (
         ("aggregated_iterations", "aggregated", 1),
         ("graph", "graph", 0),
@@ -237,27 +263,22 @@ def measured_of(
     if not _ROOT.match(text):
         raise Malformed("the root is not a rank", where=f"{where}.root")
     root = max(0, int(text))
-    pairs, shared = COLLECTIVES[collective]
-    each = size // ranks if shared else size
-    if not each or root >= ranks:
+    if not size or root >= ranks:
         return
+    root = root if collective in ROOTED else 0
     for placement, parameters in (("out_of_place", {}), ("in_place", {"in-place": "yes"})):
         result = row.get(placement)
         if result is None:
             continue
-        transfers = tuple(
-            Transfer(
-                Path(_of_rank(source), _of_rank(to), "nccl"),
-                each,
-                {"collective": collective, **parameters, **variant},
-            )
-            for source, to in pairs(ranks, root)
-        )
-        samples, failure = _samples(
-            row, placement, object_of(result, f"{where}.{placement}"), where
-        )
+        result = object_of(result, f"{where}.{placement}")
+        samples, failure = _samples(row, placement, result, where)
+        statistic = str(config.get("statistic", USUAL))
+        if any(flag & SUMMARY == 0 for flag in samples.flags):
+            statistic = LONGEST if _of_several(row, placement) else USUAL
+        own = variant | ({"of-ranks": statistic} if statistic != USUAL else {})
+        transfers = _transfers(collective, ranks, root, size, {**parameters, **own})
         yield ForeignSeries(
-            name=" ".join([collective, *variant.values(), f"{placement} of {size}"]),
+            name=" ".join([collective, *own.values(), f"{placement} of {size}"]),
             family=collective,
             workload=Workload(transfers),
             mode="host",
@@ -267,8 +288,24 @@ def measured_of(
         )
 
 
-def _of_rank(rank: int) -> Memory:
-    return Memory("device", Place("gpu", rank))
+def _transfers(
+    collective: str, ranks: int, root: int, size: int, settings: dict[str, str]
+) -> tuple[Transfer, ...]:
+    if collective == RING:
+        gpus = [Memory("device", Place("gpu", rank)) for rank in range(ranks)]
+        own = {COLLECTIVE: RING, **settings}
+        paths = (Path(gpus[n], gpus[(n + 1) % ranks], "nccl") for n in range(ranks))
+        return tuple(Transfer(path, size, own) for path in paths)
+    own = {COLLECTIVE: COLLECTIVES[collective], **settings}
+    if root:
+        own[ROOT] = str(root)
+    together = Memory("device", Place("gpu", 0, last=ranks - 1))
+    return (Transfer(Path(together, together, "nccl"), size, own),)
+
+
+def _of_several(row: Mapping[str, Any], placement: str) -> bool:
+    """Whether its iterations are those of several processes."""
+    return len(row.get(f"{placement}_per_iter", {}).get("per_process_max_times_us", [])) > 1
 
 
 def _iterations(per_iteration: dict[str, Any], where: str) -> list[float]:
@@ -308,4 +345,33 @@ def _samples(
     seconds = number_of(result.get("time"), f"{place}.time") * 1e-6
     if not is_time(seconds):
         return Samples(), Failure("foreign", "its time is 0, or no time")
+    _require_one_bandwidth(row, result, seconds, place)
     return summary(seconds), None
+
+
+def _require_one_bandwidth(
+    row: Mapping[str, Any], result: Mapping[str, Any], seconds: float, where: str
+) -> None:
+    """Raises `Malformed` if the time and the bandwidth of a row contradict each other."""
+    stated, size = result.get("alg_bw"), row.get("size")
+    if not isinstance(stated, int | float) or not isinstance(size, int) or not stated > 0:
+        return
+    if abs(size / seconds / 1e9 - stated) > ROUNDING + SAME * stated:
+        raise Malformed(
+            f"{stated:g} GB/s and {seconds * 1e6:g} µs are not of the same {size:,} bytes, so that "
+            "one of them is wrong",
+            where=where,
+        )
+
+
+ROUNDING = 0.006
+"""GB/s: a bandwidth is printed with two decimals."""
+SAME = 0.02
+"""A printed time of three digits agrees with its bandwidth this well."""
+
+
+def ended_badly(wrong: float, errors: Sequence[str]) -> tuple[tuple[str, ...], list[Unsupported]]:
+    """(a note for each series of a run with ``wrong`` values, the errors that ended it)."""
+    said = f"the tool found {wrong:g} wrong values in this run"
+    failed = [Unsupported("the end of the run", f"the tool failed: {each}") for each in errors[:1]]
+    return (said,) if wrong > 0 else (), failed

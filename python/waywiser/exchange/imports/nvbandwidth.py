@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
@@ -30,6 +28,7 @@ from waywiser.exchange.imports.nvbandwidth_cases import (
     rows_of,
     unit_of,
     why_no_matrix,
+    with_buffers,
 )
 from waywiser.exchange.imports.reading import clipped, list_of, object_of, parse_each, text_of
 from waywiser.words.number_format import count
@@ -69,7 +68,9 @@ class CaseEntry(NamedTuple):
     reason: str
     """Why it has none."""
     unit: str = ""
-    """``GB/s`` or ``ns``; empty if the file does not say."""
+    """``GB/s`` or ``ns``, or what else stands there; empty if the file does not say."""
+    note: str = ""
+    """What its file contradicts."""
 
 
 class FoundCases:
@@ -78,6 +79,8 @@ class FoundCases:
     def __init__(self) -> None:
         self.cases: dict[str, Case] = {}
         self.reasons: dict[str, str] = {}
+        self.damaged: dict[str, Unsupported] = {}
+        """Parts of cases whose other figures are good."""
 
     def enter(self, entry: CaseEntry) -> None:
         """Keeps figures over a reason, and the last of several reasons: an error adds a second
@@ -87,23 +90,49 @@ class FoundCases:
             self.reasons[entry.name] = entry.reason
         elif entry.unit not in ("", expected):
             self.reasons[entry.name] = f"its figures are in {entry.unit}, not in {expected}"
+        elif entry.name in self.cases:
+            again = f"{entry.name}, again"
+            self._skip(again, "the file has this case twice: the first is imported")
         else:
-            self.cases[entry.name] = Case(entry.name, entry.matrix)
+            self._skip_zeros(entry.name, entry.matrix)
+            matrix = [[cell or None for cell in cells] for cells in entry.matrix]
+            self.cases[entry.name] = Case(entry.name, matrix, bool(entry.unit), entry.note)
+
+    def _skip_zeros(self, name: str, matrix: Matrix) -> None:
+        """A zero is no figure. From a GPU to itself it is no loss: versions differ in what they
+        write there."""
+        for row, cells in enumerate(matrix):
+            for column, cell in enumerate(cells):
+                is_diagonal = len(matrix) > 1 and row % len(cells) == column
+                if cell == 0 and not is_diagonal:
+                    self._skip(f"{name}, row {row}, column {column}", "its figure is 0")
+
+    def _skip(self, what: str, reason: str) -> None:
+        self.damaged[what] = Unsupported(what, reason)
 
 
 def file_of(
-    found: FoundCases, damaged: Sequence[Unsupported], error: str, **stated: Any
+    found: FoundCases,
+    damaged: Sequence[Unsupported],
+    error: str,
+    *,
+    buffers: int = 0,
+    **stated: Any,
 ) -> ForeignFile:
-    """What the cases of one run mean here, with what else the file states."""
+    """What the cases of one run mean here, with what else the file states; ``buffers`` are the
+    bytes of each, 0 if they are not known."""
     unsupported = {
         name: Unsupported(name, reason)
         for name, reason in found.reasons.items()
         if name not in found.cases
     } | {each.path: each for each in damaged}
+    unsupported |= found.damaged
     gpus = len(stated["gpus"])
     unsupported |= (partial := _of_some_gpus(found.cases, gpus))
     cases = {name: case for name, case in found.cases.items() if name not in partial}
     measured = tuple(_noted(each, cases, gpus) for each in measured_of(cases, unsupported))
+    if buffers:
+        measured = tuple(with_buffers(each, buffers) for each in measured)
     if error and not measured:
         unsupported.setdefault("nvbandwidth", Unsupported("nvbandwidth", f"it failed: {error}"))
     if not stated.get("hostname"):
@@ -132,6 +161,11 @@ def _noted(each: ForeignSeries, cases: Mapping[str, Case], gpus: int) -> Foreign
     """The series with a note if its case has more columns than the file lists GPUs: of several
     hosts, the tool lists those of the first one."""
     case = cases.get(each.family)
+    if case and case.note:
+        each = each.noted(case.note)
+    if case and not case.states_unit:
+        note = f"the file states no unit: its figures are read as {unit_of(case.name)}"
+        each = each.noted(note)
     columns = len(case.matrix[0]) if case and case.matrix else 0
     if not gpus or columns <= gpus:
         return each
@@ -139,7 +173,7 @@ def _noted(each: ForeignSeries, cases: Mapping[str, Case], gpus: int) -> Foreign
         f"the case has {columns} columns and the file lists {count(gpus, 'GPU')}: gpu:{gpus} and "
         "above may be of another host"
     )
-    return replace(each, notes=(*each.notes, note))
+    return each.noted(note)
 
 
 def cuda_version(version: Any) -> str:
@@ -184,7 +218,8 @@ def _entry(value: Any, where: str) -> CaseEntry:
         if reason := why_no_matrix(name, matrix):
             remedy = "run the benchmark again"
             raise Malformed(reason, where=f"{where}.{key}", remedy=remedy)
-        return CaseEntry(name, matrix, "", unit[1] if unit else "")
+        stated = unit[1] if unit else "" if description else unit_of(name)
+        return CaseEntry(name, matrix, "", stated)
     said = _said(entry)
     match status.lower():
         case "waived":
@@ -200,7 +235,7 @@ def _entry(value: Any, where: str) -> CaseEntry:
     raise Malformed(f"{clipped(status, 40)!r} is not a status", where=f"{where}.status")
 
 
-_UNIT = re.compile(r"\((GB/s|[munp]?s)\)")
+_UNIT = re.compile(r"\s\(([^()\s]{1,12})\)\s*$")
 NO_MEANS = "the machine does not have what it needs"
 _REASON_KEYS = ("error", "waived_reason", "waiver_reason", "reason", "message", "msg", "details")
 
@@ -230,7 +265,7 @@ def _row(value: Any, where: str) -> list[float | None]:
 
 
 def cell_of(value: Any, where: str) -> float | None:
-    """A figure; None for one that was not measured. Raises `Malformed`."""
+    """A figure, or zero; None for one that was not measured. Raises `Malformed`."""
     if value == "N/A":
         return None
     try:
@@ -239,4 +274,4 @@ def cell_of(value: Any, where: str) -> float | None:
         number = math.nan
     if not math.isfinite(number) or number < 0 or isinstance(value, bool):
         raise Malformed(f"{clipped(repr(value), 40)} is neither a figure nor N/A", where=where)
-    return number or None
+    return number

@@ -15,10 +15,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from waywiser.exchange.imports.foreign_file import ForeignSeries
 from waywiser.exchange.imports.nearby import ALLOCATED, ANYWHERE
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload
+from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload, format_bytes
+from waywiser.words.number_format import count
 from waywiser.words.records import Failure, Unsupported
 
 BYTES = 512 * 2**20
@@ -58,6 +61,26 @@ class Case(NamedTuple):
     name: str
     matrix: Matrix
     """[row][column], None for N/A; GB/s of 10^9, or ns."""
+    states_unit: bool = True
+    note: str = ""
+    """What its file contradicts."""
+
+
+def with_buffers(series: ForeignSeries, size: int) -> ForeignSeries:
+    """The series with buffers of ``size`` bytes instead of the assumed ones: its rates stay."""
+    if ASSUMED not in series.notes:
+        return series
+    share = size / BYTES
+    samples = series.samples
+    transfers = [replace(each, bytes=size) for each in series.workload.transfers]
+    seconds = [span * share for column in samples.transfers for span in column]
+    note = f"the size of its buffers is that of its command line: {format_bytes(size)}"
+    return replace(
+        series,
+        workload=replace(series.workload, transfers=tuple(transfers)),
+        samples=summary(samples.span[0] * share, seconds),
+        notes=(note, *(each for each in series.notes if each != ASSUMED)),
+    )
 
 
 def unit_of(name: str) -> str:
@@ -79,7 +102,11 @@ def why_nothing(case: Case, what: str) -> str:
     figures = sum(figure is not None for row in case.matrix for figure in row)
     if not figures:
         return NO_FIGURE
-    return f"it is of {figures} GPU, and takes several" if known else NO_COUNTERPART
+    return (
+        f"its matrix has figures of {count(figures, 'GPU')}; the case needs several"
+        if known
+        else NO_COUNTERPART
+    )
 
 
 def why_no_matrix(name: str, matrix: Matrix) -> str:

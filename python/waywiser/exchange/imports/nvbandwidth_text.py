@@ -43,12 +43,19 @@ _DEVICE = re.compile(
 )
 _RUNNING = re.compile(r"^Running\s+(?P<name>[A-Za-z0-9_]{1,80})\.?\s*$")
 _DESCRIPTION = re.compile(
-    r"^(?:memcpy|memory|Device to Device|.*\bGPU\().*\((?P<unit>GB/s|[munp]?s)\)\s*$"
+    r"^(?:memcpy|memory|Device to Device|.*\bGPU\().*?(?:\s\((?P<unit>[^()\s]{1,12})\))?\s*$"
 )
 _HEAD = re.compile(r"^\s*(?:[0-9]{1,4}\s+)*[0-9]{1,4}\s*$")
 _ROW = re.compile(r"^\s*(?P<row>[0-9]{1,4})\s+(?P<cells>(?:(?:[0-9]+\.[0-9]+|N/A|nan|inf)\s*)+)$")
+_LABELLED = re.compile(r"^\s*(?P<row>[0-9]{1,4})\s+\S")
+_SUM = re.compile(r"^SUM\s+(?P<name>\S+)(?:\s+(?P<sum>[0-9]+\.[0-9]+)\s*$)?")
+_COMMAND = re.compile(r"(?:^|[\s/])nvbandwidth(?:\.exe)?(?P<options>(?:\s+\S+)*)\s*$")
+_BUFFERS = re.compile(r"\s(?:-b\s*|--bufferSize[\s=]\s*)(?P<mib>[0-9]{1,6})(?=\s|$)")
+_HOST = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 _WAIVED = re.compile(r"^(?:\S.*\s)?waived\b:?\s*(?P<reason>.*)$", re.IGNORECASE)
-_FAILED = re.compile(r"^(?:\[?ERROR\]?|Error|\S*Error)\b[: ]*(?P<reason>.*)$")
+_FAILED = re.compile(
+    r"^(?:\[?ERROR\]?|\[CU\w*_ERROR\w*\]|Error|\S*Error)(?!\w)[: ]*(?P<reason>.*)$"
+)
 
 
 def read(text: str, where: str) -> list[ForeignFile]:
@@ -56,7 +63,12 @@ def read(text: str, where: str) -> list[ForeignFile]:
     lines = text.splitlines()
     starts = [n for n, line in enumerate(lines) if _VERSION.match(line)] or [0]
     bounds = pairwise([0, *starts[1:], len(lines)])
-    files = [_file(lines[start:end], start, where) for start, end in bounds]
+    above = pairwise([0, *starts])
+    buffers = [_buffers(lines[start:end]) for start, end in above]
+    files = [
+        _file(lines[start:end], start, where, size)
+        for (start, end), size in zip(bounds, buffers, strict=True)
+    ]
     if not any(each.measured or each.unsupported_paths for each in files):
         raise Malformed(
             "no case of nvbandwidth: no line that begins with Running",
@@ -66,7 +78,14 @@ def read(text: str, where: str) -> list[ForeignFile]:
     return files
 
 
-def _file(lines: Sequence[str], start: int, where: str) -> ForeignFile:
+def _buffers(lines: Sequence[str]) -> int:
+    """The bytes of each buffer that the last command line above a run names; 0 if none does."""
+    commands = [match["options"] for line in lines if (match := _COMMAND.search(line))]
+    found = _BUFFERS.search(commands[-1]) if commands else None
+    return int(found["mib"]) * 2**20 if found else 0
+
+
+def _file(lines: Sequence[str], start: int, where: str, buffers: int) -> ForeignFile:
     found = FoundCases()
     stated: dict[str, str] = {}
     version = ""
@@ -82,7 +101,9 @@ def _file(lines: Sequence[str], start: int, where: str) -> ForeignFile:
         found,
         (),
         "",
+        buffers=buffers,
         version=version,
+        hostname=_host(lines),
         driver=stated.get("Driver Version", ""),
         cuda_driver=cuda_version(stated.get("CUDA Driver Version")),
         gpus=gpus,
@@ -101,23 +122,50 @@ def _gpus(lines: Sequence[str]) -> Iterator[ForeignGpu]:
             yield ForeignGpu(index, clipped(match["name"]), address_of(match["pci"] or ""), host)
 
 
+def _host(lines: Sequence[str]) -> str:
+    """The name that stands alone above the list of devices; empty without one."""
+    first = next((n for n, line in enumerate(lines) if _DEVICE.match(line)), 0)
+    above = lines[first - 1].strip() if first else ""
+    return above if _HOST.match(above) else ""
+
+
 def _entries(lines: Sequence[str], start: int, where: str) -> Iterator[CaseEntry]:
     """Each case: the lines from one that begins with Running to the next."""
     begins = [n for n, line in enumerate(lines) if _RUNNING.match(line)]
+    yield from _without_beginning(lines[: begins[0]] if begins else lines, "")
     for begin, end in pairwise([*begins, len(lines)]):
         name = _RUNNING.match(lines[begin])["name"]  # type: ignore[index]
-        yield _entry(name, lines[begin + 1 : end], f"{where}:{start + begin + 1}")
+        below = lines[begin + 1 : end]
+        yield _entry(name, _own(below, name), f"{where}:{start + begin + 1}")
+        yield from _without_beginning(below, name)
+
+
+def _own(lines: Sequence[str], name: str) -> Sequence[str]:
+    """The lines of a case, without those of one whose beginning is damaged: a sum ends the figures
+    of a case and names it."""
+    sums = [(n, match["name"]) for n, line in enumerate(lines) if (match := _SUM.match(line))]
+    own = [n for n, summed in sums if summed.startswith(name)]
+    if len(own) == len(sums):
+        return lines
+    return lines[: own[-1] + 1] if own else ()
+
+
+def _without_beginning(lines: Sequence[str], name: str) -> Iterator[CaseEntry]:
+    """The cases that the sums among ``lines`` name, other than ``name``."""
+    for line in lines:
+        if (match := _SUM.match(line)) and not (name and match["name"].startswith(name)):
+            yield CaseEntry(clipped(match["name"]), None, "the line that begins it is damaged")
 
 
 def _entry(name: str, lines: Sequence[str], where: str) -> CaseEntry:
-    units = [match["unit"] for line in lines if (match := _DESCRIPTION.match(line))]
+    units = [match["unit"] or "" for line in lines if (match := _DESCRIPTION.match(line))]
     matrix, damaged = _matrix(lines, where)
     if damaged:
         return CaseEntry(name, None, damaged)
     if matrix:
         if reason := why_no_matrix(name, matrix):
             return CaseEntry(name, None, reason)
-        return CaseEntry(name, matrix, "", units[0] if units else "")
+        return CaseEntry(name, matrix, "", units[0] if units else "", _contradicted(lines, matrix))
     for line in lines:
         if match := _WAIVED.match(line):
             said = clipped(match["reason"]) or NO_MEANS
@@ -127,14 +175,39 @@ def _entry(name: str, lines: Sequence[str], where: str) -> CaseEntry:
     return CaseEntry(name, None, "it failed: it did not end")
 
 
+def _contradicted(lines: Sequence[str], matrix: Matrix) -> str:
+    """A note if the sums below the figures are not theirs, beyond what two decimals round."""
+    sums = [match["sum"] for line in lines if (match := _SUM.match(line))]
+    if not sums or None in sums:
+        return ""
+    cells = [cell for row in matrix for cell in row if cell is not None]
+    stated, own = sum(map(float, sums)), sum(cells)
+    if abs(stated - own) <= 0.01 * (len(cells) + len(sums)):
+        return ""
+    return (
+        f"its figures add up to {own:.2f}, and its SUM is {stated:.2f}: one of them was changed or "
+        "damaged"
+    )
+
+
 def _matrix(lines: Sequence[str], where: str) -> tuple[Matrix, str]:
     """(all rows below the heads of columns, what is wrong with them)."""
     matrix: Matrix = []
-    columns = 0
+    columns = rows = 0
     for line in lines:
         if _HEAD.match(line) and line.strip():
-            columns = len(line.split())
-        elif columns and (match := _ROW.match(line)):
+            columns, rows = len(line.split()), 0
+        elif _SUM.match(line):
+            columns = 0
+        elif columns and (labelled := _LABELLED.match(line)):
+            match = _ROW.match(line)
+            if int(labelled["row"]) != rows:
+                return [], (
+                    f"row {labelled['row']} stands where row {rows} is expected: it is damaged"
+                )
+            if match is None:
+                return [], f"a row of it cannot be read: {clipped(line, 80)}"
+            rows += 1
             cells = match["cells"].split()
             if len(cells) != columns:
                 return [], (

@@ -22,8 +22,9 @@ from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, UnknownFor
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.machine import machine_of, require_name
 from waywiser.exchange.imports.nearby import placed_local
+from waywiser.exchange.imports.plausible import with_warning
 from waywiser.exchange.imports.reading import clipped
-from waywiser.exchange.imports.topology_check import CONTRADICTS, UNCHECKED
+from waywiser.exchange.imports.topology_check import BY_RANK, CONTRADICTS, UNCHECKED
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import Machine
@@ -110,7 +111,8 @@ def import_files(
     )
     identities = {measured.workload.identity for _, measured, _ in blocks}
     failed = sum(measured.failure is not None for _, measured, _ in blocks)
-    notes = Counter(note for _, measured, _ in blocks for note in measured.notes)
+    noted = {(note, each.workload.identity) for _, each, _ in blocks for note in each.notes}
+    notes = Counter(note for note, _ in sorted(noted))
     return Imported(
         described,
         tuple(files),
@@ -119,7 +121,9 @@ def import_files(
         len(identities),
         unsupported_paths,
         tuple(notes.most_common()),
-        tuple(note for note in described.notes if note.startswith((UNCHECKED, CONTRADICTS))),
+        tuple(
+            note for note in described.notes if note.startswith((UNCHECKED, BY_RANK, CONTRADICTS))
+        ),
     )
 
 
@@ -274,7 +278,7 @@ def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ForeignSeries
     """Each set of repetitions with its number among those of the same workload."""
     count: dict[str, int] = {}
     for each in files:
-        for measured in each.found.measured if each.found else ():
+        for measured in map(with_warning, each.found.measured if each.found else ()):
             identity = measured.workload.identity
             block = count.get(identity, 0)
             count[identity] = block + 1

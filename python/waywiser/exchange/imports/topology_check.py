@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, hosts_of
 from waywiser.machine.machine import Machine
 
@@ -20,6 +22,11 @@ UNCHECKED = (
     "the machine that was measured"
 )
 
+BY_RANK = (
+    "the files number the GPUs of several hosts by rank: of these, only the models were compared "
+    "with the topology"
+)
+
 THREADS = (1, 2, 4, 8)
 """Threads of a core: they may have been switched on or off between two records."""
 
@@ -28,15 +35,55 @@ CONTRADICTS = "the topology contradicts the files: "
 
 def contradictions(found: Sequence[ForeignFile], machine: Machine) -> list[str]:
     """What the files and the topology state differently, a sentence each."""
-    files = [each for each in found if _is_of_one_host(each)]
-    return list(dict.fromkeys(fact for each in files for fact in _of_file(each, machine)))
+    facts = (
+        fact
+        for each in found
+        for fact in (_of_file if _is_of_one_host(each) else _of_ranks)(each, machine)
+    )
+    return list(dict.fromkeys(facts))
+
+
+def between_files(found: Sequence[ForeignFile]) -> str:
+    """How two files of one tool and one host differ in what a GPU is, so that they are of two
+    machines or number the GPUs differently; empty if none do."""
+    seen: dict[tuple[str, int], ForeignGpu] = {}
+    for file in found:
+        for gpu in file.gpus if _is_of_one_host(file) else ():
+            other = seen.setdefault((file.format, gpu.index), gpu)
+            if gpu.name and other.name and _differ(gpu.name, other.name):
+                return f"gpu:{gpu.index} is {other.name} in one and {gpu.name} in another"
+            one, two = _address(other.pci), _address(gpu.pci)
+            if one and two and one != two:
+                return f"gpu:{gpu.index} is at {one} in one and at {two} in another"
+            if not (other.name and one):
+                seen[file.format, gpu.index] = replace(
+                    other, name=other.name or gpu.name, pci=other.pci or gpu.pci
+                )
+    return ""
+
+
+def _of_ranks(found: ForeignFile, machine: Machine) -> Iterator[str]:
+    """Compares the models alone: GPUs of several hosts are numbered by rank."""
+    models = dict.fromkeys(gpu.name for gpu in found.gpus if gpu.name)
+    here = dict.fromkeys(gpu.name for gpu in machine.gpus if gpu.name)
+    if models and here and all(_differ(one, other) for one in models for other in here):
+        yield f"the results are of {', '.join(models)}, and the topology has {', '.join(here)}"
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two names are of different models; one of them may lack the maker or the memory."""
+    words = [set(re.split(r"[^a-z0-9]+", name.lower())) - {""} for name in (one, other)]
+    return not (words[0] <= words[1] or words[1] <= words[0])
 
 
 def unchecked(found: Sequence[ForeignFile], machine: Machine) -> str:
     """A note if nothing in the files could be compared with the topology; empty otherwise."""
+    if not machine.gpus:
+        return ""
     gpus = (gpu for each in found if _is_of_one_host(each) for gpu in each.gpus)
-    stated = any(gpu.name or _address(gpu.pci) for gpu in gpus)
-    return "" if stated or not machine.gpus else UNCHECKED
+    if any(gpu.name or _address(gpu.pci) for gpu in gpus):
+        return ""
+    return BY_RANK if any(gpu.name for each in found for gpu in each.gpus) else UNCHECKED
 
 
 def _is_of_one_host(found: ForeignFile) -> bool:
@@ -59,8 +106,7 @@ def _of_file(found: ForeignFile, machine: Machine) -> Iterator[str]:
 
 
 def _of_gpu(gpu: ForeignGpu, name: str, pci: str, at: dict[str, int]) -> Iterator[str]:
-    theirs, ours = gpu.name.lower(), name.lower()
-    if theirs and ours and theirs not in ours and ours not in theirs:
+    if gpu.name and name and _differ(gpu.name, name):
         yield f"the results are of {gpu.name} at gpu:{gpu.index}, where the topology has {name}"
     address, expected = _address(gpu.pci), _address(pci)
     if address and expected and address != expected:

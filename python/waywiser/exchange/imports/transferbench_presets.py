@@ -98,7 +98,12 @@ def peer_to_peer(section: PresetTable, run: ToolRun) -> Iterator[Found]:
     )
     both = title["way"] == "Bi"
     if both:
-        preset = preset._replace(notes=("its bytes are of each direction", *preset.notes))
+        preset = preset._replace(
+            notes=(
+                "its bytes are those of one direction, and as many move in the other",
+                *preset.notes,
+            )
+        )
     read = bidirectional if both else unidirectional
     yield from read(columns, rows, preset)
 

@@ -181,7 +181,7 @@ def _series(table: TestTable, routes: Sequence[Route], run: ToolRun, name: str) 
         kind = "wrong-bytes" if "mismatch" in table.error else "foreign"
         return replace(series, failure=Failure(kind, table.error))
     samples, notes = _samples(table, rows, run)
-    return replace(series, samples=samples, notes=(*series.notes, *notes))
+    return replace(series, samples=samples).noted(*notes)
 
 
 def route_notes(routes: Sequence[Route], run: ToolRun) -> list[str]:

@@ -39,7 +39,7 @@ def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Unsup
             repetitions=tuple(_fewest(walks, n) for n in range(rounds)),
             flags=(flag,) * rounds,
         ),
-        notes=(*first.notes, note),
+        notes=(*dict.fromkeys(each for walk, _ in walks for each in walk.notes), note),
     )
 
 

@@ -119,7 +119,9 @@ def list_directions(subject: Subject) -> dict[Direction, ListDirection]:
     if not found:
         raise SettingsError(
             "the profile has no lists of pieces between a GPU and pinned host memory",
-            remedy="measure them: waywiser survey --preset standard --only 'as list'",
+            remedy=subject.surveyed(
+                "measure them: waywiser survey --preset standard --only 'as list'"
+            ),
         )
     chosen: dict[Direction, ListDirection] = {}
     for (direction, ends), cells in found.items():

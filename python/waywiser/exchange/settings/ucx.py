@@ -77,7 +77,7 @@ def ucx_conf(subject: Subject) -> str:
     if not lines:
         raise SettingsError(
             "the profile has no copies between host and GPU or between GPUs",
-            remedy="measure them: waywiser survey --preset check",
+            remedy=subject.surveyed("measure them: waywiser survey --preset check"),
         )
     head = head_lines(subject, "Settings for UCX")
     where = "UCX reads it as $UCX_CONFIG_DIR/ucx.conf or ~/ucx.conf; check it with: ucx_info -c"

@@ -49,7 +49,9 @@ def vllm_constants(subject: Subject) -> str:
     if to_gpu is None or not found:
         raise SettingsError(
             "no list from host to GPU was moved by both a kernel and cudaMemcpyBatchAsync",
-            remedy="measure them: waywiser survey --preset standard --only 'as list'",
+            remedy=subject.surveyed(
+                "measure them: waywiser survey --preset standard --only 'as list'"
+            ),
         )
     rule = best_rule(found, DEFAULT.from_count)
     omitted = [OmittedSetting("NUM_SMS", "the number of multiprocessors was not varied")]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import msgspec
 
 from waywiser.curves.sizes import parse_sizes
 from waywiser.machine.catalogue import Catalogue
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.machine import Gpu, Machine, PlacedRank
 from waywiser.measure.plan.preset import Request, find_preset
 
 
@@ -20,6 +22,12 @@ class Basis:
         self.preset = find_preset(request.preset)
         self.sizes = parse_sizes(request.sizes or self.preset.sizes)
         self.catalogue = Catalogue(with_hypothetical_gpu(machine))
+
+    def among(self, ranks: tuple[PlacedRank, ...]) -> Basis:
+        """The same with these ranks alone."""
+        basis = copy(self)
+        basis.machine = msgspec.structs.replace(self.machine, ranks=ranks)
+        return basis
 
 
 def with_hypothetical_gpu(machine: Machine) -> Machine:

@@ -40,6 +40,4 @@ class Costs:
 
 def _groups(point: PlannedPoint) -> tuple[str, str, str]:
     """What the cost of a point is estimated from, the nearest first."""
-    operation = point.workload.operation
-    executors = {transfer.path.executor for transfer in point.workload.transfers}
-    return point.curve.text, operation.name if operation else " ".join(sorted(executors)), ""
+    return point.curve.text, " ".join(sorted(point.workload.methods)), ""

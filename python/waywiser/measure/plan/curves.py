@@ -28,6 +28,7 @@ from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.preset import Depth
 from waywiser.words import Cache, Layout, Memory, Operation, Path, Place, Transfer, Workload
 from waywiser.words.records import Unsupported
+from waywiser.words.workload import WorkloadKind
 
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")
 """Those measured beside ``warm``, where the source is memory of the CPU."""
@@ -61,6 +62,8 @@ class PlannedCurve:
     peer_access: bool | None = None
     """What the process must have; None if it does not matter."""
 
+    loads: str = ""
+    """The library that its process must have loaded; empty for none."""
     requested: bool = False
     """Named by the user: if it is not supported, that is an error."""
     sizes: tuple[int, ...] = ()
@@ -73,12 +76,18 @@ class PlannedCurve:
         """The curve of transfers in a process with the peer access that they need; ``other`` are
         further fields."""
         needed = catalogue.peer_access(*transfers)
-        return cls(tuple(transfers), peer_access=needed, **other)
+        loads = catalogue.loads(*transfers)
+        return cls(tuple(transfers), peer_access=needed, loads=loads, **other)
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""
         sized = tuple(msgspec.structs.replace(t, bytes=t.bytes or size) for t in self.transfers)
         return Workload(sized, self.operation, self.cache, self.shared)
+
+    @cached_property
+    def kind(self) -> WorkloadKind:
+        """`Workload.kind`."""
+        return self.at(0).kind
 
     @cached_property
     def text(self) -> str:
@@ -135,16 +144,18 @@ def useful_values(parameter: Parameter) -> tuple[str, ...]:
 
 
 def combinations(parameters: Sequence[Parameter], depth: Depth) -> list[Settings]:
-    """The settings to measure, all defaults (``{}``) first; defaults are never written. In pairs:
+    """The settings to measure, all defaults (``{}``) first; defaults are not written, but for those
+    of parameters that are always. In pairs:
     every value alone, and useful values of every two parameters together."""
-    found: list[Settings] = [{}]
+    usual = {p.name: p.choices[0] for p in parameters if p.written}
+    found: list[Settings] = [usual]
     if depth is Depth.SINGLE:
-        found += ({p.name: value} for p in parameters for value in useful_values(p))
+        found += (usual | {p.name: value} for p in parameters for value in useful_values(p))
     if depth is Depth.PAIRS:
-        found += ({p.name: value} for p in parameters for value in p.choices[1:])
+        found += (usual | {p.name: value} for p in parameters for value in p.choices[1:])
         for one, other in itertools.combinations(parameters, 2):
             for values in itertools.product(useful_values(one), useful_values(other)):
-                found.append({one.name: values[0], other.name: values[1]})
+                found.append(usual | {one.name: values[0], other.name: values[1]})
     return found[:MOST_COMBINATIONS] if depth is Depth.PAIRS else found
 
 
@@ -204,8 +215,10 @@ def _settings(path: Path, basis: Basis, principal: bool) -> Iterator[Transfer]:
         triples = [t for t in together if sum(map(len, t)) <= 2]
         triples.sort(key=lambda triple: sum(map(len, triple)))
     else:
+        usual = parameters[0]
         triples = [({}, {}, p) for p in parameters]
-        triples += [(s, {}, {}) for s in sources[1:]] + [({}, d, {}) for d in destinations[1:]]
+        triples += [(s, {}, usual) for s in sources[1:]]
+        triples += [({}, d, usual) for d in destinations[1:]]
     for source, destination, settings in triples[:MOST_COMBINATIONS]:
         ends = _with_variant(path.source, source), _with_variant(path.destination, destination)
         yield Transfer(Path(*ends, path.executor), parameters=settings)
@@ -337,6 +350,8 @@ def operation_curves(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported
     places = [Place("numa", node.index) for node in machine.numa]
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
     for kind in catalogue.operations:
+        if kind.places == ("rank",):
+            continue  # of surveys of ranks
         here = [place for known in kind.places for place in places if place.kind == known]
         if not here:
             why = machine.gpu_reason or f"this machine has no place {kind.places[0]}"

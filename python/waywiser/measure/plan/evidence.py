@@ -32,13 +32,15 @@ def watched(points: Iterable[PlannedPoint]) -> frozenset[str]:
 
 def _shows_links(point: PlannedPoint) -> bool:
     curve = point.curve
+    if point.workload.is_sustained:
+        return False
     usual = curve.is_default and not curve.is_sized
     usual = usual or curve.requested or curve.peer_access is False
     ends = {place.index for place in point.workload.places if place.kind == "gpu"}
     if point.gpus == ends:
         first = not point.like or curve.principal
     else:
-        first = not point.like and len(curve.transfers) == 1
+        first = not point.like and curve.kind == "copy"
     return usual and first and bool(ends) and point.workload.bytes >= PROPORTIONAL_BYTES
 
 

@@ -86,7 +86,7 @@ class Findings:
             workload.curve,
             VisitMedian(workload.bytes, *native.load().median_interval(spans)),
         )
-        size = workload.transfers[0].bytes if workload.transfers else 0
+        size = workload.size
         if workload.bytes:
             self._found.setdefault((curve, visit.block), {})[size] = found
             self._any.setdefault(curve, {})[size] = found
@@ -141,10 +141,10 @@ class Findings:
 
 def _similarity(workload: Workload) -> Hashable:
     """Equal for workloads whose processes are expected to have the same variance."""
-    if workload.operation is not None:
-        return workload.operation.name
+    if workload.kind == "operation":
+        return workload.methods
     return (
-        frozenset(transfer.path.executor for transfer in workload.transfers),
+        workload.methods,
         frozenset(memory.kind for t in workload.transfers for memory in t.path.ends),
         workload.cache,
         min(len(workload.transfers), 3),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from waywiser.machine.catalogue import Catalogue, MemoryKind
+from waywiser.machine.catalogue import Catalogue, ExecutorKind, MemoryKind
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.basis import with_hypothetical_gpu
 from waywiser.measure.plan.layouts import example
@@ -48,14 +48,15 @@ class _Senseless:
 def find_paths(machine: Machine) -> MachinePaths:
     """Every valid path, and the unsupported: those that make no sense anywhere are reported once
     per pair of memory kinds, those that only this machine or these places do not support one by
-    one. Executors that are loads, and no methods of a copy, have none."""
+    one. Executors that are loads, and no methods of a copy, have none; those between ranks have
+    others (`waywiser.measure.plan.ranks`)."""
     here = Catalogue(machine)
     world = with_hypothetical_gpu(machine)
     anywhere = here if world is machine else Catalogue(world)
     valid: list[Path] = []
     unsupported_paths: list[Unsupported] = []
     senseless: list[_Senseless] = []
-    executors = [each for each in anywhere.executors.values() if not each.traits.bystander]
+    executors = [each for each in anywhere.executors.values() if _has_paths(each)]
     for executor, (source, destination) in itertools.product(
         executors, itertools.product(anywhere.memories.values(), repeat=2)
     ):
@@ -63,7 +64,10 @@ def find_paths(machine: Machine) -> MachinePaths:
         missing: list[Unsupported] = []
         nonsense: list[tuple[Path, str]] = []
         layout = example(executor)
-        for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
+        ends = list(itertools.product(_memories(source, world), _memories(destination, world)))
+        if executor.among_several and source is destination:
+            ends += ((both, both) for both in _at_all_gpus(source, world))
+        for a, b in ends:
             path = Path(a, b, executor.name)
             possible: Iterable[Path] = (path,)
             if reason := anywhere.unsupported_reason(Transfer(path, layout=layout)):
@@ -83,11 +87,28 @@ def find_paths(machine: Machine) -> MachinePaths:
     return MachinePaths(tuple(valid), tuple(unsupported_paths))
 
 
+def _has_paths(executor: ExecutorKind) -> bool:
+    if executor.traits.bystander:
+        return False
+    return executor.among_several or executor.traits.route != "between ranks"
+
+
 def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
     places = [Place("numa", node.index) for node in machine.numa]
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
     places += [Place("file", file=file.name) for file in machine.files]
     return [Memory(kind.name, known) for known in places if known.kind in kind.places]
+
+
+def _at_all_gpus(kind: MemoryKind, machine: Machine) -> list[Memory]:
+    """The memory at all GPUs together, if they are several."""
+    indexes = sorted(gpu.index for gpu in machine.gpus)
+    if len(indexes) < 2 or kind.places != ("gpu",):
+        return []
+    first, last = indexes[0], indexes[-1]
+    if last - first != len(indexes) - 1:
+        return []  # no range names them
+    return [Memory(kind.name, Place("gpu", first, last=last))]
 
 
 def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -> Iterator[Path]:

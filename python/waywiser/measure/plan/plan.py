@@ -19,6 +19,7 @@ from waywiser.curves.select import (
 )
 from waywiser.curves.sizes import SMALL_BYTES
 from waywiser.machine.machine import Machine
+from waywiser.machine.ranks import placements
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.calibration import CALIBRATING_BYTES, MODEL_SECONDS, model_curves
 from waywiser.measure.plan.curves import (
@@ -33,13 +34,19 @@ from waywiser.measure.plan.layouts import layout_curves
 from waywiser.measure.plan.paths import find_paths
 from waywiser.measure.plan.points import PlannedPoint, Points
 from waywiser.measure.plan.preset import Depth, Preset, Request
+from waywiser.measure.plan.ranks import rank_curves
 from waywiser.measure.plan.requested_workloads import (
     WorkloadError,
     parse_workload,
     requested_curves,
     unsupported_transfers,
 )
-from waywiser.measure.plan.sets import bystander_curves, check_curves, set_curves
+from waywiser.measure.plan.sets import (
+    bystander_curves,
+    check_curves,
+    collective_curves,
+    set_curves,
+)
 from waywiser.words import format_bytes, grouped
 from waywiser.words.members import MOST_REASONS
 from waywiser.words.records import Unsupported
@@ -54,6 +61,11 @@ WORKER_SECONDS = 0.5
 
 GPU_SECONDS = 0.3
 """More, per GPU: a driver makes a context, and clocks have to rise."""
+
+RANK_SECONDS = 0.35
+"""Additional seconds for each rank: a launch of 16 ranks with two GPUs took 6.2 s until its first
+visit, and one of two ranks without GPUs 0.5 to 1.6 s
+(docs/results/2026-11-26-ranks-and-collectives)."""
 
 MOST_PAIRS = 12
 """Ordered pairs of GPUs that every process of a check measures: those of four GPUs. Of more pairs
@@ -132,7 +144,9 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         tuple(points),
         (*unsupported_paths, *maker.unsupported_paths),
         skipped=maker.skipped,
-        worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
+        worker_seconds=WORKER_SECONDS
+        + GPU_SECONDS * len(machine.gpus)
+        + RANK_SECONDS * len(machine.ranks),
         deadline_seconds=request.deadline_seconds or deadline,
         notes=tuple(_rounded(points, maker.sizes)) if maker.explicit else (),
         validation=tuple(identity for identity in validation if identity in measured),
@@ -148,7 +162,7 @@ def _for_model(
     known = {
         curve.at(size).identity
         for curve in curves
-        if len(curve.transfers) > 1
+        if curve.kind == "set"
         for size in (curve.sizes or (CALIBRATING_BYTES,))
     }
     added = [curve for curve in found if curve.at(0).identity not in known]
@@ -159,7 +173,7 @@ def _for_model(
 def _is_selected(curve: PlannedCurve, maker: Points) -> bool:
     """Whether a curve that the user does not name is measured: sizes are a question about bytes
     that move."""
-    if maker.explicit and curve.operation is not None and not curve.principal:
+    if maker.explicit and curve.kind == "operation" and not curve.principal:
         return False
     return maker.preset.depth is Depth.PAIRS or curve.requested or not curve.remote
 
@@ -187,7 +201,7 @@ def _points(curves: list[PlannedCurve], maker: Points) -> list[PlannedPoint]:
 def _require_small_sizes(points: list[PlannedPoint], machine: Machine, request: Request) -> None:
     """Raises `NothingMatches` for a pattern with the term ``latency`` that matches no point: the
     sizes of the preset, or those asked for, are larger."""
-    patterns = [*filter(asks_for_latency, request.only)]
+    patterns = [*filter(asks_for_latency, request.patterns)]
     texts = [texts_of(point.workload, machine) for point in points] if patterns else []
     for pattern in patterns:
         if not any(matches_any(known, [pattern]) for known in texts):
@@ -235,6 +249,8 @@ def _chosen(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
 
 
 def _curves(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
+    if basis.machine.ranks:
+        return _of_placements(basis)
     if basis.preset.links_only:
         return check_curves(basis)
     found = find_paths(basis.machine)
@@ -244,16 +260,23 @@ def _curves(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
         curves += cache_curves(single, basis)
     curves += set_curves(basis, found.valid)
     curves += bystander_curves(basis, found.valid)
+    curves += collective_curves(basis, found.valid)
     laid_out, unserved = layout_curves(found.valid, basis)
     operations, unperformed = operation_curves(basis)
     unsupported_paths = [*found.unsupported_paths, *unsupported_paths, *unserved, *unperformed]
     return [*curves, *laid_out, *operations], unsupported_paths
 
 
+def _of_placements(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
+    """The curves of the ranks of each placement; what cannot be measured is equal for all."""
+    found = [rank_curves(basis.among(ranks)) for ranks in placements(basis.machine.ranks)]
+    return [curve for curves, _ in found for curve in curves], found[0][1]
+
+
 def _select(
     basis: Basis, curves: list[PlannedCurve], unsupported_paths: list[Unsupported]
 ) -> tuple[list[PlannedCurve], list[Unsupported]]:
-    machine, only = basis.machine, basis.request.only
+    machine, only = basis.machine, basis.request.patterns
     if not only:
         return curves, unsupported_paths
     texts = [texts_of(curve.at(0), machine) for curve in curves]

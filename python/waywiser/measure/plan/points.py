@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from waywiser.curves.select import asks_for_latency, matches_any, texts_of
 from waywiser.curves.sizes import (
@@ -59,8 +60,28 @@ those of 35 µs by 0.6 % (docs/results/2026-11-23-surveys)."""
 VISIT_SECONDS = 0.02
 """A visit of a small size: order, set-up, samples, answer, and a commit that reaches the disk."""
 
+RANK_VISIT_SECONDS = 0.2
+"""The same among ranks, which agree on each step: 0.11 s of 16 ranks that share two GPUs, 0.26 s of
+two ranks on two cores (docs/results/2026-11-26-ranks-and-collectives)."""
+
 BYTE_SECONDS = 0.8e-9
 """More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""
+
+
+class ProcessKind(NamedTuple):
+    """What a process of a block is, besides the block."""
+
+    peer_access: bool
+    loads: str = ""
+
+    @classmethod
+    def of(cls, process: Process) -> ProcessKind:
+        return cls(process.peer_access, process.loads)
+
+    @property
+    def turn(self) -> tuple[str, bool]:
+        """Kinds of a block are measured in its order."""
+        return self.loads, not self.peer_access
 
 
 class Priority(IntEnum):
@@ -117,9 +138,15 @@ class PlannedPoint:
         return self.curve.peer_access is not False
 
     @property
+    def process(self) -> ProcessKind:
+        """What its process must be."""
+        return ProcessKind(self.peer_access, self.curve.loads)
+
+    @property
     def unmeasured_seconds(self) -> float:
         """Expected of one visit if nothing has been measured."""
-        return VISIT_SECONDS + BYTE_SECONDS * self.host_bytes
+        visit = RANK_VISIT_SECONDS if self.workload.is_of_ranks else VISIT_SECONDS
+        return visit + BYTE_SECONDS * self.host_bytes
 
     def order(
         self, process: Process, rule: Rule, *, seed: int, seconds: float, evidence: bool = False
@@ -177,7 +204,7 @@ class Points(Basis):
     def _selected(self, curve: PlannedCurve) -> tuple[int, ...]:
         """The sizes of the first of a class, whatever memory and time allow."""
         sizes, preset = self.sizes, self.preset
-        if curve.operation is not None:
+        if curve.kind == "operation":
             return (0,)
         if curve.is_sized:
             is_needed = curve.requested or bool(curve.for_model)
@@ -202,7 +229,7 @@ class Points(Basis):
             return tuple(s for s in sizes if s >= least and s in preset.combined_sizes)
         in_place = any(map(self.catalogue.in_place, curve.transfers))
         least = max(least, PAGE if curve.has_file or in_place else 0)
-        if len(curve.transfers) > 1 and not (curve.principal or curve.has_file):
+        if curve.kind == "set" and not (curve.principal or curve.has_file):
             least = max(least, preset.pair_smallest)
         sizes = tuple(size for size in sizes if size >= least)
         if curve.has_file and preset.secondary_octaves > FILE_OCTAVES:
@@ -226,7 +253,7 @@ class Points(Basis):
 
     def _of_patterns(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that ``--only`` asks for: the small ones if it names the curve's latency alone."""
-        only = self.request.only
+        only = self.request.patterns
         if curve.requested or not any(map(asks_for_latency, only)):
             return sizes
         if matches_any(texts_of(curve.at(SMALL_BYTES + 1), self.machine), only):
@@ -260,10 +287,10 @@ class Points(Basis):
         others, and of what has to be brought back after each sample, one that shows its rate; of
         several such at once nothing, and where time is short nothing between GPUs."""
         few = tuple(size for size in selected if size in self.preset.equal_sizes)
-        if not self.preset.equal_sizes or curve.operation is not None:
+        if not self.preset.equal_sizes or curve.kind == "operation":
             return selected
         cheap = self._is_repeatable(curve)
-        if len(curve.transfers) > 1 and (not cheap or self._is_searched(curve)):
+        if curve.kind == "set" and (not cheap or self._is_searched(curve)):
             return ()
         # What is brought back between GPUs takes a third of a second for each of many pairs, and
         # copies measure their links: where time is short, the first pair has to do.
@@ -383,6 +410,6 @@ def _priority(curve: PlannedCurve, representative: bool, conditional: bool) -> P
         return Priority.CONDITIONAL
     if not representative:
         return Priority.REST
-    together = len(curve.transfers) > 1 and curve.is_default and not curve.is_sized
+    together = curve.kind == "set" and curve.is_default and not curve.is_sized
     is_headline = curve.principal or together or bool(curve.for_model)
     return Priority.HEADLINE if is_headline else Priority.REPRESENTATIVE

@@ -9,6 +9,7 @@ from enum import IntEnum
 
 import msgspec
 
+from waywiser.curves.exchanges import as_measured
 from waywiser.curves.sizes import DEFAULT
 from waywiser.words import Value, WaywiserError
 from waywiser.words.records import Rule
@@ -102,6 +103,11 @@ class Request(Value, frozen=True):
     """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
     model: bool = False
     """The sets that a model of the machine needs are measured too."""
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """``only`` for texts of a survey: comparisons name exchanges with more."""
+        return tuple(map(as_measured, self.only))
 
     def of_paths(self, patterns: Iterable[str]) -> Request:
         """The same of other paths, in the time that they need."""

@@ -17,6 +17,7 @@ from waywiser.machine.machine import Machine
 from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.paths import NO_GPU
 from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
+from waywiser.words.sizes_in_text import without_units
 
 
 class WorkloadError(WaywiserError):
@@ -84,12 +85,13 @@ def unsupported_transfers(
 
 
 def parse_workload(text: str) -> Workload:
-    """The workload, with the opposite for ``A <-> B``. A size of 0, which words
-    take for none, is an error."""
+    """The workload, with the opposite for ``A <-> B``; sizes of settings may have units, as tables
+    write them. A size of 0, which words take for none, is an error."""
+    plain = without_units(text)
     try:
-        workload = Workload.parse(text.replace("<->", "->"))
+        workload = Workload.parse(plain.replace("<->", "->"))
         transfers: list[Transfer] = []
-        for transfer, piece in zip(workload.transfers, text.split(";"), strict=True):
+        for transfer, piece in zip(workload.transfers, plain.split(";"), strict=True):
             transfers.append(transfer)
             if "<->" in piece:
                 opposite = transfer.path.opposite
@@ -122,5 +124,8 @@ def _plain(transfer: Transfer, catalogue: Catalogue) -> Transfer:
 
 
 def _without_defaults(settings: dict[str, str], known: Sequence[Parameter]) -> dict[str, str]:
-    defaults = {parameter.name: parameter.choices[0] for parameter in known if parameter.choices}
+    """Those of parameters that are always written are added if they are missing."""
+    usual = {p.name: p.choices[0] for p in known if p.written}
+    defaults = {p.name: p.choices[0] for p in known if p.choices and not p.written}
+    settings = usual | settings
     return {name: value for name, value in settings.items() if defaults.get(name) != value}

@@ -50,7 +50,7 @@ def _shared_sizes(points: Sequence[PlannedPoint]) -> dict[str, frozenset[int]]:
     principal: dict[str, tuple[str, str]] = {}
     for point in points:
         curve = point.curve
-        if len(curve.transfers) != 1 or curve.layout is not None or curve.cache != "warm":
+        if curve.kind != "copy" or curve.layout is not None or curve.cache != "warm":
             continue
         path = curve.transfers[0].path
         ends = str(path.source), str(path.destination)

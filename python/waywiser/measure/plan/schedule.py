@@ -32,7 +32,7 @@ import msgspec
 from waywiser.measure.plan.costs import Costs
 from waywiser.measure.plan.findings import EQUAL_LATENCY, EQUAL_RATE, PROPORTIONAL_BYTES, Findings
 from waywiser.measure.plan.plan import Plan
-from waywiser.measure.plan.points import PlannedPoint, Priority
+from waywiser.measure.plan.points import PlannedPoint, Priority, ProcessKind
 from waywiser.measure.plan.rounds import coverage_rounds
 from waywiser.measure.survey_options import DEADLINE
 from waywiser.words import format_bytes
@@ -82,6 +82,8 @@ class Schedule:
         self._costs = Costs(plan.worker_seconds)
         self._findings = Findings()
         self._points = {point.identity: point for point in plan.points}
+        found = {ProcessKind(True), ProcessKind(False), *(p.process for p in plan.points)}
+        self._kinds = sorted(found, key=lambda kind: kind.turn)
         self._names = {point.curve.text: point.curve.name for point in plan.points}
         self._rounds = coverage_rounds(plan.points)
         self._curves: defaultdict[str, list[PlannedPoint]] = defaultdict(list)
@@ -100,13 +102,13 @@ class Schedule:
 
     def _go_on_after(self, finished: Iterable[Visit]) -> None:
         """Takes note of the visits of an earlier run."""
-        started: set[tuple[int, bool]] = set()
+        started: set[tuple[int, ProcessKind]] = set()
         for visit in finished:
             known = self._points.get(visit.workload.identity)
             if known is not None:
                 self._of(known).add(visit.block)
                 self._spent += visit.elapsed_seconds
-                started.add((visit.block, known.peer_access))
+                started.add((visit.block, known.process))
                 if visit.elapsed_seconds:
                     self._costs.took(known, visit.elapsed_seconds)
             self.record(visit)
@@ -126,16 +128,17 @@ class Schedule:
             self._deadline = self._clock() + self._plan.deadline_seconds
         block = 0
         while block < self._planned or self._another_fits:
-            for peer_access in (True, False):
-                yield from self._in_process(Process(peer_access, block))
+            for peer_access, loads in self._kinds:
+                yield from self._in_process(Process(peer_access, block, loads))
             block += 1
         self._skip_rest()
 
     def _in_process(self, process: Process) -> Iterator[Order]:
         block, last = process.block, process.block == self._planned - 1
-        points = [p for p in self._plan.points if p.peer_access == process.peer_access]
+        points = [p for p in self._plan.points if p.process == ProcessKind.of(process)]
         everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
-        shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
+        kind = f"{process.peer_access}{process.loads}"
+        shuffler = random.Random(f"{self._plan.request.seed}:{kind}:{block}")
         for priority in (Priority.HEADLINE, Priority.REPRESENTATIVE):
             first = [p for p in everywhere if p.priority is priority]
             slow = {p.identity: self._why_too_slow(p) for p in first}
@@ -308,13 +311,13 @@ class Schedule:
         ]
         work.sort(key=lambda each: each.rank)
         left = self._deadline - self._clock()
-        started = {(process.block, process.peer_access), (-1, True), (-1, False)}
+        started = {(process.block, ProcessKind.of(process)), *((-1, kind) for kind in self._kinds)}
         permitted: set[str] = set()
         self._reserved = 0.0
         if process != self._process:
             left -= self._costs.worker_seconds
         for each in work:
-            worker = (each.block, each.point.peer_access)
+            worker = (each.block, each.point.process)
             starting = 0.0 if worker in started else self._costs.worker_seconds
             seconds = each.seconds + starting
             if seconds > left:
@@ -336,7 +339,8 @@ class Schedule:
                 yield from [self._work(point, -1)] * self._left_of(point)
                 continue
             for block in range(process.block, self._planned):
-                later = block > process.block or point.peer_access < process.peer_access
+                turn = ProcessKind.of(process).turn
+                later = block > process.block or point.process.turn > turn
                 if later and block not in self._of(point):
                     yield self._work(point, block)
 

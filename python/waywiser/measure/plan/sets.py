@@ -28,15 +28,17 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
+from msgspec.structs import replace as replace_bytes
+
 from waywiser.curves.sizes import BANDWIDTH_SIZE
-from waywiser.machine.catalogue import Catalogue
+from waywiser.machine.catalogue import Catalogue, footprint
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_remote
 from waywiser.measure.plan.layouts import whole_units
 from waywiser.measure.plan.paths import NO_GPU
 from waywiser.measure.plan.preset import Depth
-from waywiser.words import Layout, Memory, Path, Place, Transfer
+from waywiser.words import Layout, Memory, Path, Place, Transfer, Workload
 from waywiser.words.records import Unsupported
 
 SHARED_SIZE = 2**20
@@ -57,6 +59,16 @@ no contiguous copies."""
 
 LOAD_BYTES = 64 * 2**20
 """The bytes of a load."""
+
+COLLECTIVE_BYTES = 256 * 2**20
+"""The bytes of the collective in a set with copies or loads; halved until the buffers of the set
+fit."""
+
+BESIDE_COLLECTIVE_BYTES = 2**30
+"""The bytes of the copy in a set with a collective."""
+
+POLITE = {"slots": "1", "threads": "1"}
+"""Settings with which a copy over a ring has one piece in flight and uses one CPU."""
 
 
 def set_executors(basis: Basis) -> list[str]:
@@ -231,6 +243,63 @@ def bystander_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedC
             for beside in (*_small_copies(ends, catalogue), *loads):
                 remote, sizes = is_remote(path, catalogue), (large.bytes,)
                 yield PlannedCurve.of([large, beside], catalogue, sizes=sizes, remote=remote)
+
+
+def collective_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedCurve]:
+    """Sets of a collective over all GPUs with a copy from the first GPU to its nearest NUMA node,
+    by each method of contiguous copies that the transfer library uses, with default settings and
+    with `POLITE`; with loads of that GPU; and with the reference of these copies and loads.
+
+    ``valid`` are the paths that the machine has.
+    """
+    machine, catalogue = basis.machine, basis.catalogue
+    if basis.preset.depth is Depth.DEFAULTS or not machine.numa:
+        return
+    for among in (path for path in valid if path.is_among_several):
+        usual = {p.name: p.choices[0] for p in catalogue.parameters(Transfer(among)) if p.written}
+        collective = Transfer(among, parameters=usual, bytes=COLLECTIVE_BYTES)
+        copies = list(_copies_to_host(valid, basis))
+        there = among.source.place.each[0]
+        device = catalogue.traits.reference_memory("gpu", "gpu")
+        loads = [*_loads(Memory(device, there), catalogue)]
+        host = catalogue.traits.reference_memory("gpu", "numa")
+        usual_copies = [copy for copy in copies if copy.path.destination.kind == host]
+        sets = [[each] for each in (*copies, *loads)]
+        sets += [[*usual_copies[:1], load] for load in loads if usual_copies]
+        for others in sets:
+            found = _fitting([collective, *others], basis)
+            if found and is_of_one_process(found, catalogue):
+                yield PlannedCurve.of(found, catalogue, sizes=(max(t.bytes for t in found),))
+
+
+def _copies_to_host(valid: Collection[Path], basis: Basis) -> Iterator[Transfer]:
+    machine, catalogue = basis.machine, basis.catalogue
+    gpu = machine.gpus[0]
+    ends = Place("gpu", gpu.index), Place("numa", _node(gpu, machine))
+    for path in valid:
+        library = catalogue.executors[path.executor].traits.library
+        is_method = path.places == ends and library.contiguous and _is_method(path, catalogue)
+        if not is_method or is_remote(path, catalogue):
+            continue
+        copy = Transfer(path, bytes=BESIDE_COLLECTIVE_BYTES)
+        if not catalogue.requirements(copy).gpus <= {gpu.index}:
+            continue  # those who run collectives use the other GPUs
+        yield copy
+        known = {p.name: p.choices for p in catalogue.parameters(copy)}
+        settings = {n: v for n, v in POLITE.items() if v in known.get(n, ())}
+        settings = {n: v for n, v in settings.items() if v != known[n][0]}
+        if settings:
+            yield Transfer(path, parameters=settings, bytes=BESIDE_COLLECTIVE_BYTES)
+
+
+def _fitting(transfers: list[Transfer], basis: Basis) -> list[Transfer]:
+    """The transfers, halved until their buffers fit; none if they would be too small to show the
+    links."""
+    while footprint(Workload(tuple(transfers)), basis.catalogue).total > basis.request.memory_bytes:
+        transfers = [replace_bytes(each, bytes=each.bytes // 2) for each in transfers]
+        if min(each.bytes for each in transfers) < BANDWIDTH_SIZE // 16:
+            return []
+    return transfers
 
 
 def _node(gpu: Gpu, machine: Machine) -> int:

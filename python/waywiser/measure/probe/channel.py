@@ -37,7 +37,7 @@ class Channel(Closeable):
         """How many bytes were taken; call when ``orders`` is writable. Raises `ChannelClosed`."""
         try:
             return os.write(self.orders, line)
-        except ConnectionError as error:
+        except (ConnectionError, TimeoutError) as error:
             raise ChannelClosed from error
 
     def read(self) -> list[FromWorker]:
@@ -45,7 +45,7 @@ class Channel(Closeable):
         ended. Raises `ChannelClosed` when nothing more can come, and `ProtocolError`."""
         try:
             data = os.read(self.answers, READ_BYTES)
-        except (BlockingIOError, ConnectionError):
+        except (BlockingIOError, ConnectionError, TimeoutError):
             data = b""  # an ended worker's pipe that somebody else holds; a reset socket
         if not data:
             raise ChannelClosed

@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
 
+from waywiser.measure.probe.blame import blamed_of, failure_of
 from waywiser.measure.probe.load import LoadReadings
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.protocol import (
     LOCATED,
     MEASURED,
+    OTHER_MEMBER,
+    Connected,
     Failed,
     FromWorker,
     Hello,
     Locate,
     Located,
+    MadeKey,
     MeasuredVisit,
     Observe,
     Observed,
@@ -36,7 +40,7 @@ from waywiser.measure.probe.protocol import (
     Result,
     Start,
 )
-from waywiser.measure.probe.share import ranks_of, together
+from waywiser.measure.probe.team import Team
 from waywiser.words import Memory, Transfer
 from waywiser.words.records import (
     Failure,
@@ -50,10 +54,15 @@ from waywiser.words.records import (
 
 Heard = Callable[[Progressed], None]
 
-_Answer = TypeVar("_Answer", Ready, Located, Observed, Prepared, Result)
+_Answer = TypeVar("_Answer", Ready, Located, Observed, MadeKey, Connected, Prepared, Result)
 
 _PONG_SECONDS = 3.0
 """Seconds for a process that runs to answer a ping, on a busy machine too."""
+
+_FOLLOWING_SECONDS = 2.0
+"""Seconds for members to notice that one with which they measure has failed."""
+
+_FOLLOWING_KINDS = (OTHER_MEMBER, "interrupted")
 
 _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
@@ -62,22 +71,28 @@ _LOOK_SECONDS = 60.0
 class WorkerGroup:
     """Workers of one `waywiser.words.records.Process`, numbered within the survey."""
 
-    def __init__(self, command: Sequence[str], size: int, number: int) -> None:
+    def __init__(self, team: Team, number: int) -> None:
         self.number = number
+        self._team = team
         self.lost = False
         """No further order can be measured; close it and take a fresh group."""
+        self.blamed: Member | None = None
+        """The member that the last order failed by; None if none can be named."""
         self._orders = self._pings = 0
         self._fresh = True
         with ExitStack() as stack:
             self._selector = stack.enter_context(selectors.DefaultSelector())
-            self._members = []
-            for rank in range(size):
-                member = Member.start(command, rank)
-                stack.callback(member.close)
-                self._members.append(member)
+            self._members = team.start(stack)
+            for member in self._members:
                 for descriptor in (*member.speaking, member.process.output):
-                    self._selector.register(descriptor, selectors.EVENT_READ, member)
+                    if descriptor not in self._selector.get_map():  # ranks print to their launcher
+                        self._selector.register(descriptor, selectors.EVENT_READ, member)
             self._resources = stack.pop_all()
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """By their ranks."""
+        return self._members
 
     @property
     def usable(self) -> bool:
@@ -93,9 +108,13 @@ class WorkerGroup:
         for member in self._members:
             member.send(hello(member.rank), deadline)
         answers = self._gather(Ready, self._members, 0, deadline)
-        if failed := _failed(answers):
-            raise MemberLost(failed.failure)
-        return [answer for answer in answers if isinstance(answer, Ready)]
+        if failed := first_failed(answers):
+            raise MemberLost(failed.failure, self._members[answers.index(failed)])
+        for member in self._members:
+            member.doing = "waiting for an order"
+        ready = [answer for answer in answers if isinstance(answer, Ready)]
+        self._team.know(ready)
+        return ready
 
     def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
         """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
@@ -155,22 +174,27 @@ class WorkerGroup:
         """
         allowed = order.timeout_seconds + (allowance_seconds if self._fresh else 0.0)
         self._fresh = False
+        self.blamed = None
         started, began = datetime.now(UTC), time.monotonic()
         failure: Failure | None = None
         parts: dict[int, MeasuredVisit] = {}
         try:
             answers = self._exchange(order, began + allowed, readings, heard)
-            if failed := _failed(answers):
+            shares = self._team.shares(order.workload)
+            if failed := first_failed(answers):
                 failure = failed.failure
+                self.blamed = self._members[shares[answers.index(failed)]]
             else:
-                parts = {r: a.measured for r, a in enumerate(answers) if isinstance(a, Result)}
+                found = zip(shares, answers, strict=True)
+                parts = {r: a.measured for r, a in found if isinstance(a, Result)}
         except MemberLost as lost:
             self.lost = True
-            failure = lost.failure
+            failure, self.blamed = lost.failure, lost.member
         elapsed = time.monotonic() - began
         states = readings.taken if readings else ()
         head = (order, started, elapsed, self.number, states)
-        return _visit(*head, failure, parts), tuple(parts.values())
+        whole = self._team.together(parts) if parts else None
+        return _visit(*head, failure, whole), tuple(parts.values())
 
     def _exchange(
         self,
@@ -183,12 +207,12 @@ class WorkerGroup:
         of which is a failure."""
         self._orders += 1
         number = self._orders
-        members = [self._members[r] for r in ranks_of(order.workload, len(self._members))]
+        members = [self._members[share] for share in self._team.shares(order.workload)]
         for member in members:
             member.doing = "preparing"
             member.send(Prepare(number, order), deadline)
         prepared = self._gather(Prepared, members, number, deadline)
-        if _failed(prepared):
+        if first_failed(prepared):
             return prepared
         for member in members:
             member.doing = "measuring, before the first sample"
@@ -215,7 +239,7 @@ class WorkerGroup:
         while waiting := [m for m in members if m.rank not in answers]:
             now = time.monotonic()
             if now >= deadline:
-                raise MemberLost(self._overdue(waiting))
+                raise self._overdue(waiting, answers)
             wake = min(deadline - now, readings.take() if readings else _LOOK_SECONDS)
             for member, message in self._messages(wake):
                 in_turn = (
@@ -231,13 +255,17 @@ class WorkerGroup:
                         heard(message)
                 elif in_turn and isinstance(message, expected | Failed) and not _fatal(message):
                     answers[member.rank] = message
+                    if self._team.is_bound and isinstance(message, Failed):
+                        deadline = min(deadline, time.monotonic() + _FOLLOWING_SECONDS)
                 else:
-                    raise MemberLost(member.unexpected(message))
+                    raise MemberLost(member.unexpected(message), member)
         return [answers[member.rank] for member in members]
 
-    def _overdue(self, waiting: Sequence[Member]) -> Failure:
-        """The failure of members that take too long. It names one: the first
-        that does not even answer a ping, else the one that has done least."""
+    def _overdue(self, waiting: Sequence[Member], answers: Mapping[int, object]) -> MemberLost:
+        """The loss by members that take too long; ``answers`` are those of the others, by rank."""
+        if failed := first_failed(list(answers.values())):
+            rank = next(rank for rank, answer in answers.items() if answer is failed)
+            return MemberLost(failed.failure, next(m for m in self._members if m.rank == rank))
         self._pings += 1
         for member in waiting:
             member.ping(self._pings)
@@ -249,15 +277,11 @@ class WorkerGroup:
                     if isinstance(said, Pong) and said.id == self._pings:
                         pongs[member.rank] = said
                     elif _fatal(said):
-                        return member.unexpected(said)
+                        return MemberLost(member.unexpected(said), member)
         except MemberLost as lost:
-            return lost.failure
-        silent = [member for member in waiting if member.rank not in pongs]
-        blamed = silent[0] if silent else min(waiting, key=lambda each: pongs[each.rank].step)
-        said_last = "did not answer" if silent else f"answered: {pongs[blamed.rank].stage}"
-        one = f"worker {blamed.rank + 1} of {len(self._members)}"
-        who = one if len(self._members) > 1 else "the worker"
-        return blamed.overdue("took too long", who, f"; when asked, it {said_last}")
+            return lost
+        blamed = blamed_of(waiting, pongs)
+        return MemberLost(failure_of(waiting, pongs), blamed)
 
     def _messages(self, seconds: float) -> Iterator[tuple[Member, FromWorker]]:
         """What the members say within that time; returns with the first of it."""
@@ -276,8 +300,11 @@ class WorkerGroup:
         """Ends the members, politely if they are well, and closes everything."""
         with self._resources:
             if not self.lost:
+                deadline = time.monotonic() + seconds
+                for member in self._members:  # all before any: they may wait for each other
+                    member.stop(deadline)
                 for member in self._members:
-                    member.end(seconds)
+                    member.process.await_end(max(deadline - time.monotonic(), 0.0))
 
     def close(self) -> None:
         """Kills the members and closes everything; any number of times."""
@@ -288,9 +315,10 @@ def _moment(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
 
 
-def _failed(answers: Sequence[object]) -> Failed | None:
-    """The first failure."""
-    return next((answer for answer in answers if isinstance(answer, Failed)), None)
+def first_failed(answers: Sequence[object]) -> Failed | None:
+    """The first failure; if a member has one, one that does not follow from another."""
+    failures = [answer for answer in answers if isinstance(answer, Failed)]
+    return min(failures, key=lambda each: each.failure.kind in _FOLLOWING_KINDS, default=None)
 
 
 def _fatal(message: FromWorker) -> bool:
@@ -305,7 +333,7 @@ def _visit(
     worker: int,
     states: tuple[GpuState, ...],
     failure: Failure | None,
-    parts: dict[int, MeasuredVisit],
+    whole: MeasuredVisit | None,
 ) -> Visit:
     visit = Visit(
         workload=order.workload,
@@ -317,7 +345,6 @@ def _visit(
         elapsed_seconds=elapsed,
         gpu_states=states,
     )
-    if failure is not None:
+    if whole is None:
         return visit
-    whole = together(parts)
     return msgspec.structs.replace(visit, **{name: getattr(whole, name) for name in MEASURED})

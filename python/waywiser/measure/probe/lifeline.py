@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 
 from waywiser.measure.probe.protocol import (
+    Abort,
     End,
     Lines,
     Ping,
@@ -53,15 +54,21 @@ def end_now() -> None:
 
 
 class Inbox:
-    """What the supervisor says, read by a thread that also sees when it stops being there, and that
-    answers pings.
+    """What the supervisor says, read by a thread that also sees when it stops being there. The
+    thread passes on to ``heed`` what cannot wait for the end of a measurement.
 
     The thread sleeps in ``read`` while a measurement runs and wakes for nothing else.
     """
 
-    def __init__(self, descriptor: int, answer: Callable[[Ping], None]) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        heed: Callable[[Ping | Abort], None],
+        end: Callable[[], None] = end_now,
+    ) -> None:
         self._descriptor = descriptor
-        self._answer = answer
+        self._heed = heed
+        self._end = end
         self._messages: queue.SimpleQueue[ToWorker | ProtocolError] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
@@ -74,15 +81,22 @@ class Inbox:
 
     def _read(self) -> None:
         lines = Lines()
-        while data := os.read(self._descriptor, _READ_BYTES):
+        while data := self._read_some():
             try:
                 for message in map(decode_to_worker, lines.feed(data)):
-                    if isinstance(message, Ping):
-                        self._answer(message)
+                    if isinstance(message, Ping | Abort):
+                        self._heed(message)
                         continue
                     self._messages.put(message)
                     if isinstance(message, End):
                         return  # what follows is the end that was announced
             except ProtocolError as error:
                 self._messages.put(error)
-        end_now()
+        self._end()
+
+    def _read_some(self) -> bytes:
+        """Nothing when the supervisor is gone: a socket may be reset, or its network be lost."""
+        try:
+            return os.read(self._descriptor, _READ_BYTES)
+        except (ConnectionError, TimeoutError):
+            return b""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from typing import Protocol
 
 from waywiser.measure.probe.channel import Channel, ChannelClosed
 from waywiser.measure.probe.protocol import (
+    Abort,
     End,
     Failed,
     FromWorker,
@@ -19,31 +22,70 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.measure.probe.worker_process import WorkerProcess
+from waywiser.words.crash_text import PRINTED
 from waywiser.words.records import Failure
 
 _EXIT_SECONDS = 1.0
 """Seconds for the end of a worker to follow the end of its answers, before it is killed."""
 
 
+class MemberProcess(Protocol):
+    """The process of a member: `WorkerProcess`, or that of a rank."""
+
+    @property
+    def output(self) -> int:
+        """The descriptor from which what it prints is read."""
+
+    @property
+    def prints(self) -> bool:
+        """Until nothing more will be printed."""
+
+    @property
+    def descriptor(self) -> int | None:
+        """Readable when the process has ended; None if there is no such descriptor."""
+
+    @property
+    def ended(self) -> bool: ...
+
+    def drain_log(self) -> bool: ...
+
+    def printed(self) -> str: ...
+
+    def ending(self) -> tuple[str, str]: ...
+
+    def await_end(self, seconds: float) -> bool: ...
+
+    def kill(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class MemberLost(Exception):
     """A worker is of no use any more; carries what that means for its order."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: Failure, member: Member | None = None) -> None:
         super().__init__(failure.reason)
         self.failure = failure
+        self.member = member
+        """The one to blame; None if none can be named."""
 
 
 class Member:
     """A worker of a group, from its start to the last of its descriptors."""
 
-    def __init__(self, rank: int, process: WorkerProcess, channel: Channel) -> None:
+    def __init__(
+        self, rank: int, process: MemberProcess, channel: Channel, name: str = "the worker"
+    ) -> None:
         self.rank = rank
+        self.name = name
+        """As failures name it."""
         self.doing = "starting"
         """What the worker was last known to do, for the reason if that is the last of it."""
         self.process, self.channel = process, channel
+        self._writing = threading.Lock()
 
     @classmethod
-    def start(cls, command: Sequence[str], rank: int) -> Member:
+    def start(cls, command: Sequence[str], rank: int, name: str = "the worker") -> Member:
         """A worker of this machine, over two pipes. Raises `ProbeError`."""
         with ExitStack() as its, ExitStack() as mine:
             orders, write = _pipe(its, mine)
@@ -51,7 +93,7 @@ class Member:
             arguments = ("--read-fd", str(orders), "--write-fd", str(answers))
             process = WorkerProcess((*command, *arguments), (orders, answers))
             mine.pop_all()
-            return cls(rank, process, Channel(write, read))
+            return cls(rank, process, Channel(write, read), name)
 
     @property
     def speaking(self) -> list[int]:
@@ -63,12 +105,15 @@ class Member:
         """Writes the message, and takes in what the worker prints meanwhile: a worker whose pipes
         are full reads nothing. Raises `MemberLost` when nobody reads it until `deadline`, on the
         clock of ``time.monotonic``, and for a worker that answers before it has read it."""
-        line = memoryview(encode(message))
+        with self._writing:
+            self._send(memoryview(encode(message)), deadline)
+
+    def _send(self, line: memoryview, deadline: float) -> None:
         channel, output = self.channel, self.process.output
         while line:
             ready = self._poll(deadline)
             if not ready:
-                raise MemberLost(self.overdue("does not read its orders"))
+                raise MemberLost(self.overdue("does not read its orders"), self)
             if ready.get(output):
                 self.process.drain_log()
             if ready.get(channel.answers, 0) & ~select.POLLOUT:
@@ -94,12 +139,12 @@ class Member:
             return self.channel.write(line)
         except ChannelClosed:
             self._raise_for_answers()  # the last that it said, if it said anything
-            raise MemberLost(self.obituary()) from None
+            raise MemberLost(self.obituary(), self) from None
 
     def _raise_for_answers(self) -> None:
         """Raises `MemberLost` for what has arrived."""
         for message in self.receive():
-            raise MemberLost(self.unexpected(message))
+            raise MemberLost(self.unexpected(message), self)
 
     def receive(self) -> list[FromWorker]:
         """What has arrived; call when one of `speaking` is readable. Raises `MemberLost` for what
@@ -107,30 +152,38 @@ class Member:
         try:
             return self.channel.read()
         except ChannelClosed:
-            raise MemberLost(self.obituary()) from None
+            raise MemberLost(self.obituary(), self) from None
         except ProtocolError as error:
-            raise MemberLost(self._failure("protocol", f"the worker wrote {error}")) from error
+            failure = self._failure("protocol", f"{self.name} wrote {error}")
+            raise MemberLost(failure, self) from error
 
     def obituary(self) -> Failure:
         """Why the worker stopped answering; ends it if it did not end itself."""
         ended = self.process.await_end(_EXIT_SECONDS)
         self.process.kill()
         if not ended:
-            return self._failure("protocol", "the worker closed its answers and went on running")
+            return self._failure("protocol", f"{self.name} closed its answers and went on running")
         torn = " in the middle of a line" if self.channel.is_torn else ""
         kind, reason = self.process.ending()
         return self._failure(kind, f"{reason}{torn if kind == 'crash' else ''}")
 
     def ping(self, number: int) -> None:
         """Asks what it does; a worker whose channel is full is not asked."""
-        with suppress(BlockingIOError, ChannelClosed):
-            self.channel.write(memoryview(encode(Ping(number))))
+        self._try_to_write(Ping(number))
 
-    def overdue(self, complaint: str, who: str = "the worker", answer: str = "") -> Failure:
+    def abort(self) -> None:
+        """Has it end what it does with other ranks. Any thread may call it."""
+        self._try_to_write(Abort())
+
+    def _try_to_write(self, message: ToWorker) -> None:
+        with self._writing, suppress(BlockingIOError, ChannelClosed):
+            self.channel.write(memoryview(encode(message)))
+
+    def overdue(self, complaint: str, answer: str = "") -> Failure:
         """The failure of a worker whose time is over; kills it. ``answer``: what it said when it
         was asked."""
         self.process.kill()
-        return self._failure("timeout", f"{who} {complaint} and was killed", answer)
+        return self._failure("timeout", f"{self.name} {complaint} and was killed", answer)
 
     def unexpected(self, message: FromWorker) -> Failure:
         """The failure of a worker that said something out of turn. If the worker said why it
@@ -139,20 +192,18 @@ class Member:
             return message.failure
         said = type(message).__name__.lower()
         reason = f": {message.failure.reason}" if isinstance(message, Failed) else ""
-        return self._failure("protocol", f"the worker said {said!r} out of turn{reason}")
+        return self._failure("protocol", f"{self.name} said {said!r} out of turn{reason}")
 
     def _failure(self, kind: str, reason: str, answer: str = "") -> Failure:
         words = self.process.printed()
-        printed = f"; it printed: {words}" if words else ""
+        printed = f"{PRINTED}{words}" if words else ""
         return Failure(kind, f"{reason}, while {self.doing}{answer}{printed}")
 
-    def end(self, seconds: float) -> None:
-        """Stops the worker, waits that long, and makes sure of it."""
+    def stop(self, deadline: float) -> None:
+        """Asks the worker to end."""
         self.doing = "ending"
         with suppress(MemberLost):
-            self.send(End(), time.monotonic() + seconds)
-            self.process.await_end(seconds)
-        self.close()
+            self.send(End(), deadline)
 
     def close(self) -> None:
         """Kills the worker and closes every descriptor; any number of times."""

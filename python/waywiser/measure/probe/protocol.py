@@ -8,12 +8,17 @@
     worker -> supervisor   located  (or failed)
     supervisor -> worker   observe  before any order: does a GPU need multiprocessors for copies
     worker -> supervisor   observed (or failed)
+    supervisor -> worker   make-key to a worker with messages by NCCL: make a name for ranks
+    worker -> supervisor   key      (or failed)
+    supervisor -> worker   connect  to each such worker: join the other ranks of that name
+    worker -> supervisor   connected (or failed)
     supervisor -> worker   prepare  an order: check it, get ready for it
     worker -> supervisor   prepared (or failed)
     supervisor -> worker   start    all members are prepared: measure
     worker -> supervisor   progress any number of times, then result (or failed)
     supervisor -> worker   ping     at any time: what are you doing?
     worker -> supervisor   pong     at once, by another thread than the one that measures
+    supervisor -> worker   abort    at any time: end what waits for another rank, and fail
     supervisor -> worker   stop     end; so does the end of the descriptor
 
 A worker that cannot go on says so at any time: a fatal failed, with the id of the order it has or
@@ -24,6 +29,7 @@ Messages are strict: a field that this version does not know is an error, not a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -43,8 +49,6 @@ from waywiser.words.records import (
 )
 
 VERSION = 1
-
-_PREFIX = b'{"v":%d,' % VERSION
 
 MAXIMUM_LINE_BYTES = 64 << 20
 """No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a worker babbles,
@@ -86,6 +90,25 @@ class Observe(Value, frozen=True, tag="observe", tag_field="type"):
     transfers: tuple[Transfer, ...]
 
 
+class MakeKey(Value, frozen=True, tag="make-key", tag_field="type"):
+    """Ask for a key by which ranks find each other."""
+
+    id: int
+
+
+class Connect(Value, frozen=True, tag="connect", tag_field="type"):
+    """Leave the ranks of before, and join those with this key; each rank gets this, and joins when
+    all do. The orders that follow are between these ranks."""
+
+    id: int
+    key: str
+    """As `MadeKey` has it."""
+    rank: int
+    size: int
+    seconds: float
+    """The longest that a message, or the joining, may take; then it fails."""
+
+
 class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
     id: int
     order: Order
@@ -101,8 +124,16 @@ class Ping(Value, frozen=True, tag="ping", tag_field="type"):
     id: int
 
 
+class Abort(Value, frozen=True, tag="abort", tag_field="type"):
+    """Ends what the worker does with other ranks, which fails. It is not answered."""
+
+
 class End(Value, frozen=True, tag="stop", tag_field="type"):
     """Ends the worker."""
+
+
+OTHER_MEMBER = "other-member"
+"""The kind of a `Failed` that only follows from that of another member."""
 
 
 class Ready(Value, frozen=True, tag="ready", tag_field="type"):
@@ -111,6 +142,9 @@ class Ready(Value, frozen=True, tag="ready", tag_field="type"):
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     gpus: tuple[str, ...] = ()
     """UUIDs in the order of their CUDA indices; empty if the worker was given no GPU."""
+    rank: int = 0
+    ranks: int = 1
+    """The number of the worker and how many there are, as they know each other."""
 
 
 class Located(Value, frozen=True, tag="located", tag_field="type"):
@@ -138,6 +172,20 @@ class Observed(Value, frozen=True, tag="observed", tag_field="type"):
     seconds: float
 
 
+class MadeKey(Value, frozen=True, tag="key", tag_field="type"):
+    id: int
+    key: str
+    """Names ranks of one connection, once; hexadecimal."""
+
+
+class Connected(Value, frozen=True, tag="connected", tag_field="type"):
+    """All ranks have joined."""
+
+    id: int
+    seconds: float
+    """That it took."""
+
+
 class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
     id: int
 
@@ -162,6 +210,8 @@ class Pong(Value, frozen=True, tag="pong", tag_field="type"):
     id: int
     stage: str
     step: int = 0
+    waits: bool = False
+    """It waits for other members, or sends to one that may not receive."""
 
 
 class MeasuredVisit(Value, frozen=True):
@@ -206,8 +256,19 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     fatal: bool = False
 
 
-ToWorker = Hello | Locate | Observe | Prepare | Start | Ping | End
-FromWorker = Ready | Located | Observed | Prepared | Progressed | Pong | Result | Failed
+ToWorker = Hello | Locate | Observe | MakeKey | Connect | Prepare | Start | Ping | Abort | End
+FromWorker = (
+    Ready
+    | Located
+    | Observed
+    | MadeKey
+    | Connected
+    | Prepared
+    | Progressed
+    | Pong
+    | Result
+    | Failed
+)
 
 _Message = TypeVar("_Message")
 
@@ -218,26 +279,43 @@ _from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker
 
 def encode(message: ToWorker | FromWorker) -> bytes:
     """The message as one line, newline included."""
-    return _PREFIX + _encoder.encode(message)[1:] + b"\n"
+    return encode_line(message, VERSION)
 
 
 def decode_to_worker(line: bytes) -> ToWorker:
     """What a supervisor said. Raises `ProtocolError`."""
-    return _decode(line, _to_worker)
+    return decode_line(line, VERSION, _to_worker, _not_this_version)
 
 
 def decode_from_worker(line: bytes) -> FromWorker:
     """What a worker said. Raises `ProtocolError`."""
-    return _decode(line, _from_worker)
+    return decode_line(line, VERSION, _from_worker, _not_this_version)
 
 
-def _decode(line: bytes, decoder: msgspec.json.Decoder[_Message]) -> _Message:
-    if not line.startswith(_PREFIX):
-        raise _not_this_version(line)
+def encode_line(message: msgspec.Struct, version: int) -> bytes:
+    """The message as one line of JSON, version first, newline included."""
+    return _prefix(version) + _encoder.encode(message)[1:] + b"\n"
+
+
+def decode_line(
+    line: bytes,
+    version: int,
+    decoder: msgspec.json.Decoder[_Message],
+    not_this_version: Callable[[bytes], ProtocolError],
+) -> _Message:
+    """What `encode_line` made a line of. Raises `ProtocolError`, for a line of another version that
+    which ``not_this_version`` returns."""
+    prefix = _prefix(version)
+    if not line.startswith(prefix):
+        raise not_this_version(line)
     try:
-        return decoder.decode(b"{" + line[len(_PREFIX) :])
+        return decoder.decode(b"{" + line[len(prefix) :])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"a line outside the protocol ({error}): {excerpt(line)}") from error
+
+
+def _prefix(version: int) -> bytes:
+    return b'{"v":%d,' % version
 
 
 class _Versioned(msgspec.Struct):

@@ -13,17 +13,22 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from waywiser.measure.probe.lifeline import Inbox, die_with
+from waywiser.measure.probe.lifeline import Inbox, die_with, end_now
 from waywiser.measure.probe.protocol import (
     LOCATED,
+    Abort,
+    Connect,
+    Connected,
     End,
     Failed,
     FromWorker,
     Hello,
     Locate,
     Located,
+    MadeKey,
+    MakeKey,
     MeasuredVisit,
     Observe,
     Observed,
@@ -54,6 +59,8 @@ _STAGES = {
     Hello: "getting ready",
     Locate: "locating memory",
     Observe: "observing who copies",
+    MakeKey: "making a key",
+    Connect: "connecting",
     Prepare: "preparing",
     Start: "measuring",
 }
@@ -86,16 +93,33 @@ class Measurer(Protocol):
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
 
+    def underway(self) -> str:
+        """Returns what a measurement waits for; empty if unknown. Any thread may call it."""
+
+
+@runtime_checkable
+class ConnectingMeasurer(Measurer, Protocol):
+    """One that measures between ranks, which each connection chooses anew."""
+
+    def make_key(self, request: MakeKey) -> MadeKey: ...
+
+    def connect(self, request: Connect) -> Connected: ...
+
+    def abort(self) -> None:
+        """Ends what waits for other ranks. Any thread may call it."""
+
 
 class _Speaker:
     """Speaks to the supervisor, on a descriptor of its own: drivers print to standard output.
     Threads may use it at once."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, waiting: Callable[[], str]) -> None:
         self._descriptor = descriptor
+        self._waiting = waiting
         self._lock = threading.Lock()
         self.stage, self.step = "getting ready", 0
         """As in `Pong`."""
+        self.measurer: Measurer | None = None
 
     def put(self, message: FromWorker) -> None:
         line = memoryview(encode(message))
@@ -107,10 +131,19 @@ class _Speaker:
         """Notes what is done next."""
         self.stage, self.step = stage, self.step + 1
 
-    def answer(self, ping: Ping) -> None:
+    def heed(self, message: Ping | Abort) -> None:
         """By the inbox's thread, whatever the measuring thread does."""
+        if isinstance(message, Ping):
+            self._answer(message)
+        elif isinstance(self.measurer, ConnectingMeasurer):
+            self.measurer.abort()
+
+    def _answer(self, ping: Ping) -> None:
+        waits = self._waiting()
+        known = waits or (self.measurer.underway() if self.measurer else "")
+        stage = f"{self.stage}, {known}" if known else self.stage
         with suppress(OSError):  # nobody listens any more
-            self.put(Pong(ping.id, self.stage, self.step))
+            self.put(Pong(ping.id, stage, self.step, bool(waits)))
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -122,23 +155,45 @@ def parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
-def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer, Ready]]) -> None:
-    """Talks to the supervisor until it says stop. Never returns when the supervisor is gone."""
+def serve(
+    arguments: argparse.Namespace,
+    make: Callable[[Hello], tuple[Measurer, Ready]],
+    *,
+    waiting: Callable[[], str] = str,
+) -> None:
+    """Talks to the supervisor until it says stop. Never returns when the supervisor is gone.
+    ``waiting`` as in `converse`."""
     die_with(arguments.parent)
     for descriptor in (arguments.read_fd, arguments.write_fd):
         os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
-    speaker = _Speaker(arguments.write_fd)
-    inbox = Inbox(arguments.read_fd, speaker.answer)
+    converse(arguments.read_fd, arguments.write_fd, make, waiting=waiting)
+
+
+def converse(
+    orders: int,
+    answers: int,
+    make: Callable[[Hello], tuple[Measurer, Ready]],
+    *,
+    end: Callable[[], None] = end_now,
+    waiting: Callable[[], str] = str,
+) -> bool:
+    """Talks to the supervisor over two descriptors, or one, until it says stop: then True. ``end``
+    ends the process when the supervisor is gone. ``waiting`` is asked by another thread what the
+    worker does for which it needs another member; empty if nothing."""
+    speaker = _Speaker(answers, waiting)
+    inbox = Inbox(orders, speaker.heed, end)
     try:
         hello = inbox.get()
         if not isinstance(hello, Hello):
             raise ProtocolError(f"{type(hello).__name__.lower()!r} before 'hello'")
         measurer, ready = make(hello)
+        speaker.measurer = measurer
         speaker.put(ready)
-        _answer(inbox, speaker, measurer)
+        return _answer(inbox, speaker, measurer)
     except (WaywiserError, OrderFailed) as error:
         speaker.put(_last(0, error))
+    return False
 
 
 def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
@@ -149,7 +204,8 @@ def _last(order: int, error: WaywiserError | OrderFailed) -> Failed:
     return Failed(order, error.failure, fatal=True)
 
 
-def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> None:
+def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
+    """Whether the supervisor said stop, and not the worker that it cannot go on."""
     prepared: Prepare | None = None
     put = speaker.put
     while not isinstance(message := inbox.get(), End):
@@ -159,6 +215,8 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> None:
                 put(measurer.locate(message))
             elif isinstance(message, Observe):
                 put(measurer.observe(message))
+            elif isinstance(message, MakeKey | Connect):
+                put(_connect(message, measurer))
             elif isinstance(message, Prepare):
                 prepared = None
                 measurer.prepare(message.order)
@@ -169,15 +227,25 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> None:
         except OrderFailed as lost:
             put(Failed(_order_id(message), lost.failure, lost.fatal))
             if lost.fatal:
-                return
+                return False
         except WaywiserError as error:
             put(_last(_order_id(message), error))
-            return
+            return False
         speaker.at("waiting for an order")
+    return True
+
+
+def _connect(message: MakeKey | Connect, measurer: Measurer) -> MadeKey | Connected:
+    if not isinstance(measurer, ConnectingMeasurer):
+        raise OrderFailed("not-supported", "the ranks of this worker are chosen when it starts")
+    if isinstance(message, MakeKey):
+        return measurer.make_key(message)
+    return measurer.connect(message)
 
 
 def _order_id(message: ToWorker) -> int:
-    return message.id if isinstance(message, Locate | Observe | Prepare | Start) else 0
+    of_order = Locate | Observe | MakeKey | Connect | Prepare | Start
+    return message.id if isinstance(message, of_order) else 0
 
 
 def _start(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +17,7 @@ from waywiser.words import Stop, Workload
 from waywiser.words.records import Samples
 
 _Share = tuple[int, MeasuredVisit]
+_T = TypeVar("_T")
 
 
 def share_of(workload: Workload, rank: int, size: int) -> Workload:
@@ -81,14 +83,24 @@ def _samples(columns: Sequence[Samples]) -> Samples:
         repetitions=tuple(map(min, zip(*(c.repetitions for c in columns), strict=False))),
         flags=tuple(reduce(or_, row) for row in zip(*(c.flags for c in columns), strict=False)),
         transfers=tuple(map(_interleave, zip(*(c.transfers for c in columns), strict=False))),
+        lanes=_lanes(columns),
+        alone=tuple(map(_interleave, zip(*(c.alone for c in columns), strict=False))),
     )
+
+
+def _lanes(columns: Sequence[Samples]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """A transfer that was timed once has one lane, if another has several."""
+    if not any(c.lanes for c in columns):
+        return ()
+    rows = (c.lanes or tuple(tuple((t,) for t in row) for row in c.transfers) for c in columns)
+    return tuple(map(_interleave, zip(*rows, strict=False)))
 
 
 def _largest(columns: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(map(max, zip(*columns, strict=False)))
 
 
-def _interleave(dealt: Sequence[Sequence[float]]) -> tuple[float, ...]:
+def _interleave(dealt: Sequence[Sequence[_T]]) -> tuple[_T, ...]:
     """The inverse of dealing: ((a, c), (b, d)) is (a, b, c, d)."""
     total = sum(map(len, dealt))
     return tuple(dealt[index % len(dealt)][index // len(dealt)] for index in range(total))

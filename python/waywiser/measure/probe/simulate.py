@@ -74,6 +74,10 @@ class SimulatedMeasurer:
         setup_seconds = max(visit.elapsed_seconds - visit.sampling_seconds, 0.0)
         return MeasuredVisit.of_visit(visit, samples, setup_seconds)
 
+    def underway(self) -> str:
+        """Returns an empty text: a simulation waits for nothing."""
+        return ""
+
 
 def read_simulation(file: Path) -> Simulation:
     """Raises `WaywiserError` for a file that holds none."""

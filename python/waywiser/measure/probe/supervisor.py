@@ -20,6 +20,7 @@ from waywiser.measure.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
 from waywiser.measure.probe.member import MemberLost
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import Hello, Progressed, Ready
+from waywiser.measure.probe.team import Team, Workers
 from waywiser.measure.probe.watch import gpus_of
 from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.words import Transfer, Value, Workload
@@ -51,6 +52,7 @@ def run_orders(
     on_visit: Callable[[Visit], None],
     on_progress: OnProgress | None = None,
     on_locality: OnLocality | None = None,
+    team: Team | None = None,
 ) -> None:
     """Measures the orders one after the other; ``on_visit`` gets each visit as it is finished, and
     ``on_locality`` what a worker found out about memory before its first order.
@@ -58,10 +60,11 @@ def run_orders(
     ``orders`` may be lazy: the next order is asked for only after ``on_visit`` has seen the visit
     before. Consecutive orders with equal `waywiser.words.records.Process` share a worker. What was
     being measured when an exception passes through (Ctrl-C, an error of ``on_visit``) is dropped,
-    and whatever the way out, no worker is left. Raises `ProbeError` when no worker gets ready."""
+    and whatever the way out, no worker is left. ``team`` are other workers than those that
+    ``options`` describe. Raises `ProbeError` when no worker gets ready."""
     with (
         off_measured_cpus(machine),
-        closing(Supervisor(machine, options, on_locality)) as supervisor,
+        closing(Supervisor(machine, options, on_locality, team)) as supervisor,
     ):
         for order in orders:
             on_visit(supervisor.measure(order, on_progress))
@@ -94,9 +97,11 @@ class Supervisor:
         machine: Machine,
         options: ProbeOptions | None = None,
         on_locality: OnLocality | None = None,
+        team: Team | None = None,
     ) -> None:
         self._machine = machine
         self._options = options or ProbeOptions()
+        self._team = team or Workers(self._options.command, self._options.size)
         self._on_locality = on_locality
         self._located: set[Process] = set()
         self._group: WorkerGroup | None = None
@@ -166,11 +171,7 @@ class Supervisor:
                     return self._group
                 reason = lost_locating or "it ended before its first order"
                 self._drop()
-        raise ProbeError(
-            f"{self._options.startup_attempts} workers in a row did not get ready: {reason}",
-            where=" ".join(self._options.command),
-            remedy="run the command alone with --help: it must start and list its options",
-        )
+        raise self._team.unready(self._options.startup_attempts, reason)
 
     def _locate(self, process: Process) -> str:
         """Once for each kind of process: a worker that it costs is not asked again. Returns the
@@ -191,7 +192,7 @@ class Supervisor:
 
     def _start_group(self, process: Process) -> WorkerGroup:
         options = self._options
-        group = WorkerGroup(options.command, options.size, self._next_number)
+        group = WorkerGroup(self._team, self._next_number)
         self._next_number += 1
 
         def hello(rank: int) -> Hello:
@@ -201,7 +202,7 @@ class Supervisor:
                 options.memory_bytes,
                 options.watchdog_seconds,
                 rank,
-                options.size,
+                self._team.size,
                 tuple(self._host_timed),
                 options.sides,
             )

@@ -26,6 +26,7 @@ from waywiser.machine.native_words import (
     native_transfer,
 )
 from waywiser.measure.probe.protocol import (
+    OTHER_MEMBER,
     Hello,
     Locate,
     Located,
@@ -39,6 +40,9 @@ from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
 from waywiser.words import Workload
 from waywiser.words.records import LinkEvidence, Order
+
+MESSAGES_FAILED = "messages between ranks"
+"""What the reason begins with if a rank is well and its messages fail."""
 
 _GPU_KINDS = {
     "out_of_memory": "out-of-memory",
@@ -61,6 +65,12 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
         return OrderFailed("not-supported", str(error))
     if isinstance(error, library.WrongBytes):
         return OrderFailed("wrong-bytes", str(error))
+    if isinstance(error, library.OtherRankFailed):
+        return OrderFailed(OTHER_MEMBER, f"{error} failed")
+    if isinstance(error, library.MessengerError):
+        return OrderFailed("crash", f"{MESSAGES_FAILED}: {error}", fatal=True)
+    if isinstance(error, library.NcclError):
+        return OrderFailed("gpu", str(error), fatal=True)
     if isinstance(error, library.GpuError):
         message, kind = error.args[0], error.args[1]
         why = library.gpu_unavailable_reason() if kind == "unavailable" else ""
@@ -74,8 +84,10 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
 class NativeMeasurer:
     """Answers orders with the native library; one group member's share of them."""
 
-    def __init__(self, hello: Hello) -> None:
+    def __init__(self, hello: Hello, messenger: Any = None) -> None:
+        """``messenger`` is that of a rank, which measures its ends of whole workloads."""
         self._hello = hello
+        self._messenger = messenger
         self._library = native.load()
         self._machine = native_machine(hello.machine)
         self._host_timed = hello.host_timed
@@ -94,7 +106,7 @@ class NativeMeasurer:
             if self._session is None:
                 self._session = self._new_session()
         except Exception as error:
-            raise order_failed(error, self._library) from error
+            raise self.failed(error) from error
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """One visit. A path that blocks behind a closed gate is measured again by the host."""
@@ -105,7 +117,7 @@ class NativeMeasurer:
             except self._library.BlocksBehindGate as blocked:
                 return self._measure_by_host(share, order, estimate, str(blocked))
         except Exception as error:
-            raise order_failed(error, self._library) from error
+            raise self.failed(error) from error
 
     def locate(self, request: Locate) -> Located:
         """How far blocks of a memory are from GPUs and CPUs."""
@@ -114,7 +126,7 @@ class NativeMeasurer:
                 self._session = self._new_session()
             found = self._session.locality(native_memory(request.memory), cpus=list(request.cpus))
         except Exception as error:
-            raise order_failed(error, self._library) from error
+            raise self.failed(error) from error
         return msgspec.convert({"id": request.id, **found}, Located)
 
     def observe(self, request: Observe) -> Observed:
@@ -125,8 +137,17 @@ class NativeMeasurer:
             transfers = [native_transfer(transfer) for transfer in request.transfers]
             found = self._session.who_copies(request.gpu, transfers)
         except Exception as error:
-            raise order_failed(error, self._library) from error
+            raise self.failed(error) from error
         return msgspec.convert({"id": request.id, **found}, Observed)
+
+    def failed(self, error: Exception) -> OrderFailed:
+        """The failure that an exception of the native library amounts to."""
+        return order_failed(error, self._library)
+
+    def underway(self) -> str:
+        """The transfer of a set that has run longest."""
+        session = self._session
+        return "" if session is None else str(session.underway())
 
     def _measure_by_host(
         self, share: Workload, order: Order, estimate: Estimate, reason: str
@@ -181,9 +202,12 @@ class NativeMeasurer:
             watchdog_seconds=self._hello.watchdog_seconds,
             host_timed=[native_transfer(transfer) for transfer in self._host_timed],
             sides=self._hello.sides,
+            messenger=self._messenger,
         )
 
     def _share(self, order: Order) -> Workload:
+        if self._messenger is not None:
+            return order.workload
         return share_of(order.workload, self._hello.rank, self._hello.size)
 
 
@@ -199,9 +223,15 @@ def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
     """Gets ready to measure for the supervisor that said hello."""
     use_cpus(hello.machine)
     measurer = NativeMeasurer(hello)
+    return measurer, ready_of(hello)
+
+
+def ready_of(hello: Hello, **other: Any) -> Ready:
+    """What this process says when it is ready; ``other`` are further fields."""
     library = native.load()
     versions = {"cuda-runtime": library.runtime_version, "hwloc": library.hwloc_version}
-    return measurer, Ready(os.getpid(), library.backend, versions, _uuids(hello.machine, library))
+    uuids = _uuids(hello.machine, library)
+    return Ready(os.getpid(), library.backend, versions, uuids, **other)
 
 
 def _uuids(machine: Machine, library: ModuleType) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from waywiser.measure.probe.channel import READ_BYTES
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
+from waywiser.words.crash_text import BETWEEN_LINES, crash_lines, names_signal
 
-_KEPT_BYTES = 8192
+_KEPT_BYTES = 65536
 _SHOWN_LINES = 4
 _SHOWN_CHARACTERS = 400
 
@@ -31,7 +32,7 @@ class ProbeError(WaywiserError):
 
 
 class Log:
-    """The last few kilobytes of a stream of output."""
+    """The last kilobytes of a stream of output."""
 
     def __init__(self) -> None:
         self._end = b""
@@ -39,12 +40,23 @@ class Log:
     def add(self, data: bytes) -> None:
         self._end = (self._end + data)[-_KEPT_BYTES:]
 
+    @property
+    def text(self) -> str:
+        return self._end.decode("utf-8", "replace")
+
     def tail(self) -> str:
-        """The last lines as one line of printable text; empty when nothing was printed."""
-        lines = self._end.decode("utf-8", "replace").splitlines()
+        """The last lines as one line of printable text, or those that name a signal and the top
+        frames; empty when nothing was printed."""
+        lines = self.text.splitlines()
+        if len(self._end) == _KEPT_BYTES:
+            lines = lines[1:] or lines  # the first one is cut
         printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
-        shown = [line.strip() for line in printable if line.strip()][-_SHOWN_LINES:]
-        text = " | ".join(shown)
+        lines = crash_lines(printable)
+        crashed = bool(lines) and names_signal(lines[0])
+        shown = lines[:_SHOWN_LINES] if crashed else lines[-_SHOWN_LINES:]
+        text = BETWEEN_LINES.join(shown)
+        if crashed:
+            return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
         return text if len(text) <= _SHOWN_CHARACTERS else "…" + text[-_SHOWN_CHARACTERS:]
 
 
@@ -85,7 +97,7 @@ class WorkerProcess(Closeable):
         status = self._process.returncode
         if status >= 0:
             return "crash", f"the worker ended with status {status}"
-        name = _signal_name(-status)
+        name = signal_name(-status)
         if name == "SIGKILL" and limits.killed_for_memory() > self._killed_before:
             reason = "the kernel killed the worker: the control group's memory limit was reached"
             return "out-of-memory", reason
@@ -164,7 +176,7 @@ def _open_process(pid: int, owner: ExitStack) -> int | None:
     return descriptor
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

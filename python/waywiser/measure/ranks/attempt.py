@@ -2,8 +2,9 @@
 
     python -m waywiser.measure.ranks.attempt
 
-The launching process sends an `Attempt` as a line of JSON. The rank answers with an `Outcome` when
-MPI has started (`waywiser.measure.ranks.greeting.Joined`).
+The launching process sends an `Attempt` as a line of JSON. When MPI has started
+(`waywiser.measure.ranks.greeting.Joined`), the rank answers with an `Outcome` for each operation
+up to the first that fails.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ SIZES = (7, 4096, 1 << 20)
 
 
 class Attempt(Value, frozen=True):
-    """What a rank tries: ``send`` or ``alltoallv``, from and to this memory."""
+    """What a rank tries, from and to this memory."""
 
     bridge: str
-    operation: str
+    operations: tuple[str, ...]
+    """``send``, ``alltoallv``."""
     memory: Memory
     machine: Machine
 
@@ -132,12 +134,15 @@ def main(arguments: Sequence[str] = ()) -> int:
         tried, outcome = _prepared(attempt, library)
         messenger = bridge.join()
         say_joined(connection, bridge, messenger)
-        if tried:
-            try:
-                outcome = Outcome(OPERATIONS[attempt.operation](tried, messenger))
-            except (library.MessengerError, library.GpuError) as error:
-                outcome = Outcome(str(error.args[0]))
-        connection.sendall(msgspec.json.encode(outcome) + b"\n")
+        for name in attempt.operations:
+            if tried:
+                try:
+                    outcome = Outcome(OPERATIONS[name](tried, messenger))
+                except (library.MessengerError, library.GpuError) as error:
+                    outcome = Outcome(str(error.args[0]))
+            connection.sendall(msgspec.json.encode(outcome) + b"\n")
+            if outcome.problem:
+                break
         if not outcome.problem:
             bridge.leave()
         while outcome.problem:  # until the launching process has heard all ranks and ends them

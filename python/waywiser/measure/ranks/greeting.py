@@ -14,7 +14,10 @@ import msgspec
 from waywiser.words import Value
 
 VARIABLE = "WAYWISER_RANKS"
-"""The environment of a rank: ``PORT:SECRET`` of the loopback socket that it connects to."""
+"""The environment of a rank: ``HOST:PORT:SECRET`` of the socket that it connects to."""
+
+NODE_VARIABLE = "WAYWISER_NODE"
+"""The environment of a rank: the name of its node, if that is not the name of its host."""
 
 MOST_LINE_BYTES = 1 << 16
 
@@ -28,6 +31,8 @@ class Greeting(Value, frozen=True):
     pid: int
     rank: int = -1
     """Its number as the launcher states it in the environment; -1 if it does not."""
+    host: str = ""
+    """The node that it runs on, as it knows it."""
 
 
 class Joined(Value, frozen=True):

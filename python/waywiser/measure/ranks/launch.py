@@ -9,36 +9,33 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import select
 import selectors
-import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from pathlib import Path
+from threading import Lock
 
 from waywiser.measure.probe.channel import READ_BYTES
-from waywiser.measure.probe.worker_process import Log
+from waywiser.measure.probe.worker_process import Log, signal_name
 from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, Joined, from_line
-from waywiser.measure.ranks.launcher import launch_command, launch_environment
+from waywiser.measure.ranks.launch_hosts import LaunchHosts
+from waywiser.measure.ranks.launch_start import open_listener, start_launcher
+from waywiser.measure.ranks.launcher import (
+    exported_variables,
+    launch_command,
+    launch_environment,
+)
 from waywiser.measure.ranks.leftovers import (
     abandoned_files,
     folders,
-    mapped_files,
     remove,
-    shared_folder,
 )
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.measure.ranks.rank_end import RankEnd
+from waywiser.measure.ranks.rank_end import DistantRank, RankEnd, readable
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
-
-_KEEPER = Path(__file__).with_name("keeper.py")
-"""The program that starts the launcher and outlives this process."""
 
 _LOOK_SECONDS = 0.05
 """Seconds between two looks at a launcher that has not ended, while ranks start."""
@@ -46,11 +43,12 @@ _LOOK_SECONDS = 0.05
 _POLL_SECONDS = 0.005
 """Seconds between two looks at a launcher that ends."""
 
-_GREETING_SECONDS = 2.0
-"""Seconds in which a process that has connected says who it is."""
-
 _EXIT_SECONDS = 0.5
 """Seconds for a launcher to follow its ranks."""
+
+_LOOK_AT_LAUNCHER_SECONDS = 3.0
+"""Seconds in which a launcher that was killed is seen to have ended, on a busy machine too. Most
+launchers end within milliseconds after a rank."""
 
 _LEAVE_SECONDS = 2.0
 """Seconds in which a launcher ends and cleans up after its ranks have ended."""
@@ -59,9 +57,23 @@ _KILL_SECONDS = 15.0
 """Seconds for a killed process to be gone; one in the middle of a driver call can take seconds."""
 
 
+class RanksMissing(MpiError):
+    """Not all ranks have connected."""
+
+    secret = ""
+    """That of the launch."""
+    connected: Sequence[RankEnd] = ()
+    """Those that have; by now they end."""
+    is_late = False
+    """Whether the time was over, and the launcher still running."""
+    printed = ""
+    """What launcher and ranks printed, the last kilobytes of it."""
+
+
 class Launch(Closeable):
-    """Ranks of one command, started on this machine. Raises `MpiError` with one line if they do not
-    start, and has then ended."""
+    """Ranks of one command, started on this machine or across ``hosts``. Raises `MpiError` with one
+    line if they do not start, and has then ended. What it cannot end on other hosts is for their
+    agents (`waywiser.measure.ranks.launch_end`)."""
 
     def __init__(
         self,
@@ -71,22 +83,33 @@ class Launch(Closeable):
         *,
         template: str = "",
         seconds: float = 60.0,
+        hosts: LaunchHosts | None = None,
     ) -> None:
         self.ranks: list[RankEnd] = []
         """Those that have connected; in the order of their numbers after `join`."""
+        self.prints = True
+        """Until launcher and ranks have closed their output."""
         self._library = library
         self._size = ranks
         self._log = Log()
         self._shared: set[str] = set()
-        self._secret = secrets.token_hex(16)
-        self._words = launch_command(library, command, ranks, template)
+        self.secret = secrets.token_hex(16)
+        """In the environment of its ranks; no other launch has the same."""
+        self._hosts = hosts
+        self._lock = Lock()
         with ExitStack() as stack:
-            self._listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            temporary = stack.enter_context(folders())
+            host = hosts.address if hosts else "127.0.0.1"
+            # The name of this machine is often an address that only this machine has.
+            self._listener = stack.enter_context(open_listener("" if hosts else host))
+            temporary = stack.enter_context(folders(self.secret))
             self._began = os.stat(temporary).st_ctime
-            address = f"{self._listener.getsockname()[1]}:{self._secret}"
-            environment = launch_environment(ranks, address, temporary)
-            self.launcher = _start(self._words, environment, temporary)
+            address = f"{host}:{self._listener.getsockname()[1]}:{self.secret}"
+            environment = launch_environment(ranks, address, temporary, hosts=hosts)
+            exported = exported_variables(environment)
+            self._words = launch_command(
+                library, command, ranks, template, hosts, temporary, exported
+            )
+            self.launcher = start_launcher(self._words, environment, temporary)
             """The process that started the launcher, and ends as it does."""
             assert self.launcher.stdout is not None
             stack.enter_context(self.launcher.stdout)
@@ -116,20 +139,59 @@ class Launch(Closeable):
         instead, and when the time is over; ``what`` is what they do meanwhile."""
         deadline = time.monotonic() + seconds
         while waiting := [rank for rank in self.ranks if not rank.lines]:
-            ready, _, _ = select.select([r.connection for r in waiting], [], [], _LOOK_SECONDS)
+            ready = readable([rank.connection for rank in waiting], _LOOK_SECONDS)
             for rank in waiting:
                 if rank.connection in ready and not rank.receive() and not rank.lines:
                     raise self._loss(rank, what)
-            if not ready:
-                self._require_running(f"ended the {what}", self._size - len(waiting))
+            if not ready and (status := self._status()) is not None:
+                have = f"{self._size - len(waiting)} of {self._size} ranks"
+                raise self._failure(
+                    f"the launcher ended with status {status} when {have} had ended the {what}"
+                )
             if time.monotonic() > deadline:
                 stages = "; ".join(rank.doing() for rank in waiting)
                 raise self._failure(f"no end of the {what} in {seconds:.3g} s: {stages}")
         return [rank.lines.popleft() for rank in self.ranks]
 
+    @property
+    def output(self) -> int:
+        """The descriptor from which is read what the launcher prints, and ranks by it."""
+        assert self.launcher.stdout is not None
+        return self.launcher.stdout.fileno()
+
+    def ending(self, rank: RankEnd) -> str:
+        """What ended a rank: the launcher, if that was killed."""
+        self.launcher_ends(_EXIT_SECONDS)  # what it prints about this comes first
+        if (self.launcher.poll() or 0) < 0:
+            return f"the launcher was killed by {signal_name(-self.launcher.returncode)}"
+        return f"{rank.name} ended"
+
+    def was_killed(self) -> bool:
+        """Whether a signal ended the launcher, which takes its ranks along."""
+        self.launcher_ends(_LOOK_AT_LAUNCHER_SECONDS)
+        return (self.launcher.poll() or 0) < 0
+
+    def await_end(self, rank: RankEnd, seconds: float) -> None:
+        """Waits so long for the end of a rank; of one on another host, for that of the launcher."""
+        if self._hosts:
+            self.launcher_ends(seconds)
+        else:
+            rank.await_end(seconds)
+
+    def hang_up(self) -> None:
+        """Ends the connections to all ranks, from any thread."""
+        for rank in self.ranks:
+            with suppress(OSError):
+                rank.connection.shutdown(socket.SHUT_RDWR)
+
+    def kill(self, rank: RankEnd) -> None:
+        """Kills the process of one rank, whose shared memory is removed in the end."""
+        self._shared |= rank.shared_files()
+        rank.kill()
+
     def printed(self) -> str:
         """The last lines that launcher and ranks printed, as one line without rulers."""
-        self._drain()
+        self.drain()
         lines = self._log.tail().split(" | ")
         return " | ".join(line for line in lines if any(map(str.isalnum, line)))
 
@@ -138,49 +200,55 @@ class Launch(Closeable):
         self._resources.close()
 
     def _connect(self, seconds: float) -> None:
+        """Waits for the greetings of all ranks. Who connects has as long as the launch to say who
+        it is: on a busy machine a rank may take seconds."""
         deadline = time.monotonic() + seconds
-        with selectors.DefaultSelector() as selector:
+        with ExitStack() as strangers, selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             while len(self.ranks) < self._size:
-                if selector.select(_LOOK_SECONDS):
-                    self._accept()
-                    continue
-                self._require_running("connected", len(self.ranks))
-                if time.monotonic() > deadline:
+                for key, _ in (ready := selector.select(_LOOK_SECONDS)):
+                    if key.fileobj is self._listener:
+                        with suppress(OSError):  # it is gone again, or there is no descriptor
+                            connection = strangers.enter_context(self._listener.accept()[0])
+                            selector.register(connection, selectors.EVENT_READ, connection)
+                    else:
+                        selector.unregister(key.data)
+                        self._hear(key.data)
+                if not ready and (status := self._status()) is not None:
+                    have = f"{len(self.ranks)} of {self._size} ranks had connected"
+                    raise self._missing(f"the launcher ended with status {status} when {have}")
+                if len(self.ranks) < self._size and time.monotonic() > deadline:
                     have = f"{len(self.ranks)} of {self._size} ranks"
-                    raise self._failure(f"{have} have connected in {seconds:.3g} s")
+                    raise self._missing(f"{have} have connected in {seconds:.3g} s", late=True)
 
-    def _accept(self) -> None:
+    def _hear(self, connection: socket.socket) -> None:
         """Takes in a rank; drops whoever does not know the secret."""
-        with ExitStack() as stack:
-            connection = stack.enter_context(self._listener.accept()[0])
-            connection.settimeout(_GREETING_SECONDS)
-            with suppress(OSError):
-                line = connection.recv(MOST_LINE_BYTES)
-                greeting = from_line(line, Greeting)
-                if greeting and hmac.compare_digest(greeting.secret, self._secret):
-                    connection.settimeout(None)
-                    self.ranks.append(RankEnd(connection, greeting))
-                    stack.pop_all()
+        with suppress(OSError):
+            line, _, more = connection.recv(MOST_LINE_BYTES).partition(b"\n")
+            greeting = from_line(line, Greeting)
+            if greeting and hmac.compare_digest(greeting.secret.encode(), self.secret.encode()):
+                kind = DistantRank if self._hosts else RankEnd
+                self.ranks.append(kind(connection.dup(), greeting, more))
+                return
+        connection.close()
 
-    def _require_running(self, what: str, have: int) -> None:
-        self._drain()
-        status = self.launcher.poll()
-        if status is not None:
-            raise self._failure(
-                f"the launcher ended with status {status} when {have} of {self._size} ranks had "
-                f"{what}"
-            )
+    def _status(self) -> int | None:
+        """That of the launcher; None while it runs."""
+        self.drain()
+        return self.launcher.poll()
+
+    def _missing(self, reason: str, *, late: bool = False) -> MpiError:
+        error = self._failure(reason, RanksMissing)
+        assert isinstance(error, RanksMissing)
+        error.connected, error.is_late, error.printed = list(self.ranks), late, self._log.text
+        error.secret = self.secret
+        return error
 
     def _loss(self, rank: RankEnd, what: str) -> MpiError:
-        """The end of a rank, or of the launcher, which takes its ranks along."""
-        self.launcher_ends(_EXIT_SECONDS)  # what it prints about this comes first
-        if (self.launcher.poll() or 0) < 0:
-            name = signal.Signals(-self.launcher.returncode).name
-            return self._failure(f"the launcher was killed by {name}, in the {what}")
-        return self._failure(f"rank {rank.number} ended, in the {what}")
+        """The end of a rank, or of the launcher."""
+        return self._failure(f"{self.ending(rank)}, in the {what}")
 
-    def _failure(self, reason: str) -> MpiError:
+    def _failure(self, reason: str, kind: type[MpiError] = MpiError) -> MpiError:
         printed = self.printed()
         said = f"; launcher and ranks printed: {printed}" if printed else ""
         if len(self.ranks) < self._size:
@@ -189,13 +257,15 @@ class Launch(Closeable):
             remedy = f"see whether it is the launcher of {self._library.name}"
         else:
             remedy = ""
-        return MpiError(f"{reason}{said}", where=self._words[0], remedy=remedy)
+        return kind(f"{reason}{said}", where=self._words[0], remedy=remedy)
 
-    def _drain(self) -> None:
-        assert self.launcher.stdout is not None
-        with suppress(BlockingIOError):
-            while data := os.read(self.launcher.stdout.fileno(), READ_BYTES):
+    def drain(self) -> bool:
+        """Takes in what has been printed by now; False when nothing more will come."""
+        with self._lock, suppress(BlockingIOError):
+            while data := os.read(self.output, READ_BYTES):
                 self._log.add(data)
+            self.prints = False
+        return self.prints
 
     def launcher_ends(self, seconds: float) -> bool:
         """Whether the launcher ends within that time; takes in what it prints meanwhile."""
@@ -203,7 +273,7 @@ class Launch(Closeable):
         while self.launcher.poll() is None:
             if time.monotonic() > deadline:
                 return False
-            self._drain()
+            self.drain()
             time.sleep(_POLL_SECONDS)
         return True
 
@@ -211,10 +281,8 @@ class Launch(Closeable):
         """Ranks end when their sockets are closed, and the launcher cleans up after them. Whoever
         does not is killed."""
         for rank in self.ranks:
-            self._shared.update(mapped_files(rank.pid))
-            self._shared.update(rank.joined.shared if rank.joined else ())
-            with suppress(OSError):
-                rank.connection.shutdown(socket.SHUT_RDWR)
+            self._shared |= rank.shared_files()
+        self.hang_up()
         if not self.launcher_ends(_LEAVE_SECONDS):
             self.launcher.terminate()
             self.launcher_ends(_LEAVE_SECONDS)
@@ -227,26 +295,3 @@ class Launch(Closeable):
             rank.await_end(_KILL_SECONDS)
             rank.close()
         remove(self._shared | abandoned_files(self._began))
-
-
-def _start(
-    words: list[str], environment: Mapping[str, str], temporary: str
-) -> subprocess.Popen[bytes]:
-    """The launcher, in a session of its own, as the keeper's process that ends as it does."""
-    program = shutil.which(words[0], path=environment.get("PATH"))
-    if program is None:
-        raise MpiError(
-            "the launcher is no program that can be run",
-            where=words[0],
-            remedy="name another: --launcher 'mpiexec -n {ranks} {command}'",
-        )
-    folders = (temporary, shared_folder(temporary))
-    keeper = [sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), *folders]
-    return subprocess.Popen(
-        [*keeper, program, *words[1:]],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        env=environment,
-    )

@@ -7,10 +7,13 @@ file is removed if no process has it mapped or open.
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -19,6 +22,12 @@ SHARED_MEMORY = "/dev/shm/"
 _PREFIX = "waywiser-ranks-"
 _DELETED = " (deleted)"
 
+_MOMENT_SECONDS = 1.0
+"""MPICH closes shared memory that it has made before it opens it to use it."""
+
+_RECENT_SECONDS = 24 * 3600.0
+"""Older shared memory of this user is of no launch that ends now."""
+
 _NAMES = re.compile(
     r"(mpich_shm_|sm_segment\.|vader_segment\.|ucx_shm_posix_|psm\d*_shm|Intel_MPI_)"
 )
@@ -26,21 +35,59 @@ _NAMES = re.compile(
 
 
 @contextmanager
-def folders() -> Iterator[str]:
-    """The folder for temporary files of a launch. That for shared memory is made too, if there is
-    ``/dev/shm``. Both are gone in the end."""
-    temporary = tempfile.mkdtemp(prefix=_PREFIX)
+def folders(secret: str) -> Iterator[str]:
+    """The folder for temporary files of the launch with that secret. That for shared memory is made
+    too, if there is ``/dev/shm``. Both are gone in the end."""
+    temporary = folder_of(secret)
+    _in_use.add(temporary)
+    os.mkdir(temporary, 0o700)
     try:
         with suppress(OSError):
             os.mkdir(shared_folder(temporary), 0o700)
         yield temporary
     finally:
         remove_folders(temporary)
+        _in_use.discard(temporary)
+
+
+_in_use: set[str] = set()
+"""Folders of the launches of this process."""
+
+
+@atexit.register
+def _remove_in_use() -> None:
+    """Removes folders of launches that a thread has begun and not ended, as after Ctrl-C."""
+    for temporary in tuple(_in_use):
+        remove_folders(temporary)
 
 
 def shared_folder(temporary: str) -> str:
     """The folder for shared memory of the launch with that folder for temporary files."""
     return SHARED_MEMORY + os.path.basename(temporary)
+
+
+def folder_of(secret: str) -> str:
+    """The folder for temporary files of the launch with that secret. A rank may have another
+    ``TMPDIR`` than its launcher: Slurm sets it where there is no such folder."""
+    name = _PREFIX + hashlib.sha256(secret.encode()).hexdigest()[:16]
+    own = os.environ.get("TMPDIR", "")
+    return own if os.path.basename(own) == name else os.path.join(tempfile.gettempdir(), name)
+
+
+def make_folders(temporary: str) -> bool:
+    """Makes both folders of a launch; whether they were missing."""
+    made = False
+    for folder in (temporary, shared_folder(temporary)):
+        with suppress(OSError):
+            os.mkdir(folder, 0o700)
+            made = True
+    return made
+
+
+def remove_leftovers(secret: str) -> None:
+    """Removes what the launch with that secret has left on a node where its ranks have ended."""
+    remove_folders(folder_of(secret))
+    remove(abandoned_files(time.time() - _RECENT_SECONDS))
 
 
 def remove_folders(temporary: str) -> None:
@@ -70,7 +117,11 @@ def abandoned_files(since: float) -> set[str]:
             with suppress(OSError):
                 if _NAMES.match(entry.name) and entry.stat().st_ctime >= since:
                     found.add(entry.path)
-    return found - _used_files() if found else found
+    unused = found - _used_files() if found else found
+    if unused:  # a rank of another launch may have made it, and open it in a moment
+        time.sleep(_MOMENT_SECONDS)
+        unused -= _used_files()
+    return unused
 
 
 def _used_files() -> set[str]:

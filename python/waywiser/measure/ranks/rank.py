@@ -7,6 +7,7 @@ has made before the process ends.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import select
@@ -17,11 +18,26 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from waywiser.measure.ranks.greeting import VARIABLE, Greeting, Joined, to_line
-from waywiser.measure.ranks.leftovers import mapped_files, remove, remove_folders
+from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE, Greeting, Joined, to_line
+from waywiser.measure.ranks.leftovers import (
+    folder_of,
+    make_folders,
+    mapped_files,
+    remove,
+    remove_folders,
+)
 from waywiser.words import WaywiserError
 
 _PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
+
+_ALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 5),
+)
+"""A rank whose node has lost its network ends after 15 seconds: no end of a connection arrives
+there."""
 
 _STATED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PALS_RANKID")
 """Variables in which launchers state the number of a rank."""
@@ -41,16 +57,29 @@ def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
     """A socket to the process that launched this one, which knows it from now on. The first thing
     that a rank does. Raises `RankError`."""
     _end_by_signals()
-    port, _, secret = environment.get(VARIABLE, "").partition(":")
+    address, _, secret = environment.get(VARIABLE, "").rpartition(":")
+    host, _, port = address.rpartition(":")
     if not port.isdigit() or not secret:
         raise RankError(f"{VARIABLE} is not set", remedy="ranks are started by waywiser")
     try:
-        connection = socket.create_connection(("127.0.0.1", int(port)))
+        connection = socket.create_connection((host, int(port)))
     except OSError as error:
         raise RankError(f"the process that launched this rank is gone: {error}") from error
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.sendall(to_line(Greeting(secret, os.getpid(), stated_rank(environment))))
+    for level, name, value in _ALIVE:
+        connection.setsockopt(level, name, value)
+    os.environ["TMPDIR"] = temporary = folder_of(secret)
+    if make_folders(temporary):  # on another node than that of the launch
+        atexit.register(remove_folders, temporary)
+    greeting = Greeting(secret, os.getpid(), stated_rank(environment), own_host(environment))
+    connection.sendall(to_line(greeting))
     return connection
+
+
+def own_host(environment: Mapping[str, str] = os.environ) -> str:
+    """The node that this process runs on: as the user or Slurm names it, else its host's name."""
+    named = (environment.get(name) for name in (NODE_VARIABLE, "SLURMD_NODENAME"))
+    return next(filter(None, named), socket.gethostname())
 
 
 def say_joined(connection: socket.socket, bridge: Any, messenger: Any) -> None:

@@ -55,6 +55,33 @@ def memories(machine: Machine) -> list[tuple[Memory, ...]]:
     return found
 
 
+def untaken_kinds(
+    library: MpiLibrary, machine: Machine, template: str = ""
+) -> dict[str, dict[str, str]]:
+    """Returns, for each operation, the kinds of memory on GPUs that it does not take, each with the
+    reason. A kind that is not sent is not exchanged either, and is listed once. Raises `MpiError`
+    if ranks cannot be started at all. A machine without GPUs is not asked."""
+    found: dict[str, dict[str, str]] = {operation: {} for operation in OPERATIONS}
+    if not machine.gpus:
+        return found
+    known = native.load().memories()
+    on_gpu = {kind["name"] for kind in known if "gpu" in kind["places"]}
+    plain = [of_ranks for of_ranks in memories(machine) if not of_ranks[0].variant]
+    first = next(of_ranks for of_ranks in plain if of_ranks[0].kind not in on_gpu)
+    try_one(library, machine, "send", first, template)
+    for of_ranks in plain:
+        kind = of_ranks[0].kind
+        if kind in on_gpu:
+            try:
+                tried = try_in_turn(library, machine, tuple(OPERATIONS), of_ranks, template)
+            except MpiError as error:
+                found["send"][kind] = error.what
+            else:
+                for each in tried:
+                    found[each.operation] |= {kind: each.reason} if each.right is False else {}
+    return found
+
+
 def _place(kinds: Sequence[str], machine: Machine, rank: int) -> Place | None:
     if "gpu" in kinds and machine.gpus:
         return Place.parse(f"gpu:{machine.gpus[min(rank, len(machine.gpus) - 1)].index}")
@@ -84,24 +111,47 @@ def try_one(
     template: str = "",
 ) -> Try:
     """One operation with a memory of each rank. Raises `MpiError` if MPI does not start."""
+    return try_in_turn(library, machine, (operation,), of_ranks, template)[0]
+
+
+def try_in_turn(
+    library: MpiLibrary,
+    machine: Machine,
+    operations: Sequence[str],
+    of_ranks: Sequence[Memory],
+    template: str = "",
+) -> list[Try]:
+    """Operations in one launch, up to the first that is not right. Raises `MpiError` if MPI does
+    not start."""
     memory = str(of_ranks[0])
+    found: list[Try] = []
     with Launch(library, _COMMAND, len(of_ranks), template=template) as launch:
         for rank, own in zip(_by_number(launch.ranks), of_ranks, strict=True):
-            attempt = Attempt(library.bridge, operation, own, machine)
+            attempt = Attempt(library.bridge, tuple(operations), own, machine)
             rank.connection.sendall(msgspec.json.encode(attempt) + b"\n")
         launch.join()
         stated = min(rank.joined.cuda_stated for rank in launch.ranks if rank.joined)
-        try:
-            answers = launch.answers(operation, _SECONDS)
-        except MpiError as error:
-            return Try(operation, memory, False, error.what, stated)
-        outcomes = [msgspec.json.decode(answer, type=Outcome) for answer in answers]
-        if not any(outcome.problem for outcome in outcomes):
+        for operation in operations:
+            right, reason = _answered(launch, operation)
+            found.append(Try(operation, memory, right, reason, stated))
+            if not right:
+                break
+        else:
             launch.launcher_ends(_SECONDS)
+    return found
+
+
+def _answered(launch: Launch, operation: str) -> tuple[bool | None, str]:
+    """Whether all ranks had the right bytes, None if MPI was not tried; and why not."""
+    try:
+        answers = launch.answers(operation, _SECONDS)
+    except MpiError as error:
+        return False, error.what
+    outcomes = (msgspec.json.decode(answer, type=Outcome) for answer in answers)
     failed = next((outcome for outcome in outcomes if outcome.problem), None)
-    if failed and failed.unsupported:
-        return Try(operation, memory, None, failed.problem, stated)
-    return Try(operation, memory, failed is None, failed.problem if failed else "", stated)
+    if failed is None:
+        return True, ""
+    return (None if failed.unsupported else False), failed.problem
 
 
 def _by_number(ranks: Sequence[RankEnd]) -> list[RankEnd]:

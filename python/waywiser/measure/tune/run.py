@@ -238,7 +238,7 @@ def tune(
         tuner = tuning.tuner(list(filter(is_finished, visits)))
         options = tuning.probe_options(worker, next_worker(profile, visits))
         with interrupts_stored(profile, "the same command goes on with the rest"):
-            measure_orders(profile, tuning.machine, tuner, options, watcher)
+            measure_orders(profile, tuning.machine, tuner, options, watcher, tuning.scope.team)
     return tuner
 
 
@@ -282,7 +282,9 @@ def _require_agreement(given: MachineSelection, own: MachineSelection, file: Pat
     """Raises `SurveyError` for an option that differs from the selection in the profile. Options
     that were not given agree."""
     usual = MachineSelection()
-    options = {"gpus": "--gpus", "share": "--share", "files": "--file", "scratch": "--scratch"}
+    options = {"gpus": "--gpus", "share": "--share", "files": "--file", "scratch": "--scratch",
+               "ranks": "--ranks", "ranks_per_gpu": "--ranks-per-gpu", "mpicc": "--mpicc",
+               "rank_cpus": "--rank-cpus", "launcher": "--launcher"}  # fmt: skip
     for name, option in options.items():
         value = getattr(given, name)
         if value not in (getattr(usual, name), getattr(own, name)):

@@ -17,12 +17,14 @@ from waywiser.curves.select import matches_any, require_match, texts_of
 from waywiser.machine.calls import call_text
 from waywiser.machine.catalogue import Catalogue, Parameter, footprint
 from waywiser.machine.machine import Machine
+from waywiser.machine.ranks import OF_TASK
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_principal, is_remote
 from waywiser.measure.plan.layouts import layout_curves
 from waywiser.measure.plan.paths import find_paths
 from waywiser.measure.plan.points import PlannedPoint, Points
 from waywiser.measure.plan.preset import Request
+from waywiser.measure.plan.ranks import rank_curves
 from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
 from waywiser.words import Transfer, Value
 from waywiser.words.records import Unsupported
@@ -148,16 +150,8 @@ def find_targets(machine: Machine, request: TuneRequest) -> Targets:
 
 def _curves(basis: Basis, request: TuneRequest) -> list[PlannedCurve]:
     machine, catalogue = basis.machine, basis.catalogue
-    found = find_paths(machine)
-    plain = [
-        PlannedCurve.of([Transfer(path)], catalogue)
-        for path in found.valid
-        if "contiguous" in catalogue.executors[path.executor].layouts
-    ]
-    laid_out, _ = layout_curves(found.valid, basis) if request.paths else ([], [])
-    curves = [
-        curve for curve in (*plain, *laid_out) if parameters_of(curve.transfers[0], catalogue)
-    ]
+    possible = _of_ranks(basis) if machine.ranks else _of_paths(basis, request)
+    curves = [curve for curve in possible if parameters_of(curve.transfers[0], catalogue)]
     if request.paths:
         texts = {curve.text: texts_of(curve.at(0), machine) for curve in curves}
         require_match(
@@ -171,24 +165,50 @@ def _curves(basis: Basis, request: TuneRequest) -> list[PlannedCurve]:
     principal = [
         curve
         for curve in curves
-        if is_principal(curve.transfers[0].path, catalogue)
-        and not is_remote(curve.transfers[0].path, catalogue)
+        if machine.ranks
+        or (
+            is_principal(curve.transfers[0].path, catalogue)
+            and not is_remote(curve.transfers[0].path, catalogue)
+        )
     ]
     first = representatives((curve.at(0) for curve in principal), machine)
     return [curve for curve in principal if first[curve.text] == curve.text]
+
+
+def _of_paths(basis: Basis, request: TuneRequest) -> list[PlannedCurve]:
+    """All paths within one process, those with other layouts if paths were named."""
+    catalogue = basis.catalogue
+    found = find_paths(basis.machine)
+    plain = [
+        PlannedCurve.of([Transfer(path)], catalogue)
+        for path in found.valid
+        if "contiguous" in catalogue.executors[path.executor].layouts
+    ]
+    laid_out, _ = layout_curves(found.valid, basis) if request.paths else ([], [])
+    return [*plain, *laid_out]
+
+
+def _of_ranks(basis: Basis) -> list[PlannedCurve]:
+    """Messages of one pair of ranks and exchanges, with default settings."""
+    curves, _ = rank_curves(basis)
+    return [
+        curve for curve in curves if len(curve.transfers) == 1 and not curve.transfers[0].parameters
+    ]
 
 
 def parameters_of(transfer: Transfer, catalogue: Catalogue) -> tuple[Parameter, ...]:
     """The parameters of the transfer that are searched: all that have several values and move
     every byte, if the executor needs a search, or one of them is ordered or a subset; none
     otherwise. If the transfer library has settings of the executor, no others are searched: a
-    policy cannot set them, and some make another promise, as when a write counts as written."""
+    policy cannot set them, and some make another promise, as when a write counts as written. What
+    messages are sent is no setting to search."""
     settings = catalogue.executors[transfer.path.executor].traits.library.settings
     known = [
         p
         for p in catalogue.parameters(transfer)
         if len(SearchAxis(p.name, p.kind, p.choices).all_values) > 1
         and (not settings or p.name in settings)
+        and p.name not in OF_TASK
         and _moves_all(transfer, p)
     ]
     searched = catalogue.is_searched(transfer) or any(p.kind != "choice" for p in known)

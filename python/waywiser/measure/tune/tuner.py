@@ -236,7 +236,7 @@ class Tuner:
         block = self._first + number
         if (point.identity, block) in self._found:
             return True
-        process = Process(point.peer_access, block)
+        process = Process(point.peer_access, block, point.curve.loads)
         starting = self._costs.worker_seconds if process != self._process else 0.0
         now = self._clock()
         if now + starting + self._costs.visit_seconds(point) > end:
@@ -359,7 +359,7 @@ class Tuner:
         plain = self._reported_timings(target.plain) if target.plain is not None else {}
         return msgspec.structs.replace(
             found,
-            winner=winner.workload.transfers[0],
+            winner=winner.workload.transfer,
             seconds=median([timing.seconds for timing in own.values()]),
             over_default=gain,
             over_plain=ratio(plain, own),

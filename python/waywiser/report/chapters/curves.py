@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import COLLECTIVES, Curve
 from waywiser.curves.point import Point
 from waywiser.machine.traits import Traits
 from waywiser.profile.quality_flags import REMEDIES
@@ -65,6 +65,9 @@ MOST_SHARED = 4
 """Curves of a family that are drawn with all machines in one figure."""
 
 _FLAGGED = "?"
+
+_LAST = {COLLECTIVES: ("bus GB/s", "GB/s are algorithm bandwidth; the bus bandwidth is")}
+"""The last column of a family and what it has, if that is not the share of the bound."""
 
 
 def curves(entries: Sequence[Entry]) -> Section:
@@ -253,14 +256,18 @@ def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
     counted = Counter(point.bytes for curve in found for point in curve.measured)
     usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
-    return Sheet.of(
+    last, last_is = _LAST.get(family, ("of the bound", "the share of the bound is"))
+    caption = f"GB/s from 64 KiB on, times below, each with ±; {last_is} that of the largest size."
+    if not any(point.rate for curve in found for point in curve.measured):
+        caption = "Times, each with ±."
+    sheet = Sheet.of(
         _title(family),
-        ("path", *numbers(*map(format_bytes, usual), "of the bound")),
+        ("path", *numbers(*map(format_bytes, usual), last)),
         (_row(entry, curve, usual) for curve in ordered),
-        "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
-        f"largest size. {_FLAGGED} has a quality flag: see Quality of the numbers.",
+        f"{caption} {_FLAGGED} has a quality flag: see Quality of the numbers.",
         more="at other sizes" if len(counted) > len(usual) else "",
     )
+    return sheet if any(map(_last_cell, found)) else sheet.without_empty_columns()
 
 
 def _usual_sizes(counted: Mapping[int, int]) -> list[int]:
@@ -290,9 +297,16 @@ def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
         for point in curve.measured
         if point.bytes not in usual
     ]
-    shares = [point.of_bound for point in curve.measured if point.of_bound]
-    cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else ""))
+    cells.append(SheetCell(_last_cell(curve)))
     return SheetRow(tuple(cells), entry.links.anchor(curve.text), more="; ".join(others))
+
+
+def _last_cell(curve: Curve) -> str:
+    """The share of the bound at the largest size that has one, or the bus bandwidth."""
+    if curve.workload.kind == "collective":
+        return curve.measured[-1].bus_rate_text
+    shares = [point.of_bound for point in curve.measured if point.of_bound]
+    return f"{shares[-1]:.0%}" if shares else ""
 
 
 def _cell(point: Point | None) -> SheetCell:

@@ -101,7 +101,7 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
         title=f"{entry.name}: links and their bandwidth{at}",
         description=description,
         draw=partial(draw_topology, TopologyLayout(groups, direct, note)),
-        data=_table(entry, measured),
+        data=_table(entry, measured) if measured else None,
         wide=True,
     )
 
@@ -296,7 +296,7 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     )
     if rates:
         title = f"Bandwidth{_at(measured)}"
-        within = f"Host to host: {'; '.join(by_cpus)}." if by_cpus else ""
+        within = f"Within host memory: {'; '.join(by_cpus)}." if by_cpus else ""
         note = " ".join(filter(None, (within, methods_note(rates))))
         yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates, note)
     if times:

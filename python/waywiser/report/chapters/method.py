@@ -23,10 +23,12 @@ HOW = (
     "statistics: no distribution is assumed. With fewer than six blocks it is about the process "
     "that was measured (the hull of its blocks' intervals) and says nothing of another one; from "
     "six on it is about medians of blocks, and so about processes.",
-    "The bytes of every series were verified before its first and after its last sample. A bound "
-    "is what the narrowest link of a path can carry at best: line encoding is taken off, protocol "
-    "is not.",
+    "A bound is what the narrowest link of a path can carry at best: line encoding is taken off, "
+    "protocol is not.",
 )
+
+VERIFIED = "The bytes of every series were verified before its first and after its last sample."
+"""What holds of surveys alone: other results do not say what their tools checked."""
 
 SOURCES = (
     "After Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems (SC'15); "
@@ -36,7 +38,9 @@ SOURCES = (
 
 
 def method(entries: Sequence[Entry]) -> Section:
-    blocks: list[Block] = [*map(Words, HOW), Words(SOURCES, "note"), _numbers(entries)]
+    surveyed = any(entry.subject.origin == "surveyed" for entry in entries)
+    how = (*HOW, VERIFIED) if surveyed else HOW
+    blocks: list[Block] = [*map(Words, how), Words(SOURCES, "note"), _numbers(entries)]
     below = [Section("environment", "Environment", (_environment(entries),))]
     below.append(Section("runs", "Runs", (_runs(entries), *imported_files(entries))))
     below.append(Section("cite", "To cite", (Code("\n".join(map(citation, entries))),)))
@@ -76,13 +80,20 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "skipped with a reason": lambda e: str(e.subject.overview.summary.skipped),
         "not supported": _not_supported,
         "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
-        "time of measuring": lambda e: format_time(e.subject.overview.summary.seconds, 0.005),
+        "time of measuring": _time_of_measuring,
     }
     return Sheet.of(
         "How much was measured",
         ("", *numbers(*(entry.name for entry in entries))),
         ((name, *map(of, entries)) for name, of in rows.items()),
     )
+
+
+def _time_of_measuring(entry: Entry) -> str:
+    """How long a survey took; other tools do not say."""
+    if entry.subject.origin == "imported":
+        return "unknown"
+    return format_time(entry.subject.overview.summary.seconds, 0.005)
 
 
 def _not_supported(entry: Entry) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from waywiser.analysis.policy.candidates import is_of_library
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, SizeDecision
-from waywiser.analysis.policy.texts import costly_text, costs_text, size_text
+from waywiser.analysis.policy.texts import costly_text, costs_text
 from waywiser.curves.texts import span
 from waywiser.report.chapters.curves import styles_of
 from waywiser.report.decision_figures import (
@@ -34,8 +35,10 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.stats.order import Interval, relative
+from waywiser.words import Memory, Place
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
+from waywiser.words.sizes import size_text
 
 TITLE = "Which method when"
 
@@ -105,8 +108,19 @@ def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[tuple[str | SheetCe
             _sizes(found[0].from_bytes if n else 0, last, table.count > 1),
             costly_text(table.methods[found[0].chosen], found[-1].time.costs),
             _margin(table, found),
-            costs_text(found[-1].time.costs),
+            _costs(entry, table, found[-1]),
         )
+
+
+def _costs(entry: Entry, table: DecisionTable, decision: SizeDecision) -> str:
+    """What the method takes from others; of what only another tool has, nobody knows it."""
+    if entry.subject.origin == "imported" or entry.subject.machine.ranks:
+        kinds = table.kind.source, table.kind.destination
+        places = map(Place.parse, table.paths[0].split(" -> "))
+        ends = [Memory(kind, place) for kind, place in zip(kinds, places, strict=True)]
+        if not is_of_library(table.methods[decision.chosen], ends, table.count):
+            return "not known"
+    return costs_text(decision.time.costs)
 
 
 def _ranges(table: DecisionTable) -> list[list[SizeDecision]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.curves.name import label_of
+from waywiser.curves.texts import capital
 from waywiser.model.errors import ModelError
 from waywiser.model.held_out import accuracy
 from waywiser.model.machine_model import MachineModel
@@ -65,7 +66,7 @@ def _blocks(entry: Entry) -> Iterator[Block]:
         "note",
     )
     for finding in found.capacities.findings:
-        yield Words(f"{finding[:1].upper()}{finding[1:]}.")
+        yield Words(f"{capital(finding)}.")
     caption = "Links that one transfer fills are not listed."
     sheet = msgspec.structs.replace(capacity_sheet(found), caption=caption)
     if sheet.rows:

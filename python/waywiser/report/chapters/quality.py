@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.curves.reasons import ReasonGroup
+from waywiser.curves.texts import capital
 from waywiser.curves.who_copies import who_copies_sentences
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
@@ -35,17 +36,17 @@ def _quality(entry: Entry) -> Iterator[Block]:
         text = f"{seen.summary.converged} of {count(measured, 'series')} converged ({share})."
         yield Words(text)
     if seen.health is not None and (text := str(seen.health).removeprefix("health: ")):
-        yield Words(f"{_capital(text)}.")
+        yield Words(f"{capital(text)}.")
     for sentence in who_copies_sentences(entry.subject.machine.traits.who_copies):
-        yield Words(f"{_capital(sentence)}.")
+        yield Words(f"{capital(sentence)}.")
     if not seen.warnings:
         yield Words("No series has a quality flag.")
     for group in seen.warnings:
         remedy = Words(f"Remedy: {group.remedy}.", "note")
-        summary = f"{_capital(group.reason)}: {count(len(group.members), 'series')}"
+        summary = f"{capital(group.reason)}: {count(len(group.members), 'series')}"
         yield Fold(summary, (remedy, _listing(group.members)))
     for group in seen.notes:
-        summary = f"{_capital(group.reason)} ({count(len(group.members), 'visit')})"
+        summary = f"{capital(group.reason)} ({count(len(group.members), 'visit')})"
         yield Fold(summary, (_listing(group.members),))
 
 
@@ -71,7 +72,3 @@ def _missing(entry: Entry) -> Iterator[Block]:
 def _listing(members: Sequence[str]) -> Listing:
     shown = tuple(map(with_sizes, members[:MOST_MEMBERS]))
     return Listing(shown, len(members) - len(shown))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

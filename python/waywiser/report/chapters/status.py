@@ -17,11 +17,19 @@ def status(entries: Sequence[Entry]) -> Section:
         if entry.subject.machine.simulated:
             whose = entry.name if several else "The machine"
             blocks.append(Words(f"{whose} is simulated {entry.subject.machine.simulated}."))
-        if entry.curves and not entry.subject.machine.gpus:
+        if entry.curves and not entry.subject.machine.gpus and not _has_gpu_memory(entry):
             whose = f" of {entry.name}" if several else ""
             why = entry.subject.machine.gpu_reason or "there is no GPU"
             blocks.append(Words(f"Host memory alone{whose} was measured: {why}."))
     return Section("status", "Status", tuple(blocks))
+
+
+def _has_gpu_memory(entry: Entry) -> bool:
+    """Whether any curve has it: of GPUs that are known by the rank that uses them, no machine has
+    one."""
+    transfers = (each for curve in entry.curves for each in curve.workload.transfers)
+    traits = entry.subject.machine.traits
+    return any(traits.is_of_gpu(end) for each in transfers for end in each.path.ends)
 
 
 def findings(entries: Sequence[Entry]) -> Section:

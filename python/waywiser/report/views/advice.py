@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.policy.advice import Advice, AdvisedMethod
-from waywiser.analysis.policy.candidates import is_of_library
+from waywiser.analysis.policy.candidates import SURVEYED_MESSAGES, is_of_library
 from waywiser.analysis.policy.decision_table import DecisionTable, SizeDecision
-from waywiser.analysis.policy.texts import costly_text, costs_text, size_text
+from waywiser.analysis.policy.texts import costly_text, costs_text
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.sizes import size_text
 
 USES_POLICY = (
     "waywiser.transfer chooses this method if a policy of this profile is installed (waywiser "
@@ -42,18 +43,20 @@ def advice_parts(found: Advice, *, table: bool = False) -> Iterator[Block | Sect
     pieces = f"{count(best.time.pieces, 'piece')} of " if request.count > 1 else ""
     what = f"{pieces}{format_bytes(request.bytes)} from {request.source} to {request.destination}"
     yield Words(f"{_expected(best)} for {what}")
-    if any(each.time.interpolated for each in (best, *found.alternatives)):
-        yield Words("≈: not measured at this size, but estimated from other sizes.")
     yield Words(f"Why: {found.why}.")
     for other in found.alternatives:
         excluded = f" ({other.excluded})" if other.excluded else ""
-        takes = f"{_expected(other)}, {_takes(other.margin)}{excluded}"
+        takes = f"{_expected(other)}, {takes_text(other.margin)}{excluded}"
         yield Words(f"{costly_text(other.method, other.time.costs)}: {takes}", indent=2)
+    if any(each.time.interpolated for each in (best, *found.alternatives)):
+        yield Words("≈: not measured at this size, but estimated from other sizes.")
     has_it = is_of_library(best.method, (request.source, request.destination), request.count)
     if has_it:
         yield Words(f"It takes from others: {costs_text(best.time.costs)}.")
     else:
-        yield Words("What it takes from others is not known: another tool measured it.")
+        of_ranks = SURVEYED_MESSAGES in found.notes
+        why = "no survey of ranks measures it" if of_ranks else "another tool measured it"
+        yield Words(f"What it takes from others is not known: {why}.")
     for line in found.code:
         yield Words(f"{line.library}: {line.code}")
     if has_it:
@@ -111,6 +114,9 @@ def _expected(each: AdvisedMethod) -> str:
     return f"{about}{rate} GB/s ({low} to {high}), {time}"
 
 
-def _takes(margin: float) -> str:
-    """``takes 17% longer``, ``takes 4% less time``."""
+def takes_text(margin: float) -> str:
+    """``takes 17% longer``, ``takes 4% less time``; from 100 % on ``takes ×2.3 the time``."""
+    if margin >= 1:
+        digits = ".0f" if margin >= 99 else ".3g"
+        return f"takes ×{margin + 1:{digits}} the time"
     return f"takes {margin:.0%} longer" if margin >= 0 else f"takes {-margin:.0%} less time"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from waywiser.analysis.comparison.change_texts import (
+    change,
+    figures_before_and_now,
+    interval_of_change,
+    loss,
+)
 from waywiser.analysis.comparison.comparison_text import (
     answer_lines,
-    figures_before_and_now,
     note_lines,
     plural,
     suspected_lines,
@@ -30,7 +35,8 @@ MOST_RATIO = 100.0
 
 LEGEND = (
     "before, now: median over the processes at this size, without outliers, as in show; change: "
-    "from before to now, with its 95 % confidence interval; size: if several sizes of a path "
+    "from before to now, of the bandwidth, or of the time where that is shown, with its 95 % "
+    "confidence interval; size: if several sizes of a path "
     "changed, that of the median change; detectable: the noise hides smaller losses"
 )
 """What the figures of a path are."""
@@ -88,17 +94,19 @@ def _row(path: PathChange, found: ProfileComparison) -> Iterator[str | SheetCell
         decision = size.decision
         yield size_of(size.series)
         yield from figures_before_and_now(size)
-        yield f"{decision.ratio - 1:+.1%}"
-        yield _span(decision.interval)
-        yield f"{decision.detectable:.1%}" if decision.detectable is not None else "not known"
+        yield f"{change(decision.ratio, of_time=size.is_time):+.1%}"
+        yield _span(decision.interval, of_time=size.is_time)
+        hidden = decision.detectable
+        yield "not known" if hidden is None else f"{loss(hidden, of_time=size.is_time):.1%}"
     yield path.why or ("changed if tested alone" if found.is_changed_alone(path) else "")
 
 
-def _span(interval: Interval | None) -> str:
+def _span(interval: Interval | None, *, of_time: bool) -> str:
     """``-5.9 % to -4.7 %``; empty without replicates."""
     if interval is None:
         return ""
-    return f"{interval.low - 1:+.1%} to {min(interval.high, MOST_RATIO) - 1:+.1%}"
+    found = interval_of_change(interval, of_time=of_time)
+    return f"{found.low:+.1%} to {min(found.high, MOST_RATIO - 1):+.1%}"
 
 
 def _one_sided(found: ProfileComparison, everything: bool) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.curve import SMALL_BYTES, Curve
+from waywiser.curves.curve import COLLECTIVES, SMALL_BYTES, Curve
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.name import name_of
 from waywiser.curves.point import Point
@@ -62,6 +62,15 @@ COLUMNS = (
     SheetColumn("", brief=ANY_FLAG),
 )
 
+COLLECTIVE_COLUMNS = (COLUMNS[0], SheetColumn("bus GB/s", number=True), *COLUMNS[1:])
+"""The same for collectives, with the bus bandwidth beside the algorithm bandwidth."""
+
+TIME_COLUMNS = tuple(
+    msgspec.structs.replace(each, name="time") if each.name == "latency" else each
+    for each in COLUMNS
+)
+"""The same for workloads without bandwidth."""
+
 OPERATION_COLUMNS = tuple(
     SheetColumn(name, number=bool(name)) for name in ("", "±", "", "", "time", "", "")
 )
@@ -89,17 +98,25 @@ def curve_line_sections(
     family."""
     most = Limits(*[SHORT] * 4) if len(curves) <= SHORT else Limits()
     tables: list[Sheet] = []
+    collectives: list[Sheet] = []
+    timed: list[Sheet] = []
     operations: list[Sheet] = []
     for family, found in groupby(curves, key=lambda curve: curve.family):
         members = list(found)
         path = SheetColumn(family, folds=True, most=PATH)
-        if members[0].workload.operation is not None:
+        if members[0].workload.kind == "operation":
             rows = _operation_rows(members, marks, most)
             operations.append(Sheet.of(family, (path, *OPERATION_COLUMNS), rows))
+        elif family == COLLECTIVES:
+            rows = _path_rows(members, marks, most, first)
+            collectives.append(Sheet.of(family, (path, *COLLECTIVE_COLUMNS), rows))
+        elif not any(point.rate for curve in members for point in curve.measured):
+            rows = _path_rows(members, marks, most, first)
+            timed.append(Sheet.of(family, (path, *TIME_COLUMNS), rows))
         else:
             rows = _path_rows(members, marks, most, first)
             tables.append(Sheet.of(family, (path, *COLUMNS), rows))
-    for sheets in (tables, operations):
+    for sheets in (tables, collectives, timed, operations):
         if sheets:
             yield Section("", "", (Sheets(tuple(sheets)),))
 
@@ -185,18 +202,17 @@ def _with_its_only_curve(group: PathCurves) -> PathCurves:
 
 
 def _plain(workload: Workload) -> Workload:
-    """The workload with all settings as they are by default."""
+    """The workload with all settings as they are by default; what a collective does is none."""
 
     def plain(memory: Memory) -> Memory:
         return msgspec.structs.replace(memory, variant={})
 
     paths = [transfer.path for transfer in workload.transfers]
-    return Workload(
-        tuple(
-            Transfer(Path(plain(path.source), plain(path.destination), path.executor))
-            for path in paths
-        )
+    plain_paths = (
+        Path(plain(each.source), plain(each.destination), each.executor) for each in paths
     )
+    both = zip(plain_paths, workload.transfers, strict=True)
+    return Workload(tuple(Transfer(path, parameters=t.collective_setting) for path, t in both))
 
 
 def _has_layout(curve: Curve) -> bool:
@@ -241,6 +257,7 @@ def _row(name: str, curve: Curve, marks: Marks) -> Row:
     return (
         name,
         large.rate_text if large else "",
+        *([large.bus_rate_text if large else ""] if curve.family == COLLECTIVES else []),
         format_relative((large or curve.measured[0]).measured.relative),
         f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
         size_of(large.text) if large else "",
@@ -259,6 +276,7 @@ def _span_row(name: str, curves: Sequence[Curve]) -> Row:
     return (
         name,
         range_of(large, lambda point: point.rate, format_rate),
+        *([_bus_rates(large)] if curves[0].family == COLLECTIVES else []),
         "",
         range_of(large, lambda point: point.of_bound, lambda share, _: f"{share:.0%}"),
         sizes.pop() if len(sizes) == 1 else "",
@@ -266,6 +284,12 @@ def _span_row(name: str, curves: Sequence[Curve]) -> Row:
         "",
         "",
     )
+
+
+def _bus_rates(points: Sequence[Point]) -> str:
+    """Returns the bus bandwidths; empty if there are none, as for messages of several sizes."""
+    known = [point for point in points if point.bus_rate]
+    return range_of(known, lambda point: point.bus_rate or None, format_rate)
 
 
 def _largest(curve: Curve) -> Point | None:

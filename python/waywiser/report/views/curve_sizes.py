@@ -58,6 +58,9 @@ COLUMNS = (
 """With up to seven letters in the last, a row fits into 80 columns. A letter says as well as the
 column before it that sampling did not converge."""
 
+COLLECTIVE_COLUMNS = (*COLUMNS[:4], SheetColumn("bus", number=True, least=6), *COLUMNS[4:])
+"""The same of a collective, with the bus bandwidth in GB/s."""
+
 OPERATION_COLUMNS = (
     SheetColumn("place"),
     SheetColumn("operation", folds=True),
@@ -94,7 +97,8 @@ def _curve_blocks(curve: Curve, marks: Marks) -> Iterator[Block]:
     for point in curve.measured:
         if point.link_use is not None and point.link_use.known:
             yield Words(f"{size_of(point.text)} went {point.link_use}", "note", indent=2)
-    yield Sheet.of(curve.name, COLUMNS, (_cells(point, marks) for point in curve.measured))
+    columns = COLLECTIVE_COLUMNS if curve.workload.kind == "collective" else COLUMNS
+    yield Sheet.of(curve.name, columns, (_cells(point, marks) for point in curve.measured))
     if rates := sorted(last.transfer_rates):
         sure = last.measured.relative
         each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
@@ -112,6 +116,8 @@ def _cells(point: Point, marks: Marks) -> Iterator[str]:
     yield format_time(found.median, found.relative)
     yield format_relative(found.relative)
     yield format_rate(found.rate.value, found.relative) if large and found.rate else ""
+    if point.workload.kind == "collective":
+        yield point.bus_rate_text if large else ""
     yield f"{point.of_bound:.0%}" if large and point.of_bound is not None else ""
     yield from _seen_and_samples(found)
     yield found.stop
@@ -196,7 +202,7 @@ def layouts_section(
         meaning += "; × share of contiguous by the same executor"
 
     def cell(point: Point) -> str:
-        executor = Workload.parse(point.curve).transfers[0].path.executor
+        (executor,) = Workload.parse(point.curve).methods
         return _seen(point, contiguous.get(executor, ()))
 
     sizes = {_nominal(point) for curve in rows for point in curve.measured}

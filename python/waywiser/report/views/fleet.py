@@ -3,12 +3,27 @@ read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from waywiser.analysis.comparison.fleet import WORST_FIRST, Fleet, HostVerdict, Status
+from waywiser.analysis.comparison.change_texts import loss
+from waywiser.analysis.comparison.fleet import (
+    WORST_FIRST,
+    Fleet,
+    HardwareClass,
+    HostVerdict,
+    Status,
+)
+from waywiser.analysis.comparison.fleet_faults import Fault
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
+from waywiser.analysis.comparison.slow_paths import UsualPath
+from waywiser.curves.headline import GROUPS
+from waywiser.curves.texts import named, percent
 from waywiser.report.parts import Block, Tone, Words
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
+
+LESS = 0.005
+"""How much smaller a loss must be to be named as well as another."""
 
 TONES: dict[Status, Tone] = {
     "bad": "error",
@@ -17,6 +32,20 @@ TONES: dict[Status, Tone] = {
     "fine": "good",
 }
 
+COMPARE = (
+    "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a "
+    "peer's"
+)
+REMEDIES: dict[str, str] = {
+    "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
+    "link": f"reseat the card; {COMPARE}",
+    "slow": COMPARE,
+    "slow method": "compare its driver, libraries, settings and other work with a peer's",
+    "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
+    "missing path": "waywiser show has the reason; measure it again",
+}
+"""What to do by kind of fault, if it is no mere suspicion: that is measured again."""
+
 
 def fleet_parts(found: Fleet) -> Iterator[Block]:
     """The worst hosts first."""
@@ -24,6 +53,9 @@ def fleet_parts(found: Fleet) -> Iterator[Block]:
     for each in found.classes:
         too_few = "" if each.assessed else f" (not determined: fewer hosts than {FEWEST_HOSTS})"
         yield Words(f"class: {each.name}: {count(each.hosts, 'host')}{too_few}")
+        if found_from := detectable_text(each):
+            yield Words(found_from, "note", indent=4)
+    yield from _own_findings(found)
     ill = found.of("bad", "suspect")
     for host in ill:
         yield from _host(host)
@@ -34,17 +66,90 @@ def fleet_parts(found: Fleet) -> Iterator[Block]:
         yield Words(f"not read: {file}: {why}")
 
 
+def _own_findings(found: Fleet) -> Iterator[Words]:
+    """What the profiles of hosts that are fine say by themselves, each link once."""
+    links: dict[str, list[str]] = {}
+    for host in _fine_with_finding(found):
+        for finding in host.own_findings:
+            link, _, by = finding.partition(": ")
+            links.setdefault(link, []).append(f"{host.host} ({by})" if by else host.host)
+    for link, hosts in links.items():
+        profiles = "its own profile" if len(hosts) == 1 else "their own profiles"
+        said = f"fine beside the others, but by {profiles} {link}: {named(hosts)}"
+        yield Words(said, "lead", "warning")
+
+
+def _fine_with_finding(found: Fleet) -> list[HostVerdict]:
+    return [host for host in found.of("fine", "not determined") if host.own_findings]
+
+
+def by_themselves(found: Fleet) -> str:
+    """``; the profiles of 2 hosts name a slow link by themselves``; empty if none does."""
+    number = len(_fine_with_finding(found))
+    if not number:
+        return ""
+    if number == 1:
+        return "; the profile of 1 host names a slow link by itself"
+    return f"; the profiles of {number} hosts name a slow link by themselves"
+
+
+def notes_of(host: HostVerdict) -> tuple[str, ...]:
+    """The notes of a host, with what its profile says by itself."""
+    own = (f"its own profile says: {each}" for each in host.own_findings)
+    return (*own, *host.notes)
+
+
 def counts_text(found: Fleet) -> str:
     """``1 bad, 7 fine``; empty without hosts."""
     counts = [(len(found.of(status)), status) for status in WORST_FIRST]
     return ", ".join(f"{number} {status}" for number, status in counts if number)
 
 
+def detectable_text(each: HardwareClass) -> str:
+    """``smallest loss of one host that is found: 3.4 % of H2D, D2H; 21 % of host-to-all``: what
+    could be missed on a host that is fine, and where it is less if the host's equivalent paths have
+    lost nothing; empty for a class that is not assessed."""
+    known = [path for path in each.paths if path.detectable]
+    whole = _by_group((path, path.detectable) for path in known)
+    alone = _by_group((p, min(p.detectable or 1.0, p.detectable_beside or 1.0)) for p in known)
+    if not whole:
+        return ""
+    text = f"smallest loss of one host that is found: {_texts(whole)}"
+    less = {name: each for name, each in alone.items() if each < whole[name] - LESS}
+    return f"{text}; of one of several equal GPUs alone: {_texts(less)}" if less else text
+
+
+def _by_group(losses: Iterable[tuple[UsualPath, float | None]]) -> dict[str, float]:
+    """The largest loss of each group of headline paths, in their order; latencies apart, in
+    time."""
+    found = grouped(
+        (
+            f"{path.group or 'other paths'}{' latency' if path.is_time else ''}",
+            loss(share, of_time=path.is_time),
+        )
+        for path, share in losses
+        if share
+    )
+    order = [f"{name}{more}" for name in (*GROUPS, "other paths") for more in ("", " latency")]
+    return {name: max(found[name]) for name in order if name in found}
+
+
+def _texts(losses: Mapping[str, float]) -> str:
+    names = grouped((percent(share), name) for name, share in losses.items())
+    return "; ".join(f"{share} of {', '.join(each)}" for share, each in names.items())
+
+
+def remedy_of(fault: Fault) -> str:
+    """What to do; empty for what is to be measured again first."""
+    return REMEDIES[fault.kind] if fault.verdict or not fault.again else ""
+
+
 def _headline(found: Fleet) -> str:
     unread = f"; {count(len(found.unreadable), 'file')} not read" if found.unreadable else ""
     if not found.hosts:
         return f"no host{unread}"
-    return f"{counts_text(found)} of {count(len(found.hosts), 'host')}{unread}"
+    hosts = count(len(found.hosts), "host")
+    return f"{counts_text(found)} of {hosts}{by_themselves(found)}{unread}"
 
 
 def _host(host: HostVerdict) -> Iterator[Block]:
@@ -58,5 +163,7 @@ def _host(host: HostVerdict) -> Iterator[Block]:
             yield Words(f"on {', '.join(map(str, fault.devices))}", "note", indent=6)
         if fault.again and not fault.verdict:
             yield Words(f"measure again: {fault.again}", indent=6)
-    for note in host.notes:
+        if remedy := remedy_of(fault):
+            yield Words(f"to do: {remedy}", indent=6)
+    for note in notes_of(host):
         yield Words(f"note: {note}", indent=4)

@@ -8,17 +8,13 @@ from waywiser.analysis.questions.gpu_links import (
     DIRECTIONS,
     TITLE,
     Link,
-    gpu_links,
     link_sizes,
     link_verdict,
     of_link,
 )
-from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.curves.curve import SMALL_BYTES, Curve, curves_of
+from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.headlines import rated_points
-from waywiser.curves.overview import Overview
-from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 from waywiser.report.parts import Section, Sheet, SheetColumn
 from waywiser.stats.decision import THRESHOLD
@@ -44,16 +40,14 @@ Paths = Mapping[Group, Curve]
 
 
 def gpu_link_sections(
-    profile: Profile, found: Overview, shown: Sequence[Curve]
+    profile: Profile, links: Mapping[int, Link], shown: Sequence[Curve]
 ) -> Iterator[Section]:
-    """Both bandwidths of each GPU, their share of the median of the equivalent GPUs, or of the
-    bound if it has none, the H2D latency, and whether the link is slower. None if fewer than two
-    GPUs have such a path. ``found`` is the whole profile, ``shown`` its curves."""
+    """Both bandwidths of each GPU, their share of the median of the others, or of the bound if it
+    has none, the H2D latency, and whether the link is slower. None if fewer than two
+    GPUs have such a path."""
     paths = _paths(profile, shown)
     if len(paths) < 2:
         return
-    subject = Subject(found.hostname, profile.machine, curves_of(found.series), found)
-    links = gpu_links(profile.machine, (each for group in peer_groups(subject) for each in group))
     rows = (_row(gpu, own, links.get(gpu, {})) for gpu, own in sorted(paths.items()))
     sheet = Sheet.of(TITLE, COLUMNS, rows, _legend(paths, links)).without_empty_columns()
     yield Section("", "", (sheet,))
@@ -106,6 +100,6 @@ def _legend(paths: Mapping[int, Paths], links: Mapping[int, Link]) -> str:
     if not links:
         return f"GB/s at the largest size{small}"
     return (
-        f"GB/s at {link_sizes(links)}; share: of the median of the equivalent GPUs{small}; "
+        f"GB/s at {link_sizes(links)}; share: of the median of the others{small}; "
         f"equivalent: within {THRESHOLD:.0%}"
     )

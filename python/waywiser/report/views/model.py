@@ -108,7 +108,7 @@ def model_parts(
         yield Section("", "Several messages at once", (_counts(model), *notes))
     if model.capacities.curves:
         title = "What transfers share, and how much it carries"
-        yield Section("", title, (*_shared(model, everything),))
+        yield Section("", title, (*_shared(model, everything, imported),))
 
 
 def _head(found: ObtainedModel, file: str, imported: bool) -> Iterator[Block]:
@@ -179,7 +179,7 @@ def skipped_text(counts: CountModel) -> str:
     if not sizes:
         return ""
     return (
-        f"{counts.kind} by {counts.test}: {count(len(sizes), 'size')} from "
+        f"{counts.key.name}: {count(len(sizes), 'size')} from "
         f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])} are skipped: they were measured "
         "without one message, or with fewer than three numbers of messages."
     )
@@ -197,17 +197,18 @@ def _counts(model: MachineModel) -> Sheet:
         if each.limit is not None:
             limit = with_interval(format_rate, each.limit.bytes_per_second, each.limit.interval)
         numbers_of = f"{each.counts[0]} to {each.counts[-1]}"
-        rows.append((f"{each.kind} by {each.test}", numbers_of, gap, limit, f"{each.typical:.1%}"))
+        rows.append((each.key.name, numbers_of, gap, limit, f"{each.typical:.1%}"))
     figures = ("messages", "each further one", "injection limit, GB/s", "held-out numbers")
     return Sheet.of("Several messages at once", ("memory and test", *numbers(*figures)), rows)
 
 
-def _shared(model: MachineModel, everything: bool) -> Iterator[Block]:
+def _shared(model: MachineModel, everything: bool, imported: bool) -> Iterator[Block]:
     sheet = capacity_sheet(model, everything=everything)
     if sheet.rows:
         yield sheet
     else:
-        yield Words("No set of transfers showed a limit. survey --model measures such sets.")
+        measures = "" if imported else " survey --model measures such sets."
+        yield Words(f"No set of transfers showed a limit.{measures}")
     filled = sum(each.basis != "sets" for each in model.capacities.capacities)
     if filled and not everything:
         yield Words(f"{count(filled, 'link')} that one transfer fills: --all shows them.")

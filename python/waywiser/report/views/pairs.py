@@ -67,17 +67,19 @@ def entered(
     link: Callable[[str], str] = lambda curve: "",
 ) -> dict[Pair, Entered]:
     """The figure of each pair that has one, with a mark if it is by another method than others of
-    its class; ``link`` gives the anchor of a curve."""
+    its class; ``link`` gives the anchor of a curve. Only pairs of places of the machine."""
     found = {}
-    others = dict.fromkeys(each.method for each in measured.values() if each.is_other)
+    known_places = set(map(str, places(machine)))
+    shown = {pair: each for pair, each in measured.items() if known_places.issuperset(pair)}
+    others = dict.fromkeys(each.method for each in shown.values() if each.is_other)
     marks = {method: MARKS[min(n, len(MARKS) - 1)] for n, method in enumerate(others)}
-    for pair, each in measured.items():
+    for pair, each in shown.items():
         if (known := figure(each)) is not None:
-            point, value, shown = known
+            point, value, in_unit = known
             note, anchor = spread(point.measured.relative), link(each.curve.text)
             other = each.method if each.is_other else ""
             is_compared = not other and (not machine.gpus or "gpu" in "".join(pair))
-            text = f"{format_in_matrix(shown)}{marks.get(other, '')}"
+            text = f"{format_in_matrix(in_unit)}{marks.get(other, '')}"
             found[pair] = Entered(value, text, note, anchor, is_compared, point.bytes, other)
     return found
 

@@ -9,11 +9,12 @@ from waywiser.analysis.policy.build import why_not_written
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
 from waywiser.analysis.policy.difference import PolicyComparison, PolicyDifference
 from waywiser.analysis.policy.table import Fingerprint, Policy, PolicyRow
-from waywiser.analysis.policy.texts import costly_text, costs_text, method_text, size_text
+from waywiser.analysis.policy.texts import costly_text, costs_text, method_text
 from waywiser.curves.texts import span
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.sizes import size_text
 
 COLUMNS = (
     "from",

@@ -11,6 +11,8 @@ from string import ascii_lowercase
 import msgspec
 
 from waywiser.analysis.questions.hidden import sentences
+from waywiser.analysis.questions.slow_links import links_of_gpus
+from waywiser.analysis.questions.sustained import found_sustained, sustained_table
 from waywiser.curves.curve import Curve, by_family, curves_of
 from waywiser.curves.headlines import ORDER, headline_groups
 from waywiser.curves.imported import imported_from
@@ -19,11 +21,13 @@ from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.who_copies import who_copies_sentences
 from waywiser.machine.machine import Machine, machine_line
+from waywiser.machine.unusable_gpus import lost_text
 from waywiser.measure.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned, resume_command
 from waywiser.profile.quality_flags import OUTLIER_PROCESS, REMEDIES
 from waywiser.report.parts import Block, Section, Words
+from waywiser.report.views.answers import answer_sheet
 from waywiser.report.views.curve_lines import ANY_FLAG, curve_line_sections
 from waywiser.report.views.curve_sizes import (
     MOST_COLUMNS,
@@ -43,6 +47,9 @@ from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
 
+FEW_REASONS = 3
+"""The largest number of reasons of skipped sizes that are all shown; if there are more, only those
+about time are."""
 SHOWN_MEMBERS = 3
 """Series of a warning that the terminal names; ``--json`` names all."""
 
@@ -69,11 +76,12 @@ def profile_parts(
     shown = by_family(curves_of(found.series))
     headline = msgspec.structs.replace(headline_sheet(machine, shown), caption="")
     headlines = [Section("", "", (headline,))] if headline.rows else []
-    yield Section("", "", (*_header(profile, found),))
+    links, slow = ({}, ()) if only else links_of_gpus(machine, found)
+    yield Section("", "", (*_header(profile, found, slow),))
     if len(shown) > FEW and not headline_last:
         yield from headlines
     if not only:
-        yield from gpu_link_sections(profile, found, shown)
+        yield from gpu_link_sections(profile, links, shown)
     yield from pair_sections(machine, shown)
     if everything:
         yield from _curves(shown, marks)
@@ -81,6 +89,8 @@ def profile_parts(
         groups = headline_groups(machine, (curve.workload for curve in shown))
         first = sorted(groups, key=lambda curve: ORDER.index(groups[curve]))
         yield from curve_line_sections(shown, marks, first)
+    for table in sustained_table(found_sustained(shown)):
+        yield Section("", table.title, (answer_sheet(table),))
     reasons = _reasons(machine, found, marks, everything)
     if headline_last:
         yield Section("", "", (*reasons, *_about(machine, found, everything)))
@@ -114,8 +124,9 @@ def _next(
     yield Words(f"next: waywiser report {file}")
 
 
-def _header(profile: Profile, found: Overview) -> Iterator[Words]:
-    """The machine, the date, the preset; the status of the numbers; whether all was measured."""
+def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Iterator[Words]:
+    """The machine, the date, the preset; what is wrong with its GPUs; the status of the numbers;
+    whether all was measured."""
     machine = machine_line(profile.machine, reason=False)
     request = planned(profile.plan_json).request
     tools = imported_from(profile.environment)
@@ -124,6 +135,8 @@ def _header(profile: Profile, found: Overview) -> Iterator[Words]:
     parts.append(f"preset {request.preset}" if request and request.preset else "")
     parts.append(f"imported from {', '.join(tools)} at {day}" if tools else "")
     yield Words("; ".join(filter(None, parts)), "lead")
+    yield from (Words(text, "lead", "warning") for text in
+                (lost_text(profile.machine), *slow_links) if text)  # fmt: skip
     unsupported = [member for group in found.unsupported_paths for member in group.members]
     yield Words(_sentence(found.summary, counted(unsupported), imported=bool(tools)))
     if found.planned_visits and found.visits < found.planned_visits:
@@ -145,10 +158,12 @@ def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) 
         yield from unsupported_words(unsupported, machine, "--all")
     for group in found.failures:
         yield from _group("failed", group)
-    for group in filter(lambda group: is_for_time(group.reason), found.skipped):
-        if everything:
+    few = not everything and len(found.skipped) <= FEW_REASONS
+    for group in found.skipped:
+        is_short = is_for_time(group.reason)
+        if is_short and everything:
             yield from _group("skipped", group)
-        else:
+        elif is_short or few:
             text = f"skipped: {group.reason} ({counted(group.members)})"
             yield Words(text, tone="warning")
     for group in found.warnings:
@@ -185,8 +200,8 @@ def _warning(mark: str, group: ReasonGroup, found: Overview, everything: bool) -
 def _curves(shown: Sequence[Curve], marks: Marks) -> Iterator[Section]:
     """All sizes: of few curves each with a table of its own; of many by family, with tables of
     their own for the default settings and one row for each of the others."""
-    operations = [curve for curve in shown if curve.workload.operation is not None]
-    moving = [curve for curve in shown if curve.workload.operation is None]
+    operations = [curve for curve in shown if curve.workload.kind == "operation"]
+    moving = [curve for curve in shown if curve.workload.kind != "operation"]
     if len(moving) <= DETAILED:
         yield from (curve_section(curve, marks) for curve in moving)
     else:
@@ -232,19 +247,27 @@ def _path(group: Sequence[Curve], marks: Marks) -> Iterator[Section]:
         yield other_settings_section(others, marks, title)
 
 
+BUS = (
+    "GB/s of a collective of n GPUs or ranks is the algorithm bandwidth; bus: this × 2(n-1)/n of "
+    "an allreduce, (n-1)/n of an allgather, reduce-scatter, alltoall, gather and scatter, 1 of a "
+    "broadcast and reduce"
+)
+
+
 def _legend(points: Sequence[Point], everything: bool) -> str:
     kinds = sorted({point.estimate.kind for point in points if point.estimate}, reverse=True)
     kind = " or ".join(kinds)
+    bus = f"; {BUS}" if any(point.bus_rate for point in points) else ""
     if everything:
         return (
             f"±: half of the 95 % interval of the median time, {kind}, and of GB/s; app sees: "
             "median time from call to completion, empty if that was of shorter executions; "
-            "samples: of a block × blocks"
+            f"samples: of a block × blocks{bus}"
         )
     return (
         "GB/s: at the largest size; latency: at the smallest size; ±: half of the 95 % interval of "
         f"GB/s, or of the latency or time if GB/s is empty, {kind}; letters, or {ANY_FLAG} in a "
-        "narrow terminal: quality flags of these two sizes"
+        f"narrow terminal: quality flags of these two sizes{bus}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.curves.name import SETS
 from waywiser.machine.catalogue import ExecutorKind, MemoryKind, OperationKind, Parameter
@@ -18,8 +18,10 @@ def registry_parts(
     executors: Sequence[ExecutorKind],
     memories: Sequence[MemoryKind],
     operations: Sequence[OperationKind],
+    libraries: Mapping[str, str] = {},
 ) -> Iterator[Block | Section]:
-    """An entry for each, those of operations by place."""
+    """An entry for each, those of operations by place. ``libraries`` says of those that executors
+    load which one this machine has."""
     yield Words("Executors: who moves the bytes", "lead")
     for executor in executors:
         moves = f"moves: {', '.join(executor.layouts)}"
@@ -27,6 +29,7 @@ def registry_parts(
             _named(executor.name, executor.description),
             _below(f"source: {executor.source}"),
             *([_below(moves)] if executor.layouts != ("contiguous",) else []),
+            *([_below(libraries[executor.loads])] if executor.loads in libraries else []),
             *_settings(executor.parameters),
         )
     yield Words("Memories: kinds, and where they are", "lead")

@@ -1,0 +1,49 @@
+"""Findings of a profile about its own links, in addition to those of a fleet about its host."""
+
+from __future__ import annotations
+
+from waywiser.analysis.comparison.node import Node
+from waywiser.analysis.questions.slow_links import links_of_gpus
+from waywiser.curves.headline import Group, group_of
+from waywiser.curves.overview import overview
+from waywiser.curves.regimes import START_BYTES
+from waywiser.profile import Profile
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.noise_model import without_outliers
+from waywiser.stats.order import median
+from waywiser.words.grouping import grouped
+
+LEAST = THRESHOLD / 2
+"""How much slower than the median of its peers a copy is of which more can be said."""
+
+OVER_LINKS: tuple[Group, ...] = ("H2D", "D2H", "P2P")
+
+
+def own_findings(node: Node) -> tuple[str, ...]:
+    """The links that are slower than those of the others, as `show` says it; empty if it does not.
+    A profile is read again only if its times leave it open. Raises `ProfileError`."""
+    if not node.tools and not _may_have_slow_link(node):
+        return ()
+    with Profile.open(node.file) as profile:
+        return links_of_gpus(profile.machine, overview(profile))[1]
+
+
+def _may_have_slow_link(node: Node) -> bool:
+    """Whether a copy over one link takes longer than most over the others."""
+    copies = (
+        ((group, series.workload.bytes), series)
+        for series in node.series
+        if series.blocks
+        and series.workload.bytes >= START_BYTES
+        and (group := group_of(series.workload, node.machine.traits)) in OVER_LINKS
+    )
+    for members in grouped(copies).values():
+        times = [
+            median(without_outliers([block.median for block in series.blocks]))
+            for series in members
+        ]
+        ordered = sorted(times)
+        others = ordered[:-1]
+        if others and ordered[-1] > (1 + LEAST) * median(others):
+            return True
+    return False

@@ -1,0 +1,39 @@
+"""Paths whose measurement crashed, at how many sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.curves.answer import CRASHED, Finding
+from waywiser.curves.name import label_of
+from waywiser.curves.subject import Subject
+from waywiser.words import grouped
+from waywiser.words.members import series_of
+from waywiser.words.number_format import count
+
+
+def crashed_paths(subject: Subject) -> Iterator[Finding]:
+    """The path that crashed at most sizes, with the number of the others."""
+    groups = [each for each in subject.overview.failures if each.reason.startswith("crash: ")]
+    reasons = {series_of(name): each.reason for each in groups for name in each.members}
+    planned = grouped((point.name, point) for point in subject.overview.series if not point.skipped)
+    crashed = {
+        name: found
+        for name, points in planned.items()
+        if (found := [point for point in points if label_of(point.workload) in reasons])
+    }
+    if not crashed:
+        return
+    name, found = max(crashed.items(), key=lambda each: len(each[1]))
+    more = len(crashed) - 1
+    also = f"; {count(more, 'other path')} crashed too" if more else ""
+    reason = reasons[label_of(found[0].workload)].removeprefix("crash: ")
+    places = (place for points in crashed.values() for place in points[0].workload.places)
+    yield Finding(
+        id=CRASHED,
+        severity="warning",
+        statement=f"{name} crashed at {len(found)} of {count(len(planned[name]), 'size')}{also}; "
+        f"{reason}",
+        devices=subject.gpus(places),
+        remedy="do not use it before the reason is known: waywiser show lists each crash",
+    )

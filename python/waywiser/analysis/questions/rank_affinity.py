@@ -1,0 +1,102 @@
+"""Does it matter at which NUMA node ranks are?
+
+Messages between ranks at other nodes than their GPUs are compared with those between ranks at the
+nodes of the same GPUs (`--rank-cpus near,far`), and messages from memory of the host between two
+nodes with those of the same rank within its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.analysis.questions.curve_pairs import CurveGroup, curve_groups, in_regime
+from waywiser.analysis.questions.pair_answers import finding, largest, pair_table, signed
+from waywiser.curves.answer import Finding, Table
+from waywiser.curves.curve import Curve
+from waywiser.curves.kinds import usual
+from waywiser.curves.regimes import Regime
+from waywiser.curves.subject import Subject
+from waywiser.words.number_format import count
+
+RATIO = "bandwidth of remote ranks over bandwidth of local ranks"
+
+_SLOWER: tuple[tuple[Regime, str, str, str], ...] = (
+    ("bandwidth", "remote-ranks", "large messages", "have less bandwidth"),
+    ("latency", "remote-ranks-latency", "small messages", "take longer"),
+)
+
+
+def by_kind(subject: Subject) -> list[CurveGroup]:
+    """Remote against local ranks, for each kind of message."""
+    local: dict[tuple[str, tuple[int, ...]], Curve] = {}
+    remote: list[tuple[str, tuple[int, ...], Curve]] = []
+    for curve, kind in usual(subject):
+        if kind.group == "between ranks" and kind.nearness:
+            anchor = _anchor(curve, subject)
+            if kind.nearness == "local":
+                local.setdefault((kind.bare, anchor), curve)
+            else:
+                remote.append((kind.bare, anchor, curve))
+    return curve_groups(
+        (kind, (curve, reference))
+        for kind, anchor, curve in remote
+        if (reference := local.get((kind, anchor)))
+    )
+
+
+def _anchor(curve: Curve, subject: Subject) -> tuple[int, ...]:
+    """What stays where it is: the GPUs of the ranks; without GPUs, the first rank."""
+    machine = subject.machine
+    numbers = [each.index for place in curve.first_transfer.path.places for each in place.each]
+    gpus = tuple(rank.gpu if (rank := machine.rank(n)) else -1 for n in numbers)
+    return gpus if min(gpus) >= 0 else (-1, numbers[0])
+
+
+def findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
+    """One for bandwidth and one for latency, of all kinds that are slower between remote ranks."""
+    for regime, id, what, are_slower in _SLOWER:
+        slower = [each for each in in_regime(groups, regime) if each.is_slower_kind]
+        if slower:
+            most = largest(slower)
+            yield finding(
+                subject,
+                most,
+                id,
+                f"{what} of {count(len(slower), 'kind')} {are_slower} between ranks at another "
+                f"node, most of all {most.label}: {{effect}}{{sizes}}{{pairs}}",
+                "bind each rank to the node of its GPU: waywiser advise --placement",
+                what=RATIO,
+            )
+
+
+def local_ranks_text(groups: Sequence[CurveGroup]) -> str:
+    """What the survey shows about ranks at other nodes; empty if it has none."""
+    rates = in_regime(groups, "bandwidth")
+    slower = [each.label for each in rates if each.is_slower_kind]
+    if slower:
+        return f"ranks at another node were measured to be slower: {', '.join(slower)}"
+    if not rates or any(each.verdict != "equivalent" for each in rates):
+        return ""
+    return "ranks at another node were measured to be no slower"
+
+
+def tables(groups: Sequence[CurveGroup]) -> tuple[Table, ...]:
+    """One row for each kind; none without ranks of both placements."""
+    return pair_table(
+        "Ranks at another node against local ranks",
+        groups,
+        signed,
+        "bandwidth: −n %: ranks at another node have n % less; latency: +n %: it takes n % longer",
+    )
+
+
+def summary(groups: Sequence[CurveGroup]) -> str:
+    """A sentence on ranks; empty if nothing is known."""
+    rates = in_regime(groups, "bandwidth")
+    if not rates:
+        return ""
+    differ = [each.label for each in rates if each.verdict == "different"]
+    if differ:
+        return f"Between ranks: yes, for {', '.join(differ)}."
+    equal = all(each.verdict == "equivalent" for each in rates)
+    return f"Between ranks: {'no' if equal else 'no effect on bandwidth was found'}."

@@ -1,0 +1,63 @@
+"""The process of a rank as the supervisor of its group holds it: the launcher has started it, and
+prints what it prints."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from waywiser.machine import limits
+from waywiser.measure.ranks.launch import Launch
+from waywiser.measure.ranks.rank_end import RankEnd
+from waywiser.words.closeable import Closeable
+
+
+class RankProcess(Closeable):
+    """A `waywiser.measure.probe.member.MemberProcess`. The launch ends it."""
+
+    def __init__(self, launch: Launch, rank: RankEnd) -> None:
+        self._launch = launch
+        self._rank = rank
+        self._killed_before = limits.killed_for_memory()
+        self.descriptor: int | None = None
+        if rank.is_running:
+            with suppress(OSError):  # kernels before 5.3 have none
+                self.descriptor = os.pidfd_open(rank.pid)
+
+    @property
+    def output(self) -> int:
+        return self._launch.output
+
+    @property
+    def prints(self) -> bool:
+        return self._launch.prints
+
+    def drain_log(self) -> bool:
+        return self._launch.drain()
+
+    def printed(self) -> str:
+        return self._launch.printed()
+
+    def ending(self) -> tuple[str, str]:
+        """The kind of failure that its end amounts to, and how it ended."""
+        if limits.killed_for_memory() > self._killed_before:
+            reason = "the kernel killed a rank: the control group's memory limit was reached"
+            return "out-of-memory", reason
+        return "crash", self._launch.ending(self._rank)
+
+    @property
+    def ended(self) -> bool:
+        return not self._rank.is_running
+
+    def await_end(self, seconds: float) -> bool:
+        """Whether it ended within that time."""
+        self._launch.await_end(self._rank, seconds)
+        return self.ended
+
+    def kill(self) -> None:
+        self._launch.kill(self._rank)
+
+    def close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)

@@ -1,0 +1,157 @@
+"""The ranks of a survey: the members of a group that an MPI launcher starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+import msgspec
+
+from waywiser.measure.probe.channel import Channel
+from waywiser.measure.probe.member import Member, MemberLost
+from waywiser.measure.probe.protocol import MeasuredVisit, Ready
+from waywiser.measure.ranks.bridge_file import sha256_of
+from waywiser.measure.ranks.launch import Launch
+from waywiser.measure.ranks.launch_hosts import LaunchHosts
+from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.measure.ranks.rank_process import RankProcess
+from waywiser.words import Workload
+from waywiser.words.number_format import count
+from waywiser.words.records import Failure
+
+COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.rank_worker")
+
+
+class RankTeam:
+    """A `waywiser.measure.probe.team.Team`: one launch of ranks for each group, on this machine or
+    across ``hosts``."""
+
+    def __init__(
+        self,
+        library: MpiLibrary,
+        size: int,
+        template: str = "",
+        hosts: LaunchHosts | None = None,
+        seconds: float = 60.0,
+    ) -> None:
+        self.size = size
+        self.is_bound = True
+        self.library = library
+        self._template = template
+        self._launcher = template or library.launcher
+        self._has_started = False
+        self._hosts, self._seconds = hosts, seconds
+        self.launch: Launch | None = None
+        """That of the last group."""
+
+    def start(self, owner: ExitStack) -> list[Member]:
+        """Raises `MpiError` if ranks do not start; `MemberLost` if a launch did before: then it is
+        no wrong launcher, and another launch may be well."""
+        bridge = self.library.bridge
+        command = (*COMMAND, bridge, *([sha256_of(bridge)] if self._hosts else []))
+        try:
+            launch = owner.enter_context(
+                Launch(
+                    self.library,
+                    command,
+                    self.size,
+                    template=self._template,
+                    seconds=self._seconds,
+                    hosts=self._hosts,
+                )
+            )
+        except MpiError as error:
+            if self._has_started:
+                raise MemberLost(Failure("crash", error.what)) from error
+            raise
+        self.launch = launch
+        ranks = sorted(launch.ranks, key=lambda rank: rank.stated)
+        if [rank.stated for rank in ranks] != list(range(self.size)):
+            raise MpiError(
+                "the launcher does not state the rank of each process in its environment",
+                where=self._launcher,
+                remedy="use the mpiexec of the library, or srun",
+            )
+        members = []
+        for number, rank in enumerate(ranks):
+            process = RankProcess(launch, rank)
+            owner.callback(process.close)
+            connection = os.dup(rank.connection.fileno())
+            members.append(Member(number, process, Channel(connection, connection), rank.name))
+            owner.callback(members[-1].close)
+        return members
+
+    def unready(self, attempts: int, reason: str) -> MpiError:
+        """Returns the error of a launch that never gets ready. A launcher of another library is one
+        cause: its processes end when MPI starts."""
+        return MpiError(
+            f"{attempts} launches in a row did not get ready: {reason}",
+            where=self._launcher,
+            remedy=f"see whether it is the launcher of {self.library.name}: waywiser mpi --try",
+        )
+
+    def know(self, ready: Sequence[Ready]) -> None:
+        """Raises `MpiError` for ranks that are not those of one world."""
+        if [each.ranks for each in ready] != [self.size] * self.size:
+            raise MpiError(
+                f"the launcher started {count(self.size, 'process')} that are alone: it is not the "
+                f"launcher of {self.library.name}",
+                where=self._launcher,
+                remedy="use the mpiexec of this library, or name the mpicc of the launcher's",
+            )
+        if [each.rank for each in ready] != list(range(self.size)):
+            raise MpiError(
+                "the launcher states other ranks than MPI gives",
+                where=self._launcher,
+                remedy="use the mpiexec of the library",
+            )
+        self._has_started = True
+
+    def shares(self, workload: Workload) -> Sequence[int]:
+        """The ranks at the ends; the first one for what is not between ranks."""
+        return sorted({place.index for place in workload.places if place.kind == "rank"}) or (0,)
+
+    def together(self, parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
+        return together_of_ranks(parts)
+
+
+class PartOfRanks:
+    """A `waywiser.measure.probe.team.Team` of some ranks of a launch that has started. Groups of
+    different ranks measure independently, each in a thread of its own."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.size = len(members)
+        self.is_bound = True
+        self._members = list(members)
+
+    def start(self, owner: ExitStack) -> list[Member]:
+        """The same members each time; they end with their launch."""
+        return self._members
+
+    def know(self, ready: Sequence[Ready]) -> None:
+        """Nothing: they knew each other before."""
+
+    def unready(self, attempts: int, reason: str) -> MpiError:
+        return MpiError(f"ranks did not get ready: {reason}")
+
+    def shares(self, workload: Workload) -> Sequence[int]:
+        """The places of the ranks at the ends."""
+        ends = {place.index for place in workload.places if place.kind == "rank"}
+        return [n for n, member in enumerate(self._members) if member.rank in ends]
+
+    def together(self, parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
+        return together_of_ranks(parts)
+
+
+def together_of_ranks(parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
+    """What ranks found: the lowest leads and has the samples; each knows its own buffers."""
+    found = [part for _, part in sorted(parts.items())]
+    return msgspec.structs.replace(
+        found[0],
+        buffers=tuple(buffer for part in found for buffer in part.buffers),
+        notes=tuple(note for part in found for note in part.notes),
+        buffer_bytes=sum(part.buffer_bytes for part in found),
+        held_bytes=sum(part.held_bytes for part in found),
+    )

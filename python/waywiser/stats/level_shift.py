@@ -1,0 +1,140 @@
+"""Levels that shift within a series and return, which are noise of that series.
+
+Another program, a clock or a power limit changes the level of consecutive samples or processes for
+a while. The values before, during and after it may agree to a thousandth each. So medians and
+their scatter say that the level is known, although it is known only as well as the shift is large.
+
+A stretch of consecutive values is a shift if its mean lies to one side of those of all values
+before it and of all values after it. Its size is the smaller of the two differences. A level that
+stays is none: nothing lies on its other side. Student's t of both differences, by the scatter
+within the three parts, exceeds what normal values without a shift exceed in less than one of five
+hundred series (`ALMOST`, found by simulation for 5 to 32 values).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from waywiser.stats.segments import Segments
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+ALMOST = 0.002
+"""One of the best of all stretches is so rare, over the number of values."""
+
+QUANTILES = (
+    35.33412, 14.81936, 9.95713, 7.97565, 6.93789, 6.31077, 5.89538, 5.60220, 5.38547, 5.21953,
+    5.08892, 4.98383, 4.89772, 4.82611, 4.76578, 4.71441, 4.67025, 4.63199, 4.59859, 4.56927,
+    4.54337, 4.52038, 4.49990, 4.48156, 4.46509, 4.45025, 4.43685, 4.42470,
+)  # fmt: skip
+"""Quantiles of Student's t for `FEWEST` to `MOST` values, with three fewer degrees of freedom, at
+one minus `ALMOST` over their number: profiles are opened without scipy."""
+
+LEAST_SHIFT = 0.015
+"""Shifts of less than half of the usual threshold explain no finding, and are not looked for."""
+
+LEAST_ERROR = 1e-4
+"""Least error of a value, relative."""
+
+FEWEST, MOST = 5, 32
+"""Values among which a stretch can be seen; more than `MOST` are taken together, as medians."""
+
+STRETCH = 1 / 8
+"""Least share of the values, and at least two: single odd values are no level."""
+
+FEW, TOGETHER, GROUPS = 18, 3, 12
+"""The samples of a block, from `FEW` on, are taken together by `TOGETHER` and more, into at most
+`GROUPS` values."""
+
+LEAST_SHARE = 1 / 3
+"""Least share of a block's samples that shift: fewer do not move their median."""
+
+
+def may_return(seconds: Sequence[float]) -> bool:
+    """Whether times are enough, and apart enough, for a shift."""
+    return len(seconds) >= FEWEST and max(seconds) >= min(seconds) * (1 + LEAST_SHIFT)
+
+
+def returned(values: Sequence[float]) -> float:
+    """The size of the largest shift that returns among logarithms in the order of time; 0 for
+    none."""
+    if len(values) < FEWEST or max(values) - min(values) < LEAST_SHIFT:
+        return 0.0
+    import numpy as np
+
+    if len(values) > MOST:
+        groups = np.array_split(np.array(values), MOST)
+        values = [float(np.sort(group)[(len(group) - 1) // 2]) for group in groups]
+    least = max(2, math.ceil(STRETCH * len(values)))
+    return float(_returned(np.array([values]), least)[0])
+
+
+def returned_from_none(values: Sequence[float]) -> float:
+    """The same of differences between processes, before which there was none: one that the first
+    processes show and the last ones do not has returned too."""
+    return returned([0.0, *values])
+
+
+def returned_in_blocks(seconds: Array, counts: Array) -> Array:
+    """The same of the samples of many blocks, which lie block after block: relative to the median;
+    0 for blocks with fewer than `FEWEST` samples."""
+    import numpy as np
+
+    found = np.zeros(len(counts))
+    groups = np.minimum(np.where(counts < FEW, counts, counts // TOGETHER), GROUPS)
+    for number in range(FEWEST, GROUPS + 1):
+        own = groups == number
+        if not own.any():
+            continue
+        ends = counts[own][:, None] * np.arange(number + 1) // number
+        samples = Segments(seconds[np.repeat(own, counts)], np.diff(ends).ravel())
+        middle = samples.ordered[samples.starts + (samples.counts - 1) // 2]  # of one level
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = np.log(middle.reshape(-1, number))
+        usable = np.isfinite(rows).all(axis=1)
+        least = max(2, math.ceil(LEAST_SHARE * number))
+        found[np.flatnonzero(own)[usable]] = _returned(rows[usable], least)
+    return np.where(found < LEAST_SHIFT, 0.0, np.expm1(found))
+
+
+def _returned(rows: Array, least: int) -> Array:
+    """By row. A stretch has at least ``least`` values."""
+    import numpy as np
+
+    count = rows.shape[1]
+    start, stop = _stretches(count, least)
+    sizes = start, stop - start, count - stop
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
+    ends = (0 * start, start, stop, 0 * stop + count)
+    before, level, after = (
+        (sums[:, last] - sums[:, first]) / size
+        for first, last, size in zip(ends, ends[1:], sizes, strict=False)
+    )
+    squares = (rows**2).sum(axis=1, keepdims=True)
+    for mean, size in zip((before, level, after), sizes, strict=True):
+        squares = squares - size * mean**2
+    error = np.maximum(np.sqrt(np.maximum(squares, 0) / (count - 3)), LEAST_ERROR)
+    sure = QUANTILES[count - FEWEST] * error
+    apart = level - before, level - after
+    is_shift = apart[0] * apart[1] > 0
+    for difference, size in zip(apart, (sizes[0], sizes[2]), strict=True):
+        is_shift &= np.abs(difference) > sure * np.sqrt(1 / sizes[1] + 1 / size)
+    found: Array = np.where(is_shift, np.minimum(*map(np.abs, apart)), 0.0).max(axis=1)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _stretches(count: int, least: int) -> tuple[Array, Array]:
+    """The first value of each stretch that has values on both sides, and the one after its last."""
+    import numpy as np
+
+    pairs = [(i, j) for i in range(1, count) for j in range(i + least, count)]
+    start, stop = np.array(pairs).T
+    return start, stop
