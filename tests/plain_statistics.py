@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import isnan
 
-from waywiser.profile.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
+import msgspec
+
+from waywiser.profile.block import (
+    QUANTILE_NAMES,
+    SHOWN_QUANTILES,
+    BlockEstimate,
+    OutlierCount,
+    Slowdown,
+)
 from waywiser.profile.series_frame import (
     EVENT_TICK_SECONDS,
     HOST_TICK_SECONDS,
@@ -70,7 +78,17 @@ def block_of(visit: Visit) -> BlockEstimate | None:
         outliers=_outliers(spans, Interval(first, third)),
         summary=summary,
         transfers=tuple(median(times) for times in zip(*timed, strict=True)),
+        slowdowns=_slowdowns(visit, kept),
     )
+
+
+def _slowdowns(visit: Visit, kept: Sequence[int]) -> tuple[Slowdown, ...] | msgspec.UnsetType:
+    taken = visit.samples
+    if not taken.alone:
+        return msgspec.UNSET
+    pairs = (zip(taken.transfers[n], taken.alone[n], strict=True) for n in kept)
+    ratios = zip(*([together / alone for together, alone in pair] for pair in pairs), strict=True)
+    return tuple(Slowdown(median(each), median_interval(each)) for each in map(list, ratios))
 
 
 def _tick(spans: Sequence[float], batches: Sequence[int], by_host: bool) -> float:

@@ -116,6 +116,9 @@ class Recording:
         notes = (*visit.notes, f"replayed from block {visit.block} of the recording")
         return msgspec.structs.replace(measured, notes=notes)
 
+    def underway(self) -> str:
+        return ""
+
     def _visit(self, order: Order) -> Visit:
         share = share_of(order.workload, self._hello.rank, self._hello.size)
         try:
@@ -150,7 +153,7 @@ class Recording:
 def take(samples: Samples, rows: Sequence[int]) -> Samples:
     """The samples with these numbers, in this order."""
     columns = msgspec.structs.asdict(samples)
-    return Samples(**{name: tuple(c[row] for row in rows) for name, c in columns.items()})
+    return Samples(**{name: tuple(c[row] for row in rows) for name, c in columns.items() if c})
 
 
 def slower(samples: Samples, factor: float) -> Samples:
@@ -162,6 +165,10 @@ def slower(samples: Samples, factor: float) -> Samples:
         span=tuple(seconds * factor for seconds in samples.span),
         host=tuple(seconds * factor for seconds in samples.host),
         transfers=tuple(tuple(s * factor for s in row) for row in samples.transfers),
+        lanes=tuple(
+            tuple(tuple(s * factor for s in lane) for lane in row) for row in samples.lanes
+        ),
+        alone=tuple(tuple(s * factor for s in row) for row in samples.alone),
     )
 
 

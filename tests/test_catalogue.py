@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
 from tests.measure.plan.machines import machine
 
+from script_module import script_module
 from waywiser.curves.select import matches_any
 from waywiser.machine.machine import FilePlace, NumaNode
 from waywiser.measure.plan.plan import Plan, make_plan
@@ -20,16 +18,7 @@ from waywiser.measure.plan.preset import Request
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_catalogue", DOCS / "catalogue.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its types look for each other
-    spec.loader.exec_module(module)
-    return module
-
-
-catalogue = _load()
+catalogue = script_module(DOCS / "catalogue.py")
 ROWS = catalogue.rows()
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from functools import cache
 from types import ModuleType
 
 import pytest
 
+from script_module import script_module
 from tree import ROOT
 
 DOCS = ROOT / "docs"
@@ -17,11 +17,7 @@ PACKAGE = ROOT / "python" / "waywiser"
 
 @pytest.fixture(scope="module")
 def design() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_design", DOCS / "design.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(DOCS / "design.py")
 
 
 def test_the_picture_is_current(design: ModuleType) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from script_module import script_module
 
 HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
 CALLS = HOW_TO.parents[1] / "python" / "waywiser" / "transfer" / "__init__.py"
@@ -20,10 +21,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 @pytest.mark.parametrize("page", sorted(HOW_TO.glob("*.md")), ids=lambda page: page.stem)
 def test_a_guide_shows_its_examples_as_they_are(page: Path) -> None:
-    spec = importlib.util.spec_from_file_location("examples", HOW_TO / "examples.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script_module(HOW_TO / "examples.py")
     assert module.current(page) == page.read_text(), f"run: python docs/how-to/examples.py {page}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from script_module import script_module
 from tree import ROOT
 from waywiser import cli
 
@@ -20,11 +20,7 @@ DATA = ROOT / "tests" / "exchange" / "imports" / "data"
 
 @pytest.fixture(scope="module")
 def predictions() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("predictions", HOW_TO / "predictions.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(HOW_TO / "predictions.py")
 
 
 def commands() -> list[str]:
@@ -43,10 +39,10 @@ def test_the_page_has_the_commands_of_its_examples(predictions: ModuleType) -> N
 
 def test_the_commands_for_messages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("ping_pong", "mult_pong", "maxrate"):
+    for name in ("ping_pong", "mult_pong", "maxrate", "memcpy", "memcpy_mult"):
         text = (DATA / f"benchpress_{name}.out").read_text()
         (tmp_path / f"{name}.out").write_text(text)
-    found = [command for command in commands() if "cluster.wwp" in command]
-    assert len(found) == 4
+    found = [command for command in commands() if not re.search("(node|ranks).wwp", command)]
+    assert len(found) == 7
     for command in found:
         assert cli.run(shlex.split(command)[1:]) == 0, command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shlex
@@ -13,6 +12,7 @@ import pytest
 
 from exchange.settings import ucx_grammar
 from kept import unpacked
+from script_module import script_module
 from tree import ROOT
 from waywiser import __version__, cli
 from waywiser.exchange.settings.consumers import CONSUMERS
@@ -24,11 +24,7 @@ PAGES = ("tune-ucx.md", "choose-kv-thresholds.md")
 
 @pytest.fixture(scope="module")
 def settings() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("settings", HOW_TO / "settings.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(HOW_TO / "settings.py")
 
 
 def test_the_examples_are_of_the_kept_profile(settings: ModuleType) -> None:

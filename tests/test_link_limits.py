@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from script_module import script_module
 from waywiser.model.share import Demand, max_min_rates
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "link_limits.py"
@@ -20,16 +18,7 @@ ROUNDS = 7
 GB = 1e9
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("link_limits", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["link_limits"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-limits = _load()
+limits = script_module(FILE)
 
 
 @dataclass

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from script_module import script_module
+
 FILE = Path(__file__).parents[1] / "benchmarks" / "evidence.py"
 
 
 @pytest.fixture
-def evidence(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("evidence_benchmark", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "evidence_benchmark", module)
-    spec.loader.exec_module(module)
-    return module
+def evidence() -> ModuleType:
+    return script_module(FILE)
 
 
 def counted(evidence: ModuleType, source: int, target: int, sent: float, received: float) -> Any:

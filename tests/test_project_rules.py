@@ -21,6 +21,7 @@ TESTS = ROOT / "tests"
 
 PACKAGES_FOR_HELP = {"cli", "errors", "words"}
 MODULES_FOR_HELP = {
+    "cluster", "cluster.survey_options",
     "measure", "measure.option", "measure.simulate_options", "measure.survey_options",
     "measure.tune_options", "report", "report.program_name",
 }  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from script_module import script_module
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 PAGES = sorted(RESULTS.glob("*/README.md"))
@@ -14,11 +15,7 @@ PAGES = sorted(RESULTS.glob("*/README.md"))
 
 @pytest.fixture(scope="module")
 def tables() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("result_tables", RESULTS / "tables.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(RESULTS / "tables.py")
 
 
 def test_there_are_results() -> None:

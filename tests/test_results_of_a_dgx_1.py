@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,22 +9,14 @@ from typing import Any
 import pytest
 
 from exchange.imports.shared_files import shared
+from script_module import script_module
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
 
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("dgx_1", RESULTS / "dgx_1.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["dgx_1"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def page() -> ModuleType:
-    return loaded()
+    return script_module(RESULTS / "dgx_1.py")
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from exchange.imports.shared_files import shared
+from script_module import script_module
 from waywiser.measure.tune.search import SearchAxis, configurations
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -18,14 +17,7 @@ STAGED = "pageable@numa:0 -> device@gpu:0 by staged"
 
 @pytest.fixture(scope="module")
 def page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "auto_tuning_2013", RESULTS / "auto_tuning_2013.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["auto_tuning_2013"] = module
-    spec.loader.exec_module(module)
-    return module
+    return script_module(RESULTS / "auto_tuning_2013.py")
 
 
 def test_the_page_is_current(page: ModuleType) -> None:

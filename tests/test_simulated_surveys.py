@@ -245,5 +245,5 @@ def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     commands = [shlex.split(line, comments=True)[1:] for line in lines if " survey " not in line]
     assert len(commands) >= 5
     for words in commands:
-        allowed = (0, 1, 3) if words[0] == "compare" else (0,)
+        allowed = {"compare": (0, 1, 3), "fleet": (1,)}.get(words[0], (0,))
         assert run(words) in allowed, words

@@ -167,9 +167,9 @@ def test_without_headline_paths_there_is_one_of_each_family_as_in_show(tmp_path:
     path = "device@gpu:0 -> device@gpu:1 by nccl"
     view = made(tmp_path / "a.wwp", (path, (8, 2**26)))
     (row,) = view.headline()
-    assert (row.group, row.path, row.bytes) == ("device to device (P2P)", path, 2**26)
+    assert (row.group, row.path, row.bytes) == ("between ranks, GPU memory", path, 2**26)
     assert len(view.plot().axes[0].containers) == 1
-    assert list(view.curve("Device to device (P2P)")) == list(view.curve(path))
+    assert list(view.curve("Between ranks")) == list(view.curve(path))
 
 
 def test_a_headline_has_no_bandwidth_of_a_few_bytes(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import waywiser
+from script_module import script_module
 from waywiser import transfer
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -17,11 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def api() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_api", DOCS / "api.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(DOCS / "api.py")
 
 
 def test_the_page_is_current(api: ModuleType) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,26 @@ def test_apt_keeps_its_hands_off_the_system(tmp_path: Path, programs: Path) -> N
     assert f'Dir::State::Lists "{deps}/apt/lists";' in settings
     assert f'Dir::Cache "{deps}/apt/cache";' in settings
     assert "#clear APT::Update::Post-Invoke;" in settings
+
+
+def test_another_version_is_no_failure_and_other_content_is_one(
+    tmp_path: Path, programs: Path
+) -> None:
+    deps = tmp_path / "deps"
+    script(
+        programs,
+        "apt-get",
+        "case \"$*\" in *' download slurmd=1') echo content > slurmd_1_amd64.deb;;\n"
+        "*' download slurmd=2') echo \"E: Version '2' for 'slurmd' was not found\" >&2; exit 100;;"
+        " esac",
+    )
+    script(programs, "dpkg-deb", ': > "$3/unpacked"')
+    with pytest.raises(debian.OtherPackages, match="Version '2' for 'slurmd' was not found"):
+        debian.fetch(deps, ["slurmd=2"])
+    with pytest.raises(debian.Unavailable, match=r"SHA-256 [0-9a-f]{64}, not 00") as e:
+        debian.fetch(deps, ["slurmd=1"], hashes={"slurmd=1": "00"})
+    assert not isinstance(e.value, debian.OtherPackages)
+    assert not (deps / "unpacked").exists()
+    digest = hashlib.sha256(b"content\n").hexdigest()
+    debian.fetch(deps, ["slurmd=1"], hashes={"slurmd=1": digest})
+    assert (deps / "unpacked").exists()

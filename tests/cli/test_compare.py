@@ -485,9 +485,10 @@ def test_what_an_unfinished_survey_has_not_measured_is_one_line(
 
 
 def test_an_interval_is_a_change_in_percent() -> None:
-    assert _span(Interval(0.951, 1.0432)) == "-4.9% to +4.3%"
-    assert _span(Interval(0.5, 4e7)) == "-50.0% to +9900.0%"
-    assert _span(None) == ""
+    assert _span(Interval(0.951, 1.0432), of_time=False) == "-4.9% to +4.3%"
+    assert _span(Interval(0.8, 0.9), of_time=True) == "+11.1% to +25.0%"
+    assert _span(Interval(0.5, 4e7), of_time=False) == "-50.0% to +9900.0%"
+    assert _span(None, of_time=False) == ""
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,12 @@ def rows(file: Path, width: int = 140) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
 
 
+def test_of_two_gpus_the_slower_alone_differs(tmp_path: Path) -> None:
+    _, healthy, slow, _ = rows(written(tmp_path / "a.wwp", 2, {1: 0.25}))
+    assert healthy[-1] == "equivalent"
+    assert slow[-1].startswith("slower: H2D −20")
+
+
 def test_each_gpu_has_a_row_with_the_verdict_of_the_report(tmp_path: Path) -> None:
     file = written(tmp_path / "a.wwp", 4, {3: 0.25}, sizes=(8, *LARGE))
     head, *gpus, legend = rows(file)
@@ -66,7 +72,7 @@ def test_each_gpu_has_a_row_with_the_verdict_of_the_report(tmp_path: Path) -> No
     assert verdict.startswith("slower: H2D −20") and ", D2H −2" in verdict
     assert gpus[3][2] in ("79.9%", "80.0%", "80.1%") and gpus[3][5].endswith(" µs")
     assert legend == [
-        "GB/s at 256 MiB; share: of the median of the equivalent GPUs; latency: H2D of 8 B; "
+        "GB/s at 256 MiB; share: of the median of the others; latency: H2D of 8 B; "
         "equivalent: within 3%"
     ]
     with Profile.open(file) as profile:

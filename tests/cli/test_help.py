@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from analysis.cluster.stored_clusters import stored_cluster
 from kept import RESULTS, unpacked
 from machine.captured import CAPTURES
 from waywiser import cli
@@ -33,7 +34,8 @@ def words_of(example: Example) -> list[str]:
     inside = re.sub(r"^source <\((.*)\)$|^(.*?) >.*$", r"\1\2", example.command)
     first, *words = shlex.split(inside)
     assert first == "waywiser"
-    return words
+    together = " ".join(words[:2])
+    return [together, *words[2:]] if together in VERBS else words
 
 
 @pytest.fixture
@@ -53,6 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(data / "nvbandwidth.json", tmp_path / "nvbandwidth.json")
     capture = (CAPTURES / "h200-vm-8gpu.json").read_text()
     (tmp_path / "capture.json").write_text(capture.replace("NVIDIA H200", "Test GPU"))
+    stored_cluster(tmp_path / "c", nodes=4, slow={(1, -1, 0): 0.5})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -72,8 +75,10 @@ def test_examples_are_command_lines(example: Example) -> None:
     command().commands[verb].make_context(verb, words)  # raises for anything else
 
 
-RUN = [each for each in ALL if words_of(each)[0] not in ("survey", "tune", "completion")]
-"""Examples that need no GPU and end at once."""
+NO_RUN = ("survey", "tune", "completion", "cluster survey", "cluster join")
+
+RUN = [each for each in ALL if words_of(each)[0] not in NO_RUN]
+"""Examples that need no GPU, no other process, and end at once."""
 
 
 @pytest.mark.parametrize("example", RUN, ids=lambda example: example.command)
@@ -125,6 +130,16 @@ def test_help_names_every_term_of_only() -> None:
         assert re.search(rf"\b{term}\b", option.help) or term == "bidirectional"
 
 
+def test_help_of_commands_with_two_words(capsys: Output) -> None:
+    assert cli.run(["cluster", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "  cluster survey  " in text and GLOSSARY in text
+    assert cli.run(["help", "cluster"]) == 0
+    assert capsys.readouterr().out == text
+    assert cli.run(["help", "cluster", "survey"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: waywiser cluster survey ")
+
+
 def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
     assert cli.run(["help", "sho"]) == 2
     assert "no such command 'sho'. Did you mean 'show'?" in capsys.readouterr().err
@@ -138,6 +153,9 @@ def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
         ("survey --only", "'--only' requires an argument (see 'waywiser survey --help')"),
         ("survey --seed x", "--seed 'x' is not a whole number from 0 to "),
         ("topology missing", "missing: there is no such file (name a profile, a capture or hwl"),
+        ("cluster", "a word is missing (write waywiser cluster and one of "),
+        ("cluster surve", "there is no 'waywiser cluster surve' (write waywiser cluster and "),
+        ("cluster join", "missing argument 'HOST:PORT' (see 'waywiser cluster join --help')"),
         ("doctor missing", "missing: there is no such file (waywiser survey -o FILE makes one)"),
         ("completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
     ],

@@ -100,3 +100,32 @@ def test_an_existing_profile_is_not_overwritten(
     assert run(["import", str(DATA / "commscope.json"), "-o", str(target)]) == 2
     assert "the file exists and is not overwritten" in capsys.readouterr().err
     assert target.read_text() == "mine"
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_runs_of_one_file_are_counted_apart_from_its_series(
+    runs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "nvbandwidth.txt").read_text()
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "all.txt").write_text(text * runs)
+    assert run(["import", str(tmp_path / "a.txt"), "-o", str(tmp_path / "a.wwp")]) == 0
+    one = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert run(["import", str(tmp_path / "all.txt"), "-o", str(tmp_path / "all.wwp")]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith(f" with {runs} runs") and out[0].startswith("1 file of nvbandwidth")
+    assert [line for line in out if line.startswith("note: ")] == one
+
+
+def test_a_report_of_imported_results_claims_nothing_of_how_they_were_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(tmp_path / "a.wwp")
+    assert run(["import", str(DATA / "nvbandwidth.txt"), "-o", target]) == 0
+    capsys.readouterr()
+    assert run(["report", target, "--format", "md", "--all", "-o", "-"]) == 0
+    report = capsys.readouterr().out
+    assert "verified" not in report
+    assert "| time of measuring | unknown |" in report
+    assert run(["advise", target, "--placement"]) in (0, 2)
+    assert "Latencies of one GPU" not in capsys.readouterr().out

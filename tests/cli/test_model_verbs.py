@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import profiles
-from waywiser import cli
+from verb_output import Output, error, output
 from waywiser.cli.predict import SCHEMA
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.model.export import EXPORTS
@@ -28,8 +28,6 @@ DATA = Path(__file__).parents[1] / "exchange" / "imports" / "data"
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 SWITCHES = "on-socket=8; on-node=8,16; off-node=8"
 
-Output = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
@@ -41,25 +39,6 @@ def of_messages(tmp_path: Path) -> str:
     names = ("ping_pong", "mult_pong", "node_pong", "maxrate", "memcpy", "memcpy_mult")
     import_files([DATA / f"benchpress_{name}.out" for name in names], tmp_path / "m.wwp")
     return str(tmp_path / "m.wwp")
-
-
-def output(words: list[str], capsys: Output) -> str:
-    capsys.readouterr()
-    code = cli.run(words)
-    said = capsys.readouterr()
-    assert (code, said.err) == (0, "")
-    return said.out
-
-
-def error(words: list[str], capsys: Output) -> str:
-    capsys.readouterr()
-    assert cli.run(words) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert said.err.startswith("waywiser: error: ")
-    assert "mistake in waywiser" not in said.err
-    return said.err
 
 
 def test_model_is_kept_and_predict_finds_it(file: str, capsys: Output) -> None:

@@ -437,6 +437,8 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
     assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
     assert "1 skipped with a reason" in out and "failed" not in out
     assert "1 converged (100% of the measured)" in out
+    show(str(path))
+    assert "skipped: the bandwidth has saturated: 55 GB/s (1 visit" in capsys.readouterr().out
 
 
 def test_a_series_of_void_samples_is_among_the_failures(

@@ -34,6 +34,8 @@ def two_nodes() -> Machine:
          "GPU -> GPU by copy-engine (NVLink ×2, remote)"),
         ("device@gpu:0 -> device@gpu:1 by copy-engine[peer=off]",
          "GPU -> GPU by copy-engine (peer off, remote)"),
+        ("pageable@numa:0 -> pageable@numa:1 by mpi[test=bw]", "pageable -> pageable by mpi"),
+        ("device@gpu:0 -> pageable@numa:1 by mpi[test=latency]", "GPU -> pageable by mpi"),
         ("device@gpu:0 -> device@gpu:0 by copy-engine",
          "same GPU -> same GPU by copy-engine (local)"),
         ("managed@numa:0 -> managed@gpu:0 by prefetch",

@@ -6,9 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.analysis.questions.machines import machine
+from tests.analysis.questions.subjects import curve, postal, subject
 
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import FAMILIES, Curve
 from waywiser.machine.calls import call_text
+from waywiser.machine.machine import PlacedRank
 from waywiser.machine.traits import DECLARED
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 
@@ -46,9 +50,9 @@ def test_the_memory_of_a_rank_is_that_of_its_kind(
     [
         ("cpu", "numa:0", "numa:1", "host to host (H2H), two NUMA nodes"),
         ("cpu", "numa:1", "numa:1", "host to host (H2H), one NUMA node"),
-        ("mpi", "numa:0", "numa:1", "between ranks"),
-        ("nccl", "numa:0", "numa:1", "between ranks"),
-        ("mpi", "rank:0", "rank:1", "between ranks"),
+        ("mpi", "numa:0", "numa:1", "between ranks, host memory"),
+        ("nccl", "numa:0", "numa:1", "between ranks, host memory"),
+        ("mpi", "rank:0", "rank:1", "between ranks, host memory"),
     ],
 )
 def test_two_processes_of_another_tool_are_not_two_nodes_of_a_host(
@@ -60,5 +64,34 @@ def test_two_processes_of_another_tool_are_not_two_nodes_of_a_host(
         executor,
     )
     workload = Workload((Transfer(path, 64, {}),))
-    point: Any = SimpleNamespace(workload=workload, estimate=1.0)
+    point: Any = SimpleNamespace(workload=workload, estimate=1.0, nodes="")
     assert Curve((point,)).family == family
+
+
+MEMORY = {
+    "pinned": "host",
+    "pageable": "host",
+    "device": "GPU",
+    "managed": "",
+    "unheard": "",
+}
+
+
+@pytest.mark.parametrize("source", MEMORY)
+@pytest.mark.parametrize("destination", MEMORY)
+@pytest.mark.parametrize(
+    "nodes", ["one node", "two nodes", "", "of a survey", "of a smaller survey"]
+)
+def test_messages_stand_by_nodes_and_memory(source: str, destination: str, nodes: str) -> None:
+    variants = {"one node": ("[node=3]", "[node=3]"), "two nodes": ("[node=0]", "[node=3]")}
+    of_source, of_destination = variants.get(nodes, ("", ""))
+    text = f"{source}{of_source}@rank:0 -> {destination}{of_destination}@rank:2 by mpi"
+    started = {"of a survey": 3, "of a smaller survey": 2}.get(nodes, 0)
+    ranks = tuple(PlacedRank(n, (n,), 0) for n in range(started))
+    made = subject(curve(text, postal(1e-6, 1e9), (64,)), machine=replace(machine(0), ranks=ranks))
+    (found,) = made.curves
+    kinds = [MEMORY[source], MEMORY[destination]]
+    memory = f", {' and '.join(sorted(set(kinds), reverse=True))} memory" if all(kinds) else ""
+    where = "one node" if nodes == "of a survey" else nodes if nodes in variants else ""
+    assert found.family == f"between ranks{f' of {where}' if where else ''}{memory}"
+    assert found.family in FAMILIES

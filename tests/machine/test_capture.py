@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machine.captured import ALL, CAPTURES
+from script_module import script_module
 from waywiser.machine import native
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import (
@@ -33,10 +33,7 @@ def test_a_capture_saves_and_loads_unchanged(name: str, tmp_path: Path) -> None:
 
 
 def test_the_synthesised_captures_are_current() -> None:
-    spec = importlib.util.spec_from_file_location("synthesise", CAPTURES / "synthesise.py")
-    assert spec is not None and spec.loader is not None
-    synthesise = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(synthesise)
+    synthesise = script_module(CAPTURES / "synthesise.py")
     for name, made in synthesise.MACHINES.items():
         assert (CAPTURES / f"{name}.json").read_bytes() == synthesise.text_of(made()), name
 

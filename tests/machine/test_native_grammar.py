@@ -36,7 +36,7 @@ WORDS = [
     "a[b]", "a\n",
 ]  # fmt: skip
 
-PLACES = [f"{kind}:{number}" for kind in ("numa", "gpu") for number in NUMBERS] + [
+PLACES = [f"{kind}:{number}" for kind in ("numa", "gpu", "rank") for number in NUMBERS] + [
     "", "numa", "gpu", ":0", "cpu:0", "NUMA:0", "numa:0:1", "file:", "file:x", "file:/data/a b",
     "file:a:b", "numa :0", "file:gpu:1",
 ]  # fmt: skip
@@ -51,7 +51,7 @@ numbers = st.sampled_from(NUMBERS) | st.integers(-5, 2**70).map(str) | st.text(m
 words = st.sampled_from(WORDS) | st.text(max_size=4) | st.from_regex("[a-z][a-z0-9-]{0,5}")
 places = (
     st.sampled_from(PLACES)
-    | st.builds("{}:{}".format, st.sampled_from(["numa", "gpu"]), numbers)
+    | st.builds("{}:{}".format, st.sampled_from(["numa", "gpu", "rank"]), numbers)
     | st.builds("file:{}".format, st.from_regex("[!-~]([ -~]{0,6}[!-~])?", fullmatch=True))
 )
 settings = st.sampled_from(SETTINGS) | st.dictionaries(
@@ -105,12 +105,6 @@ def same_place(text: str) -> None:
     except WordError:
         expected = None
     assert taken_natively(native.load().Memory, "a", text, {}) == expected
-
-
-def test_only_python_has_ranks() -> None:
-    """They are places of other tools' programs: nothing here measures them."""
-    assert str(Place.parse("rank:3")) == "rank:3"
-    assert taken_natively(native.load().Memory, "pinned", "rank:3", {}) is None
 
 
 @given(words, settings)

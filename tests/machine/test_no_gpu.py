@@ -12,11 +12,12 @@ from machine.fake_nvml import FakeNvml
 from machine.fake_system import system_of
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import Capture, load_capture
-from waywiser.machine.facts import NvmlFacts, SystemFacts
+from waywiser.machine.facts import NvmlFacts, PciFacts, SystemFacts
 from waywiser.machine.machine import Machine
-from waywiser.machine.nvml import NO_LIBRARY
+from waywiser.machine.nvml import MISMATCH, NO_LIBRARY
 from waywiser.machine.nvml_facts import read_nvml
 from waywiser.machine.system import is_tegra, kernel_driver
+from waywiser.machine.unusable_gpus import lost_text
 
 H200 = load_capture(CAPTURES / "h200-vm-8gpu.json")
 
@@ -68,6 +69,15 @@ def test_a_missing_library_has_a_reason_by_the_system(system: dict[str, str], sa
 def test_a_driver_of_another_version_than_the_library_is_the_reason() -> None:
     reason = read_nvml(FakeNvml([], init_error=18)).reason
     assert "different versions" in reason and "restart" in reason
+
+
+@pytest.mark.parametrize("driver", ["535.183.01", ""])
+@pytest.mark.parametrize("said", [MISMATCH, "Driver/library version mismatch"])
+def test_gpus_of_another_driver_than_the_library_are_not_lost(driver: str, said: str) -> None:
+    pci = tuple(PciFacts(f"0000:0{n}:00.0", driver="nvidia", access="open") for n in range(4))
+    found = without_gpus(NvmlFacts(driver=driver, reason=said), pci=pci)
+    assert found.unusable_gpus == () and lost_text(found) == ""
+    assert found.gpu_reason == f"4 NVIDIA GPUs on the PCI bus, but {MISMATCH}"
 
 
 @pytest.mark.parametrize(

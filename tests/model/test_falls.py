@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveTimes, fit_curves
 from waywiser.model.falls import LEAST_FALL, drop_text, longer_before
 from waywiser.model.messages import MessageTimes
@@ -83,7 +84,7 @@ def test_sizes_of_one_count_do_not_spoil_the_others(most: int, jobs: int) -> Non
     messages = split(SIZES, most, jobs)
     model = fit_counts(messages, "pinned", "messages")
     assert model is not None
-    assert max(held_out_deviations(messages, "pinned", "messages")) < 1e-6
+    assert max(held_out_deviations(messages, CountKey("pinned", "messages"))) < 1e-6
     assert set(SIZES) <= set(model.sizes) and set(model.sizes).isdisjoint(model.skipped)
     usual = 1 + 0.05 * (jobs // 2)
     for size in requested(most):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from script_module import script_module
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results" / "models" / "sets.md"
@@ -14,11 +15,7 @@ PAGE = ROOT / "docs" / "results" / "models" / "sets.md"
 
 @pytest.fixture(scope="module")
 def model_sets() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("model_sets", ROOT / "benchmarks/model_sets.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(ROOT / "benchmarks/model_sets.py")
 
 
 @pytest.mark.parametrize("part", ["recorded_sets", "grown_machine"])

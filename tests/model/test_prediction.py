@@ -199,9 +199,9 @@ def test_a_number_of_messages_that_is_not_possible(predictor: Predictor, message
 
 def test_what_was_measured_is_found_in_any_order(two: Path, predictor: Predictor) -> None:
     with Profile.open(two) as profile:
-        frame = SeriesFrame.read(profile)
+        frame, machine = SeriesFrame.read(profile), profile.machine
     one, other = (
-        measured_times(frame, parse_workload(text))
+        measured_times(frame, machine, parse_workload(text))
         for text in (f"{H2D} of 64MiB; {D2H} of 64MiB", f"{D2H} of 64MiB; {H2D} of 64MiB")
     )
     assert one is not None and other is not None
@@ -210,16 +210,16 @@ def test_what_was_measured_is_found_in_any_order(two: Path, predictor: Predictor
     found = predicted(predictor, f"{H2D} of 64MiB; {D2H} of 64MiB")
     compared = msgspec.structs.replace(found, measured=one)
     assert compared.error is not None and abs(compared.error) < 0.03
-    assert measured_times(frame, parse_workload(f"{H2D} of 3MiB")) is None
+    assert measured_times(frame, machine, parse_workload(f"{H2D} of 3MiB")) is None
 
 
 def test_messages_have_the_curve_of_their_pairs(of_messages: Path) -> None:
     with Profile.open(of_messages) as profile:
         model = fitted_model(profile)
-        frame = SeriesFrame.read(profile)
+        frame, machine = SeriesFrame.read(profile), profile.machine
     workload = parse_workload(f"{MESSAGE} of 16")
     found = Predictor(model).predict(workload)
-    measured = measured_times(frame, workload)
+    measured = measured_times(frame, machine, workload)
     assert measured is not None
     assert found.span == pytest.approx(measured.span, rel=0.05)
     assert found.interval.low < measured.span < found.interval.high

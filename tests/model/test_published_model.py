@@ -5,6 +5,7 @@ import pytest
 from exchange.imports.shared_files import shared
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import read
+from waywiser.model.count_table import CountKey
 from waywiser.model.messages import Locality, MessageTimes, classes_of, curve_of, messages_of
 from waywiser.model.published import SwitchesError, fit, parse_switches, warnings_of
 from waywiser.model.rate import fit_counts, held_out_deviations
@@ -153,7 +154,7 @@ def test_the_injection_limit_and_held_out_counts(summit: list[MessageTimes]) -> 
     model = fit_counts(summit, "pinned", "max-rate", least=True)
     assert model is not None and model.limit is not None
     assert 23e9 < model.limit.bytes_per_second < 25e9
-    off = sorted(held_out_deviations(summit, "pinned", "max-rate", least=True))
+    off = sorted(held_out_deviations(summit, CountKey("pinned", "max-rate"), least=True))
     assert off[len(off) // 2] < 0.02
     assert off[int(0.95 * len(off))] < 0.15
 

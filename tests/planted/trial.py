@@ -108,6 +108,23 @@ def fleet(seed: int, pool: Pool, blocks: int = 1, *, healthy: bool = False) -> F
     return FleetTrial(ill, first, assess_fleet([*nodes, *again]))
 
 
+def few_hosts(
+    seed: int, pool: Pool, hosts: int, gpus: int, loss: float = 0.0
+) -> tuple[Fleet, str, int]:
+    """A fleet of a few hosts with all sizes of a survey; with the host and the GPU whose link has
+    lost this share of its bandwidth."""
+    rng = np.random.default_rng((seed, hosts, gpus, 5))
+    ill, gpu = int(rng.integers(hosts)), int(rng.integers(gpus))
+    made = []
+    for number in range(hosts):
+        truths = (Truth("slow host link", loss / (1 - loss), (gpu,)),) if number == ill else ()
+        plan = checked(
+            Model(count=gpus, sockets="one", truths=truths if loss else ()), SURVEY_SIZES
+        )
+        made.append(surveyed(plan, rng, pool, SURVEY_BLOCKS, host=f"n{number:03}"))
+    return assess_fleet(made), f"n{ill:03}", gpu
+
+
 def _host(
     name: str,
     has: tuple[str, int] | None,

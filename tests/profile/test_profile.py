@@ -23,6 +23,7 @@ from waywiser.profile import (
 from waywiser.words import Transfer
 from waywiser.words.records import (
     BlockLatencies,
+    Failure,
     GpuHealth,
     GpuTraffic,
     Health,
@@ -209,3 +210,67 @@ def test_evidence_comes_back_as_it_went_in(tmp_path: Path) -> None:
         profile.commit_visit(visit)
     with Profile.open(path) as profile:
         assert list(profile.visits())[-1] == visit
+
+
+def test_times_of_single_gpus_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    lanes = (((1.0, 2.0, 3.0), (4.0,)), ((1.5, 2.5, 3.5), (4.5,)))
+    taken = Samples(span=(4.0, 4.5), transfers=((3.0, 4.0), (3.5, 4.5)), lanes=lanes)
+    visit = profiles.visit(profiles.WHAT, 3, taken)
+    with profiles.new(path) as profile:
+        profile.commit_visit(profiles.good(0))
+        profile.commit_visit(visit)
+        assert [each.samples.lanes for each in profile.visits()] == [(), lanes]
+    with Profile.open(path) as profile:
+        assert [each.samples for each in profile.visits()][1] == taken
+
+
+def test_times_of_single_gpus_go_with_their_visit(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    taken = Samples(span=(2.0,), transfers=((2.0,),), lanes=(((1.0, 2.0),),))
+    interrupted = msgspec.structs.replace(
+        profiles.visit(profiles.WHAT, 0, taken),
+        stop="failed",
+        failure=Failure("interrupted", "by the user"),
+    )
+    with profiles.new(path) as profile:
+        profile.commit_visit(interrupted)
+        profile.commit_visit(profiles.visit(profiles.WHAT, 0, Samples(span=(1.0,))))
+        assert [each.samples.lanes for each in profile.visits()] == [()]
+
+
+def test_a_profile_without_times_of_single_gpus_has_no_table_for_them(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    with sqlite3.connect(path) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    connection.close()
+    assert "visit" in tables and "lanes" not in tables
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["counts = '[]'", "counts = '[2,-1]'", "counts = '{'", "counts = '[3]'", "seconds = x'00'"],
+)
+def test_damaged_times_of_single_gpus_are_reported(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "a.wwp"
+    taken = Samples(span=(2.0,), transfers=((2.0,),), lanes=(((1.0, 2.0),),))
+    with profiles.new(path) as profile:
+        profile.commit_visit(profiles.visit(profiles.WHAT, 0, taken))
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE lanes SET {damage}")
+        reseal(connection)
+    connection.close()
+    with Profile.open(path) as profile, pytest.raises(ProfileError, match="visit 1"):
+        list(profile.visits())
+
+
+@pytest.mark.parametrize(
+    "lanes", [(((1.0, 2.0),),), (((1.0, 2.0),), ((1.0,),))], ids=["too few", "unequal"]
+)
+def test_times_of_different_numbers_of_gpus_are_not_stored(tmp_path: Path, lanes: Any) -> None:
+    taken = Samples(span=(2.0, 2.0), transfers=((2.0,), (2.0,)), lanes=lanes)
+    with (
+        profiles.new(tmp_path / "a.wwp") as profile,
+        pytest.raises(ProfileError, match="different numbers of GPUs"),
+    ):
+        profile.commit_visit(profiles.visit(profiles.WHAT, 0, taken))

@@ -3,11 +3,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 import profiles
+from waywiser.machine.machine import PlacedRank
 from waywiser.profile.estimate import estimate
-from waywiser.profile.quality_flags import REMEDIES, QualityFlag
+from waywiser.profile.quality_flags import CROWDED, REMEDIES, QualityFlag
 from waywiser.words.records import Failure, GpuState, Samples, Series
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
@@ -79,10 +81,19 @@ def test_a_failed_block_beside_a_good_one_is_reported() -> None:
     assert "SIGSEGV" in found.quality_flags[0].what
 
 
+def test_ranks_that_share_cpus_are_reported() -> None:
+    what = profiles.workload("pageable@rank:0 -> pageable@rank:1 by mpi", 2**20)
+    for cpus, kinds in ((0, [CROWDED]), (1, [])):
+        ranks = (PlacedRank(0, (0,), 0), PlacedRank(1, (cpus,), 0))
+        here = msgspec.structs.replace(profiles.machine(), ranks=ranks)
+        found = estimate(Series(what, (profiles.visit(what, 0, quiet()),)), here)
+        assert found is not None and [flag.kind for flag in found.quality_flags] == kinds
+
+
 def test_every_kind_has_a_test_and_a_remedy() -> None:
     marks = test_each_trouble_is_reported_alone_with_its_remedy.pytestmark  # type: ignore[attr-defined]
     tested = {case[0] for mark in marks for case in mark.args[1]}
-    assert tested | {"failed block"} == set(REMEDIES)
+    assert tested | {"failed block", CROWDED} == set(REMEDIES)
     assert all(REMEDIES.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import profiles
 from plain_statistics import block_of
 from waywiser.profile import Profile
+from waywiser.profile.estimate import estimate
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.writable import write_profile
 from waywiser.words import TimingMode, Workload
@@ -52,6 +54,29 @@ def require_equal(path: Path) -> None:
         assert [block.interval for block in short.blocks] == [block.interval for block in blocks]
         assert short.failures == tuple(visit.failure for visit in one.visits if visit.failure)
         assert (short.text, short.curve) == (str(one.workload), one.workload.curve)
+
+
+def test_the_slowdowns_of_a_set_with_a_collective(tmp_path: Path) -> None:
+    work = Workload.parse(
+        "device@gpu:0-1 -> device@gpu:0-1 by nccl[collective=allreduce] of 1MiB; "
+        f"{profiles.D2H} of 1MiB"
+    )
+    rng = random.Random(1)
+
+    def visit(block: int, count: int) -> Visit:
+        taken = profiles.samples(rng, 1e-3, count, transfers=2)
+        alone = tuple((rng.uniform(1e-3, 2e-3), rng.uniform(1e-3, 2e-3)) for _ in range(count))
+        return profiles.visit(work, block, msgspec.structs.replace(taken, alone=alone), mode="host")
+
+    path = stored(tmp_path / "a.wwp", [visit(block, count) for block, count in enumerate((9, 3))])
+    require_equal(path)
+    with Profile.open(path) as profile:
+        (series,) = profile.series()
+    assert [len(each.samples.alone) for each in series.visits] == [9, 3]
+    found = estimate(series)
+    assert found is not None and found.rate is None
+    assert [each.interval for each in found.slowdowns] == [None, None], "the second has too few"
+    assert all(1 / 3 < each.median < 3 for each in found.slowdowns)
 
 
 def test_the_statistics_of_a_survey(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,18 +68,20 @@ def visits(
     count: int = 12,
     variants: int = 0,
     sizes: Sequence[int] = SIZES,
+    slow: Callable[[Workload], float] = lambda _: 1.0,
 ) -> Iterator[Visit]:
-    """A survey of `curves`."""
+    """A survey of `curves`; ``slow`` is the factor by which a workload takes longer."""
     rng = random.Random(seed)
     texts = list(curves(machine, variants))
     for block in range(blocks):
         for text in texts:
             for size in sizes:
-                yield _visit(rng, profiles.workload(text, size), block, count)
+                workload = profiles.workload(text, size)
+                yield _visit(rng, workload, block, count, slow(workload))
 
 
-def _visit(rng: random.Random, workload: Workload, block: int, count: int) -> Visit:
-    seconds = max(map(_seconds, workload.transfers)) * rng.uniform(0.999, 1.001)
+def _visit(rng: random.Random, workload: Workload, block: int, count: int, factor: float) -> Visit:
+    seconds = max(map(_seconds, workload.transfers)) * rng.uniform(0.999, 1.001) * factor
     width = len(workload.transfers)
     taken = profiles.samples(rng, seconds, count, transfers=width)
     return profiles.visit(workload, block, taken)

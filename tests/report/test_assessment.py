@@ -8,7 +8,7 @@ import pytest
 import profiles
 from analysis.questions.subjects import subject
 from report import machines
-from waywiser.curves.answer import Answer, Finding
+from waywiser.curves.answer import CRASHED, UNDECIDED, Answer, Finding
 from waywiser.profile import RunHealth
 from waywiser.profile.health import health_report
 from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
@@ -94,7 +94,9 @@ def test_nothing_measured_is_no_good_machine() -> None:
 
 def test_a_profile_with_failures_alone_says_that_nothing_was_measured() -> None:
     machine = msgspec.structs.replace(profiles.machine(), gpus=())
-    failed = profiles.visit(profiles.workload(profiles.HOST, 2**20), failure=Failure("crash", "x"))
+    failed = profiles.visit(
+        profiles.workload(profiles.HOST, 2**20), failure=Failure("timeout", "x")
+    )
     found = entry(subject([Series(failed.workload, (failed,))], machine=machine))
     assert [type(block) for block in status([found]).blocks] == [Verdict]
     (words,) = findings([found]).blocks
@@ -152,14 +154,23 @@ def test_a_finding_without_a_recommendation_asks_for_nothing(severity: Severity)
 def test_what_was_not_measured_is_named_beside_the_status() -> None:
     few = [msgspec.structs.replace(answer(f"q{n}"), answered=False) for n in range(3)]
     verdict = assess(result(answer("q", finding("a", "info")), *few))
-    assert verdict.statement == "OK: no problem was found on this machine."
+    assert verdict.statement == ("OK: 1 of 4 questions could be answered; no problem was found.")
     assert verdict.unknown == "Not determined: 3 of 4 questions (Is it q0?, Is it q1?, Is it q2?)"
     document = Document("node7", (), (Section("status", "Status", (verdict,)),), "")
     text = markdown(document)
-    assert text.index("OK: no problem") < text.index("Not determined: 3 of 4")
+    assert text.index("OK: 1 of 4 questions") < text.index("Not determined: 3 of 4")
     assert assess(result(answer("q"))).unknown == ""
     grave = assess(result(answer("q", finding("a", "warning")), *few))
     assert (grave.severity, grave.unknown) == ("warning", verdict.unknown)
+
+
+@pytest.mark.parametrize(("question", "name"), [("identical", UNDECIDED), ("trust", CRASHED)])
+def test_what_crashed_or_may_be_slow_is_stated_first(question: str, name: str) -> None:
+    found = answer(question, Finding(name, "warning", "it is so", remedy="change it"))
+    alone = assess(result(found))
+    assert (alone.severity, alone.statement) == ("warning", "Review: it is so.")
+    both = assess(result(answer("q", finding("a", "warning")), found))
+    assert both.statement == "Review: it is so. 1 other finding needs attention."
 
 
 def test_a_machine_of_which_no_question_is_answered_is_not_called_well() -> None:

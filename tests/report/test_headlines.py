@@ -122,11 +122,23 @@ def test_a_file_has_a_row_of_its_own() -> None:
 def test_without_headline_paths_the_fastest_of_each_family_is_shown() -> None:
     """Compared at a size that most of the candidates have."""
     paths = "device@gpu:0 -> device@gpu:1 by {}"
-    slow = curve(paths.format("nccl"), postal(1e-6, 1e11), (8, 2**20, 2**26, 2**30))
-    fast = curve(paths.format("mpi"), postal(1e-6, 2e11), (8, 2**20, 2**26))
+    slow = curve(paths.format("one-tool"), postal(1e-6, 1e11), (8, 2**20, 2**26, 2**30))
+    fast = curve(paths.format("other-tool"), postal(1e-6, 2e11), (8, 2**20, 2**26))
     few = curve(paths.format("sm"), postal(1e-9, 9e11), (8, 64))
     (row,) = headline_rows(profiles.machine(), entry(subject(slow, fast, few), name="a").curves)
-    assert (row.group, row.first.text) == ("device to device (P2P)", paths.format("mpi"))
+    assert (row.group, row.first.text) == ("P2P", paths.format("other-tool"))
+
+
+def test_an_exchange_names_the_setting_that_makes_it_faster() -> None:
+    path = "device@rank:0-3 -> device@rank:0-3 by alltoall{}"
+    default = curve(path.format(""), postal(1e-5, 7e9), (2**20, 2**21))
+    staged = curve(path.format("[strategy=duplicate-pointer]"), postal(1e-5, 2e10), (2**20, 2**25))
+    found = entry(subject(default, staged), name="a").curves
+    (row,) = headline_rows(profiles.machine(), found)
+    assert row.first.text == path.format("")
+    assert "GB/s at 32 MiB by strategy=duplicate-pointer" in row.call
+    (alone,) = headline_rows(profiles.machine(), entry(subject(default), name="a").curves)
+    assert " at " not in alone.call
 
 
 SECOND = "pinned@numa:0 -> device@gpu:1 by copy-engine"

@@ -7,10 +7,13 @@ import pytest
 
 import profiles
 from analysis.questions.subjects import curve, postal, subject
+from analysis.questions.sustained_sets import ALLREDUCE, PRODUCT, sustained
 from machine.captured import ALL
 from machine.captured import machine as captured
 from report import machines
 from waywiser.curves.answer import Answer
+from waywiser.profile.quality_flags import REMEDIES
+from waywiser.report.chapters.curves import table
 from waywiser.report.chapters.links import links
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
@@ -21,12 +24,29 @@ from waywiser.report.figures.theme import HEAT_INK, INK
 from waywiser.report.figures.topology import line_width
 from waywiser.report.links import Links
 from waywiser.report.page import page
-from waywiser.report.parts import Document, Pictures, Sheet
+from waywiser.report.parts import Document, Pictures, Sheet, Sheets
 from waywiser.report.rates import Between
 from waywiser.report.rates import between_places as between_places_of
+from waywiser.report.views.curve_lines import curve_line_sections
 
 CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
 PAIR = f"{CURVE}; device@gpu:0 -> pinned@numa:0 by copy-engine as list[piece=4096]"
+
+
+def test_sets_with_a_collective_have_times_and_no_empty_table() -> None:
+    found = entry(subject(sustained((ALLREDUCE, PRODUCT), (1.1, 1.5))))
+    (family,) = {each.family for each in found.curves}
+    sheet = table(found, found.curves, family)
+    assert sheet.names[0] == "path" and "of the bound" not in sheet.names
+    assert sheet.caption.startswith("Times, each with ±.")
+    pictures = [each for each in links([found]).blocks if isinstance(each, Pictures)]
+    (topology,) = [p for each in pictures for p in each.pictures if "topology" in p.name]
+    assert topology.data is None
+    (lines,) = curve_line_sections(found.curves, dict.fromkeys(REMEDIES, "?"))
+    (sheets,) = lines.blocks
+    assert isinstance(sheets, Sheets)
+    names = sheets.sheets[0].names
+    assert "time" in names and "latency" not in names
 
 
 @pytest.mark.parametrize(
@@ -177,7 +197,7 @@ def test_a_matrix_says_how_many_threads_copy_within_host_memory() -> None:
     pictures = {picture.title: picture for block in blocks for picture in block.pictures}
     (title,) = (title for title in pictures if title.startswith("Bandwidth"))
     note = pictures[title].data.caption
-    assert note == "Host to host: memcpy in 1 thread, pageable host memory."
+    assert note == "Within host memory: memcpy in 1 thread, pageable host memory."
 
 
 def test_sides_that_the_system_hides_are_drawn_as_found(alone: Document) -> None:

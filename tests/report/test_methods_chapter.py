@@ -9,6 +9,7 @@ import pytest
 
 from analysis.questions.subjects import curve, postal, subject
 from kept import RESULTS, unpacked
+from waywiser.analysis.policy.build import decision_tables
 from waywiser.analysis.policy.decision_table import (
     CopyKind,
     DecisionTable,
@@ -161,7 +162,7 @@ def test_several_machines_have_a_table_each() -> None:
 
 
 def test_without_the_native_library_the_chapter_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_: object) -> None:
+    def missing(_: object, **__: object) -> None:
         raise NativeError("the native library does not load", remedy="build it")
 
     monkeypatch.setattr(entries, "decision_tables", missing)
@@ -192,3 +193,45 @@ def test_a_survey_of_one_gpu_shows_staged_copies(tmp_path: Path) -> None:
     kinds = {str(each.table.kind): each for each in decision_figures(found)}
     figure = kinds["pageable -> device"]
     assert {"copy-engine, pageable", "staged, pageable"} == set(figure.names)
+
+
+SETTINGS = ("api=sync", "api=async,submit=1", "cus=304", "parts=2", "unheard=of")
+
+
+@pytest.mark.parametrize("by", ["copy-engine", "sm", "unheard"])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_methods_of_other_tools_are_in_the_chapter_with_unknown_costs(
+    by: str, settings: str
+) -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:0 by {by}[{settings},n={n}]" for n in (1, 2)]
+    curves = [curve(path, postal(1e-5, (n + 1) * 1e10)) for n, path in enumerate(paths)]
+    known = msgspec.structs.replace(
+        subject(*curves), environment={"imported": [{"tool": "a tool", "version": "1"}]}
+    )
+    (sheet,) = (
+        each for each in methods([entry(known, name="a")]).blocks if isinstance(each, Sheet)
+    )
+    assert settings.partition(",")[0] in str(sheet.rows[-1]) and "n=2" in str(sheet.rows[-1])
+    assert {row.cells[-1].text for row in sheet.rows} == {"not known"}
+
+
+def test_messages_between_ranks_are_no_methods_of_copies() -> None:
+    paths = [f"device@gpu:0 -> device@gpu:1 by mpi[test=bw,n={n}]" for n in (1, 2)]
+    curves = [curve(path, postal(1e-5, (n + 1) * 1e10)) for n, path in enumerate(paths)]
+    known = msgspec.structs.replace(
+        subject(*curves), environment={"imported": [{"tool": "a tool", "version": "1"}]}
+    )
+    assert not methods([entry(known, name="a")]).blocks
+
+
+def test_of_a_survey_the_chapter_has_the_methods_of_the_library_alone() -> None:
+    """A kernel that the library uses for lists alone makes no copy of one range there."""
+    curves = [curve(f"pinned@numa:0 -> device@gpu:0 by {by}", postal(1e-5, rate))
+              for by, rate in (("copy-engine", 2e10), ("sm", 4e10))]  # fmt: skip
+    known = subject(*curves)
+    tables = {
+        str(each.kind): list(map(str, each.methods)) for each in entry(known, name="a").decisions
+    }
+    assert tables == {
+        str(each.kind): list(map(str, each.methods)) for each in decision_tables([known])
+    }

@@ -16,6 +16,7 @@ effects = st.builds(
     st.builds(Variance, st.floats(1e-7, 1e-3), st.floats(1.0, 50.0)),
     st.booleans(),
     st.just(THRESHOLD),
+    st.integers(1, 4),
 )
 
 

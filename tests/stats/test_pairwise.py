@@ -177,3 +177,35 @@ def test_the_order_of_groups_and_pairs_does_not_matter(seed: int, order: object)
         assert a.mean["bandwidth"].decision.ratio == pytest.approx(
             b.mean["bandwidth"].decision.ratio
         )
+
+
+@few
+@given(st.floats(0.05, 0.3), st.floats(0.05, 0.15), st.integers(2, 4), st.integers(0, 3))
+def test_a_path_that_varies_hides_no_loss_that_every_process_shows(
+    loss: float, change: float, processes: int, varies: int
+) -> None:
+    """One process shows the loss; in another one an equal path is slower too."""
+    rng = np.random.default_rng(7)
+    noise = 0.0005 * rng.standard_normal((5, processes))
+    noise[4] += loss
+    noise[varies, -1] += change
+
+    def decided(count: int) -> str:
+        pairs: list[Regimes] = []
+        for n in range(5):
+            others = [at for at in range(5) if at != n]
+            ratios = {k: float(noise[n, k] - np.median(noise[others, k])) for k in range(count)}
+            pairs.append({"bandwidth": [SizeRatios(SIZES[-1], ratios, 1e-8)]})
+        return decide_one(*pairs, deviations=True).pairs[4]["bandwidth"].decision.verdict
+
+    assert [decided(count) for count in (1, processes)] == ["different", "different"]
+
+
+@pytest.mark.parametrize("processes", [2, 3, 4])
+def test_equal_paths_are_hardly_ever_different_from_the_others(processes: int) -> None:
+    share = Share()
+    for seed in range(150):
+        rng = np.random.default_rng((seed, processes))
+        found = decide_one(*(pair(rng, processes, 0.05) for _ in range(4)), deviations=True)
+        share.add(any(e["bandwidth"].decision.verdict == "different" for e in found.pairs))
+    assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import sys
@@ -12,6 +11,8 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
+
+from script_module import script_module
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "loading.py"
 PROCESS = Path(__file__).with_name("loading_on_fake.py")
@@ -24,11 +25,7 @@ def loading(
 ) -> ModuleType:
     monkeypatch.setenv("PYTHONPATH", fake_transfer_environment["PYTHONPATH"])
     monkeypatch.setenv("WAYWISER_FAKE", "devices=1;h2d=20;staged=10")
-    spec = importlib.util.spec_from_file_location("loading_benchmark", BENCHMARK)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(BENCHMARK)
 
 
 def requested(folder: Path, gpus: int, **changed: Any) -> argparse.Namespace:

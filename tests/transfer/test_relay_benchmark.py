@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from fake_gpu import GpuArray, Stream, configure
 
+from script_module import script_module
 from waywiser import transfer
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -55,12 +55,7 @@ class FakeGpus:
 def relay(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.delitem(sys.modules, "link_limits", raising=False)
-    spec = importlib.util.spec_from_file_location("relay_benchmark", BENCHMARKS / "relay.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "relay_benchmark", module)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(BENCHMARKS / "relay.py")
 
 
 def sizes(relay: ModuleType, blocks: int = 2) -> Any:

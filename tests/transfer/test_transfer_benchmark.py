@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -13,6 +12,7 @@ import pytest
 from fake_gpu import GpuArray
 from test_policies_of_contexts import write_policy
 
+from script_module import script_module
 from waywiser import transfer
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "transfer.py"
@@ -44,10 +44,7 @@ class OnHost(_Copies, np.ndarray):
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module, with torch's tensors on the fake GPU."""
-    spec = importlib.util.spec_from_file_location("transfer_benchmark", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script_module(FILE)
     cuda = SimpleNamespace(
         init=lambda: None, synchronize=lambda: None, empty_cache=lambda: None,
         device_count=lambda: 1, get_device_name=lambda gpu: "fake",

@@ -12,7 +12,7 @@ from waywiser.analysis.comparison.fleet import Fault
 from waywiser.curves.answer import Finding
 from waywiser.report.parts import Remark
 from waywiser.words.sizes_in_text import with_sizes
-from waywiser.words.titles import LEAST_TITLE, LONGEST_TITLE, divided
+from waywiser.words.titles import LEAST_TITLE, LONGEST_TITLE, divided, listed
 
 PLACES = st.builds("{}:{}".format, st.sampled_from(["numa", "gpu", "rank"]), st.integers(0, 9999))
 SETTINGS = st.sampled_from(["", "[api=sync]", "[api=sync,peer=off,submit=1]", "[piece=28672]"])
@@ -83,3 +83,12 @@ def test_a_title_has_the_figure_of_its_statement_if_there_is_room() -> None:
     rest = f"than {', '.join(f'gpu:{n}' for n in range(40))}"
     title, _ = divided(f"{said} has 8.0 % (7.1–8.8) less bandwidth {rest}")
     assert "has 8.0 % (7.1–8.8) less bandwidth" in title
+
+
+def test_a_list_that_is_too_long_for_a_title_says_how_many_more_there_are() -> None:
+    parts = [f"strategy-{n} at {n} KiB to {n + 1} MiB" for n in range(8)]
+    assert listed("the fastest", parts[:2]) == (f"the fastest: {parts[0]}; {parts[1]}", "")
+    title, whole = listed("the fastest", parts)
+    assert title.endswith("; and 4 more")
+    assert len(title) <= LONGEST_TITLE
+    assert whole.endswith(parts[-1])

@@ -238,25 +238,51 @@ def test_one_process_a_side_is_inconclusive_and_names_the_headline_paths() -> No
     assert nodes.h2d(4) in slow.suspects
 
 
-def without_gpus(seed: int, noise: float, processes: int = PROCESSES) -> Node:
-    """A host without GPUs; ``noise`` is the deviation between processes of a copy by its CPUs."""
+def without_gpus(seed: int, *noise: float, processes: int = PROCESSES) -> Node:
+    """A host without GPUs; ``noise`` are the deviations between processes of copies by its CPUs."""
     rng = random.Random(seed)
-    copy = nodes.workload("pageable@numa:0 -> pageable@numa:0 by cpu")
-    medians = [0.01 * math.exp(rng.gauss(0, noise)) for _ in range(processes)]
-    series = (nodes.digest(copy, medians),)
+    series = tuple(
+        nodes.digest(
+            nodes.workload(f"{kind}@numa:0 -> {kind}@numa:0 by cpu"),
+            [0.01 * math.exp(rng.gauss(0, each)) for _ in range(processes)],
+        )
+        for kind, each in zip(("pageable", "pinned"), noise, strict=False)
+    )
     return Node(
         "node0", nodes.machine(gpus=0), series, f"{seed}.wwp", f"2026-11-20T0{seed}", "check"
     )
 
 
-def test_a_noisy_copy_by_cpus_leaves_no_check_inconclusive_and_is_noted() -> None:
-    found = check_up(without_gpus(2, 0.15), [without_gpus(1, 0.15)])
+def test_a_noisy_copy_by_cpus_beside_a_quiet_one_leaves_no_check_inconclusive_and_is_noted() -> (
+    None
+):
+    found = check_up(without_gpus(2, 0.15, 0.005), [without_gpus(1, 0.15, 0.005)])
     assert found.status == "ok"
     assert "host copy" in found.notes[0] and "would not be found" in found.notes[0]
     quiet = check_up(without_gpus(2, 0.005), [without_gpus(1, 0.005)])
     assert quiet.status == "ok" and not any("would not" in note for note in quiet.notes)
-    single = check_up(without_gpus(2, 0.001, 1), [without_gpus(1, 0.001, 1)])
+    single = check_up(without_gpus(2, 0.001, processes=1), [without_gpus(1, 0.001, processes=1)])
     assert single.status == "inconclusive" and "noise is not known" in single.undecided[0]
+
+
+def test_where_the_noise_lets_no_verdict_stand_nothing_is_ok() -> None:
+    noisy = check_up(without_gpus(2, 0.15, 0.15), [without_gpus(1, 0.15, 0.15)])
+    assert noisy.status == "inconclusive" and "would not be found" in noisy.undecided[0]
+
+
+@pytest.mark.parametrize("before, now", [(0.01, 0.0135), (0.01, 0.0101)])
+def test_messages_of_one_process_that_a_repeat_does_not_settle_are_not_ok(
+    before: float, now: float
+) -> None:
+    message = nodes.workload("pageable@rank:0 -> pageable@rank:1 by mpi")
+    base, node, again = (
+        msgspec.structs.replace(
+            without_gpus(n), series=(nodes.digest(message, [seconds]),), file=f"{n}.wwp"
+        )
+        for n, seconds in ((1, before), (2, now), (3, before * 1.01))
+    )
+    for found in (check_up(node, [base]), check_up(node, [base], repeats=[again])):
+        assert found.status == "inconclusive" and found.undecided
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.03, 0.2, 0.5, 0.99])

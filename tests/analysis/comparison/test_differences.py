@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.differences import another_machine
 from waywiser.analysis.comparison.node import Node
+from waywiser.machine.machine import PlacedRank
 
 SURVEYED = {"kernel": "6.1", "governor": ["performance"], "variables": {"CUDA_DEVICE_ORDER": "PCI"}}
 
@@ -187,3 +188,27 @@ def test_a_class_of_hardware_is_that_of_a_fleet() -> None:
     wider = replace(four, machine=replace(four.machine, numa=numa))
     sides = "4 × Test GPU, 1 NUMA node before, 4 × Test GPU, 2 NUMA nodes now"
     assert f"another class of hardware: {sides}" in notes([four], [wider])
+
+
+def test_libraries_of_messages_and_collectives_are_said_as_drivers_are() -> None:
+    base = survey(1, "a")
+    with_library = replace(base, machine=replace(base.machine, messages="MPICH 5.0.2"))
+    other = survey(2, "b")
+    machine = replace(other.machine, messages="Open MPI 5.0.11", nccl="2.28.9")
+    (note,) = notes([with_library], [replace(other, machine=machine)])
+    assert note == "another MPI library: MPICH 5.0.2 before, Open MPI 5.0.11 now", "one has no NCCL"
+    before = replace(base, machine=replace(base.machine, nccl="2.27.3"))
+    (note,) = notes([before], [replace(other, machine=machine)])
+    assert note == "another NCCL: 2.27.3 before, 2.28.9 now"
+
+
+def test_ranks_elsewhere_are_said() -> None:
+    base, other = survey(1, "a"), survey(2, "b")
+    local, remote = (PlacedRank(0, (0, 1), node, 0) for node in (0, 1))
+    with_local = replace(base, machine=replace(base.machine, ranks=(local,)))
+    with_remote = replace(other, machine=replace(other.machine, ranks=(remote,)))
+    (note,) = notes([with_local], [with_remote])
+    assert note == (
+        "another placement of ranks: rank:0 on CPUs 0-1 of numa:0 with gpu:0 before, "
+        "rank:0 on CPUs 0-1 of numa:1 with gpu:0 now"
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from waywiser.analysis.comparison.outliers import LEAST_SCALE, columns_of, outliers, tail_of
+from waywiser.analysis.comparison.column_scale import LEAST_SCALE, columns_of, pooled_columns
+from waywiser.analysis.comparison.outliers import outliers, tail_of
 
 
 def test_one_that_is_far_is_found_among_many_and_no_other() -> None:
@@ -53,3 +54,26 @@ def test_hosts_that_agree_to_the_bit_have_a_scale() -> None:
     assert columns_of(np.ones((10, 1)))[0].scale == LEAST_SCALE
     assert columns_of(np.empty((0, 0))) == []
     assert outliers(np.empty((0, 0)), [], 0.03, 0.05) == []
+
+
+@pytest.mark.parametrize(("common", "least", "most"), [(0.0, 5, 24), (0.02, 2, 2.2)])
+def test_equivalent_columns_pool_their_scale_but_not_what_their_hosts_have_in_common(
+    common: float, least: float, most: float
+) -> None:
+    rng = np.random.default_rng(6)
+    found = []
+    for _ in range(40):
+        table = rng.normal(0, 0.002, (4, 12)) + rng.normal(0, common, (4, 1))
+        table[2, 5] += 0.1
+        scales = pooled_columns(table, ["same"] * 12, 1e-9)
+        found.append(np.median([(each.scale, each.freedom) for each in scales], axis=0))
+    scale, freedom = np.median(found, axis=0)
+    assert scale == pytest.approx(np.hypot(0.002, common), rel=0.35)
+    assert least <= freedom <= most
+
+
+def test_a_column_that_is_much_wider_than_its_equivalents_keeps_its_scale() -> None:
+    table = np.random.default_rng(7).normal(0, 0.002, (6, 8))
+    table[:, 3] *= 50
+    scales = pooled_columns(table, ["same"] * 8, 1e-9)
+    assert scales[3].scale > 10 * scales[0].scale

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from tests import profiles
 from tests.analysis.questions.subjects import curve, postal, subject
 
 import waywiser
@@ -15,7 +17,9 @@ from waywiser import cli
 from waywiser.analysis.policy.advice import Advice, CopyRequest, advise
 from waywiser.analysis.policy.errors import NotMeasured, PolicyError
 from waywiser.curves.subject import Subject
+from waywiser.machine.machine import PlacedRank
 from waywiser.profile import Profile
+from waywiser.report.views.advice import takes_text
 
 PLAIN = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"
@@ -46,6 +50,58 @@ def advice(
         max_threads=max_threads, polite=polite,
     )  # fmt: skip
     return advise([SUBJECT], request)
+
+
+def test_what_runs_beside_a_copy_is_a_collective() -> None:
+    with pytest.raises(PolicyError, match="foo is no collective") as error:
+        CopyRequest.of("pageable@numa:0", "device@gpu:0", 1, beside="foo")
+    assert "allreduce, allgather" in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("margin", "text"),
+    [(0.17, "takes 17% longer"), (1.0, "takes ×2 the time"), (98.75, "takes ×99.8 the time"),
+     (2345.0, "takes ×2346 the time"), (-0.04, "takes 4% less time")],
+)  # fmt: skip
+def test_what_another_method_takes_is_a_factor_from_twice_the_time_on(
+    margin: float, text: str
+) -> None:
+    assert takes_text(margin) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "message", "remedy"),
+    [
+        ("rank:0", "rank:1", "nothing was measured at rank:1 alone", "rank:2"),
+        ("rank:0", "rank:9", "the machine has no rank:9", "rank:2"),
+        ("rank:0-3", "rank:0-3", "is no copy: measured was alltoall", "--crossovers"),
+        ("rank:2", "rank:0", "was not measured", "--ranks 4 --ranks-per-gpu 4 --only"),
+    ],
+)
+def test_ranks_without_messages_differ_from_ranks_that_no_launch_had(
+    source: str, destination: str, message: str, remedy: str
+) -> None:
+    ranks = tuple(PlacedRank(n, (n,), 0, 0) for n in range(4))
+    found = subject(
+        curve("device@rank:0 -> device@rank:2 by mpi", postal(5e-6, 8e9)),
+        curve("device@rank:0-3 -> device@rank:0-3 by alltoall", postal(5e-6, 8e9)),
+        machine=msgspec.structs.replace(profiles.machine(), ranks=ranks),
+    )
+    request = CopyRequest.of(f"device@{source}", f"device@{destination}", "1MiB")
+    with pytest.raises(PolicyError, match=message) as error:
+        advise([found], request)
+    assert remedy in error.value.remedy
+
+
+def test_a_message_is_not_said_to_take_least_from_others() -> None:
+    ranks = tuple(PlacedRank(n, (n,), 0, 0) for n in range(2))
+    found = subject(
+        curve("device@rank:0 -> device@rank:1 by mpi", postal(5e-6, 8e9)),
+        curve("device@rank:0 -> device@rank:1 by mpi-staged", postal(9e-6, 4e9)),
+        machine=msgspec.structs.replace(profiles.machine(), ranks=ranks),
+    )
+    request = CopyRequest.of("device@rank:0", "device@rank:1", "1MiB")
+    assert advise([found], request).why == "it is the fastest method"
 
 
 def test_the_fastest_method_is_advised_with_its_alternatives() -> None:

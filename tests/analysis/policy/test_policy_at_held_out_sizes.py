@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
 from types import ModuleType
 
 import pytest
 
 from kept import RESULTS
+from script_module import script_module
 from waywiser.analysis.policy.build import build_policy, decision_tables
 from waywiser.analysis.policy.decision_table import Method
 from waywiser.stats.order import median
@@ -20,11 +20,7 @@ FOLDER = RESULTS / "2026-11-23-policy"
 
 @cache
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("held_out", FOLDER / "held_out.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module(FOLDER / "held_out.py")
 
 
 @pytest.mark.parametrize("name", ["H100, first survey", "H200, all executors", "four H200"])

@@ -18,7 +18,7 @@ from tests import profiles
 from waywiser.curves.classes import representatives
 from waywiser.curves.curve import curves_of
 from waywiser.curves.overview import overview_of
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, curves_alone
 from waywiser.machine.machine import Machine
 from waywiser.profile import RunHealth
 from waywiser.profile.series_frame import SeriesFrame
@@ -121,7 +121,8 @@ def of_series(
     )
     curves = curves_of(seen.series)
     found = dict(environment or {})
-    return Subject(machine.hostname, machine, curves, seen, found, frame.gpu_states)
+    alone = curves_alone(frame, curves, machine)
+    return Subject(machine.hostname, machine, curves, seen, found, frame.gpu_states, alone)
 
 
 def subject(

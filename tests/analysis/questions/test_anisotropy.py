@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests import profiles
 from tests.analysis.questions.machines import machine
 from tests.analysis.questions.subjects import SIZES, Seconds, curve, postal, subject
 
 from waywiser.analysis.questions.anisotropy import answer
+from waywiser.machine.traits import ExecutorTraits, Traits
 from waywiser.words.records import Series
 
 EVEN = postal(5e-6, 50e9)
@@ -160,3 +162,29 @@ def test_the_arrow_the_number_and_the_sentence_name_the_slower_direction(
     first = "pinned -> GPU" if there < back else "GPU -> pinned"
     assert finding.text.startswith(f"{first} by copy-engine has ")
     assert finding.effect == pytest.approx(lacks, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["pageable", "pinned", "device", "managed"])
+@pytest.mark.parametrize("executor", ["mpi", "mpi[test=bw]", "mpi[window=4]", "mpi-staged"])
+def test_messages_of_processes_have_no_direction(kind: str, executor: str) -> None:
+    """Times of messages are of round trips."""
+    for place in ("rank", "gpu" if kind in ("device", "managed") else "numa"):
+        ends = [f"{kind}@{place}:{n}" for n in (0, 1)]
+        messages = [
+            *curve(f"{ends[0]} -> {ends[1]} by {executor}", EVEN, FEW),
+            *curve(f"{ends[1]} -> {ends[0]} by {executor}", postal(5e-6, 20e9), FEW),
+        ]
+        found = answer(subject(messages, machine=machine(2)))
+        assert (found.findings, found.tables) == ((), ())
+
+
+def test_what_kernels_of_nccl_send_has_a_direction() -> None:
+    ends = "device@gpu:0", "device@gpu:1"
+    sent = [
+        *curve(f"{ends[0]} -> {ends[1]} by nccl", EVEN, FEW),
+        *curve(f"{ends[1]} -> {ends[0]} by nccl", postal(5e-6, 20e9), FEW),
+    ]
+    kernels = ExecutorTraits("nccl", "kernels", shares=("links",), route="between ranks")
+    surveyed = replace(machine(2), traits=Traits((kernels,)))
+    found = answer(subject(sent, machine=surveyed)).findings
+    assert "anisotropic-kind" in {each.id for each in found}

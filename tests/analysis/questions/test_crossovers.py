@@ -120,6 +120,38 @@ def test_the_recommendation_is_the_fastest_of_all_that_was_measured() -> None:
     assert pageable.remedy.endswith("pinned -> device by sm")
 
 
+@pytest.mark.parametrize("sizes", [[2**30], [2**26, 2**30]])
+def test_a_method_measured_at_few_sizes_is_the_fastest_if_it_is_faster_at_a_larger_one(
+    sizes: list[int],
+) -> None:
+    said = answer(
+        subject(
+            curve(PINNED, postal(5e-3, 20e9), [2**22, 2**24, 2**26, 2**30]),
+            curve(PAGEABLE, postal(20e-3, 10e9), [2**22, 2**24, 2**26, 2**30]),
+            curve(SM, postal(5e-6, 1e13), sizes),
+        )
+    )
+    pageable = next(f for f in said.findings if f.text.startswith("pinned is faster than p"))
+    assert pageable.remedy == (
+        "use a third method, which is faster than both at these sizes: pinned -> device by sm"
+    )
+
+
+def test_where_a_third_method_is_faster_is_said_beside_what_to_use() -> None:
+    sizes = [2**22, 2**24, 2**26, 2**30]
+    said = answer(
+        subject(
+            curve(PINNED, postal(5e-6, 20e9), sizes),
+            curve(PAGEABLE, postal(20e-6, 10e9), sizes),
+            curve(SM, postal(5e-6, 1e12), [2**22]),
+        )
+    )
+    pageable = next(f for f in said.findings if f.text.startswith("pinned is faster than p"))
+    assert pageable.remedy == (
+        "use pinned if the program can choose, but pinned -> device by sm at 4 MiB"
+    )
+
+
 def test_what_moves_nothing_is_no_way() -> None:
     """Pages that are resident where they are fetched to; the driver knows the host as one place."""
     for end in ("numa:0", "gpu:0"):

@@ -136,6 +136,20 @@ def test_of_one_size_no_advice_is_given_on_sizes() -> None:
     assert "64 MiB is the only size" in best.text and best.remedy == ""
 
 
+def test_no_size_saturates_if_a_larger_one_is_slower_again() -> None:
+    def seconds(size: int) -> float:
+        return size / (30e9 if size == 2**22 else 55e9)
+
+    (best,) = answer(subject(curve(H2D, seconds))).findings
+    assert "at 4 MiB it falls to 30" in best.text and "on it is within" not in best.text
+    assert best.remedy == ""
+
+
+def test_one_method_alone_is_not_the_fastest() -> None:
+    (best,) = answer(subject(curve(H2D, postal(2e-6, 55e9)))).findings
+    assert best.text.startswith("The only method measured from numa:0 to gpu:0 is ")
+
+
 def test_what_only_the_largest_size_reaches_is_said_so() -> None:
     said = answer(subject(curve(H2D, lambda size: 1e-6 + size**0.8 / 1e9)))
     assert "only its largest size, 1 GiB, comes within 5% of it" in said.findings[0].text

@@ -138,7 +138,11 @@ def test_single_blocks_are_assessed_by_the_other_peers() -> None:
     (finding,) = answered(host_links(8, {3: 0.05}, blocks=1)).findings
     assert "gpu:3's link" in finding.text
     few = answered(host_links(2, {1: 0.05}, blocks=1), made=machine(2))
-    assert few.findings == ()
+    (low,) = few.findings
+    assert (low.id, low.severity) == ("undecided-path", "warning")
+    assert "nothing replicates their figures; the lowest is 4" in low.text
+    assert [device.place for device in low.devices] == ["gpu:1"]
+    assert answered(host_links(2, {1: 0.02}, blocks=1), made=machine(2)).findings == ()
     assert few.unanswered[0].startswith("measured in one process")
 
 

@@ -41,6 +41,17 @@ def test_a_quiet_profile_has_nothing_against_it() -> None:
     assert any("fewer than six blocks" in each for each in said.unanswered)
 
 
+def test_a_path_that_crashed_is_named_with_the_number_of_its_sizes() -> None:
+    path = profiles.H2D
+    crashed = [
+        Series(each, (profiles.visit(each, failure=Failure("crash", "rank 0 ended")),))
+        for each in (profiles.workload(path, size) for size in FEW[:2])
+    ]
+    (found, *_) = answer(subject(curve(D2H, LINE), curve(path, LINE, FEW[2:]), crashed)).findings
+    assert (found.id, found.severity) == ("crashed-path", "warning")
+    assert found.text == f"{path} crashed at 2 of {len(FEW)} sizes; rank 0 ended"
+
+
 def test_blocks_that_disagree_are_counted_with_their_size_and_family() -> None:
     quiet = curve(D2H, LINE, noise=0.0005, between=0.0)
     apart = [
@@ -79,8 +90,9 @@ def test_wrong_bytes_are_an_error_and_other_failures_are_not() -> None:
     crash = profiles.visit(profiles.workload(D2H, 8), failure=Failure("crash", "SIGSEGV"))
     failed = [Series(each.workload, (each,)) for each in (wrong, crash)]
     said = answer(subject(curve(HOST, LINE, FEW), failed))
-    first, second = said.findings[:2]
+    first, crashed, second = said.findings[:3]
     assert (first.id, first.severity) == ("wrong-bytes", "error")
+    assert (crashed.id, crashed.severity) == ("crashed-path", "warning")
     assert "1 visit moved wrong bytes" in first.text and "byte 3" in first.text
     assert (second.id, second.severity) == ("failed", "warning")
     assert "crash: SIGSEGV" in second.text

@@ -29,9 +29,10 @@ def test_a_rounded_size_is_the_power_of_two_that_it_means(seed: int) -> None:
     exponent, time = rng.randint(3, 33), round(rng.uniform(1, 9e5), 1)
     unit = rng.choice(["ns", "us", "ms"])
     name = f"Comm_cudaMemcpyAsync_PinnedToGPU/0/1/log2(N):{exponent}/manual_time"
+    rate = 2.0**exponent / (time * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[unit])
     row = (
         f"{name}  {time} {unit}  {time * 9} {unit}  700 bytes={rounded(2.0**exponent)} "
-        f"bytes_per_second=1.5Gi/s cuda_id=1 numa_id=0\n"
+        f"bytes_per_second={rate / 2**30:.6e}Gi/s cuda_id=1 numa_id=0\n"
     )
     (found,) = read(HEAD + row, "x")
     entry = {"name": name, "run_type": "iteration", "iterations": 700, "real_time": time,
@@ -80,3 +81,49 @@ def test_several_threads_are_another_operation(threads: int) -> None:
     (found,) = read(HEAD + rows, "x")
     assert len(found.measured) == 1
     assert "several threads" in found.unsupported_paths[0].reason
+
+
+NAME = "Comm_cudaMemcpyAsync_PinnedToGPU/0/2/log2(N):{}/manual_time"
+
+
+def row(exponent: int, microseconds: float, counters: str = "") -> str:
+    name = NAME.format(exponent)
+    return f"{name}  {microseconds} us  {microseconds * 8} us  900 {counters}\n"
+
+
+def stated_in(text: str) -> tuple[dict[int, float], list[str]]:
+    """(microseconds by size, why lines are not imported)."""
+    (found,) = read(HEAD + text, "x:9")
+    times = {each.workload.bytes: each.samples.span[0] * 1e6 for each in found.measured}
+    return times, [each.reason for each in found.unsupported_paths]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        row(21, 99.5).replace("99.5", "99,5"),
+        row(21, 99.5)[:60] + "\n",
+        row(21, 99.5).replace(" us", ""),
+        row(21, 99.5)[:19] + "\n",
+        row(21, 99.5, "bytes=2"),
+        row(21, 99.5, "bytes=2.097"),
+    ],
+)
+def test_a_damaged_row_is_listed_and_the_others_are_kept(damaged: str) -> None:
+    times, skipped = stated_in(row(20, 51.25) + damaged + row(22, 180.5, "bytes=4.1943M"))
+    assert times == pytest.approx({2**20: 51.25, 2**22: 180.5})
+    assert len(skipped) == 1
+
+
+@pytest.mark.parametrize("number", ["1e999M", "9" * 400])
+def test_a_size_that_cannot_be_is_no_error_of_this_program(number: str) -> None:
+    times, _ = stated_in(row(20, 51.25, f"bytes={number}") + row(22, 180.5))
+    assert times[2**22] == pytest.approx(180.5)
+
+
+@pytest.mark.parametrize(("stated", "notes"), [("19.53G/s", 0), ("20.97G/s", 0), ("19.53Gi/s", 0),
+                                               ("2.1G/s", 1), ("200Mi/s", 1)])  # fmt: skip
+def test_a_bandwidth_that_contradicts_the_time_is_noted(stated: str, notes: int) -> None:
+    text = row(20, 50.0, f"bytes=1.04858M bytes_per_second={stated}")
+    (found,) = read(HEAD + text, "x:9")
+    assert sum("real_time is kept" in note for note in found.measured[0].notes) == notes

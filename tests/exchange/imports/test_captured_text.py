@@ -21,6 +21,14 @@ PREFIXES = {
     "Hydra": lambda rank: f"[{rank}] ",
     "a container's log": lambda rank: "2026-01-05T10:00:00.123456789Z stdout F ",
     "docker compose": lambda rank: "bench-1  | ",
+    "pdsh": lambda rank: "rack7-node12.cluster: ",
+    "Jenkins": lambda rank: "[2026-01-05T10:00:00.123Z] ",
+    "a log": lambda rank: "[2026-01-05 10:00:00,123] ",
+    "a clock": lambda rank: "10:00:00 ",
+    "ts": lambda rank: "Jan 05 10:00:00 ",
+    "a journal": lambda rank: "Jan 05 10:00:00 node3 bench.sh[4711]: ",
+    "Open MPI with times": lambda rank: f"Mon Jan  5 10:00:00 2026[1,{rank}]<stdout>:",
+    "a container's log of a rank": lambda rank: f"2026-01-05T10:00:00.1Z [1,{rank}]<stdout>: ",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.google_benchmark import read_json, started
+from waywiser.exchange.imports.google_benchmark import read_csv, read_json, started
 from waywiser.words.records import SUMMARY
 
 DATA = Path(__file__).parent / "data"
@@ -97,6 +97,25 @@ def test_csv_is_read_past_what_the_shell_printed() -> None:
     assert good.samples.span == pytest.approx((5e-6, 6e-6))
     assert good.samples.repetitions == (1000, 1000)
     assert failed.failure is not None and failed.failure.reason == "no, it failed"
+
+
+@pytest.mark.parametrize("stated", [None, "ns", "us", "ms", "s"])
+@pytest.mark.parametrize("time", [0.25, 2.0, 777.0, 1e5])
+@pytest.mark.parametrize("csv", [False, True])
+def test_a_unit_that_is_not_stated_is_said_to_be_assumed(
+    stated: str | None, time: float, csv: bool
+) -> None:
+    row: dict[str, Any] = {"name": "Comm_cudaMemcpyAsync_GPUToPinned/0/1/log2(N):10/manual_time",
+                           "iterations": 5, "real_time": time}  # fmt: skip
+    row |= {} if stated is None else {"time_unit": stated}
+    if csv:
+        found = read_csv(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n", "x.csv")[0]
+    else:
+        found = read_json({"benchmarks": [row]}, "x.json")
+    (measured,) = found.measured
+    factor = {None: 1e-9, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[stated]
+    assert measured.samples.span == pytest.approx((time * factor,))
+    assert any("time_unit" in note for note in measured.notes) == (stated is None)
 
 
 @pytest.mark.parametrize(

@@ -132,3 +132,12 @@ def test_a_text_cut_off_anywhere_gives_no_other_number(seed: int) -> None:
 def test_a_text_without_a_path() -> None:
     with pytest.raises(Malformed, match="no line such as"):
         read("nothing", "x")
+
+
+@pytest.mark.parametrize(
+    "damaged", ["cpu_0o_gpu1_by_dma 17.5", "gpu1_to_c", "gpu0_to_gpu1_re", "gpu_a"]
+)
+def test_a_line_that_begins_as_a_path_is_listed(damaged: str) -> None:
+    found = read(f"gpu1_to_gpu1_by_dma 612.5\n{damaged}\nsome other line 3.5\n", "x")
+    assert len(found.measured) == 1
+    assert [each.path for each in found.unsupported_paths] == [damaged]

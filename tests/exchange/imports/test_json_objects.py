@@ -111,3 +111,11 @@ def test_one_bad_section_does_not_lose_the_others(position: int, tmp_path: Path)
     assert [each.path for each in found.unsupported_paths] == [
         f"testcases[{position}].bandwidth_matrix[0][0]"
     ]
+
+
+@pytest.mark.parametrize("between", ["", " ", ",", "\n", " \n\n", ", "])
+def test_objects_right_after_one_another(between: str) -> None:
+    text = between.join(f'{{"n": {n}, "in": {{"n": -1}}}}' for n in range(4))
+    found = json_objects(text, "x")
+    assert [value["n"] for _, value in found.values] == [0, 1, 2, 3]
+    assert not found.errors

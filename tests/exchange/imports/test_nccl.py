@@ -8,7 +8,7 @@ import pytest
 
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.nccl import read
+from waywiser.exchange.imports.nccl import COLLECTIVES, ROOTED, read, why_not
 from waywiser.words.records import SUMMARY
 
 FILE = Path(__file__).parent / "data" / "nccl.json"
@@ -18,13 +18,13 @@ def changed(**top: Any) -> Any:
     return json.loads(FILE.read_text()) | top
 
 
-def test_a_collective_is_the_transfers_that_it_amounts_to() -> None:
+def test_a_collective_is_one_transfer_of_the_tools_size() -> None:
     found = detect.read(FILE)[0]
     first = found.measured[0]
-    way = "by nccl[collective=all_gather] of 1048576"
     assert str(first.workload) == (
-        f"device@gpu:0 -> device@gpu:1 {way}; device@gpu:1 -> device@gpu:0 {way}"
+        "device@gpu:0-1 -> device@gpu:0-1 by nccl[collective=allgather] of 2097152"
     )
+    assert first.workload.kind == "collective"
     assert (first.samples.span, first.samples.flags) == (pytest.approx((100e-6,)), (SUMMARY,))
     assert "in-place=yes" in str(found.measured[1].workload)
 
@@ -47,22 +47,33 @@ def test_the_environment_of_the_user_is_not_kept() -> None:
     assert "hunter2" not in repr(found)
 
 
-def test_what_also_adds_is_an_error() -> None:
-    found = read(changed(args=["all_reduce_perf"]), "x")
-    assert not found.measured
-    assert [(each.path, "also computes" in each.reason) for each in found.unsupported_paths] == [
-        ("all_reduce", True)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "transfers", "size"),
-    [("sendrecv", 2, 2097152), ("alltoall", 2, 1048576), ("broadcast", 1, 2097152),
-     ("scatter", 1, 1048576), ("gather", 1, 1048576)],
-)  # fmt: skip
-def test_who_sends_to_whom(name: str, transfers: int, size: int) -> None:
+@pytest.mark.parametrize(("name", "word"), COLLECTIVES.items())
+def test_every_collective_has_the_size_of_the_tool(name: str, word: str) -> None:
     first = read(changed(args=[f"./build/{name}_perf"]), "x").measured[0].workload
-    assert [transfer.bytes for transfer in first.transfers] == [size] * transfers
+    way = f"device@gpu:0-1 -> device@gpu:0-1 by nccl[collective={word}]"
+    assert str(first) == f"{way} of 2097152"
+
+
+def test_a_sendrecv_is_copies_around_a_ring() -> None:
+    first = read(changed(args=["./build/sendrecv_perf"]), "x").measured[0].workload
+    way = "by nccl[collective=sendrecv] of 2097152"
+    assert str(first) == f"device@gpu:0 -> device@gpu:1 {way}; device@gpu:1 -> device@gpu:0 {way}"
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_a_root_and_an_operator_are_named_if_they_are_not_the_usual(name: str) -> None:
+    value = changed(args=[f"{name}_perf"])
+    value["results"] = [value["results"][0] | {"root": "1", "redop": "max"}]
+    (first, *_) = read(value, "x").measured
+    found = first.workload.transfers[0].parameters
+    assert found.get("root") == ("1" if name in ROOTED else None)
+    assert found["op"] == "max"
+
+
+def test_more_ranks_than_a_collective_has_places_are_not_imported() -> None:
+    assert "1025 ranks" in why_not("all_reduce", 1025, 1)
+    assert "65 ranks" in why_not("sendrecv", 65, 1)
+    assert not why_not("all_reduce", 1024, 1)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +89,18 @@ def test_who_sends_to_whom(name: str, transfers: int, size: int) -> None:
 def test_what_breaks_the_rules_is_reported_with_its_key(top: dict[str, Any], what: str) -> None:
     with pytest.raises(Malformed, match=what):
         read(changed(**top), "x")
+
+
+def test_errors_and_wrong_values_of_a_run_are_noted() -> None:
+    value = changed(errors=["unhandled system error"], out_of_bounds={"count": 5, "okay": False})
+    found = read(value, "x")
+    assert "the tool failed: unhandled system error" in repr(found.unsupported_paths)
+    assert all("5 wrong values" in " ".join(each.notes) for each in found.measured)
+
+
+def test_a_time_that_contradicts_its_bandwidth_is_not_imported() -> None:
+    value = changed()
+    value["results"][0]["out_of_place"]["alg_bw"] *= 1.3
+    found = read(value, "x")
+    assert len(found.measured) < len(read(changed(), "x").measured)
+    assert "so that one of them is wrong" in repr(found.unsupported_paths)

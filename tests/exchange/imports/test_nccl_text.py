@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,25 @@ import pytest
 
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.nccl import COLLECTIVES
+from waywiser.exchange.imports.nccl import COLLECTIVES, RING, ROOTED, UNSEEN
 from waywiser.exchange.imports.nccl import read as read_json
 from waywiser.exchange.imports.nccl_text import read
 
 FILE = Path(__file__).parent / "data" / "nccl.txt"
+
+
+BUS: dict[str, Callable[[int], float]] = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "alltoall": lambda n: (n - 1) / n,
+    "gather": lambda n: (n - 1) / n,
+    "scatter": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1.0,
+    "reduce": lambda n: 1.0,
+    "sendrecv": lambda n: 1.0,
+}
+"""Bus bandwidth over algorithm bandwidth, as doc/PERFORMANCE.md of nccl-tests has it."""
 
 
 def as_text(
@@ -28,25 +43,30 @@ def as_text(
               f"[0000:{n + 16:02x}:00] Test GPU" for n in range(ranks)]  # fmt: skip
     head = "#       size         count      type   redop" + ("    root" if root else "")
     lines += ["#", head + 2 * "     time   algbw   busbw #wrong"]
-    factor = (ranks - 1) / ranks if COLLECTIVES[collective][1] else 1.0
-    at = "0" if collective in ("broadcast", "scatter", "gather") else "-1"
+    factor = BUS[collective](ranks)
+    at = "0" if collective in ROOTED else "-1"
+    sums = "sum" if collective in ("all_reduce", "reduce", "reduce_scatter") else "none"
     for size, microseconds in rows:
         rate = size / microseconds / 1e3
         result = f"  {microseconds:.2f}  {rate:.2f}  {rate * factor:.2f}      0"
-        lines.append(f"{size:>12} {size // 4:>12} float none {at if root else ''}" + 2 * result)
+        lines.append(f"{size:>12} {size // 4:>12} float {sums} {at if root else ''}" + 2 * result)
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("seed", range(24))
-@pytest.mark.parametrize("collective", COLLECTIVES)
-def test_rows_are_the_transfers_of_the_collective(collective: str, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("collective", [*COLLECTIVES, RING])
+def test_rows_are_the_sizes_of_the_collective(collective: str, seed: int) -> None:
     rng = random.Random(f"{collective}{seed}")
     ranks = rng.choice([2, 3, 4, 8])
     sizes = sorted(rng.sample([2**n for n in range(12, 30)], 3))
     rows = [(size, round(rng.uniform(20, 900), 2)) for size in sizes]
     (found,) = read(as_text(collective, ranks, rows, named=True), "x")
-    pairs = COLLECTIVES[collective][0](ranks, 0)
-    assert [len(each.workload.transfers) for each in found.measured] == [len(pairs)] * 6
+    assert [each.workload.size for each in found.measured[::2]] == sizes
+    for each in found.measured:
+        transfers = each.workload.transfers
+        assert len(transfers) == (ranks if collective == RING else 1)
+        assert transfers[0].bus_factor == pytest.approx(BUS[collective](ranks))
+        assert {place.index for place in each.workload.places} == set(range(ranks))
     seconds = [each.samples.span[0] * 1e6 for each in found.measured[::2]]
     assert seconds == pytest.approx([time for _, time in rows])
 
@@ -59,6 +79,19 @@ def test_a_collective_that_nothing_names_is_the_only_one_with_such_columns(root:
     (found,) = read(as_text("alltoall", 4, [(2**20, 20.0)], named=False), "x")
     assert not found.measured
     assert "does not name its collective" in found.unsupported_paths[0].reason
+
+
+@pytest.mark.parametrize("root", [True, False])
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize("collective", ["all_reduce", "reduce", "reduce_scatter", "broadcast"])
+def test_columns_never_name_another_collective(collective: str, ranks: int, root: bool) -> None:
+    text = as_text(collective, ranks, [(2**20, 20.0)], named=False, root=root)
+    (found,) = read(text, "x")
+    names = {each.workload.transfers[0].collective for each in found.measured}
+    if root or not (ranks == 2 or collective == "broadcast"):
+        assert names == {COLLECTIVES[collective]}
+    elif collective != "broadcast":  # without a root it looks as a sendrecv does
+        assert names <= {COLLECTIVES[collective]}
 
 
 @pytest.mark.parametrize("name", ["all_gather.log", "run1-allgather.txt", "all-gather_8.out"])
@@ -76,12 +109,6 @@ def test_the_file() -> None:
     (found,) = detect.read(FILE)
     assert (found.version, found.hostname, len(found.gpus)) == ("NCCL 2.28.3+cuda13.0", "node3", 4)
     assert [each.failure is None for each in found.measured] == [True] * 4 + [False, True]
-
-
-def test_a_reduction_is_no_transfer() -> None:
-    text = FILE.read_text().replace("all_gather", "all_reduce").replace("none", "sum")
-    (found,) = read(text, "x")
-    assert "it also computes" in found.unsupported_paths[0].reason
 
 
 @pytest.mark.parametrize(
@@ -130,7 +157,7 @@ def test_a_list_of_all_ranks_is_their_number() -> None:
     listed = [device(n, 100) for n in range(4)]
     found = read_json(of_devices(listed, nthreads=1, ngpus=4), "x")
     assert len(found.measured[0].workload.transfers) == 4
-    assert not found.measured[0].notes
+    assert "all ranks are of one node" in found.measured[0].notes[0]
 
 
 def test_of_several_processes_the_slowest_counts() -> None:
@@ -163,7 +190,7 @@ def test_the_text_lists_every_rank_however_many_processes_have_them(processes: i
         text = text.replace(f"{head} 81", f"{head}{pid}")
     (found,) = read(text, "x")
     assert [len(each.workload.transfers) for each in found.measured] == [4, 4]
-    assert not found.measured[0].notes
+    assert "all ranks are of one node" in found.measured[0].notes[0]
 
 
 def devices(rng: random.Random, processes: int, each: int) -> list[list[str]]:
@@ -260,3 +287,99 @@ def test_a_damaged_row_or_run_loses_no_other(seed: int) -> None:
     (damaged,) = [each for file in found for each in file.unsupported_paths]
     assert reason in damaged.reason
     assert "line " in damaged.path
+
+
+COMMANDS = ("{} -b 8 -e 8M -f 2 {}", "srun -n 2 --mpi=pmix {} {} -g 1", "+ mpirun -np 2 {} {}",
+            "root@node3:~# ./build/{} -c 1 {} -n 20", "# ./{} {}")  # fmt: skip
+OPTIONS = ("-a {}", "-a{}", "--average {}", "--average={}", "-a 1 -a {}")
+
+
+@pytest.mark.parametrize("value", "0123")
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_another_statistic_over_processes_is_another_series(
+    command: str, option: str, value: str
+) -> None:
+    text = as_text("all_gather", 2, [(2**20, 20.0)], named=True)
+    line = command.format("all_gather_perf", option.format(value))
+    name = {"0": "rank0", "1": None, "2": "min", "3": "max"}[value]
+    for shown in (line, line.replace(" -", " \\\n  -")):
+        (found,) = read(f"{shown}\n{text}", "x")
+        for each in found.measured:
+            assert each.workload.transfers[0].parameters.get("of-ranks") == name
+    value_of = of_devices([device(0, 1), device(1, 2)], nthreads=1, ngpus=1)
+    value_of["args"] = ["./all_gather_perf", *option.format(value).split()]
+    (summed,) = read_json(value_of, "x").measured
+    assert summed.workload.transfers[0].parameters.get("of-ranks") == name
+
+
+def test_single_iterations_of_several_processes_are_of_the_longest_whatever_the_option() -> None:
+    value = of_devices([device(0, 1), device(1, 2)], nthreads=1, ngpus=1)
+    value["args"] = ["./sendrecv_perf", "-a", "2"]
+    times = {"times_us": [1.0], "per_process_max_times_us": [[1.0], [3.0]]}
+    value["results"][0]["out_of_place_per_iter"] = times
+    (found,) = read_json(value, "x").measured
+    assert found.workload.transfers[0].parameters["of-ranks"] == "longest"
+    times["per_process_max_times_us"] = [[1.0]]
+    (found,) = read_json(value, "x").measured
+    assert "of-ranks" not in found.workload.transfers[0].parameters
+
+
+@pytest.mark.parametrize("command", ["", "all_gather_perf -g 1\n"])
+@pytest.mark.parametrize("several", [True, False])
+def test_a_text_without_its_command_does_not_show_the_statistic(
+    command: str, several: bool
+) -> None:
+    text = as_text("all_gather", 2, [(2**20, 20.0)], named=True)
+    text = text.replace("Pid     81", "Pid     82", 1) if several else text
+    (found,) = read(command + text, "x")
+    assert (UNSEEN in found.measured[0].notes) == (several and not command)
+
+
+FOUR = [(2**n, 25 + 2**n / 3e5) for n in (12, 18, 24, 30)]
+
+
+def four_rows(old: str = "", new: str = "", end: str = "") -> tuple[list[int], str]:
+    """(sizes that are imported, what is not, with the reasons) of a text with a change."""
+    text = as_text("all_reduce", 4, FOUR, named=True)
+    assert old in text
+    (found,) = read(text.replace(old, new, 1) + end, "x")
+    sizes = sorted({each.workload.bytes for each in found.measured if each.failure is None})
+    return sizes, "\n".join(f"{each.path}: {each.reason}" for each in found.unsupported_paths)
+
+
+SECOND = f"{2**18:>12}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("  25.87  ", "  2.587  ", "are not of the same 262,144 bytes"),
+        ("  10.13  ", "  101.3  ", "are not of the same 262,144 bytes"),
+        ("  25.87  ", "  nan  ", "not finite"),
+        ("  25.87  ", "  25,87  ", "no number"),
+        (f"{SECOND} ", f"{SECOND} n7:12 [0] NCCL INFO x\n", "columns"),
+        (
+            f"{2**18:>12}        65536 float",
+            f"{2**18:>12}        65536 [",
+            "a size, a count and a type",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_right_is_listed(old: str, new: str, reason: str) -> None:
+    sizes, said = four_rows(old, new)
+    assert sizes == [2**12, 2**24, 2**30]
+    assert reason in said
+
+
+def test_wrong_values_and_errors_of_a_run_are_said() -> None:
+    sizes, said = four_rows(
+        end="# Out of bounds values : 7 FAILED\nn3: Test NCCL failure all.cu:9 'x'\n"
+    )
+    assert len(sizes) == 4
+    assert "the end of the run: the tool failed: n3: Test NCCL failure" in said
+    text = as_text("all_reduce", 4, FOUR, named=True) + "# Out of bounds values : 7 FAILED\n"
+    (found,) = read(text, "x")
+    assert all("the tool found 7 wrong values in this run" in each.notes for each in found.measured)
+    (good,) = read(text.replace("7 FAILED", "0 OK"), "x")
+    assert not any("wrong" in note for each in good.measured for note in each.notes)

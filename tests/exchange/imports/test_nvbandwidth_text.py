@@ -37,7 +37,8 @@ def as_text(cases: dict[str, list[list[str]]], gpus: int) -> str:
         lines += ["", f"Running {name}.", "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)"]
         lines += ["".join(f"{n:>10}" for n in range(len(rows[0])))]
         lines += [f"{n:>2}" + "".join(f"{cell:>10}" for cell in row) for n, row in enumerate(rows)]
-        lines += ["", f"SUM {name} 1.00"]
+        total = sum(float(cell) for row in rows for cell in row if cell != "N/A")
+        lines += ["", f"SUM {name} {total:.2f}"]
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +86,7 @@ def test_the_file() -> None:
 
 def test_a_second_run_is_a_file_of_its_own() -> None:
     text = FILE.read_text()
-    first, second = read(text + text.replace("55.01", "54.01"), "x")
+    first, second = read(text + text.replace("55.01", "54.01").replace("109.63", "108.63"), "x")
     assert first.measured[0].samples != second.measured[0].samples
     assert first.measured[1:] == second.measured[1:]
 
@@ -205,3 +206,116 @@ def test_what_version_0_10_prints() -> None:
     assert "only reads memory of one GPU" in reasons["device_local_read_sm"]
     waived = "nvbandwidth waived it: TMA is not supported"
     assert reasons["device_to_device_latency_tma"] == waived
+
+
+HEAD = "nvbandwidth Version: v0.8\nDriver Version: 570.1\n\nrack2-n5\n"
+DEVICES = "".join(f"Device {n}: NVIDIA A30 (00000000:{n + 1:02x}:00)\n" for n in range(3))
+
+
+def case(name: str, unit: str, *rows: str) -> str:
+    what = "->" if name.startswith("host") else "<-"
+    title = f"memcpy CE CPU(row) {what} GPU(column) bandwidth{unit}"
+    lines = [f"Running {name}.", title, "           0         1         2", *rows]
+    return "\n".join([*lines, "", f"SUM {name} 70.00", "", ""])
+
+
+def stated_in(text: str) -> tuple[dict[str, str], list[float]]:
+    """(what is not imported, GB/s of what is imported)."""
+    (found,) = read(HEAD + DEVICES + "\n" + text, "x")
+    rates = [each.workload.bytes / each.samples.span[0] / 1e9 for each in found.measured]
+    return {each.path: each.reason for each in found.unsupported_paths}, rates
+
+
+GOOD = case("device_to_host_memcpy_ce", " (GB/s)", " 0     22.10     22.20     22.30")
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (" 0     23.10     -1.00     23.30", "cannot be read"),
+        (" 0     23,10     23,20     23,30", "cannot be read"),
+        (" 0     23.10     1e300     23.30", "cannot be read"),
+        (" 1     23.10     23.20     23.30", "row 1 stands where row 0 is expected"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_the_reason(row: str, reason: str) -> None:
+    skipped, rates = stated_in(case("host_to_device_memcpy_ce", " (GB/s)", row) + GOOD)
+    assert reason in skipped["host_to_device_memcpy_ce"]
+    assert rates == pytest.approx([22.1, 22.2, 22.3])
+
+
+@pytest.mark.parametrize("unit", ["MB/s", "GiB/s", "Gbit/s"])
+def test_another_unit_is_not_read_as_gb(unit: str) -> None:
+    bad = case("host_to_device_memcpy_ce", f" ({unit})", " 0     23.10     23.20     23.30")
+    skipped, rates = stated_in(bad + GOOD)
+    assert skipped["host_to_device_memcpy_ce"] == f"its figures are in {unit}, not in GB/s"
+    assert len(rates) == 3
+
+
+def test_a_unit_that_is_not_stated_is_noted() -> None:
+    text = case("host_to_device_memcpy_ce", "", " 0     23.10     23.20     23.30")
+    (found,) = read(HEAD + DEVICES + "\n" + text, "x")
+    assert all("states no unit" in " ".join(each.notes) for each in found.measured)
+
+
+def test_figures_below_a_damaged_title_are_not_those_of_the_case_above() -> None:
+    above = case("host_to_device_memcpy_ce", " (GB/s)", " 0     23.10     23.20     23.30")
+    skipped, rates = stated_in(above + GOOD.replace("Running", "Runn?ng"))
+    assert skipped == {"device_to_host_memcpy_ce": "the line that begins it is damaged"}
+    assert rates == pytest.approx([23.1, 23.2, 23.3])
+    unread = above.replace("23.20", "-")
+    skipped, rates = stated_in(unread + GOOD.replace("Running", "Runn?ng"))
+    assert set(skipped) == {"device_to_host_memcpy_ce", "host_to_device_memcpy_ce"}
+    assert rates == []
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_a_figure_of_zero_is_listed(column: int) -> None:
+    cells = ["22.10", "22.20", "22.30"]
+    cells[column] = "0.00"
+    row = " 0     " + "     ".join(cells)
+    skipped, rates = stated_in(case("device_to_host_memcpy_ce", " (GB/s)", row))
+    assert skipped == {f"device_to_host_memcpy_ce, row 0, column {column}": "its figure is 0"}
+    assert len(rates) == 2
+
+
+def test_a_case_that_stands_twice_is_imported_once() -> None:
+    skipped, rates = stated_in(GOOD + GOOD.replace("22.", "19."))
+    assert "twice" in skipped["device_to_host_memcpy_ce, again"]
+    assert rates == pytest.approx([22.1, 22.2, 22.3])
+
+
+def test_the_host_is_named_above_its_devices() -> None:
+    (found,) = read(HEAD + DEVICES + "\n" + GOOD, "x")
+    assert found.hostname == "rack2-n5"
+    (unnamed,) = read(HEAD.replace("rack2-n5\n", "") + DEVICES + "\n" + GOOD, "x")
+    assert unnamed.hostname == ""
+
+
+def test_an_error_of_cuda_is_the_reason() -> None:
+    said = "[CUDA_ERROR_OUT_OF_MEMORY] out of memory in expression cuMemAlloc at memcpy.cpp:91"
+    skipped, _ = stated_in(f"Running host_to_device_memcpy_ce.\n{said}\n{GOOD}")
+    assert skipped["host_to_device_memcpy_ce"] == f"it failed: {said}"
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+@pytest.mark.parametrize("options", ["-b 64", "-b64", "--bufferSize 64", "--bufferSize=64"])
+def test_the_command_above_a_run_states_its_buffers(options: str, gpus: int) -> None:
+    rng = random.Random(gpus)
+    text = as_text({name: matrix(rng, name, gpus) for name in HOST_CASES}, gpus)
+    first, second = read(
+        f"$ ./nvbandwidth {options} -t host\n{text}$ ./nvbandwidth -v\n{text}", "f"
+    )
+    for own, usual in zip(first.measured, second.measured, strict=True):
+        assert [each.bytes for each in own.workload.transfers] == [64 * 2**20]
+        assert own.samples.span[0] * 8 == pytest.approx(usual.samples.span[0])
+        assert "command line: 64 MiB" in own.notes[0] and "assumed" in usual.notes[0]
+
+
+@pytest.mark.parametrize("off", [0.0, 0.01, 700.0, -30.0])
+def test_a_sum_that_is_not_that_of_the_figures_is_noted(off: float) -> None:
+    text = as_text({"host_to_device_memcpy_ce": [["10.00", "20.00"]]}, 2)
+    (found,) = read(text.replace("30.00\n", f"{30 + off:.2f}\n"), "f")
+    for each in found.measured:
+        said = any(f"add up to 30.00, and its SUM is {30 + off:.2f}" in x for x in each.notes)
+        assert said == (abs(off) > 1)

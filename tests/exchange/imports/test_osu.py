@@ -41,7 +41,7 @@ def test_several_tables_of_one_text() -> None:
     reasons = [unsupported.reason for unsupported in found.unsupported_paths]
     assert any("0 bytes" in reason for reason in reasons)
     assert any("found wrong bytes" in reason for reason in reasons)
-    assert any("only two-sided" in reason for reason in reasons)
+    assert any("the number of its ranks is unknown" in reason for reason in reasons)
 
 
 def test_a_title_for_gpus_alone_suggests_where_buffers_are_and_says_so() -> None:
@@ -65,7 +65,7 @@ def test_extra_columns_are_passed_over() -> None:
             TITLE + "# Size  Speed (parsecs)\n1 2\n",
             "x:3: the column 'Speed .parsecs.' is not in MB/s",
         ),
-        (TITLE + "# Size  Bandwidth (MB/s)\n1 2.0\n4 ?\n", "x:5: no row of a size and a figure"),
+        (TITLE + "# Size  Bandwidth (MB/s)\n4 ?\n", "x:4: no row of a size and a figure"),
         (TITLE + "# Size  Bandwidth (MB/s)\n999999999999999999 2\n", "x:4: a message of"),
         ("nothing", "no title"),
     ],
@@ -148,3 +148,83 @@ def test_derived_datatypes_are_listed() -> None:
     (found,) = read(LATENCY + text, "x")
     assert len(found.measured) == 2
     assert "derived datatypes" in found.unsupported_paths[0].reason
+
+
+BUFFER = {"Allreduce": "allreduce", "Reduce": "reduce", "Reduce_scatter": "reduce-scatter",
+          "Broadcast": "broadcast"}  # fmt: skip
+PARTS = {"Allgather": "allgather", "Gather": "gather", "Scatter": "scatter",
+         "All-to-All Personalized Exchange": "alltoall"}  # fmt: skip
+
+
+def collective(title: str, command: str, unit: str = "Avg Latency(us)") -> str:
+    return f"$ {command}\n\n{table(f'MPI {title} Latency', unit, '1024  3.0 2.0 4.0 1000')}"
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize(("title", "word"), [*BUFFER.items(), *PARTS.items()])
+def test_a_collective_has_the_bytes_of_the_larger_side(title: str, word: str, ranks: int) -> None:
+    (found,) = read(collective(title, f"mpirun -n {ranks} ./osu_x -m 1024"), "x")
+    (measured,) = found.measured
+    memory = f"pageable@rank:0-{ranks - 1}"
+    size = 1024 * (ranks if title in PARTS else 1)
+    way = f"by mpi[collective={word}] of {size}"
+    assert str(measured.workload) == f"{memory} -> {memory} {way}"
+    assert measured.samples.span == pytest.approx((3e-6,))
+    assert "means over the ranks" in measured.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "ranks"),
+    [("mpirun -np 4 osu_allreduce", 4), ("srun -n4 ./osu_allreduce", 4),
+     ("srun --ntasks=6 -c 2 osu_allreduce", 6), ("mpiexec -ppn 2 -n 8 /x/osu_allreduce -f", 8),
+     ("srun -N2 --ntasks-per-node=4 \\\n  --mpi=pmi2 \\\n  osu_allreduce", 8),
+     ("srun -N2 -c 4 osu_allreduce", 0), ("mpirun -n 1 osu_allreduce", 0), ("osu_allreduce", 0),
+     ("mpirun -n 4 hostname", 0)],
+)  # fmt: skip
+def test_the_command_says_how_many_ranks_there_are(command: str, ranks: int) -> None:
+    (found,) = read(collective("Allreduce", command), "x")
+    places = [{place.index for place in each.workload.places} for each in found.measured]
+    assert places == ([set(range(ranks))] if ranks else [])
+    assert bool(found.unsupported_paths) == (not ranks)
+
+
+def test_the_command_of_another_table_does_not_say_it() -> None:
+    text = collective("Allreduce", "mpirun -n 4 osu_allreduce")
+    (found,) = read(text + table("MPI Reduce Latency", "Avg Latency(us)"), "x")
+    assert len(found.measured) == 1
+    assert "keep the command" in found.unsupported_paths[0].reason
+
+
+def test_the_slowest_rank_counts_if_its_time_is_there() -> None:
+    columns = "Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
+    (found,) = read(collective("Allreduce", "mpirun -n 4 osu_allreduce -f", columns), "x")
+    assert found.measured[0].samples.span == pytest.approx((4e-6,))
+    assert not found.measured[0].notes
+
+
+def test_a_row_without_the_time_of_the_slowest_is_damaged() -> None:
+    columns = "Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
+    text = collective("Allreduce", "mpirun -n 4 osu_allreduce -f", columns)
+    with pytest.raises(Malformed, match="a row without the figure"):
+        read(text.replace("3.0 2.0 4.0 1000", "3.0 2.0"), "x")
+
+
+@pytest.mark.parametrize(
+    ("mpi", "option", "kind"),
+    [("MPI", "", "pageable"), ("MPI-CUDA", " -d cuda", "device"), ("MPI-ROCM", "", "device"),
+     ("MPI-CUDA", " -d managed", "managed")],
+)  # fmt: skip
+def test_memory_of_a_collective(mpi: str, option: str, kind: str) -> None:
+    text = collective("Allreduce", f"mpirun -n 2 osu_allreduce{option}").replace(
+        "OSU MPI", "OSU " + mpi
+    )
+    (found,) = read(text, "x")
+    assert {end.kind for end in found.measured[0].workload.transfers[0].path.ends} == {kind}
+
+
+@pytest.mark.parametrize("title", ["Non-blocking Allreduce", "Allgatherv", "Allgather Persistent",
+                                   "All-to-Allv Personalized Exchange", "Barrier"])  # fmt: skip
+def test_other_collectives_have_no_counterpart(title: str) -> None:
+    (found,) = read(collective(title, "mpirun -n 4 osu_x") + LATENCY, "x")
+    assert len(found.measured) == 2
+    assert "blocking collectives" in found.unsupported_paths[0].reason

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from waywiser import cli
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import headline_lines
 from waywiser.analysis.comparison.fleet import assess_fleet
@@ -54,3 +55,26 @@ def test_results_of_some_gpus_are_no_proof_that_others_are_missing(tmp_path: Pat
     assert suspect.status == "suspect"
     assert "its results name 3 of 4 GPUs" in suspect.faults[0].statement
     assert suspect.faults[0].again == ""
+
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+
+
+@pytest.mark.parametrize("words", [
+    ["model", "--validate"], ["model", "--crossovers"], ["model", "--export", "simgrid"],
+    ["model", "--rule", "published"], ["model"], ["tune"],
+    ["predict", "-w", f"{H2D} of 64MiB; pageable@numa:0 -> device@gpu:1 by copy-engine of 64MiB"],
+    ["predict", "-w", "pageable@numa:0 -> device@gpu:1 by copy-engine of 64MiB"],
+    ["predict", "-w", f"{H2D} of 64GiB"],
+])  # fmt: skip
+def test_no_verb_that_models_asks_for_a_survey(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profiles = [listing(tmp_path, 2, 50.0), tmp_path / "collectives.wwp"]
+    import_files([DATA / "nccl.txt"], profiles[1], machine="n")
+    for file in profiles:
+        cli.run([words[0], str(file), *words[1:]])
+        said = "".join(capsys.readouterr())
+        assert said
+        assert "waywiser survey --" not in said
+        assert "survey the machine" not in said

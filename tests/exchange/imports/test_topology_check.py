@@ -8,7 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
-from waywiser.exchange.imports.topology_check import UNCHECKED, contradictions, unchecked
+from waywiser.exchange.imports.topology_check import (
+    BY_RANK,
+    UNCHECKED,
+    between_files,
+    contradictions,
+    unchecked,
+)
 from waywiser.machine.machine import Gpu, Machine, NumaNode, Package
 
 
@@ -75,6 +81,37 @@ def test_unknown_is_no_contradiction_and_is_said() -> None:
     assert unchecked([file([ForeignGpu(0, "H100")])], here) == ""
 
 
-def test_ranks_on_several_hosts_are_not_compared() -> None:
-    gpus = [ForeignGpu(n, "Other", "0000:07:00", f"node{n}") for n in range(4)]
-    assert contradictions([file(gpus)], machine(["0000:01:00.0"])) == []
+def test_of_ranks_on_several_hosts_the_models_alone_are_compared() -> None:
+    gpus = [ForeignGpu(n, "H100", "0000:07:00", f"node{n}") for n in range(4)]
+    here = machine(["0000:01:00.0"])
+    assert contradictions([file(gpus)], here) == []
+    assert unchecked([file(gpus)], here) == BY_RANK
+    others = [replace(gpu, name="AMD Instinct MI250X") for gpu in gpus]
+    (fact,) = contradictions([file(others)], here)
+    assert (
+        fact == "the results are of AMD Instinct MI250X, and the topology has " + here.gpus[0].name
+    )
+
+
+def test_files_of_one_tool_that_differ_in_a_gpu_are_of_two_machines() -> None:
+    one = [ForeignGpu(n, "NVIDIA L4", f"0000:{n + 7:02x}:00") for n in range(3)]
+    assert between_files([file(one), file(one[:2]), file(list(reversed(one)))]) == ""
+    model = [replace(gpu, name="NVIDIA L40S") for gpu in one]
+    said = between_files([file(one), file(model)])
+    assert said == "gpu:0 is NVIDIA L4 in one and NVIDIA L40S in another"
+    moved = [one[0], replace(one[1], pci="0000:3f:00")]
+    assert (
+        between_files([file(one), file(moved)])
+        == "gpu:1 is at 0000:08:00 in one and at 0000:3f:00 in another"
+    )
+    ranks = replace(file(moved), format="nccl")  # of ranks, which are no numbers of GPUs
+    assert between_files([file(one), ranks]) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("NVIDIA H20", "NVIDIA H200"), ("A10", "NVIDIA A100-SXM4-40GB"), ("T4", "T400")],
+)
+def test_a_name_that_another_one_begins_with_is_another_model(one: str, other: str) -> None:
+    assert contradictions([file([ForeignGpu(0, one)])], machine(["0000:01:00.0"], other))
+    assert contradictions([file([ForeignGpu(0, other)])], machine(["0000:01:00.0"], one))

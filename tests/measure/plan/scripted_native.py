@@ -76,6 +76,7 @@ class Machine:
     numa: Sequence[NumaNode]
     gpus: Sequence[GpuPlace]
     files: Sequence[FilePlace] = ()
+    ranks: Sequence[Any] = ()
 
 
 def parameter(name: str, *choices: str, kind: str = "choice") -> dict[str, Any]:
@@ -94,6 +95,10 @@ STAGED = 4 * 2**20
 
 GRIP = parameter("grip", "firm", "loose")
 BYTES = parameter("bytes", "4096", "65536", "1048576", kind="ordered")
+
+
+def use_nccl(path: str) -> None:
+    """No executor of this registry loads it."""
 
 
 def operations() -> list[dict[str, Any]]:

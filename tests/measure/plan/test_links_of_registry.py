@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -10,11 +13,18 @@ from waywiser.machine.bounds import bound
 from waywiser.machine.catalogue import Catalogue
 from waywiser.machine.link_kinds import link_kinds
 from waywiser.machine.machine import FilePlace, Machine
-from waywiser.machine.routes import is_through_host, relays_of
+from waywiser.machine.routes import are_peers, is_through_host, relays_of
 from waywiser.measure.plan.paths import find_paths
 from waywiser.words import Transfer, Workload
 
 MACHINES = ("h200-vm-8gpu", "two-socket-4gpu", "dgx-1", "mig", "no-gpu")
+
+
+@pytest.fixture(autouse=True)
+def with_nccl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a library that nobody loads, whatever is installed."""
+    (tmp_path / "libnccl.so.2").touch()
+    monkeypatch.setenv("WAYWISER_NCCL", str(tmp_path / "libnccl.so.2"))
 
 
 def transfers(of: Machine, catalogue: Catalogue) -> list[Transfer]:
@@ -38,6 +48,11 @@ def transfers(of: Machine, catalogue: Catalogue) -> list[Transfer]:
 
 def links(transfer: Transfer, of: Machine) -> tuple[set[int], set[frozenset[int]]]:
     """GPUs whose links to the host carry bytes, and pairs that access each other's memory."""
+    if transfer.path.is_among_several:
+        members = [of.gpu(place.index) for place in transfer.path.source.place.each]
+        pairs = [(one, other) for one, other in permutations(filter(None, members), 2)]
+        peers = {frozenset((a.index, b.index)) for a, b in pairs if are_peers(a, b)}
+        return {one.index for one, other in pairs if not are_peers(one, other)}, peers
     gpus = [place.index for place in transfer.path.places if place.kind == "gpu"]
     if len(set(gpus)) == 2:
         through = is_through_host(transfer, of)

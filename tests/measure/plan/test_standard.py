@@ -200,11 +200,17 @@ def test_every_executor_and_operation_has_its_part(one: Plan) -> None:
     texts = curves(one)
     two, full = curves(make_plan(h200(2), Request())), curves(make_plan(h200(1), Request("full")))
     for executor in list_executors():
+        if executor.traits.route == "between ranks":
+            assert not any(f" by {executor.name}" in text for text in texts | two | full)
+            continue
         found = any(f" by {executor.name}" in text for text in texts | two)
         assert found != executor.survey_only, executor.name
         assert found or any(f" by {executor.name}" in text for text in full), executor.name
     unsupported_paths = {unsupported.path.split("@")[0] for unsupported in one.unsupported_paths}
     for operation in list_operations():
+        if operation.places == ("rank",):
+            assert not any(text.startswith(operation.name) for text in texts | two | full)
+            continue
         starts = (f"{operation.name}@", f"{operation.name}[")
         assert operation.name in unsupported_paths or any(t.startswith(starts) for t in texts)
 

@@ -164,6 +164,9 @@ class Scripted:
     def __init__(self, hello):
         self.hello = hello
 
+    def underway(self):
+        return ""
+
     def act(self, order, when):
         share = share_of(order.workload, self.hello.rank, self.hello.size)
         for transfer in share.transfers:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from waywiser.measure.probe.protocol import OTHER_MEMBER
 from waywiser.measure.probe.serve import OrderFailed
 from waywiser.measure.probe.worker import order_failed
 
@@ -22,10 +23,25 @@ class WrongBytes(RuntimeError):
     pass
 
 
+class OtherRankFailed(RuntimeError):
+    pass
+
+
+class MessengerError(RuntimeError):
+    pass
+
+
+class NcclError(RuntimeError):
+    pass
+
+
 LIBRARY = SimpleNamespace(
     GpuError=GpuError,
     NotSupported=NotSupported,
     WrongBytes=WrongBytes,
+    OtherRankFailed=OtherRankFailed,
+    MessengerError=MessengerError,
+    NcclError=NcclError,
     gpu_unavailable_reason=lambda: "the driver is too old",
 )
 
@@ -43,6 +59,9 @@ def gpu_error(kind: str) -> GpuError:
         (gpu_error("unavailable"), "gpu", "the driver is too old (cudaMalloc failed", True),
         (NotSupported("no such path"), "not-supported", "no such path", False),
         (WrongBytes("1 of 8"), "wrong-bytes", "1 of 8", False),
+        (OtherRankFailed("rank:1"), OTHER_MEMBER, "rank:1 failed", False),
+        (MessengerError("lost"), "crash", "messages between ranks: lost", True),
+        (NcclError("ncclSend: lost"), "gpu", "ncclSend: lost", True),
         (MemoryError(), "out-of-memory", "host memory: none left", True),
         (KeyError("span"), "crash", "KeyError: 'span'", True),
         (OrderFailed("not-supported", "as it is"), "not-supported", "as it is", False),

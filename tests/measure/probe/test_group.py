@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from scripted_orders import PATIENCE_SECONDS, an_order, processes_in
 
+from waywiser.measure.probe.blame import failure_of
+from waywiser.measure.probe.member import Member
+from waywiser.measure.probe.protocol import Pong
 from waywiser.words.records import Failure, Visit
 
 Run = Callable[..., list[Visit]]
@@ -92,6 +97,35 @@ def test_a_member_that_does_not_even_answer_is_named(run: Run, rank: int) -> Non
     assert lost.failure is not None
     assert lost.failure.reason.startswith(f"worker {rank + 1} of 2 took too long and was killed")
     assert lost.failure.reason.endswith("; when asked, it did not answer")
+
+
+@pytest.mark.parametrize(
+    ("stages", "says"),
+    [
+        (("measuring, send to rank 1, call 7", "measuring"), "rank 1 took too long"),
+        (("measuring", "measuring, send to rank 0, call 7"), "rank 0 took too long"),
+    ],
+)
+def test_who_waits_for_another_is_not_to_blame(stages: tuple[str, str], says: str) -> None:
+    found = blamed(stages)
+    assert found.reason.startswith(says)
+    assert found.reason.endswith("; when asked, it answered: measuring")
+
+
+def test_of_members_that_all_wait_it_is_said_for_what() -> None:
+    found = blamed(("measuring, receive from rank 1, call 7", "measuring, barrier, call 9"))
+    assert found.reason.endswith(
+        "; when asked, all wait: rank 0: measuring, receive from rank 1, call 7; "
+        "rank 1: measuring, barrier, call 9"
+    )
+
+
+def blamed(stages: tuple[str, str]) -> Failure:
+    """The failure of two members that answered so."""
+    process: Any = SimpleNamespace(kill=lambda: None, printed=lambda: "")
+    members = [Member(n, process, process, f"rank {n}") for n in range(2)]
+    pongs = {n: Pong(1, stage, n, "," in stage) for n, stage in enumerate(stages)}
+    return failure_of(members, pongs)
 
 
 @pytest.mark.parametrize("rank", [0, 1])

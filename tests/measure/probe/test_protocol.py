@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from scripted_orders import a_machine, an_order
 
 from waywiser.measure.probe.protocol import (
+    Abort,
+    Connect,
+    Connected,
     End,
     Failed,
     Hello,
     Lines,
     Locate,
     Located,
+    MadeKey,
+    MakeKey,
     MeasuredVisit,
     Observe,
     Observed,
@@ -39,12 +44,17 @@ TO_WORKER = [
     Observe(0, 1, an_order().workload.transfers),
     Prepare(1, an_order({"do": "it"}, {})),
     Start(1),
+    MakeKey(0),
+    Connect(0, "c0ffee", 1, 4, 15.0),
+    Abort(),
     End(),
 ]
 FROM_WORKER = [
     Ready(7, "cuda", {"hwloc": "2.9"}, ("GPU-0",)),
     Located(0, (0,), (1,), (0.1,), (BlockLatencies("verified", ((1e-6,),), ((1e-7,),)),), 0.3),
     Observed(0, Observation("waited"), Observation(reason="…"), (Observation("ended"),), 0.2),
+    MadeKey(0, "c0ffee"),
+    Connected(0, 0.25),
     Prepared(1),
     Progressed(1, 5, 1e-6),
     Result(1, MeasuredVisit("device", "budget", Samples(span=(1e-6,), transfers=((1e-6,),)))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_orders import an_order
@@ -84,3 +85,14 @@ def test_sizes_add_up_and_times_overlap() -> None:
     }
     whole = together(parts)
     assert (whole.buffer_bytes, whole.setup_seconds, len(whole.buffers)) == (3, 2.0, 2)
+
+
+def test_times_of_single_gpus_come_back_in_the_place_of_their_transfer() -> None:
+    several = a_part((2.0, 5.0))
+    lanes = (((1.0, 2.0), (5.0, 4.0)),)
+    samples = msgspec.structs.replace(several.samples, lanes=lanes)
+    several = msgspec.structs.replace(several, samples=samples)
+    found = together({0: several, 1: a_part((3.0,))}).samples
+    assert found.transfers == ((2.0, 3.0, 5.0),)
+    assert found.lanes == (((1.0, 2.0), (3.0,), (5.0, 4.0)),)
+    assert together({0: a_part((1.0,)), 1: a_part((3.0,))}).samples.lanes == ()

@@ -111,7 +111,7 @@ def test_noise_on_standard_output_is_not_the_protocol(run: Run) -> None:
     noisy, lost = run([an_order({"do": "noise"}), an_order({"do": "exit"})])
     assert noisy.stop == "converged"
     assert lost.failure is not None
-    assert lost.failure.reason.count("driver:") == 4
+    assert lost.failure.reason.count("driver:") == 1  # equal lines are one
     assert lost.failure.reason.isprintable()
 
 

@@ -85,7 +85,8 @@ def test_paths_of_host_and_gpu_are_measured_by_one_worker(measure: Measure) -> N
     for visit in visits:
         samples = visit.samples
         assert len(samples) >= RULE.slow_minimum
-        assert {len(c) for c in msgspec.structs.astuple(samples)} == {len(samples)}
+        *columns, lanes, alone = msgspec.structs.astuple(samples)
+        assert {len(c) for c in columns} == {len(samples)} and not lanes and not alone
         assert min(samples.span) > 0
     assert len(visits[2].samples.transfers[0]) == 2
     assert [buffer.memory for buffer in visits[1].buffers] == ["pinned@numa:0", "device@gpu:0"]
@@ -124,10 +125,10 @@ def test_a_fault_costs_one_workload_and_the_next_is_measured_afresh(
     measure: Measure, fault: str, kind: str, reason: str
 ) -> None:
     hangs = kind == "timeout"
-    seconds = 1.0 if hangs else PATIENCE_SECONDS
+    seconds = 2.0 if hangs else PATIENCE_SECONDS
     orders = [an_order(HOST), an_order(H2D, timeout_seconds=seconds), an_order(D2H)]
     before, lost, after = measure(
-        orders, fault, watchdog_seconds=0.2 if hangs else PATIENCE_SECONDS
+        orders, fault, watchdog_seconds=1.0 if hangs else PATIENCE_SECONDS
     )
     assert before.failure is None
     assert lost.failure is not None

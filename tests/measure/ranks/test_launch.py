@@ -9,19 +9,27 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.measure.ranks.watching import (
+    PATIENCE_SECONDS,
+    descendants,
+    is_running,
+    launcher_of,
+    left_behind,
+    shared_files,
+    wait_until,
+)
 
 from mpi_wheels import mpicc_of
+from waywiser.measure.ranks import launch as launch_module
 from waywiser.measure.ranks.greeting import VARIABLE, Greeting, to_line
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import Mpicc, MpiError, MpiLibrary, find_library
 
 RANK = Path(__file__).with_name("checking_rank.py")
-PATIENCE_SECONDS = 120.0
 
 NO_MPI = MpiLibrary(Mpicc("/none/mpicc", "PATH"), "/none.so", "none 1.0", "", was_cached=True)
 
@@ -33,64 +41,7 @@ time.sleep(600)
 """
 
 
-@pytest.fixture(autouse=True)
-def places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_native_environment: dict[str, str]
-) -> None:
-    """Ranks find the library over the fake GPU; temporary files are in a folder of the test."""
-    monkeypatch.setenv("PYTHONPATH", fake_native_environment["PYTHONPATH"])
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def left_behind() -> set[str]:
-    """What a launch could leave in folders that all processes share."""
-    names = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")}
-    temporary = os.listdir("/tmp")
-    return {name for name in names if re.search("mpi|sm_segment|ucx|waywiser-ranks", name)} | {
-        f"/tmp/{name}"
-        for name in temporary
-        if name.startswith(("waywiser-ranks-", "ompi.", "prte"))
-    }
-
-
-def launcher_of(launch: Launch) -> int:
-    """The launcher itself, which is the child of its keeper."""
-    keeper = launch.launcher.pid
-    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
-def wait_until(is_so: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-@pytest.fixture
-def nothing_left() -> Iterator[Callable[[Launch], None]]:
-    """Call it with a launch: in the end its processes are gone, and what it had made."""
-    before = left_behind()
-    pids: list[int] = []
-
-    def watch(launch: Launch) -> None:
-        pids.extend(
-            [launch.launcher.pid, launcher_of(launch), *(rank.pid for rank in launch.ranks)]
-        )
-
-    yield watch
-    assert pids
-    assert wait_until(lambda: not any(map(is_running, pids)))
-    assert wait_until(lambda: left_behind() <= before)
+pytestmark = pytest.mark.usefixtures("places")
 
 
 @pytest.mark.slow
@@ -102,8 +53,13 @@ def nothing_left() -> Iterator[Callable[[Launch], None]]:
     ],
 )
 def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
-    name: str, victim: str, lost: str, nothing_left: Callable[[Launch], None]
+    name: str,
+    victim: str,
+    lost: str,
+    nothing_left: Callable[[Launch], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(launch_module, "_EXIT_SECONDS", PATIENCE_SECONDS)
     library = find_library(mpicc_of(name))
     with Launch(library, [sys.executable, str(RANK), library.bridge], 3) as launch:
         launch.join()
@@ -125,16 +81,26 @@ def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
-def test_the_launcher_of_another_library_is_an_error(
-    nothing_left: Callable[[Launch], None],
+ALONE = """
+import time
+from waywiser.measure.ranks.greeting import Joined, to_line
+from waywiser.measure.ranks.rank import connect_back, end_with
+connection = connect_back()
+end_with(connection)
+connection.sendall(to_line(Joined(0, 1, "another 1.0", "", -1)))
+time.sleep(600)
+"""
+
+
+def test_processes_that_are_alone_have_the_launcher_of_another_library(
+    nothing_left: Callable[[Launch], None], tmp_path: Path
 ) -> None:
-    library, other = find_library(mpicc_of("openmpi")), mpicc_of("mpich")
-    template = f"{other.replace('mpicc', 'mpiexec')} -n {{ranks}} {{command}}"
-    command = [sys.executable, str(RANK), library.bridge]
-    with Launch(library, command, 2, template=template) as launch:
+    rank = tmp_path / "alone.py"
+    rank.write_text(ALONE)
+    template = "sh -c 'env R={ranks} {command} & exec {command}'"
+    with Launch(NO_MPI, [sys.executable, str(rank)], 2, template=template) as launch:
         nothing_left(launch)
-        with pytest.raises(MpiError, match=r"it is( not)? the launcher of Open MPI"):
+        with pytest.raises(MpiError, match="2 processes that are alone: it is not the launcher of"):
             launch.join()
 
 
@@ -165,7 +131,7 @@ def test_whoever_does_not_know_the_secret_is_no_rank(
     stranger = (
         f"""
 import os, socket
-port = os.environ["{VARIABLE}"].partition(":")[0]
+port = os.environ["{VARIABLE}"].split(":")[1]
 for line in ({to_line(Greeting("a guess", 1))!r}, b"no line\\n", b""):
     with socket.create_connection(("127.0.0.1", int(port))) as connection:
         connection.sendall(line)
@@ -233,16 +199,11 @@ template = "sh -c 'env X={{ranks}} {{command}} & wait'"
 launch = Launch(library, [sys.executable, *{rank!r}], 1, template=template, seconds=600)
 time.sleep(600)
 """
-    before = left_behind()
+    before, files = left_behind(), shared_files()
     with subprocess.Popen([sys.executable, "-c", code]) as first:
         assert wait_until(lambda: len(descendants(first.pid)) == 3), "keeper, shell and rank"
         pids = descendants(first.pid)
-        assert left_behind() > before
+        assert shared_files() - files
         first.kill()
     assert wait_until(lambda: not any(map(is_running, pids)))
     assert wait_until(lambda: left_behind() <= before)
-
-
-def descendants(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [each for child in map(int, children) for each in (child, *descendants(child))]

@@ -62,7 +62,7 @@ def test_files_are_removed_if_they_are_the_users(
 
 
 def test_the_folders_of_a_launch_are_gone_in_the_end() -> None:
-    with folders() as temporary:
+    with folders("a secret") as temporary:
         shared = shared_folder(temporary)
         for folder in (temporary, shared):
             Path(folder, "left").write_text("behind")

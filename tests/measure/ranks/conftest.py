@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.measure.ranks.watching import is_running, launcher_of, left_behind, wait_until
+
+from waywiser.measure.ranks.launch import Launch
+
+
+@pytest.fixture
+def places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_native_environment: dict[str, str]
+) -> None:
+    """Ranks find the library over the fake GPU; temporary files are in a folder of the test."""
+    monkeypatch.setenv("PYTHONPATH", fake_native_environment["PYTHONPATH"])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[Callable[[Launch], None]]:
+    """Call it with a launch: in the end its processes are gone, and what it had made."""
+    before = left_behind()
+    pids: list[int] = []
+
+    def watch(launch: Launch) -> None:
+        pids.extend(
+            [launch.launcher.pid, launcher_of(launch), *(rank.pid for rank in launch.ranks)]
+        )
+
+    yield watch
+    assert pids
+    assert wait_until(lambda: not any(map(is_running, pids)))
+    assert wait_until(lambda: left_behind() <= before)
