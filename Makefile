@@ -23,11 +23,8 @@ survey: $(ready)
 	scripts/build dev product
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
-# A native test that fails does not hide what pytest finds, which runs files of tests side by side:
-# one more than there are cores, for some tests wait, and four at most.
-workers = $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi
-	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder --max-worker-restart 1; exit $$((native || $$?))
+test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm
+	@scripts/test
 
 build: $(ready)
 	scripts/build dev
@@ -53,9 +50,12 @@ $(ready): $(set_up)
 .venv/ready-browser: $(ready)
 	@if $(PYTHON) scripts/set-up --browser; then touch $@; fi
 
-# The same holds for MPI libraries.
+# The same holds for MPI libraries, and for Slurm where the distribution has the pinned version.
 .venv/ready-mpi: $(ready)
 	@if $(PYTHON) scripts/set-up --mpi; then touch $@; fi
+
+.venv/ready-slurm: $(ready) scripts/slurm.toml
+	@if $(PYTHON) scripts/set-up --slurm; then touch $@; fi
 
 .venv/ready-%: $(ready)
 	$(PYTHON) scripts/set-up --group $*

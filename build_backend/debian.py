@@ -9,10 +9,13 @@ stderr when it cannot.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 _SETTINGS = """\
@@ -31,9 +34,20 @@ class Unavailable(Exception):
     """The packages cannot be had this way; the text is one line."""
 
 
-def fetch(folder: Path, packages: list[str], *, dependencies: bool = False) -> None:
+class OtherPackages(Unavailable):
+    """This machine's distribution has no such package, or another version of it."""
+
+
+def fetch(
+    folder: Path,
+    packages: list[str],
+    *,
+    dependencies: bool = False,
+    hashes: Mapping[str, str] | None = None,
+) -> None:
     """Downloads the packages of this machine's own distribution and unpacks them; with
-    ``dependencies`` also what they need and the system has not.
+    ``dependencies`` also what they need and the system has not. A package is ``NAME`` or
+    ``NAME=VERSION``; ``hashes`` has the SHA-256 of some of them.
 
     Raises `Unavailable`.
     """
@@ -53,9 +67,17 @@ def fetch(folder: Path, packages: list[str], *, dependencies: bool = False) -> N
     if dependencies:
         packages = _with_dependencies(apt_get, packages, apt)
     _run([*apt_get, "download", *packages], archives)
+    for package, expected in (hashes or {}).items():
+        _check(archives, package.partition("=")[0], expected)
     for archive in sorted(archives.glob("*.deb")):
         _run(["dpkg-deb", "-x", str(archive), str(folder)], apt)
     shutil.rmtree(apt)
+
+
+def _check(archives: Path, name: str, expected: str) -> None:
+    found = [hashlib.sha256(each.read_bytes()).hexdigest() for each in archives.glob(f"{name}_*")]
+    if found != [expected]:
+        raise Unavailable(f"{name} has the SHA-256 {', '.join(found)}, not {expected}")
 
 
 def _with_dependencies(apt_get: list[str], packages: list[str], where: Path) -> list[str]:
@@ -79,7 +101,10 @@ def _run(command: list[str], where: Path) -> str:
     if answer.returncode != 0:
         errors = [line for line in answer.stderr.splitlines() if line.startswith("E:")]
         why = errors[0] if errors else f"exit status {answer.returncode}"
-        raise Unavailable(f"'{' '.join(command[:1] + command[4:])}' failed: {why}")
+        other = re.match(r"E: (Version .* was not found|Unable to locate|Can't find)", why)
+        raise (OtherPackages if other else Unavailable)(
+            f"'{' '.join(command[:1] + command[4:])}' failed: {why}"
+        )
     return answer.stdout
 
 

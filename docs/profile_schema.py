@@ -8,7 +8,7 @@ from __future__ import annotations
 from waywiser.profile.columns import NUMBER_BYTES
 from waywiser.profile.schema import (
     APPLICATION_ID,
-    MODEL,
+    OPTIONAL_TABLES,
     SCHEMA_VERSION,
     TABLES,
     SchemaTable,
@@ -62,7 +62,7 @@ def _table(table: SchemaTable) -> str:
 def document() -> str:
     """The whole page, as Markdown."""
     queries = "\n\n".join(f"{what}:\n\n```sql\n{sql}\n```" for what, sql in QUERIES)
-    tables = map(_table, (*TABLES, MODEL))
+    tables = map(_table, (*TABLES, *OPTIONAL_TABLES))
     parts = [_head(), *tables, "## Questions it answers\n\n" + queries]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -88,9 +88,10 @@ and the lists in `visit` hold JSON, which SQLite's `json_extract` and `json_each
 A visit has one row. Each of its columns of samples holds one number per sample, in the order taken,
 as zlib of little-endian 8-byte numbers: floats or signed integers. The column `samples` says how
 many numbers there are; `transfers` has `width` times as many, those of one sample after those of
-the sample before. A column that was not taken is NULL. Times are seconds, and NaN is a time that
-was not taken. Statistics are not stored: they follow from the samples. The table `model` says which
-samples it follows from.
+the sample before. The seconds in `lanes` are laid out in the same way, of each GPU of each
+transfer, as many as `counts` says; those in `alone` as those in `transfers`. A column that was not
+taken is NULL. Times are seconds, and NaN is a time that was not taken. Statistics are not stored:
+they follow from the samples. The table `model` says which samples it follows from.
 
 ```python
 {SAMPLES_IN_PYTHON}```
