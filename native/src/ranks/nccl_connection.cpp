@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -87,7 +88,8 @@ void NcclConnection::submit(const std::function<void()>& calls) {
     require(nccl_.group_start(), "ncclGroupStart");
     try {
         calls();
-    } catch (const nccl::Error& error) {
+    } catch (const std::exception& error) {
+        // Whatever it was: an open group would hold back all later calls of this thread.
         nccl_.group_end();
         fail(End::failed, error.what());
     }

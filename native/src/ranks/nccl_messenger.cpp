@@ -46,7 +46,7 @@ public:
     explicit Staging(int gpu) : stream(gpu), gpu_(gpu) {}
 
     void reserve(std::size_t bytes) {
-        if (host_ && host_->bytes() >= bytes) return;
+        if (device_ && device_->bytes() >= bytes) return;  // made last
         const std::size_t room = std::bit_ceil(std::max(bytes, kLeast));
         host_.reset();
         device_.reset();

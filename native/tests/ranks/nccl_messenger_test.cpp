@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -157,6 +159,44 @@ TEST_F(NcclRanks, EndWithWhatNcclSays) {
         both->receive(other.data(), other.size(), 0);
         EXPECT_THAT(what_ended([&] { both->wait(); }), HasSubstr("unhandled system error"));
         EXPECT_EQ(connection->ended(), "failed");
+    });
+}
+
+TEST_F(NcclRanks, CloseTheGroupOfCallsThatThrowSomethingElse) {
+    test::run_nccl_ranks(1, 5, kPatience, [](const Connection& connection) {
+        const std::string error =
+            what_ended([&] { connection->submit([] { throw std::length_error("too many"); }); });
+        EXPECT_THAT(error, HasSubstr("too many"));
+        EXPECT_EQ(connection->ended(), "failed");
+        // In a group that was left open, the next communicator of this thread would not be made.
+        NcclConnection next(connection->gpu(), kPatience);
+        next.join(new_nccl_id(), 0, 1);
+        std::byte sent{7};
+        std::byte received{};
+        NcclMessenger messenger(std::shared_ptr<NcclConnection>(&next, [](NcclConnection*) {}));
+        const auto both = messenger.prepare(2);
+        both->send(&sent, 1, 0);
+        both->receive(&received, 1, 0);
+        both->wait();
+        EXPECT_EQ(received, sent);
+    });
+}
+
+TEST_F(NcclRanks, AskForMemoryAgainAfterTheyHadNone) {
+    fake::configure("devices=5;oom_at=2");
+    test::run_nccl_ranks(1, 5, kPatience, [](const Connection& connection) {
+        NcclMessenger messenger(connection);
+        std::byte sent{7};
+        std::byte received{};
+        const auto exchange = [&] {
+            const auto both = messenger.prepare(2);
+            both->send(&sent, 1, 0);
+            both->receive(&received, 1, 0);
+            both->wait();
+        };
+        EXPECT_THROW(exchange(), gpu::Error);
+        exchange();
+        EXPECT_EQ(received, sent);
     });
 }
 
