@@ -3,19 +3,20 @@ literature measures, row by row, with the command and the figure.
 
     python docs/catalogue.py > docs/catalogue.md
 
-The rows are in ``catalogue.toml``. Their figures are looked up in the profiles under ``results``,
-newest first; a curve that none of them holds is shown as not measured yet, or with what a machine
-needs for it. A test checks that the
-page is current and that each row's command selects what the row shows.
+The rows are in ``catalogue.toml``. Their figures are looked up in all profiles under ``results``:
+first those of the GPU that the page is about, newest first. A curve that no profile holds is shown
+as not measured yet, or with what a machine needs for it. Tests check that the page is current, that
+no kept profile holds a curve that is shown as not measured, and that each row's command selects
+what the row shows.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import lzma
 import math
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 
@@ -29,12 +30,17 @@ from waywiser.machine.catalogue import (
     list_operations,
 )
 from waywiser.machine.machine import Machine
+from waywiser.profile import Profile
 from waywiser.profile.estimate import Estimate, estimate
 from waywiser.words import format_bytes, parse_bytes
 from waywiser.words.records import Series, Unsupported
 
 DOCS = Path(__file__).parent
 NOT_YET = "not measured yet"
+GPU = "NVIDIA H200"
+"""The GPU of the figures; a figure of another one names it."""
+MAKER = "NVIDIA"
+"""The names of real GPUs begin with it, and those of the fake one do not."""
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,28 +76,59 @@ class Measured(msgspec.Struct):
     """What one kept profile holds."""
 
     machine: Machine
-    series: dict[tuple[str, int], Series]
+    is_of_catalogue: bool
+    """Whether it was measured for this page: its folder says so."""
+    series: dict[str, dict[int, Series]]
+    """By the text of the curve, then by size."""
     unsupported_paths: dict[str, Unsupported]
 
-
-def _tables() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tables", DOCS / "results" / "tables.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    @property
+    def gpu(self) -> str:
+        """The model of its GPUs."""
+        return self.machine.gpus[0].name
 
 
 def measured() -> list[Measured]:
-    """The kept profiles, newest first, and those of fewer GPUs before those of more."""
+    """All kept profiles of real GPUs: first those of `GPU`, then newest first, and those of fewer
+    GPUs before those of more."""
     found = []
-    read = _tables().read
-    for folder in sorted((DOCS / "results").glob("*/"), reverse=True):
-        for file in sorted(folder.glob("*/*.wwp.xz")):
-            machine, everything, unsupported_paths = read(file)
-            by_text = {(one.workload.curve, _size(one)): one for one in everything}
-            found.append(Measured(machine, by_text, {one.path: one for one in unsupported_paths}))
-    return sorted(found, key=lambda one: len(one.machine.gpus))
+    shown_curves = {curve for row in rows() for curve in row.curves}
+    for file in sorted(kept_profiles(), key=lambda file: _folder(file), reverse=True):
+        machine, everything, unsupported_paths = _read(file, shown_curves)
+        if not machine.simulated and machine.gpus and machine.gpus[0].name.startswith(MAKER):
+            by_text: dict[str, dict[int, Series]] = {}
+            for one in everything:
+                by_text.setdefault(one.workload.curve, {})[_size(one)] = one
+            own = "catalogue" in _folder(file)
+            found.append(
+                Measured(machine, own, by_text, {one.path: one for one in unsupported_paths})
+            )
+    return sorted(found, key=lambda one: (one.gpu != GPU, len(one.machine.gpus)))
+
+
+def _read(packed: Path, curves: Set[str]) -> tuple[Machine, list[Series], tuple[Unsupported, ...]]:
+    """The machine of a compressed profile, the series of these curves, the unsupported paths."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "profile.wwp"
+        plain.write_bytes(lzma.decompress(packed.read_bytes()))
+        with Profile.open(plain) as profile:
+            visits = profile.rows_by_series()
+            known = [each.identity for each in profile.series_rows(visits) if each.curve in curves]
+            series = [
+                Series(workload, tuple(profile.visit_of(row, workload) for row in visits[identity]))
+                for identity, workload in profile.workloads_of(known).items()
+            ]
+            return profile.machine, series, tuple(profile.unsupported_paths)
+
+
+def kept_profiles() -> list[Path]:
+    """All of them, by path."""
+    return sorted((DOCS / "results").rglob("*.wwp.xz"))
+
+
+def _folder(file: Path) -> str:
+    """The folder with the date."""
+    return file.relative_to(DOCS / "results").parts[0]
 
 
 def _size(series: Series) -> int:
@@ -100,23 +137,25 @@ def _size(series: Series) -> int:
 
 
 def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str = "") -> str:
-    """Median, interval and number of samples of a curve, from the first profile that has it: at the
-    size, or else at the nearest that was measured, which is then shown. The reason if it is not
-    supported or failed in all profiles; ``elsewhere`` if none has it."""
-    nearest: list[tuple[float, str]] = []
+    """Median, interval and number of samples of a curve: of `GPU` before others, then at the size
+    before the nearest other size, then of the profiles for this page before others, then of the
+    most blocks, then from the first profile. The text names another GPU and another size. The
+    reason if it is not supported or failed in all profiles; ``elsewhere`` if none has it."""
+    found: list[tuple[tuple[bool, float, bool, int], str]] = []
     for profile in profiles:
-        for (text, at), series in profile.series.items():
-            if text == curve and (found := estimate(series, profile.machine)) is not None:
-                if at == size:
-                    return _shown(found)
+        for at, series in profile.series.get(curve, {}).items():
+            if (shown := estimate(series, profile.machine)) is not None:
+                where = [] if profile.gpu == GPU else [f"on {profile.gpu}"]
+                where += [] if at == size else [f"at {format_bytes(at)}"]
                 off = abs(math.log2((at or 1) / (size or 1)))
-                nearest.append((off, f"{_shown(found)}, at {format_bytes(at)}"))
-    if nearest:
-        return min(nearest, key=lambda one: one[0])[1]
+                rank = (profile.gpu != GPU, off, not profile.is_of_catalogue, -len(shown.blocks))
+                found.append((rank, ", ".join([_shown(shown), *where])))
+    if found:
+        return min(found, key=lambda one: one[0])[1]
     for profile in profiles:
         if unsupported := profile.unsupported_paths.get(curve):
             return f"not supported: {unsupported.reason}"
-        failed = profile.series.get((curve, size))
+        failed = profile.series.get(curve, {}).get(size)
         if failed is not None and failed.failure is not None:
             return f"{failed.failure.kind}: {failed.failure.reason}"
     return f"needs {elsewhere}" if elsewhere else NOT_YET
@@ -186,8 +225,9 @@ def _facts(executor: ExecutorKind) -> list[str]:
 def _literature() -> Iterator[str]:
     yield "## What the literature measures"
     yield ""
-    yield "Figures are medians with 95 % intervals on NVIDIA H200, from the profiles kept under"
-    yield "[results](results/); GB/s is 10⁹ bytes per second, of all transfers of a set together."
+    yield "Figures are medians with 95 % intervals on NVIDIA H200 unless another GPU is named, from"
+    yield "surveys of the whole catalogue, or else from other [results](results/README.md). GB/s is"
+    yield "10⁹ bytes per second, of all transfers of a set together."
     yield ""
     yield "| in the literature | command | curve | on H200 |"
     yield "|---|---|---|---|"

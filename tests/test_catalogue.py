@@ -9,11 +9,14 @@ import msgspec
 import pytest
 from tests.measure.plan.machines import machine
 
+from analysis.questions.subjects import curve, postal
+from kept import RESULTS, unpacked
 from script_module import script_module
 from waywiser.curves.select import matches_any
 from waywiser.machine.machine import FilePlace, NumaNode
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.preset import Request
+from waywiser.profile import Profile
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -25,6 +28,52 @@ ROWS = catalogue.rows()
 def test_the_page_is_current() -> None:
     result = "run: python docs/catalogue.py > docs/catalogue.md"
     assert catalogue.document() == (DOCS / "catalogue.md").read_text(), result
+
+
+def test_no_line_is_missing_of_which_a_kept_profile_has_the_curve(tmp_path: Path) -> None:
+    page = (DOCS / "catalogue.md").read_text().splitlines()
+    missing = {
+        line.split(" | ")[2].partition("`")[2].partition("`")[0]
+        for line in page
+        if line.endswith(f"| {catalogue.NOT_YET} |") or "| needs " in line
+    }
+    held = {}
+    for packed in sorted(RESULTS.rglob("*.wwp.xz")):
+        with Profile.open(unpacked(packed, tmp_path / "kept.wwp")) as profile:
+            if any(gpu.name.startswith("NVIDIA") for gpu in profile.machine.gpus):
+                rows = profile.rows_by_series()
+                for series in profile.series_rows(rows):
+                    if series.curve in missing and any(
+                        row.samples for row in rows[series.identity]
+                    ):
+                        held[series.curve] = packed.name
+    assert held == {}
+
+
+def measured(gpu: str, *series: Any, own: bool = False) -> Any:
+    """A kept profile of a machine with this GPU."""
+    plain = machine(gpus=1)
+    gpus = (msgspec.structs.replace(plain.gpus[0], name=gpu),)
+    known: dict[str, dict[int, Any]] = {}
+    for one in series:
+        known.setdefault(one.workload.curve, {})[one.workload.bytes] = one
+    return catalogue.Measured(msgspec.structs.replace(plain, gpus=gpus), own, known, {})
+
+
+def test_a_figure_is_of_the_gpu_then_of_the_size_then_of_the_page() -> None:
+    text, sizes = "pinned@numa:0 -> device@gpu:0 by copy-engine", (2**20, 2**26)
+    fast, slow, other = (curve(text, postal(1e-6, r), sizes) for r in (6e10, 3e10, 9e10))
+    h100, h200, own = (
+        measured("NVIDIA H100", *other),
+        measured(catalogue.GPU, *fast),
+        measured(catalogue.GPU, *slow[:1], own=True),
+    )
+    shown = catalogue.figure(text, 2**26, [h100, h200, own])
+    assert shown.startswith("5") and " on " not in shown and " at " not in shown
+    assert catalogue.figure(text, 2**20, [h100, h200, own]).startswith("2")
+    assert catalogue.figure(text, 2**26, [own]).endswith(", at 1 MiB")
+    assert catalogue.figure(text, 2**26, [h100]).endswith(", on NVIDIA H100")
+    assert catalogue.figure("another", 8, [h100, h200]) == catalogue.NOT_YET
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +92,6 @@ def plans() -> dict[str, Plan]:
 def test_a_command_measures_what_its_row_shows(row: Any, plans: dict[str, Plan]) -> None:
     plan = plans["full" if "full" in row.options else "standard"]
     planned = {point.curve.text for point in plan.points}
-    for curve in row.curves:
-        assert matches_any([curve], [row.only]), curve
-        assert curve in planned, curve
+    for text in row.curves:
+        assert matches_any([text], [row.only]), text
+        assert text in planned, text
