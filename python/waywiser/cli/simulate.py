@@ -12,10 +12,15 @@ from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
 from waywiser.cli.verb import verb
 from waywiser.measure.option import stored
 from waywiser.measure.simulate_options import SimulateOptions
+from waywiser.words import WordError
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.preset import Request
     from waywiser.measure.simulated_survey import SimulatedSurvey
+    from waywiser.model.whatif import MachineChanges
+
+SAID = 10
+"""Nights after which a line says how far it is."""
 
 
 @verb("Survey a simulated machine: that of a profile, with changes.")
@@ -30,7 +35,7 @@ def simulate(
 ) -> None:
     """Survey a simulated machine: that of a profile, with its noise and with changes.
 
-    -o, --output FILE: Write the profile to FILE.
+    -o, --output FILE: Write the profile to FILE; with --nights, the profiles to a folder.
 
     waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp
         survey the machine of a profile as if its links to GPUs were faster
@@ -46,15 +51,70 @@ def simulate(
     from waywiser.profile.output_file import require_output, require_profile_name
 
     target = Path(output)
+    changes = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
+    if options.nights is not None:
+        simulate_nights(Path(file), target, changes, options)
+        return
+    if options.from_night is not None:
+        raise WordError("--from-night is for --nights", remedy="give --nights N too")
     require_profile_name(target)
     require_output(output)
-    changes = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
-    survey = prepare_simulation(Path(file), changes, _request(options), options.seed)
+    require_host(options.host)
+    survey = prepare_simulation(Path(file), changes, _request(options), options.seed, options.host)
     say(_before(survey) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start_simulation(survey, target, watching, command=("waywiser", *sys.argv[1:]))
     show_profile(output, json=json, headline_last=True)
     say(f"profile: {output}\n")
+
+
+def simulate_nights(
+    file: Path, folder: Path, changes: MachineChanges, options: SimulateOptions
+) -> None:
+    """Surveys a simulated machine every night, into profiles named by host and day. Raises
+    `WaywiserError`: none of the profiles may exist."""
+    from waywiser.cli.app import parse_fraction
+    from waywiser.cli.streams import say
+    from waywiser.cli.survey import stopped_by_signals
+    from waywiser.measure.simulated_nights import moments, simulate_night
+    from waywiser.measure.simulated_survey import prepare_simulation
+    from waywiser.model.whatif import MachineChanges
+    from waywiser.profile.name import SUFFIX
+    from waywiser.profile.output_file import make_folder, require_output
+    from waywiser.words.number_format import count
+
+    noise = parse_fraction(options.night_noise, "deviation between nights")
+    nights, first = options.nights or 0, options.from_night or 1
+    require_host(options.host)
+    request = _request(options)
+    later = prepare_simulation(file, changes, request, options.seed, options.host)
+    same = MachineChanges((), changes.gpus)
+    early = (
+        prepare_simulation(file, same, request, options.seed, options.host) if first > 1 else later
+    )
+    days = moments(later, nights)
+    make_folder(folder)
+    name = options.host or file.name.removesuffix(SUFFIX)
+    files = [folder / f"{name}-{day.date()}{SUFFIX}" for day in days]
+    for each in files:
+        require_output(str(each))
+    say(f"{_before(later)}\n{count(nights, 'night')} from {days[0].date()} to {days[-1].date()}\n")
+    command = ("waywiser", *sys.argv[1:])
+    with stopped_by_signals():
+        for night, (day, target) in enumerate(zip(days, files, strict=True), 1):
+            survey = early if night < first else later
+            simulate_night(survey, night, day, noise, target, command)
+            if night % SAID == 0:
+                say(f"{night} of {count(nights, 'night')}\n")
+    say(f"profiles: {folder}\n")
+
+
+def require_host(host: str | None) -> None:
+    """Raises `WordError` for what no host is named."""
+    from waywiser.words.host_list import is_host_name
+
+    if host is not None and not is_host_name(host):
+        raise WordError(f"--host {host!r} is no host name", remedy="write a name such as n005")
 
 
 def _request(options: SimulateOptions) -> Request | None:

@@ -299,6 +299,16 @@ def require_real(machine: Machine, where: str) -> None:
         )
 
 
+SIMULATED_NAME = " (simulated)"
+"""What the name of a simulated machine ends with, unless it was given another name."""
+
+
+def is_nameless(machine: Machine) -> bool:
+    """Whether a machine is simulated and was given no name: each of its profiles may stand for a
+    machine of its own."""
+    return bool(machine.simulated) and machine.hostname.endswith(SIMULATED_NAME)
+
+
 def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) -> str:
     """``host: 2 × Intel …, 2 NUMA nodes; 8 × NVIDIA H200; driver 580.159``.
 

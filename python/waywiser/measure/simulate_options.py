@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from waywiser.measure.option import like
+from waywiser.measure.option import like, option
 from waywiser.measure.survey_options import SurveyOptions
+from waywiser.words.numbers import Bounds
+
+MOST_NIGHTS = 1000
+"""The most nights that one command simulates."""
 
 
 @dataclass(frozen=True)
@@ -27,3 +31,22 @@ class SimulateOptions:
     )
     sizes: str | None = like(SurveyOptions, "sizes", help="Sizes to measure, as for 'survey'.")
     model: bool = like(SurveyOptions, "model")
+    host: str | None = option(
+        "The name of the machine: its profiles are of one host, whose GPUs are its own.",
+        metavar="NAME",
+    )
+    nights: int | None = option(
+        "Survey the machine on N nights, one after the other, into the folder of --output.",
+        metavar="N",
+        bounds=Bounds(1, MOST_NIGHTS),
+    )
+    from_night: int | None = option(
+        "Make the changes of --set from this night on; by default from the first one.",
+        metavar="N",
+        bounds=Bounds(1, MOST_NIGHTS),
+    )
+    night_noise: str = option(
+        "Standard deviation of each path from night to night; by default 1%.",
+        default="1%",
+        metavar="FRACTION",
+    )

@@ -13,11 +13,12 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
 from waywiser import __version__
-from waywiser.machine.machine import Machine, require_real
+from waywiser.machine.machine import SIMULATED_NAME, Gpu, Machine, require_real
 from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint
@@ -58,7 +59,8 @@ class SimulatedSurvey:
     simulation: Simulation
     plan: Plan
     environment: dict[str, Any]
-
+    original: str
+    """When the profile was created of which the machine is."""
     unknown: int = 0
     """Curves of the plan that the model does not know."""
 
@@ -68,10 +70,15 @@ class SimulatedSurvey:
 
 
 def prepare_simulation(
-    file: Path, changes: MachineChanges, options: Request | None, seed: int | None
+    file: Path,
+    changes: MachineChanges,
+    options: Request | None,
+    seed: int | None,
+    host: str | None = None,
 ) -> SimulatedSurvey:
     """Fits the model of a profile, changes it and plans. ``options`` is what to survey; by default
-    the request of the profile.
+    the request of the profile. A machine with a name, ``host``, has GPUs of its own: their UUIDs
+    follow from the name.
 
     Raises `WaywiserError`: a file that is no profile, no transfers, impossible changes, bad
     requests.
@@ -86,17 +93,18 @@ def prepare_simulation(
         request = options or _request_of(profile)
         measured = profile_capacities(profile)
         environment = dict(profile.environment)
-        day = profile.created[:10]
+        created = profile.created
     if seed is not None:
         request = msgspec.structs.replace(request, seed=seed)
     changed = changes.applied(measured)
     of_machine = f" ({measured.machine.hostname})" if measured.machine.hostname else ""
-    origin = " of ".join(filter(None, (f"{file.name}{of_machine}", day)))
+    origin = " of ".join(filter(None, (f"{file.name}{of_machine}", created[:10])))
     text = f"from {origin}; {str(changes) or 'no changes'}; seed {request.seed}"
     machine = msgspec.structs.replace(
         changed.machine,
-        hostname=f"{measured.machine.hostname or 'machine'} (simulated)",
+        hostname=host or f"{measured.machine.hostname or 'machine'}{SIMULATED_NAME}",
         simulated=text,
+        gpus=tuple(_of_host(gpu, host) for gpu in changed.machine.gpus),
     )
     changed = msgspec.structs.replace(changed, machine=machine)
     simulation = Simulation(str(file.absolute()), measured, changed, request.seed)
@@ -106,7 +114,15 @@ def prepare_simulation(
     whole = nonempty_plan(machine, request)
     plan = _known(whole, SimulatedMachine(simulation))
     unknown = len(plan.unsupported_paths) - len(whole.unsupported_paths)
-    return SimulatedSurvey(simulation, plan, environment, unknown)
+    return SimulatedSurvey(simulation, plan, environment, created, unknown)
+
+
+def _of_host(gpu: Gpu, host: str | None) -> Gpu:
+    """The GPU of a simulated host with a name."""
+    if not host:
+        return gpu
+    uuid = f"GPU-{uuid5(NAMESPACE_DNS, f'{host} {gpu.index} {gpu.uuid}')}"
+    return msgspec.structs.replace(gpu, uuid=uuid)
 
 
 def start_simulation(
@@ -115,9 +131,6 @@ def start_simulation(
     """Makes the survey into a new profile. Raises `WaywiserError`: the file exists;
     `Interrupted`. After an error no file is left: it can be made again."""
     plan, machine = survey.plan, survey.machine
-    estimate = SurveyEstimate.of(plan, outlook(plan))
-    selection = MachineSelection(memory_bytes=plan.request.memory_bytes)
-    commission = Commission(plan.request, selection, estimate, validation=plan.validation)
     with tempfile.TemporaryDirectory() as folder:
         simulation = Path(folder) / "simulation.json"
         simulation.write_bytes(msgspec.json.encode(survey.simulation))
@@ -126,7 +139,7 @@ def start_simulation(
             output,
             machine,
             survey.environment,
-            plan_json=msgspec.json.encode(commission),
+            plan_json=commission_json(survey),
             unsupported_paths=plan.unsupported_paths,
             command=command,
         )
@@ -141,6 +154,15 @@ def start_simulation(
         except BaseException:
             output.unlink(missing_ok=True)
             raise
+
+
+def commission_json(survey: SimulatedSurvey) -> bytes:
+    """What a profile stores of the plan."""
+    plan = survey.plan
+    estimate = SurveyEstimate.of(plan, outlook(plan))
+    selection = MachineSelection(memory_bytes=plan.request.memory_bytes)
+    commission = Commission(plan.request, selection, estimate, validation=plan.validation)
+    return msgspec.json.encode(commission)
 
 
 def _known(plan: Plan, machine: SimulatedMachine) -> Plan:
@@ -168,7 +190,7 @@ def _known(plan: Plan, machine: SimulatedMachine) -> Plan:
     )
 
 
-class _SimulatedClock:
+class SimulatedClock:
     """Seconds that the visits would have taken."""
 
     def __init__(self, worker_seconds: float) -> None:
@@ -195,7 +217,7 @@ def _measure(
         watcher.visit(visit)
 
     plan, machine = survey.plan, survey.machine
-    clock = _SimulatedClock(plan.worker_seconds)
+    clock = SimulatedClock(plan.worker_seconds)
     schedule = Schedule(plan, on_skip=skip, clock=clock)
     watcher.begin(plan, ())
     with closing(Supervisor(machine, options, profile.commit_locality)) as supervisor:

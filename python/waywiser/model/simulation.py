@@ -8,6 +8,7 @@ profile, or of an equivalent place: no change concerns them. Noise is that of th
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,10 @@ class Simulation(Value, frozen=True):
     changed: CapacityModel
     """The model of the simulated machine: the same, or with changes."""
     seed: int = 1
+    night: int = 0
+    """The night, from 1, of a machine that is surveyed every night; 0 for a single survey."""
+    night_noise: float = 0.0
+    """Relative standard deviation of a path from night to night, beside that of processes."""
 
 
 class SimulatedTimes(Value, frozen=True):
@@ -62,13 +67,16 @@ class SimulatedMachine:
     def __init__(self, simulation: Simulation) -> None:
         """Raises `waywiser.profile.ProfileError` if the profile cannot be read."""
         self._seed = simulation.seed
+        self._order = f"{simulation.seed} {simulation.night}" if simulation.night else self._seed
+        self._night_noise = simulation.night_noise
         self._profile = Profile.open(Path(simulation.profile))
         self._machine = simulation.changed.machine
         self._changed = CapacityModelReader(simulation.changed)
         self._measured = CapacityModelReader(simulation.measured)
         self._noise = RecordedNoise(self._profile, self._machine)
-        self._has_same_gpus = [gpu.uuid for gpu in self._profile.machine.gpus] == [
-            gpu.uuid for gpu in self._machine.gpus
+        before, now = self._profile.machine.gpus, self._machine.gpus
+        self._has_same_gpus = [(gpu.index, gpu.pci) for gpu in before] == [
+            (gpu.index, gpu.pci) for gpu in now
         ]
 
     def times(self, workload: Workload) -> SimulatedTimes:
@@ -93,9 +101,12 @@ class SimulatedMachine:
         """What a worker measures, as the visit of a recorded profile. Raises `ModelError`."""
         times = self.times(workload)
         lender = self._lender(workload)
-        of_process = random.Random(f"{self._seed} {process.block} {process.peer_access}")
-        rng = random.Random(f"{self._seed} {process.block} {workload.identity}")
+        of_process = random.Random(f"{self._order} {process.block} {process.peer_access}")
+        rng = random.Random(f"{self._order} {process.block} {workload.identity}")
         factor = self._noise.process_factor(workload, of_process)
+        if self._night_noise:
+            of_night = random.Random(f"{self._order} {workload.curve}")
+            factor *= math.exp(of_night.gauss(0.0, self._night_noise))
         lent = lender.visits[rng.randrange(len(lender.visits))]
         is_same = self._has_same_gpus and lent.workload.identity == workload.identity
         return msgspec.structs.replace(

@@ -94,6 +94,13 @@ def write_output(output: str, content: bytes, kind: OutputKind | None = None) ->
         stream.write(content)
 
 
+def make_folder(folder: Path) -> None:
+    """Makes a folder for outputs, if it is not there. Raises `NotWritable`."""
+    with _explained(folder):
+        if not folder.is_dir():
+            folder.mkdir()
+
+
 def require_output(output: str, kind: OutputKind | None = None) -> None:
     """Asks, before long work, whether `open_output` could begin, and raises as it does."""
     path = Path(output)

@@ -68,8 +68,10 @@ class WritableProfile(Profile):
         plan_json: str | bytes = "{}",
         unsupported_paths: Sequence[Unsupported] = (),
         command: Sequence[str] = (),
+        created: str = "",
     ) -> WritableProfile:
-        """A new profile, ready for visits, with its first run begun.
+        """A new profile, ready for visits, with its first run begun. A simulated survey says when
+        it was ``created``; any other is made now.
 
         The file gets its name only when its tables are complete. Raises `ExistingFile`,
         `NotWritable`.
@@ -79,7 +81,7 @@ class WritableProfile(Profile):
             try:
                 with (
                     explained(part),
-                    writing.new_database(part, machine, plan_json, unsupported_paths),
+                    writing.new_database(part, machine, plan_json, unsupported_paths, created),
                 ):
                     pass  # no visits yet
             except NotWritable as error:  # nothing is left that could be named or resumed

@@ -25,14 +25,23 @@ from waywiser.words.records import Health, Locality, Unsupported, Visit
 
 @contextmanager
 def new_database(
-    path: Path, machine: Machine, plan_json: str | bytes, unsupported_paths: Sequence[Unsupported]
+    path: Path,
+    machine: Machine,
+    plan_json: str | bytes,
+    unsupported_paths: Sequence[Unsupported],
+    created: str = "",
 ) -> Iterator[sqlite3.Connection]:
-    """A profile without visits, as a connection to write more to before all is committed."""
+    """A profile without visits, as a connection to write more to before all is committed. It is
+    made now, or was ``created`` (UTC, ISO 8601)."""
     plan = plan_json if isinstance(plan_json, str) else plan_json.decode()
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.executescript("BEGIN;" + create_sql())
-        meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
+        meta = {
+            "format": "waywiser profile",
+            "created": created or now(),
+            "hostname": machine.hostname,
+        }
         for row in meta.items():
             put(connection, "meta", row)
         put_machine(connection, machine)

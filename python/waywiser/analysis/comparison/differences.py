@@ -274,18 +274,19 @@ def _message_variables(node: Node) -> dict[str, Any] | None:
 
 
 def _value_of(name: str) -> Callable[[Node], str]:
-    """The value of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
+    """The value of an entry of the environment, see `entry_of`."""
+    return lambda node: entry_of(node.environment, name)
+
+
+def entry_of(environment: Mapping[str, Any], name: str) -> str:
+    """The value of an entry: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
     group, _, inner = name.partition(".")
-
-    def value_of(node: Node) -> str:
-        value: Any = node.environment.get(group)
-        if inner:
-            value = value.get(inner) if isinstance(value, dict) else None
-        if isinstance(value, list):
-            value = ", ".join(map(str, value))
-        return _clipped(ABSENT if value in (None, "") else str(value))
-
-    return value_of
+    value: Any = environment.get(group)
+    if inner:
+        value = value.get(inner) if isinstance(value, dict) else None
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    return _clipped(ABSENT if value in (None, "") else str(value))
 
 
 def _clipped(text: str) -> str:

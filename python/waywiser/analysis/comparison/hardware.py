@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.analysis.comparison.node import Node
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine.machine import Gpu, Machine, is_nameless
 from waywiser.words.grouping import grouped
 
 OWN_CLASS = 0.2
@@ -96,15 +96,15 @@ def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
 
 def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
     """The nodes by a name that is a host's own. Virtual machines often share one: who has none of
-    the GPUs is another host, and is named by its file. So is each simulated profile: it stands for
-    a host like that of its original."""
+    the GPUs is another host, and is named by its file. So is each simulated profile without a name
+    of its own: it stands for a host like that of its original."""
     hosts: dict[str, list[Node]] = {}
     known: dict[str, list[tuple[str, set[str]]]] = {}
     for node in nodes:
         uuids = {gpu.uuid for gpu in node.machine.gpus if gpu.uuid}
         namesakes = known.setdefault(node.name, [])
         same = [(name, theirs) for name, theirs in namesakes
-                if not node.machine.simulated
+                if not is_nameless(node.machine)
                 and (uuids & theirs or not uuids or not theirs)]  # fmt: skip
         if same:
             name, theirs = same[0]
