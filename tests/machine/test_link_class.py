@@ -65,7 +65,7 @@ def test_pcie_is_named_by_what_device_and_slot_can_have() -> None:
 def test_a_pcie_link_that_is_not_visible_has_no_class(generation: int, width: int) -> None:
     hidden = [replace(gpu, pcie=PcieLink(5, 16, generation, width)) for gpu in machine().gpus]
     found = unknown(replace(machine(), gpus=tuple(hidden)), H2D.format(1))
-    assert found == "generation and width of the PCIe link of gpu:1 are not visible"
+    assert found == "generation and width of the PCIe link are not visible"
 
 
 def test_two_gpus_are_joined_by_pcie_or_through_the_host() -> None:
@@ -116,7 +116,7 @@ def test_nvlinks_without_a_number_or_a_generation_have_no_class() -> None:
         )
 
     uncounted = NvLink("switch", 0, 0.0, gb_per_s_together=300.0)
-    assert "number of NVLinks" in unknown(with_links("9.0", uncounted), P2P.format(0, 1, ""))
+    assert "number of the NVLinks" in unknown(with_links("9.0", uncounted), P2P.format(0, 1, ""))
     newer = with_links("23.0", NvLink("switch", 18, 100.0))
     assert "generation of the NVLinks" in unknown(newer, P2P.format(0, 1, ""))
 
@@ -130,8 +130,8 @@ def test_links_to_the_cpu_of_a_module() -> None:
     assert named(with_gpu(nvlinks=(c2c,), host="coherent"), H2D.format(0)) == "NVLink-C2C"
     power = with_gpu(nvlinks=(NvLink("cpu", 3, 25.0),), host="coherent", compute="7.0")
     assert named(power, D2H.format(0)) == "NVLink 2 x3"
-    assert "of its module" in unknown(with_gpu(host="coherent"), H2D.format(0))
-    assert "shares the host's memory" in unknown(with_gpu(host="integrated"), H2D.format(0))
+    assert "of the module" in unknown(with_gpu(host="coherent"), H2D.format(0))
+    assert "uses the host's memory" in unknown(with_gpu(host="integrated"), H2D.format(0))
 
 
 def test_sets_say_how_many_gpus_copy_at_once() -> None:

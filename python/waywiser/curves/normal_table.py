@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import get_args
 
+import msgspec
+
 from waywiser.curves.headline import Group
 from waywiser.machine import pcie
 from waywiser.machine.link_class import MEMORY, THROUGH_HOST
@@ -203,8 +205,7 @@ def range_of_class(
 def read_values(text: str, name: str) -> tuple[NormalValue, ...]:
     """Returns the values of a table as CSV. Raises `NormalTableError` with its first errors, each
     with its line; ``name`` is the file."""
-    reader = csv.reader(io.StringIO(text))
-    header = next(reader, [])
+    (_, header), *rows = _lines(text, name) or [(1, [])]
     if tuple(header) != COLUMNS:
         raise NormalTableError(
             f"its first line is {','.join(header)[:120]!r}",
@@ -213,10 +214,7 @@ def read_values(text: str, name: str) -> tuple[NormalValue, ...]:
         )
     values, errors = [], []
     seen: dict[tuple[str, ...], int] = {}
-    for row in reader:
-        if not row:
-            continue
-        line = reader.line_num
+    for line, row in rows:
         found = list(_errors(row))
         if not found and (before := seen.setdefault(tuple(row[:8]), line)) != line:
             found = [f"it repeats line {before}"]
@@ -231,6 +229,34 @@ def read_values(text: str, name: str) -> tuple[NormalValue, ...]:
             remedy="docs/how-to/compare-with-other-machines.md describes the columns",
         )
     return tuple(values)
+
+
+def _lines(text: str, name: str) -> list[tuple[int, list[str]]]:
+    """The cells of each line that is not empty, with its number. Raises `NormalTableError`."""
+    reader = csv.reader(text.splitlines())
+    try:
+        return [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise NormalTableError(
+            f"line {reader.line_num}: {error}", where=name, remedy="write a table as CSV"
+        ) from None
+
+
+def values_text(values: Iterable[NormalValue]) -> str:
+    """The values as a table that `read_values` reads."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for value in values:
+        writer.writerow(
+            {
+                **msgspec.structs.asdict(value),
+                "bytes": value.bytes or "",
+                "gb_per_s": f"{value.gb_per_s:.4g}",
+                "link_is": "inferred" if value.is_inferred else "stated",
+            }
+        )
+    return text.getvalue()
 
 
 def _value(row: Mapping[str, str]) -> NormalValue:

@@ -69,7 +69,7 @@ def _of_transfer(machine: Machine, transfer: Transfer) -> LinkClass:
         return LinkClass(unknown="host memory has no class")
     for gpu in ends:
         if gpu.mig not in ("", "off"):
-            return LinkClass(unknown=f"gpu:{gpu.index} is a MIG instance, whose link is shared")
+            return LinkClass(unknown="the GPU is a MIG instance, which shares its link")
     if relays_of(transfer, machine):
         return LinkClass(unknown="it crosses the links of several GPUs")
     if len(ends) == 1:
@@ -82,14 +82,12 @@ def _to_host(gpu: Gpu) -> LinkClass:
     if cpu:
         return LinkClass(cpu[0].kind) if cpu[0].kind != "NVLink" else _nvlink(gpu, cpu)
     if gpu.on_module == "coherent":
-        return LinkClass(unknown=f"the link of gpu:{gpu.index} to the CPU of its module is unknown")
+        return LinkClass(unknown="the link to the CPU of the module is not visible")
     if gpu.on_module:
-        return LinkClass(unknown=f"gpu:{gpu.index} shares the host's memory")
+        return LinkClass(unknown="the GPU uses the host's memory")
     link = gpu.pcie
     if not pcie.bytes_per_second(link.generation_max, link.width_max):
-        return LinkClass(
-            unknown=f"generation and width of the PCIe link of gpu:{gpu.index} are not visible"
-        )
+        return LinkClass(unknown="generation and width of the PCIe link are not visible")
     return LinkClass(f"PCIe {link.generation_max} x{link.width_max}")
 
 
@@ -117,7 +115,7 @@ def _between(one: Gpu, other: Gpu, transfer: Transfer, machine: Machine) -> Link
 def _nvlink(gpu: Gpu, links: Sequence[NvLink]) -> LinkClass:
     generation = _NVLINK_GENERATIONS.get(gpu.compute.partition(".")[0])
     if generation is None:
-        return LinkClass(unknown=f"the generation of the NVLinks of gpu:{gpu.index} is not known")
+        return LinkClass(unknown="the generation of the NVLinks is not known")
     if not all(link.lanes for link in links):
-        return LinkClass(unknown=f"the number of NVLinks of gpu:{gpu.index} is not known")
+        return LinkClass(unknown="the number of the NVLinks is not known")
     return LinkClass(f"NVLink {generation} x{sum(link.lanes for link in links)}")

@@ -1,0 +1,156 @@
+"""``waywiser normal``: the table, a profile beside it, more values, and rows of a profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import profiles
+from waywiser import cli
+from waywiser.curves.normal_table import COLUMNS, FILE, LARGE_TEXT, read_values
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> str:
+    """A machine with 55 GB/s H2D on PCIe 5 x16."""
+    return str(profiles.write(tmp_path / "node.wwp"))
+
+
+def printed(output: Output, *arguments: str) -> str:
+    assert cli.run(["normal", *arguments]) == 0
+    found = output.readouterr()
+    assert found.err == ""
+    return found.out
+
+
+def error(output: Output, *arguments: str) -> str:
+    assert cli.run(["normal", *arguments]) == 2
+    found = output.readouterr()
+    assert found.out == ""
+    assert found.err.count("\n") == 1
+    return found.err
+
+
+def table(tmp_path: Path, *rows: str) -> str:
+    file = tmp_path / "mine.csv"
+    file.write_text("\n".join([",".join(COLUMNS), *rows]) + "\n")
+    return str(file)
+
+
+def row(gb_per_s: float, source: int, path: str = "H2D") -> str:
+    page = f"https://example.org/{source}"
+    return f"PCIe 5 x16,{path},,{gb_per_s},L40S,,stated,{page},2026,nvbandwidth,"
+
+
+def test_the_table_names_links_ranges_and_numbers_of_sources(capsys: Output) -> None:
+    lines = printed(capsys).splitlines()
+    (line,) = (line for line in lines if line.startswith("PCIe 4 x16  ") and " H2D " in line)
+    assert line.split() == ["PCIe", "4", "x16", "H2D", "24.7–28.4", "7", "7", *LARGE_TEXT.split()]
+    assert not any("about 1 MiB" in line for line in lines)
+    assert "no baseline" in lines[-2]
+
+
+def test_every_source_is_named_with_all(capsys: Output) -> None:
+    text = printed(capsys, "--all")
+    for value in read_values(FILE.read_text(), str(FILE)):
+        assert value.source in text
+    assert "H2D, about 1 MiB: PCIe 4 x16: 16.3–18.0 (2 sources)" in text
+
+
+def test_the_table_as_json(capsys: Output) -> None:
+    document = json.loads(printed(capsys, "--json"))
+    assert document["schema"] == 1
+    (found,) = (
+        each
+        for each in document["ranges"]
+        if (each["link"], each["path"], each["size"]) == ("PCIe 4 x16", "H2D", LARGE_TEXT)
+    )
+    assert (found["low"], found["high"]) == (24.66, 28.411)
+    assert len(found["sources"]) == 7
+    assert {value["source"] for value in found["values"]} == set(found["sources"])
+
+
+def test_a_profile_beside_the_table(capsys: Output, node: str) -> None:
+    text = printed(capsys, node)
+    assert text.startswith("2 of ")
+    assert "H2D, numa:0 -> gpu:0" in text
+    assert "normal" in text
+    assert "known causes" not in text.lower()
+
+
+def test_more_values_count_beside_those_of_this_version(
+    capsys: Output, node: str, tmp_path: Path
+) -> None:
+    def verdict(*arguments: str) -> tuple[str, list[str]]:
+        document = json.loads(printed(capsys, node, "--json", *arguments))
+        (found,) = (path for path in document["paths"] if path["path"] == "bidirectional")
+        return found["verdict"], found["range"]["sources"]
+
+    before, sources = verdict()
+    assert before == ""
+    assert len(sources) == 2
+    after, more = verdict("--values", table(tmp_path, row(96, 7, "bidirectional")))
+    assert after == "normal"
+    assert {*more} == {*sources, "https://example.org/7"}
+
+
+def test_causes_follow_a_path_that_is_below(
+    capsys: Output, node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = table(tmp_path, row(61, 1), row(62, 2), row(62.5, 3))
+    monkeypatch.setattr("waywiser.curves.normal_table.shipped_values", lambda: ())
+    text = printed(capsys, node, "--values", file)
+    assert "H2D, numa:0 -> gpu:0" in text
+    assert "1 below" in text
+    assert "Known causes, each with a command that checks it" in text
+    assert "nvidia-smi topo -m" in text
+    assert "sudo lspci -vv" in text
+    assert "ACSCtl" not in text
+    assert text.rstrip().endswith("A range of other machines is no baseline: it does not make a "
+                                  "node fail.")  # fmt: skip
+    document = json.loads(printed(capsys, node, "--values", file, "--json"))
+    (below,) = (path for path in document["paths"] if path["verdict"] == "below")
+    assert below["range"]["low"] == 61
+    assert {cause["id"] for cause in below["causes"]} > {"low-state", "numa"}
+
+
+def test_rows_of_a_profile_can_be_read_again(capsys: Output, node: str, tmp_path: Path) -> None:
+    text = printed(capsys, node, "--as-rows", "me/nodes:node7.wwp")
+    rows = read_values(text, "rows")
+    assert {value.path for value in rows} >= {"H2D", "D2H"}
+    assert {value.source for value in rows} == {"me/nodes:node7.wwp"}
+    file = tmp_path / "rows.csv"
+    file.write_text(text)
+    assert "me/nodes:node7.wwp" in printed(capsys, "--all", "--values", str(file))
+
+
+def test_a_table_that_is_not_in_the_form_names_its_lines(capsys: Output, tmp_path: Path) -> None:
+    file = table(tmp_path, row(55, 1), row(900, 2), "PCIe 5 x16,H2D")
+    said = error(capsys, "--values", file)
+    assert "line 3: 900 GB/s is more than the 63.0 GB/s" in said
+    assert "line 4: it has 2 columns of 11" in said
+    assert "compare-with-other-machines.md" in said
+
+
+def test_files_that_are_no_table(capsys: Output, tmp_path: Path) -> None:
+    assert "cannot be read" in error(capsys, "--values", str(tmp_path / "none.csv"))
+    assert "cannot be read" in error(capsys, "--values", str(tmp_path))
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert "no text in UTF-8" in error(capsys, "--values", str(binary))
+
+
+def test_rows_need_a_profile_and_a_source_in_the_form(
+    capsys: Output, node: str, tmp_path: Path
+) -> None:
+    assert "name a profile with it" in error(capsys, "--as-rows", "me/nodes:x")
+    assert "names no page" in error(capsys, node, "--as-rows", "my laptop")
+    empty = tmp_path / "empty.wwp"
+    with profiles.new(empty):
+        pass
+    assert "no headline path" in error(capsys, str(empty), "--as-rows", "me/nodes:x")
+    assert "no headline path" in printed(capsys, str(empty))
