@@ -5,8 +5,8 @@
 The nodes are processes of this host, over the fake GPU and the fake NCCL. In turn the coordinator,
 an agent and a worker are killed, each at a random moment; a survey whose coordinator was killed, or
 that has lost a node, is resumed. After each kill all that was finished must still be there,
-unchanged, and must not be tested again; in the end no process may be left. The exit status is 1 if
-anything is wrong, else 0.
+unchanged, and must not be tested again; in the end no process, shared memory or temporary file may
+be left. The exit status is 1 if anything is wrong, else 0.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "python")]
 
 from tests.cluster.killed_surveys import KilledSurvey  # noqa: E402
+from tests.measure.ranks.watching import own_files  # noqa: E402
 
 from nccl_nodes import FAKE_NCCL  # noqa: E402
 from tree import FAKE_FOLDER  # noqa: E402
@@ -45,8 +46,23 @@ def environment() -> dict[str, str]:
 
 def survey_with_kills(folder: Path, names: tuple[str, ...], kills: int, rng: random.Random) -> int:
     """How many processes were killed until a survey ended by itself."""
-    survey = KilledSurvey(folder, environment(), names, "--transport", "nccl")
     killed: Counter[str] = Counter()
+    with own_files() as files:
+        own = {**environment(), **files.environment}
+        survey = KilledSurvey(folder, own, names, "--transport", "nccl")
+        _kill(survey, names, kills, rng, killed)
+    for line in survey.wrong:
+        print(f"wrong: {line}")
+    return -1 if survey.wrong else killed.total()
+
+
+def _kill(
+    survey: KilledSurvey,
+    names: tuple[str, ...],
+    kills: int,
+    rng: random.Random,
+    killed: Counter[str],
+) -> None:
     try:
         survey.start()
         while killed.total() < kills:
@@ -64,9 +80,6 @@ def survey_with_kills(folder: Path, names: tuple[str, ...], kills: int, rng: ran
         survey.end()
     finally:
         survey.close()
-    for line in survey.wrong:
-        print(f"wrong: {line}")
-    return -1 if survey.wrong else killed.total()
 
 
 def main() -> int:

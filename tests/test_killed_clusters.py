@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.killed_surveys import KilledSurvey
-from tests.measure.ranks.watching import left_behind, wait_until
+from tests.measure.ranks.watching import own_files, wait_until
 
 from mpi_wheels import mpicc_of
 from nccl_nodes import FAKE_NCCL
@@ -22,18 +22,19 @@ Start = Callable[..., KilledSurvey]
 
 @pytest.fixture
 def surveys(tmp_path: Path, fake_native_environment: dict[str, str]) -> Iterator[Start]:
-    before = left_behind()
     made: list[KilledSurvey] = []
 
     def make(names: tuple[str, ...], gpus: int, *options: str) -> KilledSurvey:
         fakes = {"WAYWISER_FAKE": f"devices={gpus}", "WAYWISER_NCCL": str(FAKE_NCCL)}
-        made.append(KilledSurvey(tmp_path, {**fake_native_environment, **fakes}, names, *options))
+        environment = {**fake_native_environment, **fakes, **files.environment}
+        made.append(KilledSurvey(tmp_path, environment, names, *options))
         return made[-1]
 
-    yield make
-    for each in made:
-        each.close()
-    assert wait_until(lambda: left_behind() <= before)
+    with own_files() as files:
+        yield make
+        assert files.seen
+        for each in made:
+            each.close()
 
 
 def test_kills_at_seven_moments(surveys: Start) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.measure.ranks.watching import descendants, is_running, left_behind
+from tests.measure.ranks.watching import OwnFiles, descendants, is_running, own_files
 
 from mpi_wheels import mpicc_of
 from own_lock import commands, finish
@@ -33,9 +33,17 @@ HOST = ("survey", "--ranks", "2", "--gpus", "none", "--preset", "quick")
 
 
 @pytest.fixture
-def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run]:
+def files() -> Iterator[OwnFiles]:
+    """What the commands that `run` starts make, of which nothing may be left."""
+    with own_files() as files:
+        yield files
+
+
+@pytest.fixture
+def run(fake_native_environment: dict[str, str], tmp_path: Path, files: OwnFiles) -> Iterator[Run]:
     """Starts ``waywiser`` over the fake GPU in ``tmp_path``."""
-    environment = {**fake_native_environment, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    own = {**files.environment, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {**fake_native_environment, **own}
     with commands(tmp_path, environment) as start:
         yield start
 
@@ -66,8 +74,7 @@ def stopped(
         "XDG_CACHE_HOME": str(folder / "cache"),
         "WAYWISER_MPICC": mpicc_of("openmpi"),
     }
-    left = left_behind()
-    with commands(folder, environment) as run:
+    with own_files() as files, commands(folder, {**environment, **files.environment}) as run:
         process = run(*HOST, "--sizes", "8:64KiB", "-o", "a.wwp")
         wait_for(lambda: process.poll() is not None or len(visits_of(file)) >= 2)
         ranks = [pid for pid in descendants(process.pid) if is_rank(pid)]
@@ -75,7 +82,7 @@ def stopped(
         process.kill()
         finish(process)
         wait_for(lambda: not any(map(is_running, ranks)))
-        wait_for(lambda: left_behind() <= left)
+        wait_for(lambda: not files.left())
         killed = visits_of(file)
         process = run("survey", "--resume", "-o", "a.wwp")
         wait_for(lambda: process.poll() is not None or len(visits_of(file)) > len(killed))
@@ -85,7 +92,7 @@ def stopped(
         interrupted = visits_of(file)
         code, _, err = finish(run("survey", "--resume", "-o", "a.wwp"))
         assert code == 0, err
-        wait_for(lambda: left_behind() <= left)
+        wait_for(lambda: not files.left())
         yield Stopped(run, file, killed, interrupted, said, environments)
 
 
@@ -263,7 +270,7 @@ def mpicc_that_fails(folder: Path) -> str:
 
 
 def test_a_library_or_launcher_that_cannot_be_used_is_one_line_and_leaves_no_profile(
-    run: Run, tmp_path: Path
+    run: Run, tmp_path: Path, files: OwnFiles
 ) -> None:
     """The error has the path and a remedy, and comes before anything is measured or written."""
     host = ("survey", "--ranks", "2", "--gpus", "none", "--sizes", "64", "-o", "a.wwp")
@@ -283,14 +290,13 @@ def test_a_library_or_launcher_that_cannot_be_used_is_one_line_and_leaves_no_pro
             "it is not the launcher of Open MPI (use the mpiexec of this library, or name the mpi",
         ),
     )
-    before = left_behind()
     for arguments, variables, says in cases:
         code, out, err = finish(run(*host, *arguments, **variables))
         assert code == 2 and out == ""
         (line,) = [line for line in err.splitlines() if line.startswith("waywiser: error: ")]
         assert says in line and line == err.splitlines()[-1]
         assert not (tmp_path / "a.wwp").exists()
-    wait_for(lambda: left_behind() <= before)
+    assert files.seen
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ Words = tuple[str, ...]
 VERBS = (
     *("survey", "tune", "list", "topology", "show", "import", "simulate", "export", "report"),
     *("doctor", "mpi", "compare", "check", "fleet", "policy", "advise", "model", "predict"),
-    "completion",
+    *("completion", "cluster", "cluster survey", "cluster join", "cluster show"),
 )
-MEASURING = ("survey", "tune")
+MEASURING = ("survey", "tune", "cluster survey", "cluster join")
 """Verbs that work for long on files of the user's; of these only the plan is compared."""
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -32,6 +32,7 @@ def commands(profiles: int | None = None, quick: bool = False) -> Iterator[Comma
     yield from _of_help(modes)
     yield from _of_machines(modes)
     yield from _of_files(modes)
+    yield from _of_clusters(modes)
     for index, name in enumerate(kept):
         yield from _of_profile(name, _sibling(name), modes, thorough=not quick or index == 0)
     bad = inputs.damaged_profiles()
@@ -204,14 +205,42 @@ def _of_files(modes: tuple[Mode, ...]) -> Iterator[Command]:
     yield Command(words, PIPE, (*every, topology))
 
 
+def _of_clusters(modes: tuple[Mode, ...]) -> Iterator[Command]:
+    survey = ("cluster", "survey", "-o", NEW)
+    dry: list[Words] = [
+        (*survey, "--dry-run", "--nodes", "8"),
+        (*survey, "--dry-run", "--nodes", "1000", "--transport", "mpi", "--no-check"),
+    ]
+    yield from _each(dry, modes)
+    yield from _json(dry)
+    wrong: list[Words] = [
+        *((*survey, "--resume", "--dry-run"), (*survey, "--retry")),
+        *((*survey, "--transport", "pigeon"), (*survey, "--hostfile", "missing.txt")),
+        ("cluster", "join", "nowhere"),
+    ]
+    yield from _each(wrong, (PIPE,))
+    for folder in inputs.CLUSTERS:
+        files = inputs.cluster_files(folder)
+        show = ("cluster", "show", folder)
+        yield from _each([show], modes, *files)
+        yield from _json([show], *files)
+        lines = [(*show, option) for option in ("--good-hosts", "--exclude", "--drain")]
+        pages: list[Words] = [
+            ("report", folder, "-o", "report.html"),
+            ("report", folder, "--format", "md"),
+        ]
+        yield from _each([*lines, *pages], (PIPE,), *files)
+
+
 def _of_help(modes: tuple[Mode, ...]) -> Iterator[Command]:
     for words in ((), ("--help",), ("--version",), ("help",), ("no-verb",), ("--no-option",)):
         yield from _each([words], modes)
     for verb in VERBS:
-        yield from _each([(verb, "--help")], modes)
-        yield from _each([(verb, "--no-option")], (PIPE,))
+        words = tuple(verb.split())
+        yield from _each([(*words, "--help")], modes)
+        yield from _each([(*words, "--no-option")], (PIPE,))
         if verb not in ("list", "topology", "doctor", *MEASURING):
-            yield from _each([(verb,), (verb, "missing.wwp")], (PIPE,))
+            yield from _each([words, (*words, "missing.wwp")], (PIPE,))
     yield from _each([("completion", shell) for shell in ("bash", "zsh", "fish")], (PIPE,))
     wrong: list[Words] = [
         *(

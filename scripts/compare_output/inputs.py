@@ -7,6 +7,7 @@ in a folder, with fixed times of change.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import lzma
 import os
@@ -28,6 +29,9 @@ MODIFIED = 1_790_000_000
 
 DAMAGES = 20
 """Damaged profiles, by seed."""
+
+CLUSTERS = ("clusters/healthy", "clusters/slow", "clusters/begun")
+"""Folders of cluster surveys: all nodes as usual, a slow node and a slow pair, not complete."""
 
 HWLOC = "two-socket-4gpu"
 """The capture whose processors and memory the made machine has."""
@@ -55,6 +59,11 @@ def captures() -> list[str]:
 def damaged_profiles() -> list[str]:
     """Profiles with one thing wrong, and files that are none."""
     return [*(f"damaged/{seed}.wwp" for seed in range(DAMAGES)), *_NO_PROFILES]
+
+
+def cluster_files(folder: str) -> list[str]:
+    """The files of one of `CLUSTERS`."""
+    return [f"{folder}/{name}" for name in ("plan.json", "nodes.jsonl", "tests.jsonl")]
 
 
 WHOLE = "damaged/whole.wwp"
@@ -95,6 +104,8 @@ class Inputs:
             path.parent.mkdir(parents=True, exist_ok=True)
             if name.startswith("damaged/"):
                 self._damage(path.parent)
+            elif name.startswith("clusters/"):
+                self._survey_cluster(path.parent)
             elif name.startswith("imports/"):
                 shutil.copyfile(IMPORTED / path.name, path)
             elif name.startswith("captures/"):
@@ -107,11 +118,7 @@ class Inputs:
     def _damage(self, folder: Path) -> None:
         if (folder / Path(WHOLE).name).exists():
             return
-        sys.path[:0] = [str(TESTS), str(ROOT / "python"), str(ROOT)]
-        try:
-            import damaging  # type: ignore[import-not-found]
-        finally:
-            del sys.path[:3]
+        damaging = _of_tests("damaging")
         whole, loose = damaging.recorded(folder)
         for seed in range(DAMAGES):
             damaging.damage(loose, folder / f"{seed}.wwp", random.Random(seed))
@@ -119,6 +126,25 @@ class Inputs:
             (folder / Path(name).name).write_bytes(made(whole.read_bytes()))
         for path in folder.iterdir():
             os.utime(path, (MODIFIED, MODIFIED))
+
+    def _survey_cluster(self, folder: Path) -> None:
+        if (folder / "plan.json").exists():
+            return
+        planted: dict[str, dict[str, Any]] = {
+            "healthy": {},
+            "slow": {"slow": {(3, -1, 0): 1.0}, "slow_pairs": {(0, 5): 1.0}},
+            "begun": {"tests": 6},
+        }
+        _of_tests("analysis.cluster.stored_clusters").stored_cluster(folder, **planted[folder.name])
+
+
+def _of_tests(name: str) -> Any:
+    """A module of the tests."""
+    sys.path[:0] = [str(TESTS), str(ROOT / "python"), str(ROOT)]
+    try:
+        return importlib.import_module(name)
+    finally:
+        del sys.path[:3]
 
 
 def make_machine(folder: Path) -> None:

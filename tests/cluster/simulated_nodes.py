@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,16 @@ class SimulatedNodes:
             name = namespaces.get(_namespace_of(each))
             if name is not None and not self._keeps(int(each), name):
                 found.append(int(each))
+        return found
+
+    def commands(self) -> list[str]:
+        """The command of each of `processes`, with its parent and its state."""
+        found = []
+        for pid in self.processes():
+            with suppress(OSError):
+                command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+                state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+                found.append(f"{pid} {state} of {parent}: {command}")
         return found
 
     def _keeps(self, pid: int, name: str) -> bool:

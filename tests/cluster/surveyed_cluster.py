@@ -80,7 +80,7 @@ class SurveyedCluster:
 
     def await_nothing(self) -> None:
         """Waits until nothing runs on any node."""
-        assert wait_until(lambda: self.nodes.processes() == []), self.nodes.processes()
+        assert wait_until(lambda: self.nodes.processes() == []), self.nodes.commands()
 
     def _start(self, name: str, *words: str) -> subprocess.Popen[str]:
         return self.nodes.start(

@@ -57,7 +57,7 @@ def nodes(world: SimulatedNodes) -> Iterator[SimulatedNodes]:
     """Nothing of a launch is left on a node in the end."""
     yield world
     world.heal()
-    assert wait_until(lambda: world.processes() == [])
+    assert wait_until(lambda: world.processes() == []), world.commands()
     for name in world.names:
         assert world.run(name, "ls", "-A", "/dev/shm", TEMPORARY).split() == [
             "/dev/shm:",
@@ -131,7 +131,7 @@ def test_a_crash_costs_its_test_and_names_the_node(run: Run) -> None:
     assert of_pair(found, ("n1", "n2")).failed is None
     failed = of_pair(found, ("n3", "n4")).failed
     assert failed is not None and failed.failure.kind == "crash"
-    assert failed.node == "n3"
+    assert failed.node == "n3", failed
     assert "on n3 ended" in failed.failure.reason
 
 

@@ -18,8 +18,7 @@ from tests.measure.plan.machines import machine
 from tests.measure.ranks.watching import (
     PATIENCE_SECONDS,
     launcher_of,
-    left_behind,
-    wait_until,
+    own_files_here,
 )
 
 from mpi_wheels import mpicc_of
@@ -51,9 +50,8 @@ def places(
     for name in ("PYTHONPATH", native.MODULE_VARIABLE):
         monkeypatch.setenv(name, fake_native_environment[name])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    before = left_behind()
-    yield
-    assert wait_until(lambda: left_behind() <= before)
+    with own_files_here():
+        yield
 
 
 AS_NODES = """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from waywiser.cluster.protocol import (
@@ -21,6 +19,7 @@ from waywiser.measure.ranks.bridge_file import received_bridge, sha256_of
 from waywiser.words import WaywiserError
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.closeable import Closeable
+from waywiser.words.temporary_folder import TemporaryFolder
 
 _PREFIX = "waywiser-agent-"
 
@@ -33,7 +32,8 @@ class NodeFiles(Closeable):
     """A temporary folder, of which `read` reads files and nothing else."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._temporary = TemporaryFolder(_PREFIX)
+        self.folder = self._temporary.path
 
     def offer(self, name: str) -> NodeFile:
         """A file of the folder, to be read from now on as it is. Raises `NodeFileError`."""
@@ -56,7 +56,7 @@ class NodeFiles(Closeable):
             raise NodeFileError(f"cannot be read: {error}", where=request.name) from error
 
     def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._temporary.close()
 
 
 def find_bridge(request: FindBridge) -> BridgePath:

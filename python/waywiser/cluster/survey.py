@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -37,6 +36,7 @@ from waywiser.cluster.transport import Transport
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words import WaywiserError, parse_bytes
 from waywiser.words.cluster import ClusterNode, ClusterPlan
+from waywiser.words.temporary_folder import TemporaryFolder
 
 JOIN_SECONDS = 60.0
 """Seconds for nodes to join, by default."""
@@ -125,8 +125,8 @@ def _admitted(
 ) -> list[ClusterNode]:
     """The nodes after all have joined, or the time to join is over."""
     seconds = options.join_seconds or JOIN_SECONDS
-    files = stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-hosts-"))
-    agents = started_agents(hosts, coordinator, token, seconds, files, watcher.note)
+    files = stack.enter_context(TemporaryFolder("waywiser-hosts-"))
+    agents = started_agents(hosts, coordinator, token, seconds, str(files.path), watcher.note)
     if agents is not None:
         stack.enter_context(agents)
         stack.callback(coordinator.close)

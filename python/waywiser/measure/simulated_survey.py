@@ -7,7 +7,6 @@ reads a clock that advances by what the visits would take.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ from waywiser.model.whatif import MachineChanges
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
 from waywiser.words.records import Process, Unsupported, Visit
+from waywiser.words.temporary_folder import TemporaryFolder
 
 IMPORTED = "imported"
 """The entry of the environment of a profile that was imported."""
@@ -131,8 +131,8 @@ def start_simulation(
     """Makes the survey into a new profile. Raises `WaywiserError`: the file exists;
     `Interrupted`. After an error no file is left: it can be made again."""
     plan, machine = survey.plan, survey.machine
-    with tempfile.TemporaryDirectory() as folder:
-        simulation = Path(folder) / "simulation.json"
+    with TemporaryFolder("waywiser-simulation-") as folder:
+        simulation = folder.path / "simulation.json"
         simulation.write_bytes(msgspec.json.encode(survey.simulation))
         options = probe_options(plan, machine, command=worker_command(simulation))
         profile = WritableProfile.create(

@@ -10,9 +10,8 @@ import os
 import shutil
 import sqlite3
 import struct
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from waywiser.profile.errors import (
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
 from waywiser.words.regular_file import NotRegular, open_regular, why_not_read
+from waywiser.words.temporary_folder import TemporaryFolder
 
 BUSY_SECONDS = 20.0
 """How long to wait for another process's commit: many times the slowest seen on network disks."""
@@ -147,8 +147,14 @@ def damaged(path: Path, detail: str) -> DamagedProfile:
 
 class Opened(NamedTuple):
     connection: sqlite3.Connection
-    copy: tempfile.TemporaryDirectory[str] | None = None
-    """Holds the copy that is read instead of the file itself; removed with this value."""
+    copy: TemporaryFolder | None = None
+    """Holds the copy that is read instead of the file itself."""
+
+    def close(self) -> None:
+        """May be called twice."""
+        self.connection.close()
+        if self.copy is not None:
+            self.copy.close()
 
 
 def open_read_only(path: Path) -> Opened:
@@ -156,7 +162,11 @@ def open_read_only(path: Path) -> Opened:
     stated_bytes(path)
     with explained(path):
         opened = _connect_read_only(path)
-        _check(opened.connection, path)
+        try:
+            _check(opened.connection, path)
+        except BaseException:
+            opened.close()
+            raise
         return opened
 
 
@@ -196,12 +206,15 @@ def _connect_read_only(path: Path) -> Opened:
     with suppress(sqlite3.OperationalError):
         _roll_back(path)
         return Opened(_connect(path, "mode=ro"))
-    folder = tempfile.TemporaryDirectory(prefix="waywiser-")
-    copy = Path(folder.name) / path.name
-    shutil.copyfile(path, copy)
-    shutil.copyfile(journal, copy.with_name(copy.name + "-journal"))
-    _roll_back(copy)
-    return Opened(_connect(copy, "mode=ro"), folder)
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryFolder("waywiser-copy-"))
+        copy = folder.path / path.name
+        shutil.copyfile(path, copy)
+        shutil.copyfile(journal, copy.with_name(copy.name + "-journal"))
+        _roll_back(copy)
+        opened = Opened(_connect(copy, "mode=ro"), folder)
+        stack.pop_all()
+        return opened
 
 
 def _roll_back(path: Path) -> None:

@@ -98,9 +98,7 @@ class Profile(Closeable):
 
     def close(self) -> None:
         """Lets go of the file. May be called twice."""
-        self._connection.close()
-        if self._opened.copy is not None:
-            self._opened.copy.cleanup()
+        self._opened.close()
 
     # What is known of the machine and of how it was measured.
 

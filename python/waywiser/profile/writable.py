@@ -101,7 +101,7 @@ class WritableProfile(Profile):
         """Opens a profile for more visits, as a further run. Raises what `Profile.open` does,
         `LockedProfile` if another survey writes to it, and `NotWritable`."""
         file = Path(path)
-        open_read_only(file).connection.close()  # a bad file is reported as such, not as unwritable
+        open_read_only(file).close()  # a bad file is reported as such, not as unwritable
         return cls(file, environment, command)
 
     def close(self) -> None:

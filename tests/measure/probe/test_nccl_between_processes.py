@@ -71,14 +71,23 @@ def processes(fake_native_environment: dict[str, str]) -> Iterator[Ranks]:
 
 @pytest.fixture
 def ranks(processes: Ranks, fake_native_environment: dict[str, str]) -> Iterator[Ranks]:
-    """Three processes, of which one that a test kills is replaced. No shared memory may be left."""
+    """Three processes, of which one that a test kills is replaced. No shared memory may be left,
+    with a name or in a process without a communicator."""
     yield processes
+    assert not [file for rank in processes for file in open_files(rank) if "fake-nccl" in file]
     for number, rank in enumerate(processes):
         if rank.process.poll() is not None:
             processes[number].end()
             processes[number] = RankProcess(fake_native_environment)
-    ours = {f"waywiser-fake-nccl-{rank.process.pid}-" for rank in processes}
-    assert not [name for name in os.listdir("/dev/shm") if any(map(name.startswith, ours))]
+
+
+def open_files(rank: RankProcess) -> list[str]:
+    """What a process has open; none if it has ended."""
+    folder = f"/proc/{rank.process.pid}/fd"
+    try:
+        return [os.readlink(f"{folder}/{number}") for number in os.listdir(folder)]
+    except OSError:
+        return []
 
 
 def joined(ranks: Ranks, blocking: bool = True) -> None:

@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.measure.ranks.watching import is_running, launcher_of, left_behind, wait_until
+from tests.measure.ranks.watching import (
+    OwnFiles,
+    is_running,
+    launcher_of,
+    own_files_here,
+    wait_until,
+)
 
 from waywiser.measure.ranks.launch import Launch
 
@@ -19,9 +25,15 @@ def places(
 
 
 @pytest.fixture
-def nothing_left() -> Iterator[Callable[[Launch], None]]:
+def files() -> Iterator[OwnFiles]:
+    """What launches of the test make, of which nothing may be left."""
+    with own_files_here() as files:
+        yield files
+
+
+@pytest.fixture
+def nothing_left(files: OwnFiles) -> Iterator[Callable[[Launch], None]]:
     """Call it with a launch: in the end its processes are gone, and what it had made."""
-    before = left_behind()
     pids: list[int] = []
 
     def watch(launch: Launch) -> None:
@@ -30,6 +42,5 @@ def nothing_left() -> Iterator[Callable[[Launch], None]]:
         )
 
     yield watch
-    assert pids
+    assert pids and files.seen
     assert wait_until(lambda: not any(map(is_running, pids)))
-    assert wait_until(lambda: left_behind() <= before)

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 from tests.measure.ranks.watching import (
     PATIENCE_SECONDS,
+    OwnFiles,
     descendants,
     is_running,
     launcher_of,
-    left_behind,
-    shared_files,
     wait_until,
 )
 
@@ -112,12 +111,13 @@ def test_processes_that_are_alone_have_the_launcher_of_another_library(
         ("sh -c 'echo hello; exit 3' {ranks} {command}", "status 3 .* printed: hello"),
     ],
 )
-def test_a_launcher_that_starts_no_rank_is_one_line(template: str, reason: str) -> None:
-    before = left_behind()
+def test_a_launcher_that_starts_no_rank_is_one_line(
+    template: str, reason: str, files: OwnFiles
+) -> None:
     with pytest.raises(MpiError, match=reason) as caught:
         Launch(NO_MPI, [sys.executable, "-c", "pass"], 1, template=template)
     assert "\n" not in str(caught.value)
-    assert left_behind() <= before
+    assert files.left() == set()
 
 
 def test_ranks_that_do_not_come_in_time_are_an_error() -> None:
@@ -183,7 +183,9 @@ def test_a_rank_ends_with_its_launch(
 
 
 @pytest.mark.parametrize("connects", [True, False])
-def test_nothing_is_left_when_the_process_that_launched_is_killed(connects: bool) -> None:
+def test_nothing_is_left_when_the_process_that_launched_is_killed(
+    connects: bool, files: OwnFiles
+) -> None:
     """Whether or not a rank has connected, which could clean up itself."""
     rank = (
         ["-m", "waywiser.measure.ranks.attempt"]
@@ -199,11 +201,9 @@ template = "sh -c 'env X={{ranks}} {{command}} & wait'"
 launch = Launch(library, [sys.executable, *{rank!r}], 1, template=template, seconds=600)
 time.sleep(600)
 """
-    before, files = left_behind(), shared_files()
     with subprocess.Popen([sys.executable, "-c", code]) as first:
         assert wait_until(lambda: len(descendants(first.pid)) == 3), "keeper, shell and rank"
         pids = descendants(first.pid)
-        assert shared_files() - files
+        assert files.left()
         first.kill()
     assert wait_until(lambda: not any(map(is_running, pids)))
-    assert wait_until(lambda: left_behind() <= before)

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include <climits>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +23,15 @@ namespace waywiser::fake::nccl {
 namespace {
 
 constexpr std::size_t kRanks = kMostRanks;
+constexpr std::size_t kMostName = 64;
+
+// Whether the process has ended whose file a name is of: one that waits to be reaped has no
+// program.
+bool is_of_ended_process(const std::string& name) {
+    const std::string process = name.substr(0, name.find("/fd/"));
+    char program[1];
+    return readlink((process + "/exe").c_str(), program, sizeof program) < 0;
+}
 
 struct Mail {
     bool full = false;
@@ -37,6 +49,28 @@ void add(std::byte* to, const std::byte* from, std::size_t bytes) {
         sum += other;
         std::memcpy(to + i, &sum, sizeof sum);
     }
+}
+
+// The files of this process, each open until a rank of it ends that knows its name.
+class Files {
+public:
+    void keep(const std::string& name, int file) {
+        const std::lock_guard lock(mutex_);
+        files_[name] = file;
+    }
+    void close(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        if (const auto node = files_.extract(name)) ::close(node.mapped());
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::string, int> files_;
+};
+
+Files& files() {
+    static Files& all = *new Files();
+    return all;
 }
 
 void take(const Receive& receive, const std::byte* from, std::size_t bytes) {
@@ -61,6 +95,8 @@ bool Kind::operator==(const Kind& other) const {
 struct World::Shared {
     pthread_mutex_t mutex{};
     std::atomic<std::uint32_t> changes = 0;
+    std::array<char, kMostName> name{};
+    bool ended = false;  // before all ranks had joined
     std::array<bool, kRanks> joined{};
     std::array<bool, kRanks> aborted{};
     std::array<std::uint64_t, kRanks> started{};  // collectives, of each rank
@@ -136,41 +172,56 @@ std::shared_ptr<World> World::of_absent(int size) {
 
 std::string World::create() {
     static std::atomic<int> number{0};
-    std::string name =
-        "/waywiser-fake-nccl-" + std::to_string(getpid()) + "-" + std::to_string(++number);
-    const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+    const int file = memfd_create("waywiser-fake-nccl", MFD_CLOEXEC);
     if (file < 0) return {};
     Shared* shared = ftruncate(file, sizeof(Shared)) == 0 ? Shared::map(file) : nullptr;
-    close(file);
-    if (shared == nullptr) return {};
+    if (shared == nullptr) {
+        close(file);
+        return {};
+    }
+    const std::string name = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file) +
+                             "#" + std::to_string(++number);
+    files().keep(name, file);
+    name.copy(shared->name.data(), kMostName - 1);
     shared->prepare();
     shared->unmap();
     return name;
 }
 
 std::shared_ptr<World> World::join(const std::string& name, int rank, int size) {
-    const int file = shm_open(name.c_str(), O_RDWR, 0);
-    if (file < 0) return nullptr;
-    Shared* shared = Shared::map(file);
+    const std::string path = name.substr(0, name.find('#'));
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) return is_of_ended_process(name) ? of_absent(size) : nullptr;
+    struct stat found{};
+    const bool fits = fstat(file, &found) == 0 && found.st_size == sizeof(Shared);
+    Shared* shared = fits ? Shared::map(file) : nullptr;
     close(file);
     if (shared == nullptr) return nullptr;
+    if (name != shared->name.data()) {  // another one has the descriptor by now
+        shared->unmap();
+        return nullptr;
+    }
     std::shared_ptr<World> world(new World(shared, size, name));
     bool is_new = false;
     {
         Lock lock(*shared);
-        is_new = !std::exchange(shared->joined[static_cast<std::size_t>(rank)], true);
+        is_new =
+            !shared->ended && !std::exchange(shared->joined[static_cast<std::size_t>(rank)], true);
         lock.wake();
     }
     if (!is_new) {
         world->name_.clear();  // of the rank that has joined
         return nullptr;
     }
-    if (world->is_whole()) shm_unlink(name.c_str());
     return world;
 }
 
 World::~World() {
-    if (!name_.empty() && !is_whole()) shm_unlink(name_.c_str());
+    if (!name_.empty()) {
+        const Lock lock(*shared_);
+        if (!shared_->is_whole(size_)) shared_->ended = true;
+    }
+    files().close(name_);
     shared_->unmap();
 }
 

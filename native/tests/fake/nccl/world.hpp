@@ -42,8 +42,10 @@ public:
     static std::shared_ptr<World> of_process(int size);
     // The name of a new one for several processes; empty if the system makes none.
     static std::string create();
-    // Does not wait for the other ranks. nullptr if there is none of that name, or if it has that
-    // rank. The name is removed with the last rank that joins, or the first that ends before.
+    // Does not wait for the other ranks. nullptr if there is none of that name, if it has that
+    // rank, or if a rank ended before all had joined. One that no rank ever joins, if the process
+    // that created it has ended. Its memory is a file without a name in any folder: that of a
+    // descriptor of that process, so that nothing is left of killed ones.
     static std::shared_ptr<World> join(const std::string& name, int rank, int size);
     // One that no rank ever joins.
     static std::shared_ptr<World> of_absent(int size);

@@ -144,10 +144,11 @@ class Launch(Closeable):
                 if rank.connection in ready and not rank.receive() and not rank.lines:
                     raise self._loss(rank, what)
             if not ready and (status := self._status()) is not None:
-                have = f"{self._size - len(waiting)} of {self._size} ranks"
-                raise self._failure(
-                    f"the launcher ended with status {status} when {have} had ended the {what}"
+                have = (
+                    f" when {self._size - len(waiting)} of {self._size} ranks had ended the {what}"
                 )
+                # A rank that it took along may be seen to end first, or not yet.
+                raise self._failure(_ended(status) + (have if status >= 0 else f", in the {what}"))
             if time.monotonic() > deadline:
                 stages = "; ".join(rank.doing() for rank in waiting)
                 raise self._failure(f"no end of the {what} in {seconds:.3g} s: {stages}")
@@ -162,8 +163,8 @@ class Launch(Closeable):
     def ending(self, rank: RankEnd) -> str:
         """What ended a rank: the launcher, if that was killed."""
         self.launcher_ends(_EXIT_SECONDS)  # what it prints about this comes first
-        if (self.launcher.poll() or 0) < 0:
-            return f"the launcher was killed by {signal_name(-self.launcher.returncode)}"
+        if (status := self.launcher.poll() or 0) < 0:
+            return _ended(status)
         return f"{rank.name} ended"
 
     def was_killed(self) -> bool:
@@ -216,7 +217,7 @@ class Launch(Closeable):
                         self._hear(key.data)
                 if not ready and (status := self._status()) is not None:
                     have = f"{len(self.ranks)} of {self._size} ranks had connected"
-                    raise self._missing(f"the launcher ended with status {status} when {have}")
+                    raise self._missing(f"{_ended(status)} when {have}")
                 if len(self.ranks) < self._size and time.monotonic() > deadline:
                     have = f"{len(self.ranks)} of {self._size} ranks"
                     raise self._missing(f"{have} have connected in {seconds:.3g} s", late=True)
@@ -295,3 +296,10 @@ class Launch(Closeable):
             rank.await_end(_KILL_SECONDS)
             rank.close()
         remove(self._shared | abandoned_files(self._began))
+
+
+def _ended(status: int) -> str:
+    """How a launcher ended that has this status."""
+    if status < 0:
+        return f"the launcher was killed by {signal_name(-status)}"
+    return f"the launcher ended with status {status}"

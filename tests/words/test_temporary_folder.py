@@ -1,0 +1,88 @@
+"""Temporary folders: gone when they are closed, and after a kill with the next one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from waywiser.words import temporary_folder
+from waywiser.words.temporary_folder import TemporaryFolder
+
+KILLED = """
+import os, sys, tempfile
+from waywiser.words.temporary_folder import TemporaryFolder
+tempfile.tempdir = sys.argv[1]
+made = TemporaryFolder("one-")
+(made.path / "file").write_text("text")
+print(made.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_is_gone_when_it_is_closed(place: Path) -> None:
+    with TemporaryFolder("one-") as folder:
+        assert folder.path.parent == place and folder.path.name.startswith("one-")
+        (folder.path / "inside").mkdir()
+        (folder.path / "inside" / "file").write_text("text")
+    assert list(place.iterdir()) == []
+    folder.close()
+
+
+def test_the_next_one_removes_that_of_a_killed_process_and_no_other(place: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, place],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout is not None
+        killed = Path(process.stdout.readline().strip())
+        others = {place / "two-other", place / "one-file", place / "one-link"}
+        (place / "two-other").mkdir()
+        (place / "one-file").touch()
+        (place / "one-link").symlink_to(place / "two-other")
+        with TemporaryFolder("one-") as beside:
+            assert set(place.iterdir()) == {killed, beside.path, *others}, "it is used"
+        process.kill()
+    with TemporaryFolder("two-other-"):
+        assert killed.exists(), "it has another prefix"
+    with TemporaryFolder("one-") as following, TemporaryFolder("one-") as second:
+        assert set(place.iterdir()) == {following.path, second.path, *others}
+
+
+def test_a_folder_of_another_user_is_left(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "one-theirs").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    with TemporaryFolder("one-"):
+        assert (place / "one-theirs").exists()
+
+
+def test_a_folder_that_another_start_removes_before_it_is_locked_is_made_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock: Callable[[int, Path], bool] = temporary_folder._lock
+    removed: list[Path] = []
+
+    def locked(folder: int, path: Path) -> bool:
+        if not removed:
+            removed.append(path)
+            shutil.rmtree(path)
+        return lock(folder, path)
+
+    monkeypatch.setattr(temporary_folder, "_lock", locked)
+    with TemporaryFolder("one-") as folder:
+        assert list(place.iterdir()) == [folder.path] != removed
