@@ -96,6 +96,9 @@ class Nodes:
             lambda n, group: group.connect(key, range(each * n, each * (n + 1)), size, seconds)
         )
 
+    def leave(self) -> None:
+        self.at_once(lambda _, group: group.leave())
+
     def measure(self, workload: str) -> list[Visit]:
         order = an_order(workload)
         return self.at_once(lambda _, group: group.measure(order)[0])

@@ -83,7 +83,7 @@ class ScriptedGroup:
         self.lost = False
         self.blamed: Member | None = None
         self.aborted = threading.Event()
-        self.connections: list[tuple[str, tuple[int, ...], int]] = []
+        self.connections: list[tuple[str, tuple[int, ...], int] | str] = []
 
     @property
     def usable(self) -> bool:
@@ -98,6 +98,9 @@ class ScriptedGroup:
     def connect(self, key: str, ranks: Sequence[int], size: int, seconds: float) -> float | Failure:
         self.connections.append((key, tuple(ranks), size))
         return self.script.connected
+
+    def leave(self) -> None:
+        self.connections.append("left")
 
     def measure(self, order: Order) -> tuple[Visit, tuple[MeasuredVisit, ...]]:
         self.script.measures.set()
@@ -170,7 +173,7 @@ def test_the_node_of_the_first_rank_has_the_times(script: Script, make: MakeWork
     assert (other.times, other.sent, other.loss) == ((), (), None)
     (group,) = script.groups
     assert group.gpus == (0, 1)
-    assert group.connections == [("ab", (0, 1), 4), ("ab", (2, 3), 4)]
+    assert group.connections == [("ab", (0, 1), 4), "left", ("ab", (2, 3), 4), "left"]
 
 
 def test_fewer_rails_have_other_workers(script: Script, make: MakeWorkers) -> None:

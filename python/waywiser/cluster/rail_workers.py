@@ -179,6 +179,7 @@ class RailWorkers(Closeable):
                 times += rail_times(part, visit.samples)
                 sent.append(sent_bytes(part, visit.samples))
             counted.append(watch.end(least_sent_bytes(part)) if watch and sends else {})
+        group.leave()
         return RailsMeasured(
             times=tuple(times),
             setup_seconds=setup_seconds,

@@ -92,6 +92,17 @@ def test_workers_stay_when_they_connect_again(make_nodes: MakeNodes) -> None:
             assert b"NCCL_NVLS_ENABLE=0" in environment
 
 
+def test_ranks_that_left_are_not_connected_and_can_connect_again(make_nodes: MakeNodes) -> None:
+    nodes = make_nodes("", "")
+    connect(nodes)
+    nodes.leave()
+    assert [group.usable for group in nodes.groups] == [True, True]
+    failures = [visit.failure for visit in nodes.measure(PAIR)]
+    assert {each.kind for each in failures if each} == {"not-supported"}
+    connect(nodes)
+    assert nodes.measure(PAIR)[0].failure is None
+
+
 def test_no_order_is_measured_before_ranks_are_connected(make_nodes: MakeNodes) -> None:
     (visit,) = make_nodes("").measure("device@rank:0 -> device@rank:1 by nccl of 4KiB")
     assert visit.failure is not None and visit.failure.kind == "not-supported"

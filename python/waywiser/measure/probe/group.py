@@ -26,6 +26,7 @@ from waywiser.measure.probe.protocol import (
     Failed,
     FromWorker,
     Hello,
+    Left,
     Locate,
     Located,
     MadeKey,
@@ -54,7 +55,7 @@ from waywiser.words.records import (
 
 Heard = Callable[[Progressed], None]
 
-_Answer = TypeVar("_Answer", Ready, Located, Observed, MadeKey, Connected, Prepared, Result)
+_Answer = TypeVar("_Answer", Ready, Located, Observed, MadeKey, Connected, Left, Prepared, Result)
 
 _PONG_SECONDS = 3.0
 """Seconds for a process that runs to answer a ping, on a busy machine too."""

@@ -109,6 +109,13 @@ class Connect(Value, frozen=True, tag="connect", tag_field="type"):
     """The longest that a message, or the joining, may take; then it fails."""
 
 
+class Leave(Value, frozen=True, tag="leave", tag_field="type"):
+    """Leave the ranks of the last connection. All its ranks get this at once: NCCL waits for those
+    of the same host."""
+
+    id: int
+
+
 class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
     id: int
     order: Order
@@ -186,6 +193,12 @@ class Connected(Value, frozen=True, tag="connected", tag_field="type"):
     """That it took."""
 
 
+class Left(Value, frozen=True, tag="left", tag_field="type"):
+    """The connection has ended, and its memory is given back."""
+
+    id: int
+
+
 class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
     id: int
 
@@ -256,13 +269,16 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     fatal: bool = False
 
 
-ToWorker = Hello | Locate | Observe | MakeKey | Connect | Prepare | Start | Ping | Abort | End
+ToWorker = (
+    Hello | Locate | Observe | MakeKey | Connect | Leave | Prepare | Start | Ping | Abort | End
+)
 FromWorker = (
     Ready
     | Located
     | Observed
     | MadeKey
     | Connected
+    | Left
     | Prepared
     | Progressed
     | Pong

@@ -25,6 +25,8 @@ from waywiser.measure.probe.protocol import (
     Failed,
     FromWorker,
     Hello,
+    Leave,
+    Left,
     Locate,
     Located,
     MadeKey,
@@ -61,6 +63,7 @@ _STAGES = {
     Observe: "observing who copies",
     MakeKey: "making a key",
     Connect: "connecting",
+    Leave: "leaving other ranks",
     Prepare: "preparing",
     Start: "measuring",
 }
@@ -104,6 +107,8 @@ class ConnectingMeasurer(Measurer, Protocol):
     def make_key(self, request: MakeKey) -> MadeKey: ...
 
     def connect(self, request: Connect) -> Connected: ...
+
+    def leave(self) -> None: ...
 
     def abort(self) -> None:
         """Ends what waits for other ranks. Any thread may call it."""
@@ -215,7 +220,7 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
                 put(measurer.locate(message))
             elif isinstance(message, Observe):
                 put(measurer.observe(message))
-            elif isinstance(message, MakeKey | Connect):
+            elif isinstance(message, MakeKey | Connect | Leave):
                 put(_connect(message, measurer))
             elif isinstance(message, Prepare):
                 prepared = None
@@ -235,16 +240,19 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
     return True
 
 
-def _connect(message: MakeKey | Connect, measurer: Measurer) -> MadeKey | Connected:
+def _connect(message: MakeKey | Connect | Leave, measurer: Measurer) -> MadeKey | Connected | Left:
     if not isinstance(measurer, ConnectingMeasurer):
         raise OrderFailed("not-supported", "the ranks of this worker are chosen when it starts")
     if isinstance(message, MakeKey):
         return measurer.make_key(message)
+    if isinstance(message, Leave):
+        measurer.leave()
+        return Left(message.id)
     return measurer.connect(message)
 
 
 def _order_id(message: ToWorker) -> int:
-    of_order = Locate | Observe | MakeKey | Connect | Prepare | Start
+    of_order = Locate | Observe | MakeKey | Connect | Leave | Prepare | Start
     return message.id if isinstance(message, of_order) else 0
 
 

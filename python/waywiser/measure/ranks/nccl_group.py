@@ -5,6 +5,7 @@
         key = group.make_key(seconds)              # on one node; all others are given it
         group.connect(key, (0, 1), size, seconds)  # on all nodes at once
         visit = group.measure(order)[0]            # on all nodes at once
+        group.leave()                              # on all nodes at once
 
 The node that has the lowest rank of the workload has the samples; those of others are empty.
 """
@@ -28,6 +29,8 @@ from waywiser.measure.probe.protocol import (
     Connected,
     Failed,
     Hello,
+    Leave,
+    Left,
     MadeKey,
     MakeKey,
     MeasuredVisit,
@@ -44,10 +47,13 @@ COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.nccl_worker")
 NCCL = Process(loads="nccl")
 """The process in which such a worker measures."""
 
-_Answer = TypeVar("_Answer", MadeKey, Connected)
+_Answer = TypeVar("_Answer", MadeKey, Connected, Left)
 
 _ANSWER_SECONDS = 5.0
 """Seconds for a worker to say that a connection failed, after the time it was given for it."""
+
+_LEAVE_SECONDS = 10.0
+"""Seconds for a worker to leave other ranks, twice what it waits for them itself."""
 
 
 class NcclTeam:
@@ -126,6 +132,10 @@ class NcclGroup(WorkerGroup):
             return answers
         return max(answer.seconds for answer in answers)
 
+    def leave(self) -> None:
+        """Ends the connection; all nodes call it at once. A worker that does not leave is lost."""
+        self._request("leaving other ranks", [Leave(0)] * self._ranks.size, Left, _LEAVE_SECONDS)
+
     def abort(self) -> None:
         """Ends what the workers do with other ranks: it fails. Any thread may call it."""
         for member in self._members:
@@ -134,7 +144,7 @@ class NcclGroup(WorkerGroup):
     def _request(
         self,
         doing: str,
-        requests: Sequence[MakeKey | Connect],
+        requests: Sequence[MakeKey | Connect | Leave],
         expected: type[_Answer],
         seconds: float,
     ) -> list[_Answer] | Failure:

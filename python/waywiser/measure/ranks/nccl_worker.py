@@ -53,7 +53,7 @@ class NcclMeasurer(NativeMeasurer):
 
     def connect(self, request: Connect) -> Connected:
         """Waits until all ranks have joined."""
-        self._leave()
+        self.leave()
         began = time.monotonic()
         try:
             self._connection = self._library.NcclConnection(self._gpu, request.seconds)
@@ -81,7 +81,7 @@ class NcclMeasurer(NativeMeasurer):
         """A connection that ended is left, and others can be made."""
         if isinstance(error, self._library.MessengerError) and self._connection is not None:
             kind = _KINDS.get(self._connection.ended, "crash")
-            self._leave()
+            self.leave()
             return OrderFailed(kind, str(error))
         return super().failed(error)
 
@@ -90,7 +90,7 @@ class NcclMeasurer(NativeMeasurer):
         connection = self._connection
         return "" if connection is None else str(connection.stage)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Gives the memory back and leaves the ranks, in this order."""
         self._session = None
         self._messenger = None
