@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from functools import cache
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tree import FAKE_FOLDER, FAKE_TRANSFER, ROOT
+from waywiser.machine import cpu_load
 
 FAKE_NATIVE = "waywiser_fake._native"
 
@@ -29,6 +31,13 @@ if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells start what runs in the background so, and every program that a test starts would too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def other_programs_count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else runs on the machine of the tests is no business of theirs; those of the load by
+    other programs use `scripted_cpus`."""
+    monkeypatch.setattr(cpu_load, "BUSY_FRACTION", math.inf)
 
 
 @cache

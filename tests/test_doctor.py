@@ -8,10 +8,13 @@ import pytest
 
 from machine.captured import ALL, machine
 from machine.fake_system import system_of
+from scripted_cpus import LIMIT
 from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import links
 from waywiser.doctor.situation import Situation
+from waywiser.machine import cpu_load
+from waywiser.machine.cpu_load import CpuLoad
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.profile.health import HealthReport, Rise
 from waywiser.words.records import GpuHealth, GpuState
@@ -25,7 +28,7 @@ PERFORMANCE = {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance"}
 
 
 def found(
-    root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: str
+    root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: Any
 ) -> list[DoctorFinding]:
     return list(diagnose(Situation(on, system_of(root, PERFORMANCE | files), **more)))
 
@@ -49,7 +52,7 @@ def test_no_captured_machine_makes_a_check_fail(name: str, tmp_path: Path) -> No
 
 def test_a_quiet_bare_metal_host_has_no_warning(tmp_path: Path) -> None:
     quiet = {
-        "proc/loadavg": "0.10 0.05 0.01 1/100 7",
+        "proc/loadavg": "64.00 32.00 16.00 9/100 7",  # of the survey before, or of other hosts
         "proc/sys/kernel/numa_balancing": "0",
         "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
         "proc/meminfo": "MemTotal: 1000 kB\nSwapTotal: 100 kB\nSwapFree: 100 kB",
@@ -65,7 +68,6 @@ def test_a_quiet_bare_metal_host_has_no_warning(tmp_path: Path) -> None:
         ({f"{CPU}/intel_pstate/no_turbo": "0"}, "turbo", "info", "on"),
         ({f"{CPU}/cpufreq/boost": "0"}, "turbo", "info", "off"),
         ({"proc/sys/kernel/numa_balancing": "1"}, "numa-balancing", "warning", "pages move"),
-        ({"proc/loadavg": "5.00 1 1 1/1 1"}, "load", "warning", "5.00 on 16 CPUs"),
         (
             {"sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never"},
             "huge-pages",
@@ -228,11 +230,35 @@ def stored(on: Machine, **more: Any) -> list[DoctorFinding]:
     return list(diagnose(Situation(on, **more)))
 
 
+@pytest.fixture
+def real_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_load, "BUSY_FRACTION", LIMIT)
+
+
+@pytest.mark.usefixtures("real_limit")
+@pytest.mark.parametrize(
+    ("load", "severity", "says"),
+    [
+        (CpuLoad(1.0, 64, others=7.5, source="/proc/stat"), "warning", "7.5 of 64 CPUs now"),
+        (CpuLoad(1.0, 64, others=6.3, source="/proc/stat"), None, ""),
+        (CpuLoad(1.0, 8, waiting=0.3, source="cpu.pressure"), "warning", "30% of the time now"),
+        (CpuLoad(1.0, 8, source="no file says"), "info", "not known"),
+    ],
+)
+def test_the_load_is_that_of_other_programs(
+    load: CpuLoad, severity: str | None, says: str, tmp_path: Path
+) -> None:
+    findings = [each for each in found(tmp_path, {}, load_now=load) if each.id == "load"]
+    assert [each.severity for each in findings] == ([severity] if severity else [])
+    assert all(says in each.what and load.source in each.evidence for each in findings)
+
+
+@pytest.mark.usefixtures("real_limit")
 def test_a_profile_shows_the_state_of_the_host_when_it_was_made() -> None:
     environment = {
         "kernel": "6.1",
         "governor": ["powersave"],
-        "load": [5.0, 1.0, 1.0],
+        "cpu_load": {"seconds": 90.0, "cpus": 4, "others": 1.5, "source": "/proc/stat"},
         "numa_balancing": 1,
         "transparent_huge_pages": "always",
         "swap_used_bytes": 2 << 30,
@@ -251,7 +277,14 @@ def test_a_profile_shows_the_state_of_the_host_when_it_was_made() -> None:
 
 @pytest.mark.parametrize("value", ["many", {"a": 1}, [None, "x"], float("nan"), True])
 def test_an_environment_of_another_form_is_unknown(value: object) -> None:
-    keys = ("governor", "load", "swap_used_bytes", "memory_total_bytes", "memlock_bytes", "turbo")
+    keys = (
+        "governor",
+        "cpu_load",
+        "swap_used_bytes",
+        "memory_total_bytes",
+        "memlock_bytes",
+        "turbo",
+    )
     assert stored(NO_GPU, stored=dict.fromkeys(keys, value))
 
 
@@ -262,9 +295,10 @@ def test_what_another_tool_did_not_store_is_not_checked() -> None:
     assert unchecked(situation) == (
         "driver and CUDA runtime of this installation",
         "CPUs outside the cpuset",
-        "CPU frequency and load",
+        "CPU frequency",
         "memory settings",
         "limits of cgroups",
+        "load by other programs",
         "links, clocks and modes of GPUs",
         "confidential computing, IOMMU mode, ACS and GPUDirect Storage",
         "error counters of GPUs",

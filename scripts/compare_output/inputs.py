@@ -166,7 +166,6 @@ _SYSTEM = {
     ),
     "proc/meminfo": "MemTotal: 134217728 kB\nMemFree: 67108864 kB\nMemAvailable: 100663296 kB\n"
     "SwapTotal: 8388608 kB\nSwapFree: 4194304 kB\nHugePages_Total: 0",
-    "proc/loadavg": "6.50 3.25 1.00 3/400 12345",
     "proc/cmdline": "root=/dev/sda1 intel_iommu=on",
     "proc/sys/kernel/osrelease": "6.1.0-fixed",
     "proc/sys/kernel/numa_balancing": "1",

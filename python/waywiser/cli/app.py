@@ -57,6 +57,19 @@ GpuCount = Annotated[
         )
     ),
 ]
+ExpectedGpus = Annotated[
+    int,
+    option_of(
+        Option(
+            "A host with fewer than N GPUs lacks some. By default a host lacks GPUs if an earlier "
+            "profile of it had more, or if others of its kind have more, but less than twice as "
+            "many.",
+            metavar="N",
+            name="--expect-gpus",
+            bounds=Bounds(0, MOST_GPUS),
+        )
+    ),
+]
 Repeat = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.cli.app import Json, Threshold, parse_fraction
+from waywiser.cli.app import ExpectedGpus, Json, Threshold, parse_fraction
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 
@@ -20,7 +20,13 @@ CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
 
 
 @verb("Find the nodes that differ from others of their kind.")
-def fleet(files: list[str], threshold: Threshold = "3%", json: Json = False, page: str = "") -> int:
+def fleet(
+    files: list[str],
+    threshold: Threshold = "3%",
+    expect_gpus: ExpectedGpus = 0,
+    json: Json = False,
+    page: str = "",
+) -> int:
     """Find the nodes that differ from the others of their hardware class, the bad ones first, by
     path and device.
 
@@ -39,7 +45,7 @@ def fleet(files: list[str], threshold: Threshold = "3%", json: Json = False, pag
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, page=page)
     require_page(page)
-    found = read_fleet(files, limit)
+    found = read_fleet(files, limit, expect_gpus)
     print_result(found, fleet_parts(found), json=json, to_errors=page == STANDARD_OUTPUT)
     if page:
         from waywiser.report.fleet import fleet_document
@@ -53,7 +59,7 @@ def fleet(files: list[str], threshold: Threshold = "3%", json: Json = False, pag
     return CLEAN if found.of("fine") else INCONCLUSIVE
 
 
-def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
+def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -> Fleet:
     """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
     from waywiser.analysis.comparison.fleet import assess_fleet
@@ -71,7 +77,7 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
         except ProfileError as error:
             is_folder = os.path.isdir(file)
             unreadable[file] = f"no *{SUFFIX} is in this folder" if is_folder else error.what
-    return assess_fleet(nodes, threshold, unreadable)
+    return assess_fleet(nodes, threshold, unreadable, expected_gpus)
 
 
 def _profiles_of(name: str) -> list[str]:

@@ -14,8 +14,10 @@ from types import FrameType
 
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, put_line, say
+from waywiser.doctor.situation import Situation
+from waywiser.machine.cpu_load import present_load
 from waywiser.machine.machine import machine_line
-from waywiser.machine.system_files import format_list
+from waywiser.machine.system_files import SystemFiles, format_list
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
@@ -39,6 +41,7 @@ from waywiser.measure.survey_run import (
 from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_file import require_output
+from waywiser.report.views.doctor import disturbance_words
 from waywiser.report.views.unsupported import reasons_of, unsupported_words
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
@@ -73,7 +76,7 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
         say(f"there is no {file} to resume: a new survey starts\n")
     file = file or Path(default_name(survey.machine.hostname))
     require_free_host()  # if it is being surveyed, that is the only message
-    say("\n".join(_before(survey)) + "\n")
+    say("\n".join((*_before(survey), *_disturbances(survey))) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=json)
@@ -110,6 +113,12 @@ def _before(survey: Survey) -> Iterator[str]:
         thorough = survey.plan.preset.name == FULL.name
         whom = "--only or --sizes" if thorough else "a more thorough --preset, or to --only"
         yield f"{survey.plan.skipped} series more are left to {whom}"
+
+
+def _disturbances(survey: Survey) -> Iterator[str]:
+    """What disturbs the survey, as ``waywiser doctor`` says it."""
+    situation = Situation(survey.machine, SystemFiles(), load_now=present_load())
+    yield from (words.text for words in disturbance_words(situation))
 
 
 def _file_lines(survey: Survey) -> Iterator[str]:

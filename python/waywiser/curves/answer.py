@@ -148,6 +148,9 @@ UNDECIDED = "undecided-path"
 CRASHED = "crashed-path"
 """The finding that what uses a path crashed: it is about the machine, and not its numbers."""
 
+LOADED = "loaded-machine"
+"""The finding that other programs used the machine while it was measured."""
+
 
 def practical(findings: Iterable[Finding]) -> list[Finding]:
     """Those that change what a person does: warnings, errors, and effects from `MATTERS` on."""

@@ -22,6 +22,7 @@ from waywiser.curves.select import (
     texts_of_unsupported,
 )
 from waywiser.curves.wrong_bounds import without_wrong_bounds
+from waywiser.machine.cpu_load import CpuLoad, load_of
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile, Run, RunHealth
 from waywiser.profile.estimate import Estimate
@@ -97,6 +98,10 @@ class Overview(Value, frozen=True):
     """Whether the host memory of a block was on the side of its GPUs, by a series' identity and the
     block's number; only if sides are known and this is."""
 
+    load: CpuLoad | None = None
+    """How much other programs used the CPUs during the run with the most load; None if nobody
+    looked."""
+
     def for_json(self) -> Overview:
         """The overview with the fields that its schema has."""
         return msgspec.structs.replace(self, series=tuple(map(for_json, self.series)))
@@ -143,6 +148,7 @@ def overview(
         runs=profile.runs,
         visits=sum(map(is_finished, frame.visits)),
         planned_visits=foreseen.visits if foreseen else None,
+        load=load_of(profile.environment),
     )
 
 
@@ -182,6 +188,7 @@ def overview_of(
         **reasons.grouped(),
         health=health_report(health),
         summary=_summary(points, reasons, len(unsupported_paths)),
+        load=None,
         sides=sides,
         layout_crossovers=tuple(layout_crossovers(_timed(points))),
         nearness=where,

@@ -66,6 +66,9 @@ DISTURBING: tuple[Check, ...] = (
 )
 """Checks of what disturbs all measurements of a machine."""
 
+OTHER_WORK = ("load", "gpu-in-use")
+"""The findings of these that are about the work of others, and not about settings."""
+
 
 def diagnose(situation: Situation) -> tuple[DoctorFinding, ...]:
     """Every finding of every check, the severest first."""
@@ -86,7 +89,9 @@ def unchecked(situation: Situation) -> tuple[str, ...]:
     missing = ["driver and CUDA runtime of this installation", "CPUs outside the cpuset"]
     gpus = situation.machine.gpus
     if not situation.is_host_known:
-        missing += ["CPU frequency and load", "memory settings", "limits of cgroups"]
+        missing += ["CPU frequency", "memory settings", "limits of cgroups"]
+    if situation.load is None:
+        missing.append("load by other programs")
     if gpus and not all(gpu.links_known for gpu in gpus):
         missing.append("links, clocks and modes of GPUs")
     if gpus and "gpu_confidential" not in situation.stored:
@@ -101,6 +106,7 @@ def live_situation() -> Situation:
     from waywiser.machine import native
     from waywiser.machine.assemble import machine_from
     from waywiser.machine.capture import capture_live
+    from waywiser.machine.cpu_load import present_load
     from waywiser.machine.environment import gpu_environment
     from waywiser.machine.nccl_library import try_nccl
     from waywiser.machine.system_files import SystemFiles
@@ -113,6 +119,7 @@ def live_situation() -> Situation:
         library.backend,
         library.runtime_version,
         stored=gpu_environment(),
+        load_now=present_load(),
         nccl=try_nccl(library) if len(machine.gpus) > 1 else None,
     )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.machine.environment import BUSY_FRACTION
 from waywiser.machine.system_files import format_list, parse_list
+from waywiser.words.number_format import format_seconds
 
 TURBO = {
     "on": (
@@ -94,14 +94,16 @@ def cpuset(situation: Situation) -> Iterator[DoctorFinding]:
 
 
 def load(situation: Situation) -> Iterator[DoctorFinding]:
-    """Other people's processes."""
-    loads = situation.items("load", float)
-    cpus = sum(package.cpus for package in situation.machine.packages)
-    if loads and loads[0] > max(1.0, BUSY_FRACTION * cpus):
+    """Other people's processes: the CPU time that they use, never the load average."""
+    found, unknown = situation.load, situation.load_now
+    if found is not None and found.is_loaded:
+        when = "now" if situation.is_live else "during the survey"
         yield DoctorFinding(
             "load",
             "warning",
-            f"other work is running: the load of the last minute is {loads[0]:.2f} on {cpus} CPUs",
-            f"/proc/loadavg: {' '.join(f'{load:.2f}' for load in loads)}",
+            f"{found.text} {when}",
+            f"{found.source}, over {format_seconds(found.seconds)}",
             "wait until the machine is idle, or take an exclusive node",
         )
+    elif found is None and unknown is not None:
+        yield DoctorFinding("load", "info", unknown.text, unknown.source, "")

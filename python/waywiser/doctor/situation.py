@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from waywiser.machine.cpu_load import CpuLoad, load_of
 from waywiser.machine.environment import host_environment
 from waywiser.machine.machine import Machine
 from waywiser.machine.nccl_library import TriedNccl
@@ -41,6 +42,8 @@ class Situation:
     """What the error counters of GPUs and links did during the survey; None if nobody read them."""
     counters: tuple[GpuHealth, ...] = ()
     """The last reading of these counters."""
+    load_now: CpuLoad | None = None
+    """How much other programs use the CPUs of the live machine; None if nobody looked."""
     measured: Mapping[str, str] = field(default_factory=dict)
     """The slowest bandwidth of each group of headline paths: ``H2D 55.4 GB/s, 88 % of the
     theoretical peak``; empty if there is no profile."""
@@ -59,6 +62,13 @@ class Situation:
         if self.files is None:
             return self.stored
         return {**self.stored, **host_environment(self.files)}
+
+    @property
+    def load(self) -> CpuLoad | None:
+        """How much other programs use the CPUs now, or used them during the survey; None if that is
+        not known."""
+        found = self.load_now if self.is_live else load_of(self.stored)
+        return found if found is not None and found.is_known else None
 
     def number(self, name: str) -> float | None:
         """A number of `waywiser.machine.environment`; None if it is unknown, or no number."""

@@ -19,9 +19,6 @@ from waywiser.machine.limits import cpu_quota, memlock, memory_limit
 from waywiser.machine.nvml import Nvml, cuda_version, nvml
 from waywiser.machine.system_files import SystemFiles
 
-BUSY_FRACTION = 0.1
-"""Load of the CPUs: a load above this, and above one process, is the work of other programs."""
-
 SWAPPED_FRACTION = 0.01
 """Share of the memory that is swapped out; a few unused pages always are."""
 
@@ -150,7 +147,6 @@ def _cpu(files: SystemFiles) -> dict[str, Any]:
         "turbo": turbo(files),
         "smt": {"1": "on", "0": "off"}.get(files.text("/sys/devices/system/cpu/smt/active") or ""),
         "isolated_cpus": files.text("/sys/devices/system/cpu/isolated"),
-        "load": [float(part) for part in (files.text("/proc/loadavg") or "").split()[:3]],
     }
 
 

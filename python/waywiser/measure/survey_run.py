@@ -7,8 +7,9 @@ whoever calls it watches.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,8 @@ import msgspec
 from waywiser import __version__
 from waywiser.curves.imported import imported_from
 from waywiser.machine import native
+from waywiser.machine.cpu_load import ENTRY as LOAD_ENTRY
+from waywiser.machine.cpu_load import CpuLoad, CpuLoadWatch
 from waywiser.machine.environment import environment, message_variables
 from waywiser.machine.file_places import same_places
 from waywiser.machine.filesystem import filesystem_of
@@ -35,7 +38,7 @@ from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
-from waywiser.measure.probe.team import Team
+from waywiser.measure.ranks.world import RankTeam
 from waywiser.measure.scope import (
     MachineSelection,
     Scope,
@@ -248,7 +251,7 @@ def _measure(
     plan: Plan,
     visits: Sequence[Visit],
     watcher: Watcher,
-    team: Team | None,
+    team: RankTeam | None,
 ) -> None:
     """``visits`` are those of the profile."""
 
@@ -308,17 +311,19 @@ def measure_orders(
     orders: OrderSource,
     options: ProbeOptions,
     watcher: VisitWatcher,
-    team: Team | None = None,
+    team: RankTeam | None = None,
 ) -> None:
     """Measures the orders with workers, and stores the visits, what workers find out about memory,
-    and the error counters of the GPUs."""
+    the error counters of the GPUs, and how much other programs use the CPUs."""
 
     def store(visit: Visit) -> None:
         profile.commit_visit(visit)
         orders.record(visit)
+        load.store_if_due()
         watcher.visit(visit)
 
-    with _health_read(profile, machine):
+    load = _StoredLoad(profile, are_own=team is None or team.are_descendants)
+    with _health_read(profile, machine), closing(load):
         run_orders(
             orders,
             machine,
@@ -328,6 +333,33 @@ def measure_orders(
             on_locality=profile.commit_locality,
             team=team,
         )
+
+
+LOAD_SECONDS = 30.0
+"""How often the load is stored, so that a survey that is killed has one too."""
+
+
+class _StoredLoad:
+    """The load by other programs during a run, which its profile holds; stored when closed."""
+
+    def __init__(self, profile: WritableProfile, *, are_own: bool) -> None:
+        """``are_own`` says whether all that measure are descendants of this process."""
+        self._profile = profile
+        self._are_own = are_own
+        self._watch = CpuLoadWatch()
+        self._due = time.monotonic() + LOAD_SECONDS
+
+    def store_if_due(self) -> None:
+        if time.monotonic() >= self._due:
+            self.close()
+            self._due = time.monotonic() + LOAD_SECONDS
+
+    def close(self) -> None:
+        found = self._watch.read()
+        if not self._are_own:
+            why = "--launcher started the ranks, whose CPU time cannot be separated from that of others"
+            found = CpuLoad(found.seconds, found.cpus, source=why)
+        self._profile.commit_environment({LOAD_ENTRY: msgspec.to_builtins(found)})
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from waywiser.machine.cpu_load import ENTRY as LOAD_ENTRY
+from waywiser.machine.cpu_load import load_of
 from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
@@ -132,9 +134,15 @@ class Profile(Closeable):
 
     @property
     def environment(self) -> dict[str, Any]:
-        """The environment of the latest run."""
+        """The environment of the latest run, with the CPU load of the run with the most."""
         environments = self.environments
-        return environments[max(environments)] if environments else {}
+        if not environments:
+            return {}
+        loads = (load_of(each) for each in environments.values())
+        known = [each for each in loads if each is not None]
+        load = max(known, key=lambda each: each.share, default=None)
+        own = {} if load is None else {LOAD_ENTRY: msgspec.to_builtins(load)}
+        return environments[max(environments)] | own
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -100,7 +100,7 @@ TABLES = (
     ),
     SchemaTable(
         "environment",
-        "What could explain a number, as it was at the start of each run.",
+        "What could explain a number, as it was at the start of each run, and its CPU load.",
         (
             Column("run", "INTEGER PRIMARY KEY REFERENCES run(run)", "the run"),
             Column(

@@ -34,6 +34,7 @@ class WritableProfile(Profile):
         self, path: Path, environment: Mapping[str, Any], command: Sequence[str] = ()
     ) -> None:
         """Begins a run in a file that is a profile."""
+        self._environment = dict(environment)
         self._run: tuple[Any, ...] = ()
         self._waiting: list[Visit] = []
         self._lock = lock(path)
@@ -190,6 +191,12 @@ class WritableProfile(Profile):
         """Stores a reading of the GPUs' error counters for this run."""
         with self._transaction():
             writing.insert_health(self._connection, health, moment, self._run[0])
+
+    def commit_environment(self, found: Mapping[str, Any]) -> None:
+        """Adds entries to the environment of this run, or replaces them."""
+        self._environment |= found
+        with self._transaction():
+            writing.put_environment(self._connection, self._run[0], self._environment)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

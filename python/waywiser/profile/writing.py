@@ -119,9 +119,15 @@ def begin_run(
     """Returns the row, for `end_run`."""
     row = (number, now(), None, __version__, json_text(list(command)))
     put(connection, "run", row)
-    put(connection, "environment", (number, json_text(dict(environment))))
+    put_environment(connection, number, environment)
     count_rows(connection, "run", "environment")
     return row
+
+
+def put_environment(
+    connection: sqlite3.Connection, run: int, environment: Mapping[str, Any]
+) -> None:
+    put(connection, "environment", (run, json_text(dict(environment))))
 
 
 def end_run(connection: sqlite3.Connection, row: Sequence[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from waywiser.curves.answer import CRASHED, EXPLAINING, UNDECIDED, Answer, Finding
+from waywiser.curves.answer import CRASHED, EXPLAINING, LOADED, UNDECIDED, Answer, Finding
 from waywiser.curves.point import outliers_text
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
@@ -29,7 +29,7 @@ OPPOSITE = "anisotropic-path"
 OF_LINKS = "identical"
 """The question whose answer the status repeats."""
 
-NAMED = (UNDECIDED, CRASHED)
+NAMED = (LOADED, UNDECIDED, CRASHED)
 """Findings that the status states in full: what they are about may not be used as it is."""
 
 Found = tuple[str, Finding]
@@ -112,7 +112,7 @@ def _equivalence(entry: Entry) -> tuple[str, str]:
 
 def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
     """Whether a finding is about the quality of the numbers, and not about the machine."""
-    of_numbers = link == f"{entry.key}question-{OF_NUMBERS}" and finding.id != CRASHED
+    of_numbers = link == f"{entry.key}question-{OF_NUMBERS}" and finding.id not in NAMED
     return of_numbers and finding.severity != "error"
 
 
@@ -124,7 +124,7 @@ def _quality(entry: Entry) -> tuple[str, str]:
         if answer.question != OF_NUMBERS or worst_of(answer) == "error":
             continue
         warnings = [f.id.replace("-", " ") for f in answer.findings
-                    if f.severity == "warning" and f.id != CRASHED]  # fmt: skip
+                    if f.severity == "warning" and f.id not in NAMED]  # fmt: skip
         if not warnings and not answer.answered:
             continue
         what = count(len(warnings), "warning") if warnings else "no warnings"

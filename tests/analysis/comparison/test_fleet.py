@@ -6,6 +6,7 @@ import shlex
 
 import msgspec
 import nodes
+import pytest
 
 from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
 from waywiser.analysis.comparison.node import LoadedLink, Node
@@ -222,8 +223,73 @@ def test_hosts_that_are_built_with_fewer_gpus_are_a_class_of_their_own() -> None
     fleet = assess_fleet([*whole, *halves])
     assert [(each.hosts, each.gpus) for each in fleet.classes] == [(12, 8), (6, 4)]
     assert not fleet.of("bad", "suspect")
-    one = nodes.node(1, "h0", gpus=4)
-    assert assess_fleet([*whole, one]).of("bad")[0].host == "h0"
+    one = nodes.node(1, "h0", gpus=4)  # a healthy node of its own kind, or half of one
+    alone = assess_fleet([*whole, one])
+    assert not alone.of("bad", "suspect") and of(alone, "h0").status == "not determined"
+    expecting = assess_fleet([*whole, one], expected_gpus=8)
+    assert [host.host for host in expecting.of("bad")] == ["h0"]
+    assert of(expecting, "h0").faults[0].statement.startswith("4 of 8 GPUs")
+
+
+def on(node: Node, cpu: str = "", memory_bytes: int = 0, packages: int = 1) -> Node:
+    """The node with another CPU, or with other memory."""
+    machine = node.machine
+    numa = machine.numa
+    if memory_bytes:
+        numa = tuple(
+            msgspec.structs.replace(each, memory_bytes=memory_bytes // len(numa)) for each in numa
+        )
+    machine = msgspec.structs.replace(
+        machine,
+        cpu_model=cpu or machine.cpu_model,
+        packages=machine.packages * packages,
+        numa=numa,
+    )
+    return msgspec.structs.replace(node, machine=machine)
+
+
+@pytest.mark.parametrize(("ill", "pci"), [(8, "0000:05:00.0"), (4, "0000:02:00.0")])
+def test_of_nodes_of_mixed_sizes_only_the_one_without_a_gpu_is_bad(ill: int, pci: str) -> None:
+    mixed = []
+    for gpus in (1, 2, 4, 8):
+        for cpu in ("One CPU", "Other CPU"):
+            for number in range(4):
+                slow = 1.2 if cpu == "Other CPU" else 1.0  # which is how these are
+                name = f"{cpu[:2]}{gpus}-{number}"
+                made = nodes.node(number, name, gpus=gpus, slow=lambda _, by=slow: by)
+                mixed.append(on(made, cpu))
+    fleet = assess_fleet(mixed)
+    assert len(fleet.classes) == 8 and not fleet.of("bad", "suspect")
+    ill_at = next(n for n, node in enumerate(mixed) if node.name == f"On{ill}-2")
+    mixed[ill_at] = nodes.without(mixed[ill_at], pci)
+    fleet = assess_fleet(mixed)
+    assert [host.host for host in fleet.of("bad", "suspect")] == [f"On{ill}-2"]
+    (fault,) = of(fleet, f"On{ill}-2").faults
+    assert fault.statement == f"{ill - 1} of {ill} GPUs: none at {pci}"
+
+
+def test_a_host_that_had_more_gpus_lacks_them() -> None:
+    """With half of its GPUs it would else be a host that is built with fewer."""
+    later = "2026-11-21T04:00:00.000+00:00"
+    half = nodes.node(5, "n003", gpus=4, created=later)
+    before, after = peers(6), [*peers(6), half]
+    assert not assess_fleet(before).of("bad")
+    assert [host.host for host in assess_fleet(after).of("bad")] == ["n003"]
+
+
+def test_hosts_with_other_memory_or_packages_are_not_compared() -> None:
+    """What is slow on all hosts with less memory is how these are; a lost module is no class."""
+    large = peers(6)
+    small = [on(nodes.node(n, f"s{n}", slow=lambda _: 1.3), "", 2**38) for n in range(5)]
+    fleet = assess_fleet([*large, *small])
+    assert [each.hosts for each in fleet.classes] == [6, 5]
+    assert not fleet.of("bad", "suspect")
+    names = [each.name for each in fleet.classes]
+    assert "512 GiB of memory" in names[0] and "256 GiB of memory" in names[1]
+    lost = on(large[2], "", 2**39 * 15 // 16)
+    assert len(assess_fleet([*large[:2], lost, *large[3:]]).classes) == 1
+    double = [on(node, packages=2) for node in small]
+    assert [each.hosts for each in assess_fleet([*large, *double]).classes] == [6, 5]
 
 
 def test_hosts_with_less_than_half_of_the_gpus_are_another_class() -> None:

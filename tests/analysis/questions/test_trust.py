@@ -8,12 +8,14 @@ import msgspec
 import pytest
 from tests import profiles
 from tests.analysis.questions.subjects import FEW, curve, postal, subject
+from tests.scripted_cpus import LIMIT
 
 from waywiser.analysis.questions.trust import KINDS, answer
 from waywiser.curves.subject import Subject
 from waywiser.doctor.diagnosis import diagnose
 from waywiser.doctor.finding import at_least
 from waywiser.doctor.situation import Situation
+from waywiser.machine import cpu_load
 from waywiser.profile import RunHealth
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.words.records import Failure, GpuHealth, GpuState, Health, Series
@@ -113,7 +115,6 @@ def test_counters_that_rose_count_against_their_gpu() -> None:
 def test_the_environment_is_one_finding_however_much_is_odd_of_it() -> None:
     odd = {
         "governor": ["powersave"],
-        "load": [40.0, 1.0, 1.0],
         "swap_used_bytes": 2**34,
         "memory_total_bytes": 2**36,
         "cgroup_cpus": 2.0,
@@ -121,7 +122,7 @@ def test_the_environment_is_one_finding_however_much_is_odd_of_it() -> None:
     said = answer(subject(curve(H2D, LINE, FEW), environment=odd))
     (unfit,) = [each for each in said.findings if each.id == "unfit-machine"]
     assert unfit.severity == "warning"
-    for part in ("governor is powersave", "last minute is 40.00 on 4 CPUs", "16.0 GiB", "2 CPUs"):
+    for part in ("governor is powersave", "16.0 GiB", "2 CPUs"):
         assert part in unfit.text
 
 
@@ -131,13 +132,27 @@ def test_the_environment_is_one_finding_however_much_is_odd_of_it() -> None:
         {},
         {"governor": "performance"},
         {"governor": [], "load": [0.5]},
-        {"load": "high", "governor": 7},
+        {"load": "high", "governor": 7, "cpu_load": [3]},
     ],
 )
 def test_an_ordinary_or_odd_record_of_the_environment_is_no_finding(
     environment: dict[str, object],
 ) -> None:
     assert "unfit-machine" not in ids(subject(curve(H2D, LINE, FEW), environment=environment))
+
+
+def test_the_load_by_other_programs_is_a_finding_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cpu_load, "BUSY_FRACTION", LIMIT)
+    load = {"seconds": 61.0, "cpus": 12, "others": 3.25, "source": "/proc/stat"}
+    said = answer(subject(curve(H2D, LINE, FEW), environment={"cpu_load": load}))
+    (finding,) = [each for each in said.findings if each.id == "loaded-machine"]
+    assert finding.severity == "warning" and "doctor" in finding.remedy
+    assert "other programs used 3.2 of 12 CPUs during the survey" in finding.text
+    assert "/proc/stat, over 1 min 01 s" in finding.text
+    idle = {"cpu_load": {**load, "others": 1.1}}
+    assert "loaded-machine" not in ids(subject(curve(H2D, LINE, FEW), environment=idle))
 
 
 def test_other_processes_on_a_gpu_are_reported() -> None:

@@ -8,6 +8,8 @@ from typing import Literal
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import (
     GONE,
+    MEASURE_AGAIN,
+    NEW_BASELINE,
     OF_ANOTHER_MACHINE,
     ONLY_IN_BASE,
     REMEDIES,
@@ -23,7 +25,7 @@ from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
 )
 from waywiser.analysis.comparison.copies import is_copy
-from waywiser.analysis.comparison.differences import gpu_models
+from waywiser.analysis.comparison.differences import gpu_models, loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
@@ -98,7 +100,8 @@ def check_up(
     ``repeats`` are later profiles of the node in which suspected paths were measured again. The
     status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
     counted that healthy machines do not have, or a regression is confirmed (`verdict_of`).
-    It is ``inconclusive`` if a loss is suspected, if a pinned, P2P or set bandwidth could hide a
+    It is ``inconclusive`` if other programs used the machine during a survey, if a loss is
+    suspected, if a pinned, P2P or set bandwidth could hide a
     loss of more than `ProfileComparison.most_hidden`, if every path could, if nothing was
     compared, or if the survey is unfinished or is the baseline itself. Raises ValueError without a
     baseline.
@@ -106,8 +109,13 @@ def check_up(
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
     grave, minor = errors_of(node, baseline[-1])
-    findings = tuple(_findings(node, baseline, comparison, grave))
-    undecided = (*_uncompared(node, baseline, comparison), *_undecided(comparison))
+    loads = tuple(filter(None, map(loaded, (*baseline, node, *repeats))))
+    findings = tuple(_findings(node, baseline, comparison, grave, is_loaded=bool(loads)))
+    undecided = (
+        *_loaded(node, baseline, repeats),
+        *_uncompared(node, baseline, comparison),
+        *_undecided(comparison, is_loaded=bool(loads)),
+    )
     undecided += tuple(f"{gpu} {UNNAMED}" for gpu in comparison.unnamed_gpus)
     return Checkup(
         schema=SCHEMA,
@@ -121,7 +129,7 @@ def check_up(
         notes=(
             *filter(None, (comparison.in_common,)),
             *_hiding(comparison),
-            *comparison.notes,
+            *(note for note in comparison.notes if note not in loads),
             *filter(None, (changed_alone(comparison),)),
             *minor,
             *unusable_notes(node.machine.unusable_gpus),
@@ -132,20 +140,30 @@ def check_up(
 
 
 def _findings(
-    node: Node, baseline: Sequence[Node], comparison: ProfileComparison, grave: Sequence[str]
+    node: Node,
+    baseline: Sequence[Node],
+    comparison: ProfileComparison,
+    grave: Sequence[str],
+    *,
+    is_loaded: bool,
 ) -> Iterator[str]:
-    """The gravest first; ``grave`` are the errors that healthy machines do not have."""
+    """The gravest first; ``grave`` are the errors that healthy machines do not have. If a survey
+    ``is_loaded``, no slower path is a finding: the other programs may be the reason."""
     gone = ONLY_IN_BASE if comparison.another_machine else GONE
     if lost := lost_text(node.machine):
         yield lost
     yield from (f"{gpu} {gone}" for gpu in comparison.missing_gpus)
     yield from _links(node, baseline)
     yield from grave
-    regressions = comparison.of("regression")
-    if regressions:
-        yield from _whole(comparison)
-    yield from map(slower, regressions)
+    if not is_loaded:
+        yield from _regressions(comparison)
     yield from _missing(comparison)
+
+
+def _regressions(comparison: ProfileComparison) -> Iterator[str]:
+    if regressions := comparison.of("regression"):
+        yield from _whole(comparison)
+        yield from map(slower, regressions)
 
 
 def _whole(comparison: ProfileComparison) -> Iterator[str]:
@@ -178,7 +196,15 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
             yield f"{with_units(label(path))} is missing: {path.why}"
 
 
-def _undecided(comparison: ProfileComparison) -> Iterator[str]:
+def _loaded(node: Node, baseline: Sequence[Node], repeats: Sequence[Node]) -> Iterator[str]:
+    """Surveys during which other programs used the machine, each with what to do."""
+    for nodes, remedy in ((baseline, NEW_BASELINE), ((node, *repeats), MEASURE_AGAIN)):
+        yield from (f"{text}: {remedy}" for text in map(loaded, nodes) if text)
+
+
+def _undecided(comparison: ProfileComparison, *, is_loaded: bool) -> Iterator[str]:
+    if is_loaded:
+        yield from _regressions(comparison)
     if not comparison.of("regression"):
         yield from _whole(comparison)
     yield from map(suspicion, comparison.of("suspected"))

@@ -12,6 +12,7 @@ from waywiser.analysis.comparison.comparison_text import UNNAMED, unfinished
 from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
 from waywiser.analysis.comparison.node import Node, device_of
+from waywiser.machine.cpu_load import load_of
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import placement_text
 from waywiser.profile.planned import resume_command, stored_request
@@ -63,6 +64,8 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     for node in (*base, *new):
         if node.machine.simulated:
             yield simulated(node)
+        if text := loaded(node):
+            yield text
         if node.unfinished:
             yield f"{unfinished(node.called)}; continue it with {resume_command(node.called)}"
     for node in new:
@@ -74,6 +77,15 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
 def simulated(node: Node) -> str:
     """The note on a simulated machine."""
     return f"{node.called} is simulated {node.machine.simulated}"
+
+
+def loaded(node: Node) -> str:
+    """How much other programs used the CPUs while a node was surveyed, with its file; empty if they
+    did not, or if that is not known."""
+    load = load_of(node.environment)
+    if load is None or not load.is_loaded:
+        return ""
+    return f"{node.called} was surveyed under load: {load.text} ({load.source})"
 
 
 def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:

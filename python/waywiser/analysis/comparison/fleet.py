@@ -14,7 +14,7 @@ import msgspec
 
 from waywiser.analysis.comparison.comparison_text import unfinished
 from waywiser.analysis.comparison.copies import without_copies
-from waywiser.analysis.comparison.differences import simulated
+from waywiser.analysis.comparison.differences import loaded, simulated
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_faults import (
     Fault,
@@ -78,14 +78,16 @@ def assess_fleet(
     nodes: Sequence[Node],
     threshold: float = THRESHOLD,
     unreadable: dict[str, str] | None = None,
+    expected_gpus: int = 0,
 ) -> Fleet:
     """Assesses any number of nodes and classes. Profiles of one host are surveys of it, in the
-    order in which they were made; a copy of a file is not another survey."""
+    order in which they were made; a copy of a file is not another survey. A host with fewer GPUs
+    than ``expected_gpus`` lacks some."""
     own, copies = without_copies(nodes)
     skipped = {copy: f"a copy of {original}" for copy, original in copies}
     hosts: list[HostVerdict] = []
     classes: list[HardwareClass] = []
-    for equal in equal_hosts(own):
+    for equal in equal_hosts(own, expected_gpus):
         times = PathTimes(equal, threshold)
         number, assessed = len(equal.hosts), len(equal.hosts) >= FEWEST_HOSTS
         classes.append(HardwareClass(equal.name, number, equal.gpus, assessed, times.described()))
@@ -135,6 +137,8 @@ def _notes(surveys: Sequence[Node]) -> Iterator[str]:
     for node in surveys:
         if node.machine.simulated:
             yield simulated(node)
+        if text := loaded(node):
+            yield text
         if node.unfinished:
             yield unfinished(node.called)
     if minor := errors_of(surveys[-1])[1]:

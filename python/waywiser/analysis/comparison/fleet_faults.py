@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import ran_below
+from waywiser.analysis.comparison.differences import loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers
 from waywiser.analysis.comparison.hardware import EqualHosts
@@ -163,7 +164,7 @@ def _slow_fault(node: Node, gpus: Sequence[int], paths: Sequence[SlowPath]) -> F
         statement,
         devices,
         tuple(paths),
-        verdict=any(path.confirmed for path in paths),
+        verdict=any(path.confirmed for path in paths) and not loaded(node),
         again=_survey_again(node, [path.name for path in paths], {path.bytes for path in paths}),
     )
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.analysis.comparison.node import Node
 from waywiser.machine.machine import Gpu, Machine, is_nameless
+from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
+from waywiser.words.number_format import count
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
 
 LEAST_OF_CLASS = 0.5
-"""The share of the GPUs of a class that a host must have: a host with fewer, but not without any,
-is built with fewer, since GPUs fail one by one."""
+"""A host with this share of the GPUs of others, or with less, but not without any, is built with
+fewer: GPUs fail one by one."""
+
+OTHER_MEMORY = 1.25
+"""Hosts whose memory differs by this ratio are of different classes. Less is missing if a module
+fails, and kernels keep some for themselves."""
 
 
 class EqualHosts(NamedTuple):
@@ -29,25 +35,45 @@ class EqualHosts(NamedTuple):
     """Each with its GPUs beside those of a host that has all of them."""
 
 
-def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
-    """All classes, the largest first.
+def equal_hosts(nodes: Sequence[Node], expected: int = 0) -> list[EqualHosts]:
+    """All classes, the largest first. Each host should have as many GPUs as ``expected``.
 
     A host whose GPUs have all gone is of the class with the same rest, if there is one class
-    of it.
+    of it. A host that had more GPUs in an earlier profile should have these.
     """
     found: list[EqualHosts] = []
     for members in _by_kind(nodes):
         hosts = _hosts(sorted(members, key=lambda node: node.created))
-        numbers = _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()])
+        numbers = [
+            max(number, expected, *(len(node.machine.gpus) for node in surveys))
+            for number, surveys in zip(
+                _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()]),
+                hosts.values(),
+                strict=True,
+            )
+        ]
         for gpus in dict.fromkeys(numbers):
             own = [name for name, number in zip(hosts, numbers, strict=True) if number == gpus]
-            reference = _reference([hosts[name][-1] for name in own], gpus)
+            reference = _reference([each for name in own for each in hosts[name]], gpus)
             models = counted_models(reference.machine.gpus, gpus)
             if reference.is_of_results and not reference.machine.gpus:
                 models = "no GPU named"
             matched = {name: [node.beside(reference) for node in hosts[name]] for name in own}
             found.append(EqualHosts(f"{models}; {reference.machine.cpu_model}", gpus, matched))
-    return sorted(found, key=lambda equal: -len(equal.hosts))
+    found.sort(key=lambda equal: -len(equal.hosts))
+    return list(_named_apart(found))
+
+
+def _named_apart(classes: Sequence[EqualHosts]) -> Iterator[EqualHosts]:
+    """The classes; those of one name with their packages and their memory in it."""
+    counts = Counter(equal.name for equal in classes)
+    for equal in classes:
+        machine = next(iter(equal.hosts.values()))[-1].machine
+        if counts[equal.name] > 1:
+            packages = count(len(machine.packages), "package")
+            memory = format_bytes(_memory_bytes(machine) >> 30 << 30)
+            equal = equal._replace(name=f"{equal.name}, {packages}, {memory} of memory")
+        yield equal
 
 
 def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
@@ -67,7 +93,32 @@ def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
         others = [kind for kind in classes if kind[0] and kind[1] == without[1]]
         if len(others) == 1:
             classes[others[0]] += classes.pop(without)
-    return list(classes.values())
+    return [same for members in classes.values() for same in _by_memory(members)]
+
+
+def _by_memory(nodes: Sequence[Node]) -> Iterator[list[Node]]:
+    """Divides nodes where their memory differs by `OTHER_MEMORY` from that of the next smaller one.
+    Those whose memory is not known are of the class with the most nodes."""
+    known = sorted((node for node in nodes if _memory_bytes(node.machine)),
+                   key=lambda node: _memory_bytes(node.machine))  # fmt: skip
+    unknown = [node for node in nodes if not _memory_bytes(node.machine)]
+    classes: list[list[Node]] = []
+    before = 0
+    for node in known:
+        memory = _memory_bytes(node.machine)
+        if memory >= OTHER_MEMORY * before:
+            classes.append([])
+        classes[-1].append(node)
+        before = memory
+    if unknown:
+        classes = classes or [[]]
+        max(classes, key=len).extend(unknown)
+    yield from classes
+
+
+def _memory_bytes(machine: Machine) -> int:
+    """Host memory; 0 if it is not known."""
+    return sum(max(node.memory_bytes, 0) for node in machine.numa)
 
 
 def _kind(machine: Machine) -> tuple[tuple[str, ...], tuple[str | int, ...]]:
@@ -79,19 +130,26 @@ def _kind(machine: Machine) -> tuple[tuple[str, ...], tuple[str | int, ...]]:
 def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
     """How many GPUs the class of each host has; ``gpus`` are those that the hosts have.
 
-    A number that a fifth of the hosts have, and not one alone, is how those hosts are built; so is
-    one above the usual, and one below half of it. Else a host should have the usual number.
+    A number that a fifth of the hosts have, and not one alone, is how those hosts are built. Else a
+    host lacks GPUs if at least as many hosts have a number less than twice its own: the smallest
+    such number is that of its class. A host without any GPU should have the usual number.
     """
     counts = Counter(gpus)
-    usual = max(counts, key=lambda count: (counts[count], count))
-    built = {
-        count
-        for count, number in counts.items()
-        if count >= usual
-        or 0 < count < LEAST_OF_CLASS * usual
-        or (count and number > 1 and number >= OWN_CLASS * len(gpus))
-    }
-    return [count if count in built else usual for count in gpus]
+    usual = max(counts, key=lambda number: (counts[number], number))
+
+    def of_class(own: int) -> int:
+        if not own:
+            return usual
+        if counts[own] > 1 and counts[own] >= OWN_CLASS * len(gpus):
+            return own
+        more = (
+            number
+            for number in counts
+            if LEAST_OF_CLASS * number < own < number and counts[number] >= counts[own]
+        )
+        return min(more, default=own)
+
+    return list(map(of_class, gpus))
 
 
 def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
@@ -125,8 +183,9 @@ def _own_name(node: Node, taken: Container[str]) -> str:
 
 
 def _reference(nodes: Sequence[Node], gpus: int) -> Node:
-    """One with as many GPUs as usual, in the slots that are usual."""
-    whole = [node for node in nodes if len(node.machine.gpus) == gpus]
+    """One with as many GPUs as its class, or the most if none has, in the slots that are usual."""
+    most = max(len(node.machine.gpus) for node in nodes)
+    whole = [node for node in nodes if len(node.machine.gpus) == min(gpus, most)]
     slots = Counter(tuple(gpu.pci for gpu in node.machine.gpus) for node in whole)
     usual = slots.most_common(1)[0][0]
     return next(n for n in whole if tuple(gpu.pci for gpu in n.machine.gpus) == usual)
@@ -140,4 +199,4 @@ def counted_models(gpus: Sequence[Gpu], number: int) -> str:
     models = Counter(gpu.name for gpu in gpus)
     if len(models) == 1:
         models[gpus[0].name] = number
-    return ", ".join(f"{count} × {model}" for model, count in models.items()) or "no GPU"
+    return ", ".join(f"{many} × {model}" for model, many in models.items()) or "no GPU"

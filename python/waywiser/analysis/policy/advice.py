@@ -265,7 +265,7 @@ def _table(
             f"no method was measured for {what}{request.source} -> {request.destination}",
             remedy=_measure(request, subjects),
         )
-    notes = [*found.notes]
+    notes = [*filter(None, [found.undecided]), *found.notes]
     if request.peers_idle and not idle:
         notes.insert(0, "no method that uses the links of other GPUs was measured for this copy")
     if not _is_measured_itself(found, request):

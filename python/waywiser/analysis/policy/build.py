@@ -45,6 +45,7 @@ from waywiser.analysis.policy.table import (
 )
 from waywiser.analysis.policy.texts import is_by_multiprocessors
 from waywiser.curves.subject import Subject
+from waywiser.curves.texts import survey_again
 from waywiser.machine.machine import UNKNOWN_CPU, Machine, require_real
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
@@ -98,7 +99,8 @@ def decision_tables(
     of_tools: bool = False,
 ) -> tuple[DecisionTable, ...]:
     """The tables of all kinds of copies that were measured, of one machine or of several surveys
-    of it. Raises `PolicyError` if the profiles are of different machines.
+    of it. Raises `PolicyError` if the profiles are of different machines. Surveys during which
+    other programs used the machine count only if all are such.
 
     A table is of the pair of places that was measured most, and of its equivalents; of ``places``
     (``numa:1 -> gpu:0``) and its equivalents if these were measured. If ``size`` is larger than
@@ -107,6 +109,9 @@ def decision_tables(
     methods of other tools count in imported profiles; no policy can have these.
     """
     _require_one_machine(subjects)
+    idle = [each for each in subjects if not _load(each)]
+    skipped = [_load(each) for each in subjects if idle and each not in idle]
+    subjects = idle or subjects
     tables: list[DecisionTable] = []
     former: dict[CopyKind, int] = {}
     for found in candidates(subjects, places, of_tools=of_tools):
@@ -114,8 +119,31 @@ def decision_tables(
         least = former.get(found.kind, 0) + 1
         former[found.kind] = found.threads
         costs = CostsOfMethods(found.machine, found.kind, subjects)
-        tables += _TableMaker(found, least, costs).tables(size, count)
+        loads = (f"{load}: it is not used" for load in skipped)
+        found = found._replace(notes=(*loads, *found.notes))
+        made = _TableMaker(found, least, costs).tables(size, count)
+        tables += made if idle else (_undecided(each, subjects) for each in made)
     return tuple(tables)
+
+
+def _load(subject: Subject) -> str:
+    """``node.wwp was surveyed under load: other programs used 1.7 of 2 CPUs``; empty if it was not,
+    or if that is not known."""
+    load = subject.overview.load
+    if load is None or not load.is_loaded:
+        return ""
+    return f"{_file(subject)} was surveyed under load: {load.text}"
+
+
+def _undecided(table: DecisionTable, subjects: Sequence[Subject]) -> DecisionTable:
+    """A table of surveys under load: it decides nothing if CPUs copy by some method."""
+    if not any(DECLARED.executor(each.executor).uses_cpus for each in table.methods):
+        return table
+    kind, (source, destination) = table.kind, table.paths[0].split(" -> ")
+    path = f"{kind.source}@{source} -> {kind.destination}@{destination}*"
+    remedy = subjects[0].surveyed(f": on the idle machine, {survey_again(path)} decides")
+    reason = f"not decided, since {' and '.join(map(_load, subjects))}{remedy}"
+    return msgspec.structs.replace(table, undecided=reason)
 
 
 def no_methods(subjects: Sequence[Subject], where: str) -> PolicyError:
@@ -173,6 +201,8 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
 def why_not_written(table: DecisionTable) -> str:
     """The reason why a policy has no rows of a table: nothing shows that its method is better than
     the default of the library. Empty if it has rows."""
+    if table.undecided:
+        return table.undecided
     executors = sorted({each.executor for each in table.methods})
     if len(table.methods) == 1 and table.not_measured:
         return f"only {executors[0]} was measured, and not {' or '.join(table.not_measured)}"

@@ -133,6 +133,9 @@ class DecisionTable(Value, frozen=True):
     """What a reader has to know: paths that differ, say."""
     not_measured: tuple[str, ...] = ()
     """Executors with which the transfer library could make the copy too."""
+    undecided: str = ""
+    """Why its times decide nothing: other programs used the machine, and CPUs copy by some
+    method. Empty if they decide."""
     fewer_cpus: tuple[DecisionTable, ...] = ()
     """The tables of the methods that fewer CPUs can do, ascending in their number."""
 

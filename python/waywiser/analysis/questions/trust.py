@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from waywiser.analysis.questions.crashed import crashed_paths
-from waywiser.curves.answer import Answer, Cell, Finding, Table, ranked, table
+from waywiser.curves.answer import LOADED, Answer, Cell, Finding, Table, ranked, table
 from waywiser.curves.curve import FAMILIES, Curve
 from waywiser.curves.name import label_of
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
-from waywiser.doctor.diagnosis import disturbances
+from waywiser.doctor.diagnosis import OTHER_WORK, disturbances
 from waywiser.doctor.situation import Situation
 from waywiser.profile.quality_flags import Origin, remedy_of
 from waywiser.stats.order import INTERVAL_SAMPLES, median
@@ -137,12 +137,21 @@ def _conditions(subject: Subject) -> Iterator[Finding]:
     situation = Situation(
         subject.machine, stored=subject.environment, gpu_states=subject.gpu_states
     )
-    if found := disturbances(situation):
+    found = disturbances(situation)
+    loads = [each for each in found if each.id in OTHER_WORK]
+    if loads:
+        evidence = "; ".join(f"{each.what} ({each.evidence})" for each in loads)
+        yield Finding(
+            id=LOADED,
+            severity="warning",
+            statement=f"the machine was not idle: {evidence}",
+            remedy="survey again when waywiser doctor says OK, or on an exclusive node",
+        )
+    if settings := [each.what for each in found if each not in loads]:
         yield Finding(
             id="unfit-machine",
             severity="warning",
-            statement="other load or settings of the machine disturbed the measurement: "
-            f"{'; '.join(each.what for each in found)}",
+            statement=f"settings of the machine disturbed the measurement: {'; '.join(settings)}",
             remedy="ask waywiser doctor, which names a remedy for each, and survey again",
         )
 

@@ -38,6 +38,8 @@ class RankTeam:
     ) -> None:
         self.size = size
         self.is_bound = True
+        self.are_descendants = not template
+        """Whether ranks are descendants of this process; a daemon starts those of ``srun``."""
         self.library = library
         self._template = template
         self._launcher = template or library.launcher

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from waywiser.doctor.diagnosis import disturbances
 from waywiser.doctor.finding import DoctorFinding
+from waywiser.doctor.situation import Situation
 from waywiser.report.parts import Block, Remark, RemarkEvidence, Remarks, Words
 from waywiser.words.number_format import count
 from waywiser.words.severity import ORDER
@@ -42,3 +44,9 @@ def _remark(finding: DoctorFinding) -> Remark:
         remedy=finding.remedy,
         evidence=(RemarkEvidence(f"seen: {finding.evidence}"),),
     )
+
+
+def disturbance_words(situation: Situation) -> Iterator[Words]:
+    """A line for each thing that disturbs a survey, or disturbed it, with what to do."""
+    for found in disturbances(situation):
+        yield Words(f"warning: {found.what} ({found.evidence}): {found.remedy}", tone="warning")

@@ -20,6 +20,7 @@ from waywiser.curves.overview import Overview, Summary
 from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.who_copies import who_copies_sentences
+from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Machine, machine_line
 from waywiser.machine.unusable_gpus import lost_text
 from waywiser.measure.plan.schedule import is_for_time
@@ -39,6 +40,7 @@ from waywiser.report.views.curve_sizes import (
     other_settings_section,
     titled_section,
 )
+from waywiser.report.views.doctor import disturbance_words
 from waywiser.report.views.gpu_links import gpu_link_sections
 from waywiser.report.views.headline import headline_sheet
 from waywiser.report.views.pairs import pair_sections
@@ -139,6 +141,7 @@ def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Ite
                 (lost_text(profile.machine), *slow_links) if text)  # fmt: skip
     unsupported = [member for group in found.unsupported_paths for member in group.members]
     yield Words(_sentence(found.summary, counted(unsupported), imported=bool(tools)))
+    yield from disturbance_words(Situation(profile.machine, stored=profile.environment))
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
             f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
