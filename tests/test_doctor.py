@@ -303,7 +303,8 @@ def test_what_another_tool_did_not_store_is_not_checked() -> None:
         "confidential computing, IOMMU mode, ACS and GPUDirect Storage",
         "error counters of GPUs",
     )
-    environment = {"kernel": "6.1", "gpu_confidential": "unknown"}
+    load = {"seconds": 9.0, "cpus": 4, "others": 0.0, "source": "/proc/stat"}
+    environment = {"kernel": "6.1", "gpu_confidential": "unknown", "cpu_load": load}
     read = Situation(A100, stored=environment, health=HealthReport(gpus=4))
     assert unchecked(read) == unchecked(situation)[:2]
 

@@ -32,8 +32,8 @@ OTHER_WORDS = {
     },
     "cpu": {
         "machine/bounds.py": "the end of an NVLink",
+        "machine/cpu_load.py": "a controller of control groups, lines of /proc/stat",
         "machine/link_class.py": "the end of an NVLink",
-        "machine/cpu_load.py": "a controller of control groups, and the start of lines of /proc/stat",
         "machine/limits.py": "a controller of control groups",
         "machine/link_kinds.py": "the end of an NVLink",
         "machine/nvlink.py": "the end of an NVLink",

@@ -357,7 +357,7 @@ class _StoredLoad:
     def close(self) -> None:
         found = self._watch.read()
         if not self._are_own:
-            why = "--launcher started the ranks, whose CPU time cannot be separated from that of others"
+            why = "ranks by --launcher: their CPU time cannot be separated from that of others"
             found = CpuLoad(found.seconds, found.cpus, source=why)
         self._profile.commit_environment({LOAD_ENTRY: msgspec.to_builtins(found)})
 
