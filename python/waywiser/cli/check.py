@@ -24,6 +24,7 @@ def check(
     repeat: Repeat = None,
     measure: bool = True,
     threshold: Threshold = "3%",
+    max_hidden: str = "",
     prometheus: str = "",
     json: Json = False,
 ) -> int:
@@ -34,6 +35,8 @@ def check(
         noise between surveys.
     --measure/--no-measure: Measure suspected paths again now, if the profile is of this machine
         (the default), or only read files.
+    --max-hidden FRACTION: End with 3 if a loss of more than this, such as 10%, could hide on a
+        headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
     --prometheus FILE: Also write metrics for the textfile collector of Prometheus; - for standard
         output: the text then goes to standard error.
 
@@ -53,6 +56,7 @@ def check(
     )
 
     limit = parse_fraction(threshold, "threshold")
+    hidden = parse_fraction(max_hidden, "loss") if max_hidden else None
     require_one_output(json=json, prometheus=prometheus)
     if prometheus:
         from waywiser.exchange.exports.prometheus import METRICS_FILE, exposition
@@ -61,11 +65,11 @@ def check(
     before = [read_node(each, links=True) for each in baseline]
     node = read_node(file, links=True)
     again = [read_node(each) for each in repeat or ()]
-    found, failure = check_up(node, before, limit, again), ""
+    found, failure = check_up(node, before, limit, again, hidden), ""
     if found.suspects and measure:
         measured, failure = measure_again(file, node, found.suspects, repeat or ())
         if measured is not None:
-            found = check_up(node, before, limit, [*again, measured])
+            found = check_up(node, before, limit, [*again, measured], hidden)
     if prometheus:
         write_output(prometheus, exposition(found, node).encode(), METRICS_FILE)
     parts = checkup_parts(found, node, failure)

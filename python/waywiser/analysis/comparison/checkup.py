@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import msgspec
+
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import (
     GONE,
@@ -18,6 +20,7 @@ from waywiser.analysis.comparison.comparison_text import (
     could_miss,
     counts_text,
     disturbed_text,
+    hidden_text,
     label,
     ran_below,
     slower,
@@ -80,13 +83,17 @@ class Checkup(Value, frozen=True):
     """Names of the paths that have to be measured again before their change counts."""
 
     def __str__(self) -> str:
-        """One line: the status and what it stands on."""
+        """One line: the status, what it stands on, and which loss could hide."""
         head = f"{self.status.upper()} {self.host}"
         why = (*self.findings, *self.undecided)
         paths = counts_text(self.comparison) or "no path in common"
         if another := self.comparison.another_machine:
             head += f": the baseline is of another machine ({another}), {OF_ANOTHER_MACHINE}"
-        return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
+        hidden = hidden_text(self.comparison)
+        if not why and hidden:
+            return f"{head}: {hidden} ({paths})"
+        more = "; ".join(filter(None, (paths, hidden)))
+        return f"{head}: {why[0]} ({more})" if why else f"{head}: {paths}"
 
 
 def check_up(
@@ -94,6 +101,7 @@ def check_up(
     baseline: Sequence[Node],
     threshold: float = THRESHOLD,
     repeats: Sequence[Node] = (),
+    max_hidden: float | None = None,
 ) -> Checkup:
     """Checks ``node`` against one or more profiles of a healthy time.
 
@@ -102,12 +110,14 @@ def check_up(
     counted that healthy machines do not have, or a regression is confirmed (`verdict_of`).
     It is ``inconclusive`` if other programs used the machine during a survey, if a loss is
     suspected, if a pinned, P2P or set bandwidth could hide a
-    loss of more than `ProfileComparison.most_hidden`, if every path could, if nothing was
+    loss of more than `ProfileComparison.most_hidden`, with ``max_hidden`` any headline path of more
+    than that, if every path could, if nothing was
     compared, or if the survey is unfinished or is the baseline itself. Raises ValueError without a
     baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
+    comparison = msgspec.structs.replace(comparison, max_hidden=max_hidden)
     grave, minor = errors_of(node, baseline[-1])
     loads = tuple(filter(None, map(loaded, (*baseline, node, *repeats))))
     findings = tuple(_findings(node, baseline, comparison, grave, is_loaded=bool(loads)))

@@ -236,6 +236,20 @@ def counts_text(found: ProfileComparison) -> str:
                      if word in counts)  # fmt: skip
 
 
+def hidden_text(found: ProfileComparison) -> str:
+    """``4 of 11 not decided, a loss below 12.7 % could hide``: of the headline paths that have no
+    change, or of all; empty if there are none."""
+    paths = found.may_hide
+    if not paths:
+        return ""
+    unclear = sum(not found.is_decided(path) for path in paths)
+    known = [path.detectable for path in paths if path.detectable is not None]
+    hides = "a loss of any size could hide"
+    if len(known) == len(paths):
+        hides = f"a loss below {max(known) * 100:.1f} % could hide"
+    return f"{unclear} of {len(paths)} not decided, {hides}"
+
+
 def verdict_text(found: ProfileComparison, path: PathChange) -> str:
     """The verdict on a path; of one whose noise is too large for it, that it is not decided."""
     return path.verdict if found.is_decided(path) else NOT_DECIDED

@@ -190,6 +190,9 @@ class ProfileComparison(Value, frozen=True):
     """Options of a survey that starts the ranks of the new one; empty without."""
     message_settings: str = ""
     """The variables of the MPI library that differ; empty if none do, or they were not recorded."""
+    max_hidden: float | None = None
+    """The loss that every headline path may hide at most, as the user says; None for `MOST_HIDDEN`
+    of the groups `BOUNDED`."""
 
     def of(self, *verdicts: PathVerdict) -> tuple[PathChange, ...]:
         return tuple(path for path in self.paths if path.verdict in verdicts)
@@ -232,8 +235,13 @@ class ProfileComparison(Value, frozen=True):
     @property
     def undecided(self) -> tuple[PathChange, ...]:
         """The paths that leave a check inconclusive: those of `hiding` in the groups `BOUNDED`, or
-        repeated by no process; all paths, if each could hide more than `most_hidden`."""
-        found = tuple(p for p in self.hiding if p.headline in BOUNDED or p.detectable is None)
+        repeated by no process; all paths, if each could hide more than `most_hidden`. With a
+        `max_hidden` all of `hiding`."""
+        found = tuple(
+            path
+            for path in self.hiding
+            if self.max_hidden is not None or path.headline in BOUNDED or path.detectable is None
+        )
         return found or (self.measured if all(map(self._hides_much, self.measured)) else ())
 
     @property
@@ -242,11 +250,13 @@ class ProfileComparison(Value, frozen=True):
         `most_hidden`: of the groups `BOUNDED`, or of all groups if none of these was measured."""
         headlines = [path for path in self.measured if path.headline]
         bounded = [path for path in headlines if path.headline in BOUNDED]
+        if self.max_hidden is not None:
+            bounded = headlines or list(self.measured)
         return tuple(
             path
             for path in bounded or headlines
             if path.verdict != "suspected"
-            and path.parts[-1].regime == "bandwidth"
+            and (path.parts[-1].regime == "bandwidth" or not headlines)
             and (path.detectable is None or path.detectable > self.most_hidden)
         )
 
@@ -272,10 +282,18 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def most_hidden(self) -> float:
-        """`MOST_HIDDEN`; with a larger threshold than `THRESHOLD` as much more as that is larger,
-        since no loss below the threshold is looked for."""
+        """`max_hidden`, else `MOST_HIDDEN`; with a larger threshold than `THRESHOLD` as much more
+        as that is larger, since no loss below the threshold is looked for."""
+        if self.max_hidden is not None:
+            return self.max_hidden
         beyond = (1 + THRESHOLD) / (1 + max(self.threshold, THRESHOLD))
         return 1 - (1 - MOST_HIDDEN) * beyond
+
+    @property
+    def may_hide(self) -> tuple[PathChange, ...]:
+        """The headline paths, or all paths without any, that have no change."""
+        headlines = [path for path in self.measured if path.headline]
+        return tuple(p for p in headlines or self.measured if p.verdict == "no change")
 
 
 MOST_HIDDEN = 0.15
