@@ -293,7 +293,8 @@ class RailWorkers(Closeable):
                 self._limit = self._limit or reason
                 if time.monotonic() > deadline:
                     left = f"not left {self._leave_seconds:.3g} s after it was stopped"
-                    self._limit = f"{self._limit}, {left}" if self._limit else left
+                    if not self._killed:  # the limit and the coordinator may both end it
+                        self._limit = f"{self._limit}, {left}" if self._limit else left
                     self._killed = True
                     _kill(self._group.processes)
                     return

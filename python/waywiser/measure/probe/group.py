@@ -26,7 +26,6 @@ from waywiser.measure.probe.protocol import (
     Failed,
     FromWorker,
     Hello,
-    Left,
     Locate,
     Located,
     MadeKey,
@@ -37,6 +36,7 @@ from waywiser.measure.probe.protocol import (
     Prepare,
     Prepared,
     Progressed,
+    RanksLeft,
     Ready,
     Result,
     Start,
@@ -55,7 +55,9 @@ from waywiser.words.records import (
 
 Heard = Callable[[Progressed], None]
 
-_Answer = TypeVar("_Answer", Ready, Located, Observed, MadeKey, Connected, Left, Prepared, Result)
+_Answer = TypeVar(
+    "_Answer", Ready, Located, Observed, MadeKey, Connected, RanksLeft, Prepared, Result
+)
 
 _PONG_SECONDS = 3.0
 """Seconds for a process that runs to answer a ping, on a busy machine too."""

@@ -109,7 +109,7 @@ class Connect(Value, frozen=True, tag="connect", tag_field="type"):
     """The longest that a message, or the joining, may take; then it fails."""
 
 
-class Leave(Value, frozen=True, tag="leave", tag_field="type"):
+class LeaveRanks(Value, frozen=True, tag="leave", tag_field="type"):
     """Leave the ranks of the last connection. All its ranks get this at once: NCCL waits for those
     of the same host."""
 
@@ -193,7 +193,7 @@ class Connected(Value, frozen=True, tag="connected", tag_field="type"):
     """That it took."""
 
 
-class Left(Value, frozen=True, tag="left", tag_field="type"):
+class RanksLeft(Value, frozen=True, tag="left", tag_field="type"):
     """The connection has ended, and its memory is given back."""
 
     id: int
@@ -270,7 +270,7 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
 
 
 ToWorker = (
-    Hello | Locate | Observe | MakeKey | Connect | Leave | Prepare | Start | Ping | Abort | End
+    Hello | Locate | Observe | MakeKey | Connect | LeaveRanks | Prepare | Start | Ping | Abort | End
 )
 FromWorker = (
     Ready
@@ -278,7 +278,7 @@ FromWorker = (
     | Observed
     | MadeKey
     | Connected
-    | Left
+    | RanksLeft
     | Prepared
     | Progressed
     | Pong

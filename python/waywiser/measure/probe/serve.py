@@ -25,8 +25,7 @@ from waywiser.measure.probe.protocol import (
     Failed,
     FromWorker,
     Hello,
-    Leave,
-    Left,
+    LeaveRanks,
     Locate,
     Located,
     MadeKey,
@@ -40,6 +39,7 @@ from waywiser.measure.probe.protocol import (
     Prepared,
     Progressed,
     ProtocolError,
+    RanksLeft,
     Ready,
     Result,
     Start,
@@ -63,7 +63,7 @@ _STAGES = {
     Observe: "observing who copies",
     MakeKey: "making a key",
     Connect: "connecting",
-    Leave: "leaving other ranks",
+    LeaveRanks: "leaving other ranks",
     Prepare: "preparing",
     Start: "measuring",
 }
@@ -220,7 +220,7 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
                 put(measurer.locate(message))
             elif isinstance(message, Observe):
                 put(measurer.observe(message))
-            elif isinstance(message, MakeKey | Connect | Leave):
+            elif isinstance(message, MakeKey | Connect | LeaveRanks):
                 put(_connect(message, measurer))
             elif isinstance(message, Prepare):
                 prepared = None
@@ -240,19 +240,21 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
     return True
 
 
-def _connect(message: MakeKey | Connect | Leave, measurer: Measurer) -> MadeKey | Connected | Left:
+def _connect(
+    message: MakeKey | Connect | LeaveRanks, measurer: Measurer
+) -> MadeKey | Connected | RanksLeft:
     if not isinstance(measurer, ConnectingMeasurer):
         raise OrderFailed("not-supported", "the ranks of this worker are chosen when it starts")
     if isinstance(message, MakeKey):
         return measurer.make_key(message)
-    if isinstance(message, Leave):
+    if isinstance(message, LeaveRanks):
         measurer.leave()
-        return Left(message.id)
+        return RanksLeft(message.id)
     return measurer.connect(message)
 
 
 def _order_id(message: ToWorker) -> int:
-    of_order = Locate | Observe | MakeKey | Connect | Leave | Prepare | Start
+    of_order = Locate | Observe | MakeKey | Connect | LeaveRanks | Prepare | Start
     return message.id if isinstance(message, of_order) else 0
 
 

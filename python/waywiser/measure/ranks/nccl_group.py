@@ -29,11 +29,11 @@ from waywiser.measure.probe.protocol import (
     Connected,
     Failed,
     Hello,
-    Leave,
-    Left,
+    LeaveRanks,
     MadeKey,
     MakeKey,
     MeasuredVisit,
+    RanksLeft,
     Ready,
 )
 from waywiser.measure.probe.team import start_members
@@ -47,7 +47,7 @@ COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.nccl_worker")
 NCCL = Process(loads="nccl")
 """The process in which such a worker measures."""
 
-_Answer = TypeVar("_Answer", MadeKey, Connected, Left)
+_Answer = TypeVar("_Answer", MadeKey, Connected, RanksLeft)
 
 _ANSWER_SECONDS = 5.0
 """Seconds for a worker to say that a connection failed, after the time it was given for it."""
@@ -134,7 +134,9 @@ class NcclGroup(WorkerGroup):
 
     def leave(self) -> None:
         """Ends the connection; all nodes call it at once. A worker that does not leave is lost."""
-        self._request("leaving other ranks", [Leave(0)] * self._ranks.size, Left, _LEAVE_SECONDS)
+        self._request(
+            "leaving other ranks", [LeaveRanks(0)] * self._ranks.size, RanksLeft, _LEAVE_SECONDS
+        )
 
     def abort(self) -> None:
         """Ends what the workers do with other ranks: it fails. Any thread may call it."""
@@ -144,7 +146,7 @@ class NcclGroup(WorkerGroup):
     def _request(
         self,
         doing: str,
-        requests: Sequence[MakeKey | Connect | Leave],
+        requests: Sequence[MakeKey | Connect | LeaveRanks],
         expected: type[_Answer],
         seconds: float,
     ) -> list[_Answer] | Failure:
