@@ -173,6 +173,17 @@ def test_what_crashed_or_may_be_slow_is_stated_first(question: str, name: str) -
     assert both.statement == "Review: it is so. 1 other finding needs attention."
 
 
+def test_equivalence_that_is_not_decided_is_ok_with_a_note() -> None:
+    low = Finding(UNDECIDED, "info", "gpu:1 is 4% below the median", remedy="survey again")
+    links = msgspec.structs.replace(answer("identical", low), summary="One link may be slow.")
+    verdict = assess(result(links))
+    assert (verdict.severity, verdict.statement) == (
+        "info",
+        "OK: no problem was found on this machine.",
+    )
+    assert verdict.equivalence == "Is it identical?: one link may be slow."
+
+
 def test_a_machine_of_which_no_question_is_answered_is_not_called_well() -> None:
     few = [msgspec.structs.replace(answer(f"q{n}"), answered=False) for n in range(3)]
     verdict = assess(result(*few))

@@ -22,6 +22,7 @@ from waywiser.analysis.questions import missing
 from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
 from waywiser.analysis.questions.pair_answers import MARKS, finding, signed
 from waywiser.analysis.questions.peer_groups import PeerResult, loosest, peer_groups
+from waywiser.analysis.questions.undecided import BROKEN
 from waywiser.analysis.questions.undecided import undecided as undecided_paths
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
@@ -47,9 +48,6 @@ from waywiser.stats.decision import THRESHOLD, Verdict
 from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
-
-BROKEN = 0.20
-"""A link that is slower by this has lost lanes or a generation, or takes another route."""
 
 EXPLAINING = ("slow link", "throttled")
 """Quality flags that are a reason for a link to be slow."""

@@ -13,9 +13,14 @@ from waywiser.curves.texts import percent
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words.number_format import count
 
+BROKEN = 0.20
+"""A link that is slower by this has lost lanes or a generation, or takes another route."""
+
 
 def undecided(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iterator[Finding]:
-    """One finding for all paths over links, of groups without a slow path: those are reported."""
+    """One finding for all paths over links, of groups without a slow path: those are reported. It
+    is a warning only if a path is as slow as a broken link: of a healthy machine with one process,
+    some path is often a little below its equals."""
     known = [peers for peers in groups if not any(each.is_slow for each in peers)]
     low = sorted(
         (each for peers in known for each in peers if _is_low(each)),
@@ -26,7 +31,7 @@ def undecided(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Itera
     worst = low[0]
     yield Finding(
         id=UNDECIDED,
-        severity="warning",
+        severity="warning" if 1 - worst.decision.ratio >= BROKEN else "info",
         statement=_statement(subject, low, [each for peers in groups for each in peers]),
         effect=1 - worst.decision.ratio,
         interval=None,
