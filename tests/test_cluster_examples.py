@@ -55,6 +55,7 @@ def test_the_batch_file_has_one_agent_per_node_and_a_signal_before_the_end() -> 
     options = re.findall(r"^#SBATCH (\S+)", SBATCH.read_text(), re.MULTILINE)
     assert "--ntasks-per-node=1" in options
     assert "--signal=B:TERM@60" in options
+    assert "--no-kill" in options, "one node that fails does not end the others"
 
 
 def job_commands() -> tuple[list[str], list[str]]:

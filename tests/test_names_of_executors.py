@@ -43,7 +43,6 @@ OTHER_WORDS = {
     },
     "mpi": {
         "cli/call.py": "a verb",
-        "cluster/mpi_nodes.py": "a transport",
         "cluster/mpi_transport.py": "a transport",
         "cluster/node_facts.py": "a transport",
         "cluster/survey_transport.py": "a transport",

@@ -44,7 +44,7 @@ def outside_of_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("", "nobody says which nodes to survey (run it in a Slurm allocation, or "),
+        ("", "the nodes to survey are not known (run it in a Slurm allocation, or "),
         ("--nodes 1", "--nodes 1 is not a whole number from 2 to 10000"),
         ("--nodes 3 --retry", "--retry goes with --resume"),
         ("--nodes 3 --resume", "--resume needs the folder (name it with -o)"),

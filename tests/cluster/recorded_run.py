@@ -14,7 +14,7 @@ class Record:
         self.rounds: list[tuple[str, int, int]] = []
         self.finished: list[FinishedTest] = []
         self.lost: list[str] = []
-        self.skipped: list[str] = []
+        self.notes: list[str] = []
 
     def begin_round(self, round: Round, bytes: int, plan: TimePlan | None) -> None:
         self.rounds.append((round.phase, round.number, bytes))
@@ -25,5 +25,5 @@ class Record:
     def lose(self, node: ClusterNode) -> None:
         self.lost.append(node.name)
 
-    def skip(self, round: Round) -> None:
-        self.skipped.append(round.phase)
+    def note(self, line: str) -> None:
+        self.notes.append(line)

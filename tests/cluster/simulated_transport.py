@@ -12,6 +12,7 @@ from waywiser.words.cluster import (
     ClusterNode,
     FailedTest,
     FinishedTest,
+    MessageMemory,
     PlannedTest,
     Rail,
     RailTime,
@@ -52,6 +53,9 @@ class SimulatedTransport:
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self.count = 0
+
+    def choose_memory(self, nodes: Sequence[ClusterNode], size: int) -> tuple[MessageMemory, str]:
+        return "host", ""
 
     def run(
         self, tests: Sequence[PlannedTest], size: int, seconds: float, on_finished: OnFinished

@@ -39,8 +39,9 @@ class SurveyedAgent:
         profile: bytes = b"",
         versions: Mapping[str, str] | None = None,
         handlers: Mapping[type, Handler] | None = None,
+        rails: tuple[Rail, ...] = (Rail(0),),
     ) -> None:
-        node = ClusterNode(name, rails=(Rail(0),), versions=dict(versions or {}))
+        node = ClusterNode(name, rails=rails, versions=dict(versions or {}))
         self.checks = 0
         self._files = files
         self._profile = profile

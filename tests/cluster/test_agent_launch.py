@@ -26,6 +26,9 @@ if down and what == "names":
     sys.exit(f"error: {down[0]}: cannot be reached")
 if down and what == "silent":
     sys.exit(1)
+if (folder / "ends").exists():
+    (folder / "ends").unlink()
+    sys.exit(1)
 for host in hosts:
     (folder / f"joined-{host}").write_text(str(os.getpid()))
 print("agents run", flush=True)
@@ -101,12 +104,25 @@ def test_a_host_that_the_launcher_names_is_left_out_of_the_next_try(launching: L
     assert launching.given_up == {"b": reason}
 
 
-def test_a_host_that_did_not_join_is_left_out_if_others_did(launching: Launching) -> None:
-    """As of srun, which names the nodes whose agents it kills too."""
+def test_a_host_that_is_missing_twice_is_left_out_if_others_have_joined(
+    launching: Launching,
+) -> None:
+    """As of srun, which ends the agents of all nodes if one of them fails."""
     (launching.folder / "down-b").touch()
     launching.start("a", "b", "c", what="silent", had_joined={"a", "c"})
     assert wait_until(lambda: launching.joined() == {"a", "c"})
-    assert launching.launches() == [f"{TOKEN} a,b,c", f"{TOKEN} a,c"]
+    assert launching.launches() == [f"{TOKEN} a,b,c"] * 2 + [f"{TOKEN} a,c"]
+    assert list(launching.given_up) == ["b"]
+
+
+def test_a_host_that_had_not_joined_when_the_launcher_ended_is_started_again(
+    launching: Launching,
+) -> None:
+    """It is well, and was only slower than the others."""
+    (launching.folder / "ends").touch()
+    launching.start("a", "b", "c", what="silent", had_joined={"a", "c"})
+    assert wait_until(lambda: launching.joined() == {"a", "b", "c"})
+    assert launching.given_up == {}
 
 
 def test_a_launcher_is_started_no_more_after_all_may_have_joined(launching: Launching) -> None:

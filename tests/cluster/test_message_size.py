@@ -1,22 +1,22 @@
-"""The size of messages and the limit of tests, from the first tests."""
+"""The size of messages, from the first tests."""
 
 from __future__ import annotations
 
 import pytest
 
-from waywiser.cluster.message_size import choose_limit, choose_size
+from waywiser.cluster.message_size import choose_size
 from waywiser.words.cluster import FailedTest, FinishedTest, PlannedTest, RailTime
 from waywiser.words.records import Failure
 
 
-def finished(rate: float, elapsed: float = 0.5, failed: FailedTest | None = None) -> FinishedTest:
+def finished(rate: float, failed: FailedTest | None = None) -> FinishedTest:
     seconds = 1e6 / rate
     times = () if failed else (RailTime(0, "a", seconds, seconds, seconds, 9),)
     test = PlannedTest("hangs", 0, ("a", "b"))
-    return FinishedTest(test, "mpi", 10**6, "", 0.1, elapsed, times, failed)
+    return FinishedTest(test, "mpi", 10**6, "", 0.1, 0.5, times, failed)
 
 
-FAILED = finished(1.0, 99.0, FailedTest(Failure("timeout", "it took too long")))
+FAILED = finished(1.0, FailedTest(Failure("timeout", "it took too long")))
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,3 @@ def test_a_message_takes_about_10_ms(rates: list[float], size: int) -> None:
 
 def test_without_times_no_size_is_chosen() -> None:
     assert choose_size([]) == choose_size([FAILED]) == 0
-
-
-def test_the_limit_is_many_times_what_tests_took() -> None:
-    assert choose_limit([]) == choose_limit([FAILED]) == 60.0
-    assert choose_limit([finished(1e9, 4.0), finished(1e9, 6.0), FAILED]) == 50.0
-    assert choose_limit([finished(1e9, 0.1)]) == 15.0

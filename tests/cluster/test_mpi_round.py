@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 
 import pytest
@@ -30,7 +31,9 @@ def unable(todo: MpiRound, launch: Launch) -> tuple[list[PlannedTest], int]:
         if blamed is None:
             todo.started()
         else:
-            found += todo.not_started(batch, blamed)
+            unstarted = todo.not_started(batch, blamed)
+            assert all(node in (*blamed, "") for node in unstarted.values())
+            found += unstarted
         if todo.is_hopeless:
             break
     return found, launches
@@ -69,3 +72,41 @@ def test_tests_that_another_one_ended_are_launched_again_but_not_for_ever() -> N
         assert todo.lost(PAIRS[:2]) == []
     assert todo.lost(todo.next()) == PAIRS[:2]
     assert todo.next() == []
+
+
+def late(todo: MpiRound, launch: Callable[[Collection[str]], Collection[str]]) -> dict[str, int]:
+    """How often nodes were blamed if ``launch`` returns those that are late, and how many launches
+    there were, as of node ""."""
+    blamed: Counter[str] = Counter()
+    while batch := todo.next():
+        blamed[""] += 1
+        names = [name for test in batch for name in test.nodes]
+        late = launch(names)
+        if not late:
+            todo.started()
+            continue
+        known = late if len(late) < len(names) else []
+        blamed.update(filter(None, todo.not_started(batch, known, is_late=True).values()))
+    return dict(blamed)
+
+
+def test_many_ranks_that_are_late_beside_others_blame_no_node() -> None:
+    """The launch was too large for its time: fewer nodes are fast enough."""
+    found = late(MpiRound(PAIRS), lambda names: names[-5:] if len(names) > 12 else [])
+    assert found == {"": 3}
+
+
+def test_nodes_that_are_late_twice_are_to_blame_and_no_other() -> None:
+    bad = {"a1", "b4", "a6"}
+    found = late(MpiRound(PAIRS), lambda names: [name for name in names if name in bad])
+    assert found == {"": 3, "a1": 1, "b4": 1, "a6": 1}
+
+
+def test_a_node_that_alone_is_late_is_to_blame() -> None:
+    found = late(MpiRound(PAIRS), lambda names: [name for name in names if name == "b2"])
+    assert found == {"": 2, "b2": 1}
+
+
+def test_a_collective_of_which_several_nodes_are_late_blames_none() -> None:
+    together = PlannedTest("collective", 2, tuple(f"n{n}" for n in range(9)))
+    assert late(MpiRound([together]), lambda names: names[:3]) == {"": 1}

@@ -26,10 +26,10 @@ from waywiser.cluster import rank_orders
 from waywiser.cluster.coordinator import AgentLost
 from waywiser.cluster.mpi_transport import MpiTransport
 from waywiser.cluster.mpi_world import MpiWorld
-from waywiser.cluster.protocol import AskMachine, MachineNow
+from waywiser.cluster.protocol import AskMachine, KillLaunch, MachineNow
 from waywiser.machine import native
 from waywiser.measure.ranks.mpi_library import MpiError, find_library
-from waywiser.words.cluster import ClusterNode, FinishedTest, PlannedTest, Rail
+from waywiser.words.cluster import ClusterNode, FinishedTest, MessageMemory, PlannedTest, Rail
 from waywiser.words.records import Rule
 
 SIZE = 65536
@@ -73,7 +73,9 @@ Make = Callable[..., MpiTransport]
 def transport(places: None, tmp_path: Path) -> Make:
     """Makes a transport whose nodes are processes of this machine. n3 may have another bridge."""
 
-    def make(mpi: str, agents: AnsweringAgents, bridge: str = "", **options: bool) -> MpiTransport:
+    def make(
+        mpi: str, agents: AnsweringAgents, bridge: str = "", memory: MessageMemory = "host"
+    ) -> MpiTransport:
         script = tmp_path / "as_node.py"
         script.write_text(AS_NODES.format(bridge=bridge))
         library = find_library(mpicc_of(mpi))
@@ -85,7 +87,7 @@ def transport(places: None, tmp_path: Path) -> Make:
             address="127.0.0.1",
             template=f"{library.launcher} {own} -n {{ranks}} {command}",
             start_seconds=PATIENCE_SECONDS,
-            **options,
+            memory=memory,
         )
 
     return make
@@ -145,13 +147,14 @@ def test_pairs_and_all_together_are_measured(transport: Make) -> None:
 def test_wrong_bytes_cost_the_test_and_blame_nobody_alone(transport: Make, tmp_path: Path) -> None:
     """They may be of the sender, of the receiver, or of what is between."""
     bridge = wrong_bridge(mpicc_of("openmpi"), tmp_path)
-    on_gpus = transport("openmpi", agents_of(GPU_RAILS), bridge, takes_gpu_memory=True)
+    on_gpus = transport("openmpi", agents_of(GPU_RAILS), bridge, memory="gpu")
     found = run(on_gpus, pairs(*NAMES))
     assert found["n1-n2"].failed is None
     require_times(found["n1-n2"])
     wrong = found["n3-n4"].failed
     assert wrong is not None and wrong.failure.kind == "wrong-bytes"
     assert wrong.node == ""
+    assert wrong.failure.reason.startswith(("n4 received from n3: ", "n3 received from n4: "))
     assert f"1 of {SIZE} bytes are wrong at the destination" in wrong.failure.reason
 
 
@@ -164,7 +167,7 @@ def test_a_transport_that_is_closed_ends_its_ranks_and_reports_no_test(
     closed = transport("mpich", agents_of())
 
     def close() -> None:
-        while closed._world is None:
+        while closed._world is None or not closed._world.is_well:
             time.sleep(0.01)
         closed.close()
 
@@ -175,13 +178,54 @@ def test_a_transport_that_is_closed_ends_its_ranks_and_reports_no_test(
 
 
 @pytest.mark.slow
+def test_memory_of_gpus_is_used_only_if_its_bytes_are_right(
+    transport: Make, tmp_path: Path
+) -> None:
+    """The fake GPU has memory that every library takes; a bridge whose bytes are wrong does not."""
+    takes = transport("openmpi", agents_of(GPU_RAILS))
+    nodes = [ClusterNode(name, rails=GPU_RAILS) for name in NAMES]
+    assert takes.choose_memory(nodes, SIZE) == ("gpu", "")
+    wrong = transport("openmpi", agents_of(GPU_RAILS), wrong_bridge(mpicc_of("openmpi"), tmp_path))
+    nodes = [*nodes[2:], *nodes[:2]]
+    memory, reason = wrong.choose_memory(nodes[:2], SIZE)
+    assert (memory, reason) == ("host", "no pair of nodes could try it")
+    assert wrong.choose_memory(nodes, SIZE) == ("gpu", "")
+
+
+def test_closing_ends_a_launch_that_starts_and_what_it_has_left_on_nodes(
+    places: None, tmp_path: Path
+) -> None:
+    """Its ranks never connect."""
+    agents = agents_of()
+    transport = MpiTransport(
+        agents,
+        find_library(mpicc_of("mpich")),
+        address="127.0.0.1",
+        template=f"sh -c 'touch {tmp_path}/started; exec sleep 600' {{ranks}} {{command}}",
+    )
+    found: list[FinishedTest] = []
+    running = threading.Thread(
+        target=transport.run, args=(pairs(*NAMES), SIZE, PATIENCE_SECONDS, found.append)
+    )
+    running.start()
+    assert wait_until((tmp_path / "started").exists)
+    transport.close()
+    running.join()
+    assert found == []
+    ended = [name for name, request in agents.received if isinstance(request, KillLaunch)]
+    assert sorted(ended) == sorted(NAMES)
+    transport.run(pairs(*NAMES), SIZE, PATIENCE_SECONDS, found.append)
+    assert found == [], "a transport that is closed starts nothing"
+
+
+@pytest.mark.slow
 def test_a_launcher_that_is_killed_costs_no_test(transport: Make) -> None:
     """Its tests are launched again, and no node is to blame."""
     killed = transport("mpich", agents_of(HOST_RAILS[:1]))
     worlds: list[MpiWorld] = []
 
     def kill() -> None:
-        while killed._world is None:
+        while killed._world is None or not killed._world.is_well:
             time.sleep(0.01)
         worlds.append(killed._world)
         os.kill(launcher_of(worlds[0].launch), signal.SIGKILL)

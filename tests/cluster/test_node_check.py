@@ -76,7 +76,7 @@ def test_a_survey_that_measures_nothing_says_why(files: NodeFiles) -> None:
 def test_a_survey_that_takes_too_long_is_killed(files: NodeFiles) -> None:
     with SurveyLock(f"waywiser-test-{os.getpid()}"):
         ended = NodeCheck(files, COMMAND).run(RunCheck("check", "none", ONLY, 0.2))
-    assert ended == CheckEnded(-1, printed="the survey took longer than 0.2 s")
+    assert ended == CheckEnded(-1, printed="the survey took longer than 0.2 s", is_late=True)
 
 
 AGENT = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -62,11 +63,15 @@ class Script:
     """A measurement that hangs ends if it is aborted."""
     hangs: bool = False
     is_stuck: bool = False
+    starts: threading.Event | None = None
+    """Set when a group starts, which is ready only when its process ends."""
+    on_made: Callable[[ScriptedGroup], None] = lambda group: None
     groups: list[ScriptedGroup] = field(default_factory=list)
     measures: threading.Event = field(default_factory=threading.Event)
 
     def make(self, gpus: Sequence[int], number: int) -> ScriptedGroup:
         self.groups.append(ScriptedGroup(self, gpus))
+        self.on_made(self.groups[-1])
         return self.groups[-1]
 
 
@@ -90,6 +95,12 @@ class ScriptedGroup:
         return not self.lost
 
     def get_ready(self, machine: Machine, options: ProbeOptions) -> Failure | None:
+        if self.script.starts is not None:
+            self.script.starts.set()
+            self.script.starts = None
+            assert self.process.wait(60) < 0
+            self.lost = True
+            return Failure("crash", "the worker was killed by SIGKILL")
         return self.script.ready.pop(0) if self.script.ready else None
 
     def make_key(self, seconds: float) -> str | Failure:
@@ -188,7 +199,7 @@ def test_workers_that_do_not_get_ready_are_tried_again(script: Script, make: Mak
     script.ready = [Failure("crash", "first"), None]
     assert make().ready(KEY) == RailsReady("ab12")
     script.ready = [Failure("crash", "first"), Failure("gpu", "gpu:1 is lost")]
-    reason = "the workers did not get ready: gpu:1 is lost"
+    reason = "the workers did not get ready: gpu:1 is lost (run waywiser doctor on the node)"
     assert make().ready(KEY) == RailsReady(
         loss=RankLoss(Failure("crash", reason), "own", doing="getting ready")
     )
@@ -203,7 +214,7 @@ def test_a_key_that_is_not_made_says_why(script: Script, make: MakeWorkers) -> N
 def test_rails_without_gpus_are_not_supported(make: MakeWorkers) -> None:
     loss = make([Rail(0)]).ready(KEY).loss
     assert loss is not None
-    assert loss.failure.reason == "not each of 2 rails of this node has a GPU"
+    assert loss.failure.reason.startswith("0 of the 2 rails of this test have a GPU on this node (")
 
 
 @pytest.mark.parametrize(
@@ -310,6 +321,46 @@ def test_closing_ends_a_test_that_hangs(script: Script, make: MakeWorkers) -> No
     workers.close()
     thread.join()
     assert found[0].loss is not None
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_no_worker_is_left_of_a_group_that_is_killed_while_it_starts(
+    script: Script, make: MakeWorkers, ends: bool
+) -> None:
+    """A second group is not made instead."""
+    script.starts = threading.Event()
+    workers = make()
+    found: list[RailsReady] = []
+    thread = threading.Thread(target=lambda: found.append(workers.ready(KEY)))
+    thread.start()
+    assert script.starts.wait(60)
+    workers.close() if ends else workers.kill()
+    thread.join()
+    (group,) = script.groups
+    assert group.process.poll() is not None
+    assert found[0].loss is not None and "ended while they started" in found[0].loss.failure.reason
+    again = workers.ready(KEY)
+    assert (again.loss is None) is not ends
+    assert len(script.groups) == (1 if ends else 2)
+
+
+def test_workers_that_appear_after_their_end_was_requested_are_killed(
+    script: Script, make: MakeWorkers
+) -> None:
+    """The request comes between the start of the processes and the time when they are known."""
+    workers = make()
+    ending = threading.Thread(target=workers.close)
+
+    def made(group: ScriptedGroup) -> None:
+        ending.start()
+        while not workers._ends:
+            time.sleep(0.001)
+
+    script.on_made = made
+    loss = workers.ready(KEY).loss
+    ending.join()
+    assert loss is not None and "ended while they started" in loss.failure.reason
+    assert [group.process.poll() is not None for group in script.groups] == [True]
 
 
 def test_stopped_workers_are_started_again(script: Script, make: MakeWorkers) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from waywiser.cluster import run as run_module
 from waywiser.cluster import time_plan
 from waywiser.cluster.message_size import FIRST_BYTES
 from waywiser.cluster.run import ClusterRun, ClusterRunError, NodesGone, RunStopped
+from waywiser.cluster.time_limits import RANK_SECONDS
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import (
@@ -78,7 +80,7 @@ def test_the_size_is_chosen_from_the_first_tests_and_kept(folder: ClusterFolder)
     assert transport.sizes[0] == FIRST_BYTES
     (size,) = set(transport.sizes[1:])
     assert size == min(2**24, 2 ** round(RATE * 0.01).bit_length())
-    assert read_cluster(folder.path).plan == replace(PLAN, bytes=size)
+    assert read_cluster(folder.path).plan == replace(PLAN, bytes=size, memory="host")
 
 
 @pytest.mark.parametrize("after", range(9))
@@ -259,7 +261,10 @@ def test_rounds_that_cannot_run_later_are_given_up_after_two(folder: ClusterFold
             raise WaywiserError("the launcher is gone")
 
     transport.on_test = fail
-    with pytest.raises(ClusterRunError, match="no test of 2 rounds could run"):
+    with pytest.raises(
+        ClusterRunError,
+        match=r"2 rounds in a row could run; .*: the launcher is gone",
+    ):
         ClusterRun(folder, lambda: nodes(4), transport, Record()).go()
     assert [test.failed.failure.reason for test in folder.tests if test.failed] == [
         "the launcher is gone"
@@ -278,7 +283,89 @@ def test_a_deadline_ends_pairs_before_what_says_more(folder: ClusterFolder) -> N
     # Two tests a round: a round costs 2 s; 3 rounds alone and a collective are kept free.
     run = ClusterRun(folder, lambda: nodes(4), transport, watcher, deadline=15.0, clock=lambda: now)
     run.go()
-    assert watcher.skipped == ["pairs"]
+    assert run.skipped == 2
     assert [phase for phase, _, _ in watcher.rounds] == ["hangs", "pairs", "alone", "collective"]
     assert {test.test.phase for test in folder.tests} == {"hangs", "pairs", "alone", "collective"}
     assert not any(test.failed for test in folder.tests)
+
+
+class Hanging(SimulatedTransport):
+    """From the third test on, tests end only when the transport is closed, as failures of n1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.closed = threading.Event()
+
+    def run(self, tests, size, seconds, on_finished):  # type: ignore[no-untyped-def]
+        if self.count >= 2:
+            assert self.closed.wait(60)
+            self.failures = {"n1": "timeout", "n2": "crash"}
+        super().run(tests, size, seconds, on_finished)
+
+    def close(self) -> None:
+        super().close()
+        self.closed.set()
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_what_the_deadline_ends_is_skipped_and_accuses_nobody(
+    folder: ClusterFolder, raises: bool
+) -> None:
+    def fail(count: int, test: PlannedTest) -> None:
+        if raises and count >= 2:
+            raise WaywiserError("the launch was stopped")
+
+    transport = Hanging(on_test=fail)
+    run = ClusterRun(folder, lambda: nodes(4), transport, Record(), deadline=0.3, clock=lambda: 0.0)
+    for phase in ("hangs", "pairs", "alone", "collective"):
+        run.costs.add(phase, 0.001)
+    run.go()
+    assert len(folder.tests) == 2 and not any(test.failed for test in folder.tests)
+    assert run.skipped == 7
+    assert len(transport.runs) == 2
+
+
+def test_a_test_that_ends_well_at_the_deadline_counts(folder: ClusterFolder) -> None:
+    class Late(Hanging):
+        def run(self, tests, size, seconds, on_finished):  # type: ignore[no-untyped-def]
+            assert self.closed.wait(60)
+            SimulatedTransport.run(self, tests, size, seconds, on_finished)
+
+    run = ClusterRun(folder, lambda: nodes(4), Late(), Record(), deadline=0.3, clock=lambda: 0.0)
+    run.costs.add("hangs", 0.001)
+    run.go()
+    assert [test.test.phase for test in folder.tests] == ["hangs", "hangs"]
+    assert run.skipped == 7
+
+
+def test_collectives_have_longer_than_pairs(folder: ClusterFolder) -> None:
+    limits: dict[str, float] = {}
+
+    class Noting(SimulatedTransport):
+        def run(self, tests, size, seconds, on_finished):  # type: ignore[no-untyped-def]
+            limits[tests[0].phase] = seconds
+            super().run(tests, size, seconds, on_finished)
+
+    ClusterRun(folder, lambda: nodes(4, rails=8), Noting(rails=8), Record()).go()
+    assert limits["pairs"] == 15.0
+    assert limits["collective"] == 60.0 + 32 * RANK_SECONDS
+
+
+def test_the_memory_of_messages_is_chosen_once_and_said(folder: ClusterFolder) -> None:
+    class OnGpus(SimulatedTransport):
+        chosen = 0
+
+        def choose_memory(self, nodes, size):  # type: ignore[no-untyped-def]
+            self.chosen += 1
+            assert [node.name for node in nodes] == ["n0", "n1", "n3"] and self.count == 0
+            return "host", "the rank crashed"
+
+    known = nodes(4)
+    known[2] = replace(known[2], state="excluded", reason="another library")
+    transport, watcher = OnGpus(), Record()
+    for _ in range(2):
+        ClusterRun(folder, lambda: known, transport, watcher).go()
+    assert transport.chosen == 1 and folder.plan.memory == "host"
+    assert watcher.notes == [
+        "messages are between memories of hosts, not of GPUs: the rank crashed"
+    ]

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as set_fields
 
 from cluster.simulated_transport import SimulatedTransport
 from cluster.surveyed_agents import TOKEN, SurveyedAgent
+from waywiser.analysis.cluster.host_lines import drain_lines
 from waywiser.analysis.cluster.procedure import Round
 from waywiser.analysis.cluster.verdict import verdict
 from waywiser.cluster import survey as survey_module
+from waywiser.cluster import time_plan
+from waywiser.cluster.agent import Handler
 from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.protocol import TOKEN_VARIABLE
+from waywiser.cluster.protocol import TOKEN_VARIABLE, CheckEnded, RunCheck
 from waywiser.cluster.survey import ClusterSurveyError, new_plan, survey_cluster
 from waywiser.cluster.survey_hosts import SurveyHosts
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.time_plan import TimePlan
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
-from waywiser.words.cluster import ClusterNode, FinishedTest, PlannedTest
+from waywiser.words.cluster import ClusterNode, FinishedTest, NodeState, PlannedTest, Rail
 
 NAMES = tuple(f"n{number}" for number in range(1, 7))
 
 OPTIONS = ClusterSurveyOptions(address="127.0.0.1:0", nodes=len(NAMES))
 
 NO_HOSTS = SurveyHosts()
+
+ABSENT = {"n5": "not reached", "n6": "not reached"}
 
 Start = Callable[[str], None]
 
@@ -66,9 +73,6 @@ class Watching:
     def lose(self, node: ClusterNode) -> None:
         self.states[node.name] = node.state
 
-    def skip(self, round: Round) -> None:
-        raise AssertionError("there is no deadline")
-
 
 class Site:
     """The nodes of a cluster, whose agents join when they may."""
@@ -82,11 +86,14 @@ class Site:
         self.versions: dict[str, dict[str, str]] = {}
         self.without_profile: set[str] = set()
         self.absent: set[str] = set()
+        self.names: tuple[str, ...] = NAMES
+        self.rails = (Rail(0),)
+        self.handlers: dict[type, Handler] = {}
         monkeypatch.setattr(survey_module, "make_transport", lambda *_: self.transport)
         monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
 
     def start(self, address: str) -> None:
-        for name in NAMES:
+        for name in self.names:
             if name in self.absent:
                 continue
             files = self._stack.enter_context(NodeFiles())
@@ -96,6 +103,8 @@ class Site:
                 files,
                 profile=b"" if name in self.without_profile else f"profile of {name}".encode(),
                 versions=self.versions.get(name),
+                handlers=self.handlers,
+                rails=self.rails,
             )
             self._stack.callback(agent.thread.join)
             self.agents[name] = agent
@@ -198,7 +207,7 @@ def test_nobody_waits_for_a_node_that_was_given_up(site: Site) -> None:
 def test_one_node_is_too_few(site: Site) -> None:
     site.absent = set(NAMES[1:])
     options = ClusterSurveyOptions(address="127.0.0.1:0", join_seconds=1.0, nodes=6)
-    with pytest.raises(ClusterSurveyError, match="only n1 has joined, and a test needs two"):
+    with pytest.raises(ClusterSurveyError, match="only n1 can be tested, and a test needs two"):
         site.survey(options)
     assert site.agents["n1"].thread.join() is None and site.agents["n1"].error is None
 
@@ -271,6 +280,141 @@ def test_a_node_that_was_not_reached_joins_only_if_that_is_requested(site: Site)
     result = read_cluster(site.path)
     found = verdict(result.nodes, result.plan, result.tests)
     assert set(found.of("ok")) == set(NAMES) and found.complete
+
+
+def states(site: Site) -> dict[str, str]:
+    return {node.name: node.state for node in read_cluster(site.path).nodes}
+
+
+def interrupted(site: Site, after: int) -> None:
+    """A survey that is interrupted after so many tests."""
+
+    def interrupt(count: int, test: PlannedTest) -> None:
+        if count == after:
+            raise KeyboardInterrupt
+
+    site.transport.on_test = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        site.survey()
+    site.transport = SimulatedTransport()
+
+
+def test_nodes_of_another_allocation_are_left_out_and_accused_of_nothing(site: Site) -> None:
+    interrupted(site, 5)
+    site.names = ("n1", "n2", "n3", "n4", "n7", "n8")
+    watching = site.survey(resume=True)
+    assert states(site) == {
+        **dict.fromkeys(NAMES[:4], "joined"),
+        "n5": "not reached",
+        "n6": "not reached",
+    }
+    (note,) = [line for line in watching.notes if "no part of the run" in line]
+    assert note.startswith("n[7-8] were no part of the run when it began: they are not tested")
+    result = read_cluster(site.path)
+    found = verdict(result.nodes, result.plan, result.tests)
+    assert found.complete and set(found.of("not reached")) == {"n5", "n6"}
+    assert {node.reason for node in result.nodes if node.state != "joined"} == {
+        "it did not join again"
+    }
+    assert all(node.rails for node in result.nodes), "what is known of them stays"
+    assert not {"n7", "n8"}.intersection(n for test in result.tests for n in test.test.nodes)
+
+
+def test_hosts_of_another_list_are_no_nodes_of_the_run(site: Site) -> None:
+    interrupted(site, 5)
+    site.absent = {"n5", "n6"}
+    options = ClusterSurveyOptions(address="127.0.0.1:0", join_seconds=1.0)
+    site.survey(options, SurveyHosts((*NAMES, "n8", "n9"), "slurm"), resume=True)
+    assert states(site) == {
+        **dict.fromkeys(NAMES[:4], "joined"),
+        "n5": "not reached",
+        "n6": "not reached",
+    }
+
+
+@pytest.mark.parametrize("state", ["stuck", "lost", "excluded"])
+@pytest.mark.parametrize("joins", [True, False])
+def test_what_was_found_of_a_node_stays_until_it_is_tried_again(
+    state: NodeState, joins: bool, site: Site
+) -> None:
+    interrupted(site, 5)
+    with ClusterFolder.resume(site.path) as folder:
+        folder.add_node(set_fields(folder.nodes["n3"], state=state, reason="the evidence"))
+    site.absent = set() if joins else {"n3"}
+    options = ClusterSurveyOptions(address="127.0.0.1:0", join_seconds=1.0)
+    hosts = SurveyHosts(NAMES, "hostfile")
+    site.survey(options, hosts, resume=True)
+    (node,) = [node for node in read_cluster(site.path).nodes if node.name == "n3"]
+    assert (node.state, node.reason) == (state, "the evidence") and node.rails
+    site.transport = SimulatedTransport()
+    site.survey(options, hosts, resume=True, retry=True)
+    assert states(site)["n3"] == ("joined" if joins else "not reached")
+
+
+def test_a_node_with_another_nccl_is_excluded_and_not_accused(site: Site) -> None:
+    site.versions = {name: {"nccl": "2.28.9"} for name in NAMES} | {"n5": {"nccl": "2.27.3"}}
+    site.rails = (Rail(0, gpu=0),)
+    watching = site.survey(replace(OPTIONS, transport="nccl"))
+    assert watching.notes[0] == "nccl: 2.28.9 on 5 nodes, 2.27.3 on n5"
+    result = read_cluster(site.path)
+    (node,) = [node for node in result.nodes if node.name == "n5"]
+    assert node.state == "excluded"
+    assert node.reason == (
+        "it has NCCL 2.27.3, and most nodes NCCL 2.28.9: install that version there"
+    )
+    found = verdict(result.nodes, result.plan, result.tests)
+    assert found.complete and found.of("excluded") == ("n5",) and not found.of("failed")
+    assert [line for line in drain_lines(found) if not line.startswith("#")] == []
+    assert not any("n5" in test.test.nodes for test in result.tests)
+
+
+def test_a_survey_of_which_too_few_nodes_are_left_says_why(site: Site) -> None:
+    site.names = NAMES[:2]
+    site.versions = {"n1": {"nccl": "2.28.9"}, "n2": {"nccl": "2.27.3"}}
+    site.rails = (Rail(0, gpu=0),)
+    with pytest.raises(ClusterSurveyError, match=r"only n1 can be .*n2 excluded: it has NCCL 2"):
+        site.survey(replace(OPTIONS, nodes=2, transport="nccl"))
+
+
+def test_errors_that_are_counted_during_the_run_are_evidence(site: Site) -> None:
+    """Each agent counts 7 more at the end of each run."""
+    interrupted(site, 5)
+    for _ in range(2):
+        site.survey(resume=True)
+        site.transport = SimulatedTransport()
+    nodes = read_cluster(site.path).nodes
+    assert {node.new_errors["eth0 rx_errors"] for node in nodes} == {14}
+
+
+def test_a_deadline_limits_the_surveys_of_nodes(site: Site) -> None:
+    """None of them answers in time, which is no fault of a node."""
+    given: list[float] = []
+
+    def late(request: RunCheck) -> CheckEnded:
+        given.append(request.seconds)
+        return CheckEnded(-1, printed="the survey took longer", is_late=True)
+
+    site.handlers = {RunCheck: late}
+    watching = site.survey(replace(OPTIONS, deadline=200.0))
+    assert len(given) == len(NAMES) and max(given) < 200.0
+    (note,) = [line for line in watching.notes if "by itself" in line]
+    assert note.startswith("n[1-6]: no survey of each by itself: the deadline left ")
+    assert not any("failed" in line for line in watching.notes)
+    result = read_cluster(site.path)
+    assert verdict(result.nodes, result.plan, result.tests).complete
+
+
+def test_a_deadline_that_is_too_near_skips_tests_and_says_how_many(site: Site) -> None:
+    site.monkeypatch.setattr(time_plan, "_ROUND_SECONDS", {"mpi": (1000.0, 0.0)})
+    watching = site.survey(replace(OPTIONS, deadline=300.0))
+    skips = "6 nodes skip the survey of each by itself: the deadline of 5 min 00 s leaves no time"
+    assert watching.notes[0].startswith(skips)
+    result = read_cluster(site.path)
+    assert result.tests == ()
+    said = r"\d\d tests were skipped: the deadline of 5 min 00 s was reached"
+    assert re.fullmatch(said, watching.notes[-1])
+    found = verdict(result.nodes, result.plan, result.tests)
+    assert not found.complete and set(found.good) == set(NAMES)
 
 
 def test_groups_are_those_of_the_file_however_often_the_run_begins(

@@ -75,7 +75,3 @@ class ClusterProgress:
 
     def lose(self, node: ClusterNode) -> None:
         self.note(f"{node.name} is {node.state}: {node.reason}; it is tested no more")
-
-    def skip(self, round: Round) -> None:
-        tests = count(len(round.tests), "test")
-        self.note(f"round {round.number}, {round.phase}: no time for {tests}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -13,6 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
+from waywiser.cluster.launcher_output import hosts_named_first
 from waywiser.cluster.protocol import TOKEN_VARIABLE
 from waywiser.measure.probe.worker_process import Log
 from waywiser.words import WaywiserError
@@ -72,6 +72,8 @@ class AgentLaunch(Closeable):
         self._log = log
         self._environment = {**os.environ, TOKEN_VARIABLE: token}
         self._printed = Log()
+        self._missed: set[str] = set()
+        """The hosts that were missing when the launch before ended."""
         self._ends = threading.Event()
         self._process = self._started(hosts)
         self._thread = threading.Thread(target=self._follow, args=(hosts,), daemon=True)
@@ -144,17 +146,17 @@ class AgentLaunch(Closeable):
                 return
 
     def _to_start(self, hosts: Sequence[str], printed: Log) -> list[str]:
-        """The hosts that are missing, without those to blame: those that did not join although
-        others did, else those that the launcher named first, else none."""
+        """The missing hosts, without those to blame: those that the launcher named first, else
+        those that never joined and are missing after two launches, unless all are such. After one
+        launch, a host may be missing only because the launcher ended before it joined."""
         missing = set(self._missing())
         absent = [host for host in hosts if host in missing]
-        blamed = {host for host in absent if not self._has_joined(host)}
-        if len(blamed) == len(absent):
-            blamed = _named_first(absent, printed.text)
-        if not blamed or len(blamed) == len(absent):
-            return absent
-        for host in sorted(blamed):
-            line = next((x for x in printed.text.splitlines() if _names(host, x)), printed.tail())
+        blamed = hosts_named_first(absent, hosts, printed.text)
+        twice = [host for host in absent if host in self._missed and not self._has_joined(host)]
+        if not blamed and len(twice) < len(absent):
+            blamed = dict.fromkeys(twice, printed.tail())
+        self._missed = set(absent)
+        for host, line in sorted(blamed.items()):
             self._give_up(host, f"the launcher started no agent there: {line}")
         return [host for host in absent if host not in blamed]
 
@@ -168,18 +170,6 @@ class AgentLaunch(Closeable):
                 log.add(data)
                 self._printed.add(data)
         return log
-
-
-def _named_first(hosts: Sequence[str], text: str) -> set[str]:
-    """The hosts in the first line that names any."""
-    for line in text.splitlines():
-        if named := {host for host in hosts if _names(host, line)}:
-            return named
-    return set()
-
-
-def _names(host: str, line: str) -> bool:
-    return host in re.findall(r"[\w.-]+", line)
 
 
 def from_template(template: str, command: Sequence[str], folder: str) -> Launcher:

@@ -143,6 +143,12 @@ class Coordinator(Closeable):
             self._hub.nodes[name] = changed
             self._hub.changed.notify_all()
 
+    def keep(self, node: ClusterNode) -> None:
+        """Takes over a node as a former run has found it."""
+        with self._hub.changed:
+            self._hub.nodes[node.name] = node
+            self._hub.changed.notify_all()
+
     def is_connected(self, name: str) -> bool:
         return name in self._hub.agents
 

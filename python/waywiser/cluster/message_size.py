@@ -1,4 +1,4 @@
-"""The size of the messages of a run, and how long a test may take: chosen from the first tests."""
+"""The size of the messages of a run, chosen from the first tests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from waywiser.words.cluster import FinishedTest
 FIRST_BYTES = 256 * 1024
 """The size of messages before any test has finished."""
 
-_LEAST_BYTES, _MOST_BYTES = 64 * 1024, 16 * 2**20
+LEAST_BYTES, MOST_BYTES = 64 * 1024, 16 * 2**20
+"""The sizes that may be chosen."""
 
 _MESSAGE_SECONDS = 0.01
 """A message takes about so long: much longer than its latency, and many fit into a second."""
-
-_FIRST_LIMIT_SECONDS = 60.0
-_LEAST_LIMIT_SECONDS = 15.0
-_LIMIT_FACTOR = 10.0
 
 
 def choose_size(finished: Sequence[FinishedTest]) -> int:
@@ -29,12 +26,4 @@ def choose_size(finished: Sequence[FinishedTest]) -> int:
         return 0
     needed = median(rates) * _MESSAGE_SECONDS
     size = 1 << max(round(needed) - 1, 1).bit_length()
-    return min(max(size, _LEAST_BYTES), _MOST_BYTES)
-
-
-def choose_limit(finished: Sequence[FinishedTest]) -> float:
-    """The seconds after which a test is ended: many times what tests took that did not fail."""
-    took = [test.elapsed_seconds for test in finished if not test.failed]
-    if not took:
-        return _FIRST_LIMIT_SECONDS
-    return max(_LEAST_LIMIT_SECONDS, _LIMIT_FACTOR * median(took))
+    return min(max(size, LEAST_BYTES), MOST_BYTES)

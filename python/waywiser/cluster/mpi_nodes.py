@@ -55,7 +55,7 @@ class MpiNodes:
                 self.machines[name] = reply.machine
             else:
                 self._note_failure(name, reply)
-        self._send_bridge([nodes[name] for name in new if name not in self._unable])
+        self._send_bridge([name for name in new if name not in self._unable])
         return nodes
 
     def unable(self, test: PlannedTest) -> FailedTest | None:
@@ -84,15 +84,8 @@ class MpiNodes:
                 reason = f"killed, and still there after {_KILL_SECONDS:.3g} s: process {pids}"
                 self._agents.mark(name, "stuck", reason)
 
-    def _send_bridge(self, nodes: Sequence[ClusterNode]) -> None:
-        """Nodes with another MPI library cannot take part; the others get the bridge if they do
-        not have it."""
-        own = f"{self._library.name} {self._library.version}".strip()
-        for node in nodes:
-            if (other := node.versions.get("mpi", own)) != own:
-                reason = f"{node.name} has {other}, the coordinator {own}: load the same module"
-                self._unable[node.name] = FailedTest(Failure("not-supported", reason), node.name)
-        names = [node.name for node in nodes if node.name not in self._unable]
+    def _send_bridge(self, names: Sequence[str]) -> None:
+        """Nodes get the bridge if they do not have it."""
         find = FindBridge(self._sha256, self._library.bridge)
         found = self._ask(dict.fromkeys(names, find))
         absent = [name for name in names if found[name] == BridgePath("")]

@@ -26,6 +26,9 @@ class MpiRound:
         self._is_proven = is_proven
         self._failed_launches = 0
         self._losses: Counter[PlannedTest] = Counter()
+        self._late: set[str] = set()
+        """Nodes whose ranks did not connect in time in a launch with others of which that is true.
+        """
 
     def next(self) -> list[PlannedTest]:
         """Tests to launch together; none at the end."""
@@ -41,19 +44,33 @@ class MpiRound:
         self._is_proven = True
 
     def not_started(
-        self, batch: Sequence[PlannedTest], nodes: Collection[str]
-    ) -> list[PlannedTest]:
-        """Returns the tests that cannot be launched: those of the nodes to blame. Without such
-        nodes, each half is launched by itself."""
+        self, batch: Sequence[PlannedTest], nodes: Collection[str], *, is_late: bool = False
+    ) -> dict[PlannedTest, str]:
+        """Returns the tests that cannot be launched, each with the node to blame: those of
+        ``nodes``. Without such nodes, each half is launched by itself. Several nodes that are only
+        late may have had too little time beside so many: their tests are launched apart from the
+        others, and those that are late again are to blame."""
         self._failed_launches += 1
-        blamed = [test for test in batch if not set(nodes).isdisjoint(test.nodes)]
-        if blamed or len(batch) == 1:
-            self._again([test for test in batch if test not in blamed] if blamed else [])
-            return blamed or list(batch)
+        if is_late and len(nodes) > 1:
+            again = [name for name in nodes if name in self._late]
+            self._late.update(nodes)
+            nodes = again
+            if not again:
+                late, others = _divided(batch, self._late)
+                if late and others:
+                    self._again(late)
+                    self._again(others)
+                    return {}
+        blamed, others = _divided(batch, nodes)
+        if blamed:
+            self._again(others)
+            return {test: min(set(nodes).intersection(test.nodes)) for test in blamed}
+        if len(batch) == 1:
+            return {batch[0]: ""}
         half = len(batch) // 2
         self._again(batch[:half])
         self._again(batch[half:])
-        return []
+        return {}
 
     def lost(self, unfinished: Sequence[PlannedTest]) -> list[PlannedTest]:
         """Launches tests again that another one ended. Returns those that were ended too often."""
@@ -65,6 +82,14 @@ class MpiRound:
     def _again(self, batch: Sequence[PlannedTest]) -> None:
         if batch:
             self._batches.append(list(batch))
+
+
+def _divided(
+    batch: Sequence[PlannedTest], nodes: Collection[str]
+) -> tuple[list[PlannedTest], list[PlannedTest]]:
+    """The tests that have one of the nodes, and the others."""
+    having = [test for test in batch if not set(nodes).isdisjoint(test.nodes)]
+    return having, [test for test in batch if test not in having]
 
 
 def is_collective(test: PlannedTest) -> bool:

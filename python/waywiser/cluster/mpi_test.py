@@ -51,7 +51,7 @@ def run_test(
             watched = watch(part)
             visit, _ = group.measure(order)
             if visit.failure:
-                failed = _failed(world, group, visit.failure)
+                failed = _failed(world, group, visit.failure, part, test)
                 elapsed = time.monotonic() - began
                 return TestEnd(elapsed, failed=failed, is_lost=group.lost)
             found = rail_times(part, visit.samples)
@@ -59,13 +59,19 @@ def run_test(
     return TestEnd(time.monotonic() - began, tuple(times))
 
 
-def _failed(world: MpiWorld, group: WorkerGroup, failure: Failure) -> FailedTest:
-    """The node of wrong bytes is not known: the sender's, the receiver's, or what is between."""
+def _failed(
+    world: MpiWorld, group: WorkerGroup, failure: Failure, part: TestPart, test: PlannedTest
+) -> FailedTest:
+    """No node is to blame for wrong bytes: they may be of the sender, of the receiver, or of what
+    is between. The reason names both."""
     if group.blamed is None:
         return FailedTest(failure)
-    rank = group.blamed.rank
-    node = "" if failure.kind == "wrong-bytes" else world.node_of(rank)
-    return FailedTest(failure, node, rank, group.blamed.doing)
+    rank, doing = group.blamed.rank, group.blamed.doing
+    if failure.kind != "wrong-bytes":
+        return FailedTest(failure, world.node_of(rank), rank, doing)
+    receiver = next((n for n in test.nodes if n != part.sender), "") if part.sender else ""
+    where = f"{receiver} received from {part.sender}" if receiver else f"on {world.node_of(rank)}"
+    return FailedTest(replace(failure, reason=f"{where}: {failure.reason}"), "", rank, doing)
 
 
 def renumbered(part: TestPart, numbers: Sequence[int]) -> TestPart:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
+from waywiser.cluster.message_size import LEAST_BYTES, MOST_BYTES
+from waywiser.cluster.mpi_memory import choose_memory
 from waywiser.cluster.mpi_nodes import MpiNodes
+from waywiser.cluster.mpi_reports import MpiReports
 from waywiser.cluster.mpi_round import MpiRound, is_collective
 from waywiser.cluster.mpi_test import TestEnd, run_test
 from waywiser.cluster.mpi_world import MpiWorld, WorldNotStarted
@@ -20,16 +23,31 @@ from waywiser.cluster.rank_orders import (
     collective_part,
     memory_kind,
     pair_parts,
+    rails_of,
 )
 from waywiser.cluster.requested_agents import RequestedAgents
+from waywiser.cluster.time_limits import start_limit
 from waywiser.cluster.transport import OnFinished
 from waywiser.cluster.watched_interfaces import WATCHED
 from waywiser.cluster.watched_sender import WatchedSender
 from waywiser.machine.traits import DECLARED
 from waywiser.measure.probe.worker import MESSAGES_FAILED
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.words.cluster import ClusterNode, FailedTest, FinishedTest, PlannedTest, RailTime
+from waywiser.words import WaywiserError
+from waywiser.words.cluster import (
+    ClusterNode,
+    FailedTest,
+    FinishedTest,
+    MessageMemory,
+    PlannedTest,
+)
 from waywiser.words.records import Failure
+
+_TRIAL_SECONDS = 60.0
+"""Seconds for a test that tries a kind of memory."""
+
+_CLOSE_SECONDS = 4.0
+"""Seconds for a launch to end when the transport is closed."""
 
 
 class MpiTransport:
@@ -45,54 +63,83 @@ class MpiTransport:
         *,
         address: str,
         template: str = "",
-        takes_gpu_memory: bool = False,
+        memory: MessageMemory = "host",
         seed: int = 1,
         start_seconds: float = 60.0,
     ) -> None:
         """``address`` is one of this machine that all nodes reach, without a port; ``template`` a
         launcher instead of that of the library or of Slurm
         (`waywiser.measure.ranks.launcher.launch_command`), which knows nodes by their names.
-        Messages are between host memory, next to the GPU of each rail, unless the library
-        ``takes_gpu_memory``. ``seed`` is that of the bytes."""
+        Messages of pairs are between ``memory``; that of hosts is next to the GPU of each rail.
+        ``seed`` is that of the bytes. Few ranks have ``start_seconds`` to
+        connect; many have longer (`waywiser.cluster.time_limits.start_limit`)."""
         self._agents = agents
         self._able = MpiNodes(agents, library)
         self._nodes: dict[str, ClusterNode] = {}
-        self._takes_gpu_memory = takes_gpu_memory
+        self._memory: MessageMemory = memory
         self._seed = seed
         self._size = 0
-        self._start = partial(
-            MpiWorld,
-            library,
-            address=address,
-            template=template,
-            seconds=start_seconds,
-        )
+        self._make_world = partial(MpiWorld, library, address=address, template=template)
+        self._start_seconds = start_seconds
+        self._launches: list[tuple[int, float]] = []
+        """The ranks of each launch that got ready, and the seconds that it took."""
         self._world: MpiWorld | None = None
-        self._has_started = self._is_closed = False
+        self._is_closed = False
+        self._is_idle = threading.Event()
+        """No launch is being started, is running or is being ended."""
+        self._is_idle.set()
+
+    def choose_memory(self, nodes: Sequence[ClusterNode], size: int) -> tuple[MessageMemory, str]:
+        """See `waywiser.cluster.transport.Transport.choose_memory`."""
+
+        def why_not(test: PlannedTest, memory: MessageMemory) -> str:
+            self._memory = memory
+            return next(filter(None, (self._why_not(test, each) for each in sizes)), "")
+
+        sizes = (size,) if size else (LEAST_BYTES, MOST_BYTES)
+        self._memory, reason = choose_memory(why_not, nodes)
+        return self._memory, reason
+
+    def _why_not(self, test: PlannedTest, size: int) -> str:
+        """Why a test fails; empty if it does not."""
+        found: list[FinishedTest] = []
+        try:
+            self.run([test], size, _TRIAL_SECONDS, found.append)
+        except WaywiserError as error:
+            return error.what
+        failed = found[0].failed if found else FailedTest(Failure("interrupted", "it was stopped"))
+        return failed.failure.reason if failed else ""
 
     def run(
         self, tests: Sequence[PlannedTest], size: int, seconds: float, on_finished: OnFinished
     ) -> None:
         """See `waywiser.cluster.transport.Transport.run`."""
         self._size = size
-        self._is_closed = False
         self._nodes |= self._able.of(tests)
-        todo = MpiRound(tests, is_proven=self._has_started)
-        report = _Reports(self.name, size, on_finished, is_open=self._has_started)
+        has_started = bool(self._launches)
+        todo = MpiRound(tests, is_proven=has_started)
+        report = MpiReports(self.name, size, on_finished, is_open=has_started)
         while not self._is_closed and (batch := todo.next()):
             unable = {test: failed for test in batch if (failed := self._unable(test))}
             for test, failed in unable.items():
                 report(test, failed=failed)
             if able := [test for test in batch if test not in unable]:
-                self._launch(able, todo, report, seconds)
-        report.end()
+                self._is_idle.clear()
+                try:
+                    self._launch(able, todo, report, seconds)
+                finally:
+                    self._world = None
+                    self._is_idle.set()
+        if not self._is_closed:
+            report.end()
 
     def close(self) -> None:
-        """Ends the launch, from any thread; `run` ends then, and unfinished tests are not
-        reported."""
+        """Ends the launch, also one that starts, from any thread, and what it has left on nodes;
+        `run` ends then, and unfinished tests are not reported."""
         self._is_closed = True
-        if self._world is not None:
-            self._world.hang_up()
+        if (world := self._world) is not None:
+            world.hang_up()
+        self._is_idle.wait(_CLOSE_SECONDS)
 
     def _unable(self, test: PlannedTest) -> FailedTest | None:
         """Why a test cannot be launched."""
@@ -105,36 +152,51 @@ class MpiTransport:
         return None
 
     def _launch(
-        self, batch: Sequence[PlannedTest], todo: MpiRound, report: _Reports, seconds: float
+        self, batch: Sequence[PlannedTest], todo: MpiRound, report: MpiReports, seconds: float
     ) -> None:
         began = time.monotonic()
+        ranks = sum(len(test.nodes) * self._rails(test) for test in batch)
+        limit = start_limit(self._start_seconds, ranks, self._launches)
+        self._world = world = self._make_world(
+            batch, self._nodes, self._able.machines, seconds=limit
+        )
         try:
-            world = self._start(batch, self._nodes, self._able.machines)
+            if self._is_closed:  # before it could be hung up
+                return
+            world.start()
         except WorldNotStarted as error:
             self._able.end_launch(error.secret, batch)
-            for test in todo.not_started(batch, error.nodes):
-                named = set(error.nodes) & set(test.nodes)
-                failed = replace(error.failed, node=min(named, default=""))
-                report.unstarted(test, failed) if not named else report(test, failed=failed)
-            if todo.is_hopeless:
-                raise MpiError(error.failed.failure.reason) from error
+            if not self._is_closed:
+                self._report_unstarted(error, batch, todo, report)
             return
-        self._world = world
-        self._has_started = True
+        report.setup_seconds = time.monotonic() - began
+        self._launches.append((ranks, report.setup_seconds))
         todo.started()
         report.open()
-        report.setup_seconds = time.monotonic() - began
         try:
             with world:
                 lost = self._measure(world, batch, report, seconds)
                 self._blame(world, lost, todo, report)
         finally:
-            self._world = None
             if not world.is_well:
                 self._able.end_launch(world.launch.secret, batch)
 
+    def _report_unstarted(
+        self,
+        error: WorldNotStarted,
+        batch: Sequence[PlannedTest],
+        todo: MpiRound,
+        report: MpiReports,
+    ) -> None:
+        """Reports the tests that cannot be launched. Raises `MpiError` if none can."""
+        for test, node in todo.not_started(batch, error.nodes, is_late=error.is_late).items():
+            failed = replace(error.failed, node=node)
+            report(test, failed=failed) if node else report.unstarted(test, failed)
+        if todo.is_hopeless:
+            raise MpiError(error.failed.failure.reason) from error
+
     def _measure(
-        self, world: MpiWorld, batch: Sequence[PlannedTest], report: _Reports, seconds: float
+        self, world: MpiWorld, batch: Sequence[PlannedTest], report: MpiReports, seconds: float
     ) -> dict[PlannedTest, TestEnd]:
         """Runs the tests side by side, and reports those that end by themselves. Returns those
         whose ranks were lost."""
@@ -172,7 +234,7 @@ class MpiTransport:
         world: MpiWorld,
         lost: Mapping[PlannedTest, TestEnd],
         todo: MpiRound,
-        report: _Reports,
+        report: MpiReports,
     ) -> None:
         """Reports the test whose rank ended first, and launches the others again."""
         if not lost or self._is_closed:
@@ -196,6 +258,9 @@ class MpiTransport:
             return None
         return WatchedSender(self._agents, self._nodes[part.sender], part)
 
+    def _rails(self, test: PlannedTest) -> int:
+        return rails_of([self._nodes[name] for name in test.nodes])
+
     def _parts(self, test: PlannedTest) -> tuple[TestPart, ...]:
         """An exchange of all nodes is between host memory in any case: it tests what is between
         nodes."""
@@ -203,7 +268,7 @@ class MpiTransport:
         host = DECLARED.reference_memory("host", "numa")
         if is_collective(test):
             return (collective_part(nodes, self._size, "alltoall", host),)
-        kind = memory_kind(nodes) if self._takes_gpu_memory else host
+        kind = memory_kind(nodes) if self._memory == "gpu" else host
         return pair_parts(nodes[0], nodes[1], self._size, "mpi", kind)
 
 
@@ -215,54 +280,3 @@ def _ended_first(world: MpiWorld, failed: FailedTest, node: str, rank: int) -> F
         return replace(failed, node="") if says_messages else failed
     reason = f"rank {rank} on {node} ended first; then {failed.failure.reason}"
     return FailedTest(Failure("crash", reason), node, rank, failed.doing)
-
-
-class _Reports:
-    """Reports finished tests. Failures of launches that name no node wait until a launch got ready:
-    if none does, the launcher is to blame and not the tests."""
-
-    def __init__(self, name: str, size: int, on_finished: OnFinished, *, is_open: bool) -> None:
-        self._name, self._size, self._on_finished = name, size, on_finished
-        self._is_open = is_open
-        self._waiting: list[tuple[PlannedTest, FailedTest]] = []
-        self.setup_seconds = 0.0
-        """Seconds that the launch of the next tests took."""
-
-    def __call__(
-        self,
-        test: PlannedTest,
-        times: tuple[RailTime, ...] = (),
-        failed: FailedTest | None = None,
-        elapsed_seconds: float = 0.0,
-    ) -> None:
-        ended = datetime.now(UTC) - timedelta(seconds=elapsed_seconds)
-        self._on_finished(
-            FinishedTest(
-                test,
-                self._name,
-                self._size,
-                ended.isoformat(timespec="milliseconds"),
-                self.setup_seconds,
-                elapsed_seconds,
-                times,
-                failed,
-            )
-        )
-
-    def unstarted(self, test: PlannedTest, failed: FailedTest) -> None:
-        if self._is_open:
-            self(test, failed=failed)
-        else:
-            self._waiting.append((test, failed))
-
-    def open(self) -> None:
-        """A launch got ready."""
-        self._is_open = True
-        waiting, self._waiting = self._waiting, []
-        for test, failed in waiting:
-            self(test, failed=failed)
-
-    def end(self) -> None:
-        """Raises `MpiError` if no launch got ready."""
-        if self._waiting:
-            raise MpiError(self._waiting[0][1].failure.reason)

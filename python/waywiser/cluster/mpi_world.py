@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from msgspec.structs import replace
 
+from waywiser.cluster.launcher_output import hosts_named_first, hosts_that_failed
 from waywiser.cluster.rank_orders import placed_rails, rails_of
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.group import WorkerGroup
@@ -26,8 +26,6 @@ from waywiser.words.cluster import ClusterNode, FailedTest, PlannedTest
 from waywiser.words.number_format import count
 from waywiser.words.records import Failure, Process
 
-_LINE_CHARACTERS = 400
-
 _LEAVE_SECONDS = 10.0
 """Seconds for ranks that are well to leave MPI, and for the launcher to follow them."""
 
@@ -35,17 +33,22 @@ _LEAVE_SECONDS = 10.0
 class WorldNotStarted(Exception):
     """Ranks did not get ready; carries why, the nodes to blame, and the secret of the launch."""
 
-    def __init__(self, failed: FailedTest, nodes: Sequence[str], secret: str) -> None:
+    def __init__(
+        self, failed: FailedTest, nodes: Sequence[str], secret: str, *, is_late: bool = False
+    ) -> None:
         super().__init__(failed.failure.reason)
         self.secret = secret
         self.failed = failed
         self.nodes = tuple(nodes)
         """Empty if none can be named."""
+        self.is_late = is_late
+        """Whether the ranks of these nodes did not connect in time: nothing else is known of
+        them."""
 
 
 class MpiWorld(Closeable):
     """The ranks of tests that run at the same time: one for each rail of each node. No node is in
-    two of the tests. They end when it is closed."""
+    two of the tests. They run from `start` on, and end when it is closed."""
 
     def __init__(
         self,
@@ -58,8 +61,10 @@ class MpiWorld(Closeable):
         template: str = "",
         seconds: float = 60.0,
     ) -> None:
-        """Raises `WorldNotStarted`; `waywiser.measure.ranks.mpi_library.MpiError` for a launcher
-        that cannot be used at all."""
+        """``seconds`` is the time for ranks to connect, and again that for MPI to start."""
+        self._seconds = seconds
+        self._is_hung_up = False
+        self._resources = ExitStack()
         self._nodes, self._machines = nodes, machines
         self._tests = {name: test for test in tests for name in test.nodes}
         self._rails = {
@@ -68,18 +73,24 @@ class MpiWorld(Closeable):
         }
         self._names = _names([nodes[name] for name in self._tests])
         self._hosts = LaunchHosts.of(address, list(self._rails.items()))
-        self._team = RankTeam(library, self._hosts.ranks, template, self._hosts, seconds)
+        self._team = RankTeam(
+            library, self._hosts.ranks, template, self._hosts, seconds, lambda: self._is_hung_up
+        )
         self.ranks: dict[str, list[int]] = {name: [] for name in self._tests}
         """The numbers of the ranks of each node, by rail."""
         self._node_of: list[str] = []
         self.is_well = False
         """Whether its ranks can end by themselves."""
+
+    def start(self) -> None:
+        """Starts the ranks. Raises `WorldNotStarted`, also after `hang_up`;
+        `waywiser.measure.ranks.mpi_library.MpiError` for a launcher that cannot be used at all."""
         with ExitStack() as stack:
             self._group = self._launched()
             stack.callback(self._group.close)
             self._losses = stack.enter_context(FirstLoss([r.connection for r in self._in_order]))
-            self._get_ready(seconds)
-            self.is_well = True
+            self._get_ready()
+            self.is_well = not self._is_hung_up
             self._resources = stack.pop_all()
 
     @property
@@ -97,14 +108,21 @@ class MpiWorld(Closeable):
 
     def first_lost(self) -> int | None:
         """The rank that ended first, when it is asked for the first time; None if none did, or if
-        all ended with the launcher."""
+        all ended with the launcher. Of a node that Slurm has lost, ranks may end after those of
+        other nodes, which ``srun`` ends."""
         first = self._losses.first()
-        return None if self.launch.was_killed() else first
+        was_killed = self.launch.was_killed()
+        for name in hosts_that_failed(self.launch.log):
+            if name in self.ranks:
+                return self.ranks[name][0]
+        return None if was_killed else first
 
     def hang_up(self) -> None:
-        """Ends all connections to ranks, from any thread; whoever waits for one loses it."""
-        self.is_well = False
-        self.launch.hang_up()
+        """Ends all connections to ranks, from any thread; whoever waits for one loses it. While
+        ranks start, ends the launch."""
+        self._is_hung_up, self.is_well = True, False
+        if self._team.launch is not None:
+            self._team.launch.hang_up()
 
     def close(self) -> None:
         """Ends the ranks, politely if they are well."""
@@ -118,9 +136,12 @@ class MpiWorld(Closeable):
             group = WorkerGroup(self._team, 1)
         except RanksMissing as missing:
             absent = self._missing(missing)
-            reason = _line_about(absent, missing.printed) or missing.what
+            said = next(iter(absent.values()), "")
+            reason = f"the launcher printed: {said}" if said else missing.what
             failure = Failure("timeout" if missing.is_late else "crash", reason)
-            raise WorldNotStarted(FailedTest(failure), absent, missing.secret) from missing
+            raise WorldNotStarted(
+                FailedTest(failure), list(absent), missing.secret, is_late=missing.is_late
+            ) from missing
         for rank in self._in_order:
             node = self._named(rank)
             if not node:
@@ -146,19 +167,20 @@ class MpiWorld(Closeable):
                 return self._names[known]
         return ""
 
-    def _missing(self, missing: RanksMissing) -> list[str]:
-        """The nodes to blame if not all ranks connected. A launcher ends all when it misses one
-        node: then only those are to blame that it names."""
+    def _missing(self, missing: RanksMissing) -> dict[str, str]:
+        """The nodes to blame if not all ranks connected, each with the line that the launcher
+        printed about it, if any. A launcher ends all ranks when it misses one node: then only those
+        are to blame that it names first."""
         left = dict(self._rails)
         for rank in missing.connected:
             left[self._named(rank)] = left.get(self._named(rank), 0) - 1
         absent = [name for name in self._rails if left[name] > 0]
+        named = hosts_named_first(absent, self._rails, missing.printed)
         if not missing.is_late:
-            named = _words(missing.printed)
-            absent = [name for name in absent if name in named]
-        return absent if len(absent) < len(self._rails) else []
+            return named
+        return {n: named.get(n, "") for n in absent} if len(absent) < len(self._rails) else {}
 
-    def _get_ready(self, seconds: float) -> None:
+    def _get_ready(self) -> None:
         """Starts MPI in all ranks."""
         for name, rails in self._rails.items():
             if len(self.ranks[name]) != rails:
@@ -168,8 +190,13 @@ class MpiWorld(Closeable):
                     remedy="let --launcher use {hostfile}, or {hosts} with the ranks of each",
                 )
         try:
-            self._group.start(self._hello, seconds)
+            if self._is_hung_up:
+                self.launch.hang_up()
+            self._group.start(self._hello, self._seconds)
         except MemberLost as lost:
+            if self._is_hung_up:
+                stopped = FailedTest(Failure("interrupted", "the launch was stopped"))
+                raise WorldNotStarted(stopped, [], self.launch.secret) from lost
             blamed = lost.member.rank if lost.member else None
             if lost.failure.kind == "crash":
                 first = self.first_lost()
@@ -210,14 +237,3 @@ def _names(nodes: Sequence[ClusterNode]) -> dict[str, str]:
     found = {node.address: node.name for node in nodes if addresses[node.address] == 1}
     found |= {node.name.partition(".")[0]: node.name for node in nodes}
     return found | {node.name: node.name for node in nodes}
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[\w.-]+", text))
-
-
-def _line_about(nodes: Sequence[str], printed: str) -> str:
-    """The first line that a launcher printed about one of the nodes."""
-    lines = (line for line in printed.splitlines() if _words(line) & set(nodes))
-    found = next(lines, "")
-    return f"the launcher printed: {found.strip()[:_LINE_CHARACTERS]}" if found else ""

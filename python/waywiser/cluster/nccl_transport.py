@@ -39,6 +39,7 @@ from waywiser.words.cluster import (
     ClusterNode,
     FailedTest,
     FinishedTest,
+    MessageMemory,
     PlannedTest,
     RailTime,
 )
@@ -75,6 +76,10 @@ class NcclTransport:
         self._seed = seed
         self._used: set[str] = set()
         self._running: set[PlannedTest] = set()
+
+    def choose_memory(self, nodes: Sequence[ClusterNode], size: int) -> tuple[MessageMemory, str]:
+        """That of GPUs: NCCL has no other."""
+        return "gpu", ""
 
     def run(
         self, tests: Sequence[PlannedTest], size: int, seconds: float, on_finished: OnFinished

@@ -45,7 +45,8 @@ class NodeCheck:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return CheckEnded(-1, printed=f"the survey took longer than {request.seconds:.3g} s")
+            late = f"the survey took longer than {request.seconds:.3g} s"
+            return CheckEnded(-1, printed=late, is_late=True)
         except OSError as error:
             return CheckEnded(-1, printed=f"the survey cannot be started: {error.strerror}")
         if ended.returncode:

@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.node import Node, read_node
-from waywiser.cluster.coordinator import Coordinator, Reply
+from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
 from waywiser.cluster.fetched_files import fetch_files
 from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
 from waywiser.profile import ProfileError
 from waywiser.profile.cluster_folder import ClusterFolder, profile_path
 from waywiser.words.cluster import ClusterNode
+from waywiser.words.host_list import compress_hosts
 
 SURVEY_SECONDS = 300.0
 """Seconds for the survey of one node."""
 
 _ANSWER_SECONDS = 60.0
 """Seconds beyond that for its answer."""
+
+_CUT_ANSWER_SECONDS = 2.0
+"""The same if the deadline of the run is near."""
 
 
 def without_profile(folder: ClusterFolder, nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
@@ -34,16 +38,31 @@ def survey_nodes(
     coordinator: Coordinator,
     nodes: Sequence[ClusterNode],
     note: Callable[[str], None],
+    seconds: float,
 ) -> None:
-    """Surveys the nodes, and stores their profiles. What fails costs the profile of the node."""
-    requests = {node.name: RunCheck(seconds=SURVEY_SECONDS) for node in nodes}
-    replies = coordinator.ask(requests, SURVEY_SECONDS + _ANSWER_SECONDS)
+    """Surveys the nodes, and stores their profiles. What fails costs the profile of the node.
+    ``seconds`` are left for it until the deadline of the run; a survey that they cut is no fault
+    of its node."""
+    is_cut = seconds < SURVEY_SECONDS
+    limit = min(seconds, SURVEY_SECONDS)
+    replies = coordinator.ask(
+        {node.name: RunCheck(seconds=limit) for node in nodes},
+        limit + (_CUT_ANSWER_SECONDS if is_cut else _ANSWER_SECONDS),
+    )
     files: dict[str, NodeFile] = {}
+    cut: list[str] = []
     for name, reply in replies.items():
         if isinstance(reply, CheckEnded) and reply.profile is not None:
             files[name] = reply.profile
+        elif is_cut and (isinstance(reply, NoAnswer) or getattr(reply, "is_late", False)):
+            cut.append(name)
         else:
             note(f"{name}: its own survey failed: {_reason(reply)}")
+    if cut:
+        note(
+            f"{compress_hosts(cut)}: no survey of each by itself: the deadline left {limit:.3g} s "
+            "for it"
+        )
     for name, problem in fetch_files(coordinator, files, folder.new_profile).items():
         note(f"{name}: its profile was not received: {problem}")
 

@@ -200,6 +200,8 @@ class CheckEnded(Value, frozen=True, tag="check", tag_field="type"):
     """None if there is none."""
     printed: str = ""
     """Its last lines, if it failed."""
+    is_late: bool = False
+    """Whether it took too long, and was killed."""
 
 
 class FilePart(Value, frozen=True, tag="part", tag_field="type"):

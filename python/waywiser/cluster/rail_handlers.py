@@ -22,7 +22,7 @@ def rail_handlers(workers: RailWorkers) -> Handlers:
 
     def close(request: CloseRails) -> RailsClosed:
         if request.kills:
-            workers.close()
+            workers.kill()
             return RailsClosed(workers.stuck)
         try:
             workers.stop()

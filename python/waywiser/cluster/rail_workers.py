@@ -38,6 +38,7 @@ from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import Rail, RailTime
+from waywiser.words.number_format import count
 from waywiser.words.records import Failure, Visit
 
 KEY_SECONDS = 15.0
@@ -93,6 +94,9 @@ class RailWorkers(Closeable):
         self._test = ""
         self._aborted: set[str] = set()
         self._killed = False
+        self._kills = 0
+        """How often `kill` was called: what starts meanwhile does not go on."""
+        self._ends = False
         self._limit = ""
         """Why the test is ended, if it took too long, or did not end when it was stopped."""
         self.stuck = ""
@@ -138,13 +142,19 @@ class RailWorkers(Closeable):
             if group is not None:
                 group.end(END_SECONDS)
 
-    def close(self) -> None:
-        """Ends the test that runs, and kills the workers."""
+    def kill(self) -> None:
+        """Ends the test that runs or gets ready, and kills the workers."""
         with self._names:
+            self._kills += 1
             if self._group is not None:
                 _kill(self._group.processes)
         with self._measures, suppress(RailError), self._stuck_noted():
             self._drop()
+
+    def close(self) -> None:
+        """`kill`; no worker is started from now on."""
+        self._ends = True
+        self.kill()
 
     def _ready(self, request: ReadyRails) -> str:
         group = self._ready_group(request.rails)
@@ -219,27 +229,54 @@ class RailWorkers(Closeable):
 
     def _ready_group(self, rails: int) -> RailGroup:
         """The workers of the first rails. Raises `RailError`."""
+        kills = self._kills
         if self.stuck:
             raise RailError(self.stuck)
         gpus = [rail.gpu for rail in self._rails[:rails]]
         if len(gpus) < rails or min(gpus, default=-1) < 0:
-            raise RailError(f"not each of {rails} rails of this node has a GPU")
+            have = sum(gpu >= 0 for gpu in gpus)
+            raise RailError(
+                f"{have} of the {count(rails, 'rail')} of this test have a GPU on this node",
+                remedy="see which GPUs nvidia-smi lists there",
+            )
         group = self._group
         if group is not None and group.usable and len(group.processes) == rails:
             return group
         self._drop()
         failure: Failure | None = None
         for _ in range(2):
-            self._groups += 1
-            try:
-                self._group = group = self._make_group(gpus, self._groups)
-            except ProbeError as error:
-                raise RailError(str(error)) from error
+            group = self._started_group(gpus, kills)
             failure = group.get_ready(self._machine(), self._options)
             if failure is None:
                 return group
             self._drop()
-        raise RailError(f"the workers did not get ready: {failure.reason if failure else ''}")
+        raise RailError(
+            f"the workers did not get ready: {failure.reason if failure else ''}",
+            remedy="run waywiser doctor on the node",
+        )
+
+    def _started_group(self, gpus: Sequence[int], kills: int) -> RailGroup:
+        """A new group. Raises `RailError` if workers are to end: the agent ends, or they were
+        killed since there had been ``kills``; none is left then that `kill` does not find."""
+        with self._names:
+            self._require_starts(kills)
+        self._groups += 1
+        try:
+            group = self._make_group(gpus, self._groups)
+        except ProbeError as error:
+            raise RailError(str(error)) from error
+        with self._names:
+            self._group = group
+            try:
+                self._require_starts(kills)
+            except RailError:
+                _kill(group.processes)
+                raise
+        return group
+
+    def _require_starts(self, kills: int) -> None:
+        if self._ends or self._kills != kills:
+            raise RailError("the workers were ended while they started")
 
     def _drop(self) -> None:
         group = self._taken()
@@ -304,6 +341,6 @@ class RailWorkers(Closeable):
 
 def _kill(processes: Sequence[int]) -> None:
     """Their ends have not been waited for: the numbers are still theirs."""
-    for pid in processes:
+    for pid in filter(None, processes):
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)

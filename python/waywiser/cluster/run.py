@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from waywiser.analysis.cluster.procedure import Round, next_round
-from waywiser.cluster.message_size import FIRST_BYTES, choose_limit, choose_size
-from waywiser.cluster.time_plan import (
-    TimePlan,
-    expected_rounds,
-    has_time,
-    measured_costs,
-    skipped,
-    time_plan,
-)
-from waywiser.cluster.transport import Transport
+from waywiser.cluster.message_size import FIRST_BYTES, choose_size
+from waywiser.cluster.run_time import RunTime
+from waywiser.cluster.time_plan import RoundCosts, TimePlan, skipped
+from waywiser.cluster.transport import OnFinished, Transport
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, FailedTest, FinishedTest, PlannedTest
@@ -37,14 +31,8 @@ _ATTEMPTS = 2
 """A transport that can run no test is tried again: a scheduler that has just lost a node is busy
 with that."""
 
-_LEAST_LIMIT_SECONDS = 5.0
-"""A test that begins before the deadline has at least so long."""
-
 _SETTLE_SECONDS = 0.5
 """Agents of an allocation that ends are lost one after the other, and tests before them."""
-
-MOST_FORESEEN_NODES = 2048
-"""Nodes beyond which the rounds that follow are not counted: it would take long."""
 
 _REPEATED = ("alone", "among", "pair", "collective")
 """Phases of tests that were chosen because others passed or failed."""
@@ -76,13 +64,14 @@ class RunWatcher(Protocol):
     def lose(self, node: ClusterNode) -> None:
         """A node is tested no more."""
 
-    def skip(self, round: Round) -> None:
-        """There is no time for the tests."""
+    def note(self, line: str) -> None:
+        """Anything else that happened."""
 
 
 class ClusterRun:
     """Runs the tests of a survey. ``nodes`` returns the nodes with their present state.
-    ``deadline`` is a time of the clock."""
+    ``deadline`` is a time of the clock: tests that have not ended by then are skipped, and are no
+    failures."""
 
     def __init__(
         self,
@@ -99,20 +88,25 @@ class ClusterRun:
         self._nodes = nodes
         self._transport = transport
         self._watcher = watcher
-        self._deadline = deadline
-        self._limit_seconds = limit_seconds
-        self._clock = clock
+        self._time = RunTime(folder, deadline, limit_seconds, clock)
         self._lock = threading.Lock()
         self._stops = False
         self._skipped: list[FinishedTest] = []
-        self._phase = ""
-        self._ahead: list[Round] = []
-        self.costs = measured_costs(folder.plan.transport, len(folder.nodes), folder.tests)
+
+    @property
+    def costs(self) -> RoundCosts:
+        """What rounds cost, measured ones included."""
+        return self._time.costs
 
     @property
     def finished(self) -> list[FinishedTest]:
         """The stored tests, and those for which there was no time."""
         return [*self._folder.tests, *self._skipped]
+
+    @property
+    def skipped(self) -> int:
+        """How many tests had no time before the deadline."""
+        return len(self._skipped)
 
     def stop(self) -> None:
         """From now on nothing is stored, from any thread: what ends now, something else ended. `go`
@@ -122,16 +116,19 @@ class ClusterRun:
 
     def go(self) -> None:
         """Runs all rounds. Raises `ClusterRunError`."""
+        self._choose_memory()
         unrun = 0
         while following := next_round(self._states(), self._folder.plan, self.finished):
-            if not self._has_time(following):
-                self._watcher.skip(following)
-                self._skipped += (skipped(test, self._folder.plan) for test in following.tests)
+            if not self._time.has_time(following):
+                self._skip(following.tests)
                 continue
             unrun = 0 if self._run(following) else unrun + 1
             if unrun == _UNRUN_ROUNDS:
                 raise ClusterRunError(
-                    f"no test of {_UNRUN_ROUNDS} rounds could run", where=str(self._folder.path)
+                    f"no test of {_UNRUN_ROUNDS} rounds in a row could run; the last one: "
+                    f"{self._last_reason()}",
+                    where=str(self._folder.path),
+                    remedy="correct that, then resume with --retry",
                 )
             self._choose_bytes()
 
@@ -170,71 +167,67 @@ class ClusterRun:
             )
         return nodes
 
-    def _has_time(self, following: Round) -> bool:
-        if self._deadline is None:
-            return True
-        return has_time(following.phase, self.costs, self._deadline - self._clock())
+    def _skip(self, tests: Iterable[PlannedTest]) -> None:
+        self._skipped += (skipped(test, self._folder.plan) for test in tests)
+
+    def _last_reason(self) -> str:
+        failed = [test.failed for test in self._folder.tests if test.failed]
+        return failed[-1].failure.reason if failed else "it gave no result"
 
     def _run(self, following: Round) -> bool:
-        """Whether a test of the round could run."""
-        plan = self._folder.plan
-        size = plan.bytes or FIRST_BYTES
-        limit = self._limit()
+        """Whether a test of the round could run, or was skipped."""
+        size = self._folder.plan.bytes or FIRST_BYTES
         waiting = {test.nodes: test for test in following.tests}
         failed: list[FinishedTest] = []
-        self._watcher.begin_round(following, size, self._plan(following))
-        began = self._clock()
+        self._watcher.begin_round(following, size, self._time.plan(following, self.finished))
 
         def take(test: FinishedTest) -> None:
             with self._lock:
-                if self._stops or waiting.pop(test.test.nodes, None) is None:
+                is_ended = self._stops or (test.failed and self._time.is_over)
+                if is_ended or waiting.pop(test.test.nodes, None) is None:
                     return
                 if test.failed is None:
                     self._store(test)
                 elif test.failed.failure.kind != "interrupted":
                     failed.append(test)
 
-        reason = "it gave no result"
+        with self._time.measured(following, self._transport.close):
+            reason = self._attempt(following, waiting, size, take)
+        self._require_running()
+        # One pair that fails, or one set of nodes, is a result; all pairs of a round are none.
+        is_reported = bool(failed) and (len(following.tests) == 1 or following.phase in _REPEATED)
+        if self._time.is_over:
+            self._skip(waiting.values())
+        else:
+            failed += (self._unrun(test, size, reason) for test in waiting.values())
+        if failed:
+            self._store_failures(failed)
+        has_result = self._time.is_over or is_reported or len(failed) < len(following.tests)
+        return has_result or any(test.failed and test.failed.node for test in failed)
+
+    def _attempt(
+        self,
+        following: Round,
+        waiting: Mapping[tuple[str, ...], PlannedTest],
+        size: int,
+        take: OnFinished,
+    ) -> str:
+        """Runs the tests that wait. Returns why there is no result of those that still do."""
+        limit = self._time.limit(following, self._nodes())
         for attempt in range(_ATTEMPTS):
             try:
                 self._transport.run(tuple(waiting.values()), size, limit, take)
                 break
             except WaywiserError as error:
                 self._require_running()
-                if attempt + 1 < _ATTEMPTS:
-                    time.sleep(_SETTLE_SECONDS)
-                elif not self._folder.tests:
-                    raise
-                reason = error.what
-        self._require_running()
-        # One pair that fails, or one set of nodes, is a result; all pairs of a round are none.
-        is_reported = bool(failed) and (len(following.tests) == 1 or following.phase in _REPEATED)
-        failed += (self._unrun(test, size, reason) for test in waiting.values())
-        self.costs.add(following.phase, self._clock() - began)
-        if failed:
-            self._store_failures(failed)
-        has_result = is_reported or len(failed) < len(following.tests)
-        return has_result or any(test.failed and test.failed.node for test in failed)
-
-    def _limit(self) -> float:
-        """The seconds that a test may take; a deadline ends those that hang."""
-        limit = self._limit_seconds or choose_limit(self._folder.tests)
-        if self._deadline is None:
-            return limit
-        return min(limit, max(self._deadline - self._clock(), _LEAST_LIMIT_SECONDS))
-
-    def _plan(self, following: Round) -> TimePlan | None:
-        """What the run needs, from this round on. Rounds are counted when a phase begins."""
-        if following.phase != self._phase:
-            self._phase = following.phase
-            nodes = list(self._folder.nodes.values())
-            self._ahead = (
-                expected_rounds(nodes, self._folder.plan, self.finished)
-                if len(nodes) <= MOST_FORESEEN_NODES
-                else []
-            )
-        ahead = [round for round in self._ahead if round.number >= following.number]
-        return time_plan(ahead, self.costs) if ahead else None
+                if self._time.is_over:
+                    break
+                if attempt + 1 == _ATTEMPTS:
+                    if not self._folder.tests:
+                        raise
+                    return error.what
+                time.sleep(_SETTLE_SECONDS)
+        return "it gave no result"
 
     def _unrun(self, test: PlannedTest, size: int, reason: str) -> FinishedTest:
         failed = FailedTest(Failure("crash", reason))
@@ -255,6 +248,18 @@ class ClusterRun:
     def _store(self, test: FinishedTest) -> None:
         self._folder.add_test(test)
         self._watcher.finish(test)
+
+    def _choose_memory(self) -> None:
+        """Chooses the memory of messages before the first test. Raises `RunStopped`."""
+        plan = self._folder.plan
+        if plan.memory:
+            return
+        nodes = [node for node in self._states() if node.state == "joined"]
+        memory, reason = self._transport.choose_memory(nodes, plan.bytes)
+        self._require_running()
+        if reason:
+            self._watcher.note(f"messages are between memories of hosts, not of GPUs: {reason}")
+        self._folder.set_plan(replace(self._folder.plan, memory=memory))
 
     def _choose_bytes(self) -> None:
         """Chooses the size of messages after the first tests."""

@@ -8,9 +8,12 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from math import inf
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -27,15 +30,20 @@ from waywiser.cluster.protocol import (
     new_token,
     token_of,
 )
-from waywiser.cluster.run import FINAL_STATES, ClusterRun, RunWatcher
+from waywiser.cluster.resumed_nodes import resume_nodes
+from waywiser.cluster.run import ClusterRun, RunWatcher
 from waywiser.cluster.survey_hosts import SurveyHosts, started_agents, with_groups
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.survey_transport import choose_transport, make_transport
+from waywiser.cluster.survey_transport import choose_transport, make_transport, unable_nodes
 from waywiser.cluster.time_plan import check_seconds, measured_costs
 from waywiser.cluster.transport import Transport
+from waywiser.machine.interfaces import new_errors
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words import WaywiserError, parse_bytes
 from waywiser.words.cluster import ClusterNode, ClusterPlan
+from waywiser.words.grouping import grouped
+from waywiser.words.host_list import compress_hosts
+from waywiser.words.number_format import count, format_seconds
 from waywiser.words.temporary_folder import TemporaryFolder
 
 JOIN_SECONDS = 60.0
@@ -43,6 +51,9 @@ JOIN_SECONDS = 60.0
 
 _ANSWER_SECONDS = 30.0
 """Seconds for nodes to look at themselves again."""
+
+_CLOSE_SECONDS = 2.5
+"""Seconds for a transport to end what it has started, after a signal."""
 
 
 class ClusterSurveyError(WaywiserError):
@@ -61,9 +72,6 @@ class ClusterWatcher(RunWatcher, Protocol):
     def check(self, nodes: Sequence[ClusterNode]) -> None:
         """Nodes are surveyed, each by itself."""
 
-    def note(self, line: str) -> None:
-        """Anything else that happened."""
-
 
 def survey_cluster(
     options: ClusterSurveyOptions,
@@ -72,111 +80,190 @@ def survey_cluster(
     watcher: ClusterWatcher,
 ) -> None:
     """Runs what is not finished. Raises `WaywiserError`; what is finished is stored."""
-    deadline = time.monotonic() + options.deadline if options.deadline else None
     is_set = bool(os.environ.get(TOKEN_VARIABLE))
     token = token_of() if is_set else new_token()
     with ExitStack() as stack:
+        expected = options.nodes or options.expect_nodes
         coordinator = Coordinator(
-            options.address or "", token, hosts.names or _expected(options), log=watcher.note
+            options.address or "", token, hosts.names or expected, log=watcher.note
         )
         stack.callback(coordinator.close)
-        watcher.wait(coordinator.address, "" if is_set else token, hosts, _expected(options))
-        nodes = _admitted(options, hosts, coordinator, token, stack, watcher)
-        _keep_out(options, folder, coordinator, nodes)
-        joined = _joined(coordinator)
-        for difference in version_differences(joined):
-            watcher.note(difference.text)
-        _plan(hosts, folder, joined)
-        for node in coordinator.nodes():
-            folder.add_node(node)
-        coordinator.begin_tests()
-        if not options.no_check:
-            _survey_nodes(folder, coordinator, watcher, deadline)
-        transport = make_transport(folder.plan, options, hosts, coordinator, joined)
+        watcher.wait(coordinator.address, "" if is_set else token, hosts, expected)
+        _Survey(options, hosts, folder, watcher, coordinator).run(token, stack)
+
+
+class _Survey:
+    """A survey whose coordinator listens."""
+
+    def __init__(
+        self,
+        options: ClusterSurveyOptions,
+        hosts: SurveyHosts,
+        folder: ClusterFolder,
+        watcher: ClusterWatcher,
+        coordinator: Coordinator,
+    ) -> None:
+        self._options = options
+        self._hosts = hosts
+        self._folder = folder
+        self._watcher = watcher
+        self._coordinator = coordinator
+        self._deadline = time.monotonic() + options.deadline if options.deadline else None
+        self._others: frozenset[str] = frozenset()
+        """Nodes that are present and no part of the run."""
+
+    def run(self, token: str, stack: ExitStack) -> None:
+        """Everything, from the agents on. Raises `WaywiserError`."""
+        self._admit(token, stack)
+        self._resume()
+        for difference in version_differences(self._joined()):
+            self._watcher.note(difference.text)
+        self._plan()
+        self._exclude_unable()
+        for node in self._nodes():
+            known = self._folder.nodes.get(node.name, node)
+            self._folder.add_node(replace(node, new_errors=known.new_errors))
+        self._coordinator.begin_tests()
+        if not self._options.no_check:
+            self._survey_nodes()
+        self._test(stack)
+        self._read_errors()
+
+    def _nodes(self) -> list[ClusterNode]:
+        """The nodes of the run with their state of now."""
+        return [node for node in self._coordinator.nodes() if node.name not in self._others]
+
+    def _joined(self) -> list[ClusterNode]:
+        """Raises `ClusterSurveyError` for fewer than two."""
+        joined = [node for node in self._nodes() if node.state == "joined"]
+        if len(joined) >= 2:
+            return joined
+        have = f"only {joined[0].name} can be tested" if joined else "no node can be tested"
+        states = grouped((f"{n.state}: {n.reason}", n.name) for n in self._nodes() if n.reason)
+        why = "; ".join(f"{compress_hosts(names)} {reason}" for reason, names in states.items())
+        raise ClusterSurveyError(
+            f"{have}, and a test needs two{f'; {why}' if why else ''}",
+            where=self._coordinator.address,
+            remedy="see whether the nodes reach this address and have the token, and what excludes "
+            "them",
+        )
+
+    def _left(self) -> float:
+        """Seconds until the deadline; infinite without one."""
+        return inf if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+
+    def _admit(self, token: str, stack: ExitStack) -> None:
+        """Waits until all nodes have joined, or the time to join is over."""
+        seconds = min(self._options.join_seconds or JOIN_SECONDS, self._left())
+        files = stack.enter_context(TemporaryFolder("waywiser-hosts-"))
+        agents = started_agents(
+            self._hosts, self._coordinator, token, seconds, str(files.path), self._watcher.note
+        )
+        if agents is not None:
+            stack.enter_context(agents)
+            stack.callback(self._coordinator.close)
+        nodes = self._coordinator.admit(seconds, self._watcher.join)
+        if agents is not None:
+            agents.start_no_more()
+        for node in nodes:
+            if node.state == "not reached":
+                self._coordinator.mark(node.name, node.state, node.reason)
+                self._watcher.join(node)
+
+    def _resume(self) -> None:
+        """Takes over what a former run has found of its nodes."""
+        retries = self._options.retry
+        self._others = resume_nodes(self._folder, self._coordinator, retries=retries)
+        if self._others:
+            was, it = ("was", "it is") if len(self._others) == 1 else ("were", "they are")
+            self._watcher.note(
+                f"{compress_hosts(self._others)} {was} no part of the run when it began: {it} not "
+                "tested; resume with --retry, or survey into a new folder, to test all nodes"
+            )
+
+    def _plan(self) -> None:
+        """Completes the plan before the first nodes are stored. Raises `WaywiserError`."""
+        if self._folder.nodes:
+            return
+        joined = self._joined()
+        transport = choose_transport(self._folder.plan.transport or None, joined)
+        plan = with_groups(self._folder.plan, self._hosts, [node.name for node in joined])
+        self._folder.set_plan(replace(plan, transport=transport))
+
+    def _exclude_unable(self) -> None:
+        """Excludes nodes whose software cannot exchange messages with that of the others. Raises
+        `WaywiserError`."""
+        joined = self._joined()
+        reasons = unable_nodes(self._folder.plan, self._options, joined)
+        for node in joined:
+            if reason := reasons.get(node.name):
+                self._coordinator.mark(node.name, "excluded", reason)
+                self._watcher.join(replace(node, state="excluded", reason=reason))
+        self._joined()
+
+    def _survey_nodes(self) -> None:
+        """Surveys each node that has no profile yet, and reports what is wrong with nodes."""
+        nodes = without_profile(self._folder, self._nodes())
+        if not nodes:
+            return
+        costs = measured_costs(self._folder.plan.transport, len(nodes), self._folder.tests)
+        left = self._left() - costs.needed()
+        if left < check_seconds(len(nodes)):
+            self._watcher.note(
+                f"{count(len(nodes), 'node')} skip the survey of each by itself: "
+                f"{self._deadline_text()} leaves no time for it"
+            )
+            return
+        self._watcher.check(nodes)
+        survey_nodes(self._folder, self._coordinator, nodes, self._watcher.note, left)
+        for line in faults(self._folder):
+            self._watcher.note(line)
+
+    def _test(self, stack: ExitStack) -> None:
+        """Tests nodes in pairs and together. Raises `WaywiserError`."""
+        transport = make_transport(
+            self._folder.plan, self._options, self._hosts, self._coordinator, self._joined()
+        )
         # After an error agents end first, and what they have started: nobody waits for answers.
         stack.enter_context(closing(transport))
-        stack.callback(coordinator.close)
-        limit = options.test_seconds or 0.0
+        stack.callback(self._coordinator.close)
         run = ClusterRun(
-            folder, coordinator.nodes, transport, watcher, deadline=deadline, limit_seconds=limit
+            self._folder,
+            self._nodes,
+            transport,
+            self._watcher,
+            deadline=self._deadline,
+            limit_seconds=self._options.test_seconds or 0.0,
         )
-        run_interruptibly(run.go, lambda: _stop(run, coordinator, transport))
+        run_interruptibly(run.go, lambda: self._stop(run, transport))
         transport.close()
-        _read_errors(folder, coordinator)
+        if run.skipped:
+            were = "test was" if run.skipped == 1 else "tests were"
+            self._watcher.note(f"{run.skipped} {were} skipped: {self._deadline_text()} was reached")
 
+    def _deadline_text(self) -> str:
+        return f"the deadline of {format_seconds(self._options.deadline or 0.0)}"
 
-def _stop(run: ClusterRun, coordinator: Coordinator, transport: Transport) -> None:
-    run.stop()
-    coordinator.close()
-    transport.close()
+    def _stop(self, run: ClusterRun, transport: Transport) -> None:
+        """Ends what the transport has started on nodes while their agents are there; those that do
+        not answer in time are left."""
+        run.stop()
+        closes = threading.Thread(target=transport.close, name="close", daemon=True)
+        closes.start()
+        closes.join(_CLOSE_SECONDS)
+        self._coordinator.close()
 
-
-def _expected(options: ClusterSurveyOptions) -> int:
-    return options.nodes or options.expect_nodes
-
-
-def _admitted(
-    options: ClusterSurveyOptions,
-    hosts: SurveyHosts,
-    coordinator: Coordinator,
-    token: str,
-    stack: ExitStack,
-    watcher: ClusterWatcher,
-) -> list[ClusterNode]:
-    """The nodes after all have joined, or the time to join is over."""
-    seconds = options.join_seconds or JOIN_SECONDS
-    files = stack.enter_context(TemporaryFolder("waywiser-hosts-"))
-    agents = started_agents(hosts, coordinator, token, seconds, str(files.path), watcher.note)
-    if agents is not None:
-        stack.enter_context(agents)
-        stack.callback(coordinator.close)
-    nodes = coordinator.admit(seconds, watcher.join)
-    if agents is not None:
-        agents.start_no_more()
-    for node in nodes:
-        if node.state == "not reached":
-            coordinator.mark(node.name, node.state, node.reason)
-            watcher.join(node)
-    return nodes
-
-
-def _keep_out(
-    options: ClusterSurveyOptions,
-    folder: ClusterFolder,
-    coordinator: Coordinator,
-    nodes: Sequence[ClusterNode],
-) -> None:
-    """Leaves nodes of a former run as they were found, unless they are tried again."""
-    if options.retry:
-        return
-    for node in nodes:
-        known = folder.nodes.get(node.name)
-        if known is not None and known.state in FINAL_STATES and node.state == "joined":
-            coordinator.mark(node.name, known.state, known.reason)
-        if known is None and folder.tests and node.state == "joined":
-            coordinator.mark(node.name, "excluded", "it was not part of the run when it began")
-
-
-def _joined(coordinator: Coordinator) -> list[ClusterNode]:
-    """Raises `ClusterSurveyError` for fewer than two."""
-    joined = [node for node in coordinator.nodes() if node.state == "joined"]
-    if len(joined) < 2:
-        have = f"only {joined[0].name} has joined" if joined else "no node has joined"
-        raise ClusterSurveyError(
-            f"{have}, and a test needs two",
-            where=coordinator.address,
-            remedy="see whether the nodes reach this address, and have the token",
-        )
-    return joined
-
-
-def _plan(hosts: SurveyHosts, folder: ClusterFolder, joined: Sequence[ClusterNode]) -> None:
-    """Completes the plan before the first nodes are stored. Raises `WaywiserError`."""
-    if folder.nodes:
-        return
-    transport = choose_transport(folder.plan.transport or None, joined)
-    plan = with_groups(folder.plan, hosts, [node.name for node in joined])
-    folder.set_plan(replace(plan, transport=transport))
+    def _read_errors(self) -> None:
+        """Stores what interfaces have counted by now, and how much of it during the run: an error
+        under load is evidence."""
+        before = {node.name: node for node in self._nodes() if node.state == "joined"}
+        replies = self._coordinator.ask(dict.fromkeys(before, AskNode()), _ANSWER_SECONDS)
+        for name, reply in replies.items():
+            if isinstance(reply, NodeNow):
+                counted = Counter(self._folder.nodes[name].new_errors)
+                counted.update(new_errors(before[name].counters, reply.node.counters))
+                node = replace(before[name], counters=reply.node.counters, new_errors=dict(counted))
+                self._folder.add_node(node)
 
 
 def new_plan(options: ClusterSurveyOptions) -> ClusterPlan:
@@ -190,33 +277,3 @@ def new_plan(options: ClusterSurveyOptions) -> ClusterPlan:
         uplink_pairs=options.uplink_pairs,
         bytes=parse_bytes(options.size) if options.size else 0,
     )
-
-
-def _survey_nodes(
-    folder: ClusterFolder,
-    coordinator: Coordinator,
-    watcher: ClusterWatcher,
-    deadline: float | None,
-) -> None:
-    """Surveys each node that has no profile yet, and reports what is wrong with nodes."""
-    nodes = without_profile(folder, coordinator.nodes())
-    if not nodes:
-        return
-    if deadline is not None:
-        costs = measured_costs(folder.plan.transport, len(nodes), folder.tests)
-        if deadline - time.monotonic() < check_seconds(len(nodes)) + costs.needed():
-            watcher.note("no time to survey each node by itself")
-            return
-    watcher.check(nodes)
-    survey_nodes(folder, coordinator, nodes, watcher.note)
-    for line in faults(folder):
-        watcher.note(line)
-
-
-def _read_errors(folder: ClusterFolder, coordinator: Coordinator) -> None:
-    """Stores what interfaces have counted by now: an error under load is evidence."""
-    names = [node.name for node in coordinator.nodes() if node.state == "joined"]
-    replies = coordinator.ask(dict.fromkeys(names, AskNode()), _ANSWER_SECONDS)
-    for name, reply in replies.items():
-        if isinstance(reply, NodeNow):
-            folder.add_node(replace(folder.nodes[name], counters=reply.node.counters))

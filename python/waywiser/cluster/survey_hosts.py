@@ -24,7 +24,7 @@ from waywiser.words.cluster import ClusterPlan
 
 
 class HostsUnknown(WaywiserError):
-    """Nobody said which nodes to survey."""
+    """No option and no allocation names the nodes of a survey."""
 
 
 class SurveyHosts(Value, frozen=True):
@@ -51,8 +51,9 @@ def survey_hosts(
         return SurveyHosts(names, "slurm", options.launcher or SLURM)
     if not options.nodes and not options.expect_nodes:
         raise HostsUnknown(
-            "nobody says which nodes to survey",
-            remedy="run it in a Slurm allocation, or name --hostfile, or how many join: --nodes N",
+            "the nodes to survey are not known",
+            remedy="run it in a Slurm allocation, or name the hosts with --hostfile FILE, or how "
+            "many nodes will join with --nodes N",
         )
     return SurveyHosts()
 

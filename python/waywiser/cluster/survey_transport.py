@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 from waywiser.cluster.coordinator import Coordinator, parse_address
@@ -45,6 +46,39 @@ def _has_nccl(node: ClusterNode) -> bool:
     return "nccl" in node.versions and any(rail.gpu >= 0 for rail in node.rails)
 
 
+def unable_nodes(
+    plan: ClusterPlan, options: ClusterSurveyOptions, nodes: Sequence[ClusterNode]
+) -> dict[str, str]:
+    """The nodes whose software cannot exchange messages with that of the others, each with the
+    reason and the remedy. Raises `WaywiserError`."""
+    if plan.transport == "nccl":
+        return _without_usual_nccl(nodes)
+    if not any("mpi" in node.versions for node in nodes):
+        return {}  # none states it
+    library = find_library(options.mpicc or "")
+    own = f"{library.name} {library.version}".strip()
+    return {
+        node.name: f"it has {other}, and the coordinator {own}: load the same MPI module on all "
+        "nodes"
+        for node in nodes
+        if (other := node.versions.get("mpi", own)) != own
+    }
+
+
+def _without_usual_nccl(nodes: Sequence[ClusterNode]) -> dict[str, str]:
+    """A communicator takes one version of NCCL: that of most nodes. A node that has lost its GPUs
+    is tested, and fails."""
+    having = {n.name: n.versions.get("nccl", "") for n in nodes if any(r.gpu >= 0 for r in n.rails)}
+    versions = Counter(version for version in having.values() if version)
+    usual = max(versions, key=lambda version: versions[version], default="")
+    return {
+        name: f"it has {f'NCCL {version}' if version else 'no NCCL'}, and most nodes NCCL {usual}: "
+        "install that version there"
+        for name, version in having.items()
+        if version != usual
+    }
+
+
 def make_transport(
     plan: ClusterPlan,
     options: ClusterSurveyOptions,
@@ -65,6 +99,7 @@ def make_transport(
         library,
         address=parse_address(coordinator.address)[0],
         template=options.launcher or (_one_host(library) if _is_one_host(hosts, nodes) else ""),
+        memory=plan.memory or "host",
         seed=plan.seed,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from waywiser.words.cluster import FinishedTest, PlannedTest
+from waywiser.words.cluster import ClusterNode, FinishedTest, MessageMemory, PlannedTest
 
 OnFinished = Callable[[FinishedTest], None]
 
@@ -15,6 +15,11 @@ class Transport(Protocol):
     `waywiser.cluster.nccl_transport`."""
 
     name: str
+
+    def choose_memory(self, nodes: Sequence[ClusterNode], size: int) -> tuple[MessageMemory, str]:
+        """The memory of messages between the nodes that have joined, which later tests use, and why
+        it is not that of GPUs although the nodes have some. It may try messages of ``size`` bytes;
+        0 for sizes that are not known yet."""
 
     def run(
         self, tests: Sequence[PlannedTest], size: int, seconds: float, on_finished: OnFinished

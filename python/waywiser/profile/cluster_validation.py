@@ -39,7 +39,7 @@ def require_valid_node(node: ClusterNode) -> None:
         if rail.interface is not None:
             _count("bytes per second", rail.interface.bytes_per_second)
             _require(-1 <= rail.interface.numa < MOST_INDEX, f"NUMA node {rail.interface.numa}")
-    for count in node.counters.values():
+    for count in (*node.counters.values(), *node.new_errors.values()):
         _count("errors", count)
 
 

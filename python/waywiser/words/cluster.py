@@ -16,8 +16,12 @@ from waywiser.words.records import Failure
 from waywiser.words.value import Value
 
 NodeState = Literal["joined", "not reached", "excluded", "lost", "stuck"]
-"""``excluded``: it joined and may not be tested (another protocol version). ``lost``: its
-connection ended. ``stuck``: a process of it survived its kill; it is tested no more."""
+"""``excluded``: it joined and cannot be tested: the version of its protocol, of its MPI library or
+of NCCL is not that of the others. ``lost``: its connection ended. ``stuck``: a process of it
+survived its kill; it is tested no more."""
+
+MessageMemory = Literal["gpu", "host"]
+"""Where the messages of pair tests come from and go to: memory of GPUs, or of hosts."""
 
 Phase = Literal["hangs", "pairs", "alone", "among", "pair", "collective"]
 """``hangs``: two rounds that find what hangs. ``pairs``: the rounds of the verdict. ``alone``: a
@@ -59,7 +63,10 @@ class ClusterNode(Value, frozen=True):
     """The versions of ``waywiser``, ``driver``, ``nccl``, ``mpi``, ``kernel``; without what a node
     does not have."""
     counters: dict[str, int] = msgspec.field(default_factory=dict)
-    """Errors that interfaces have counted, ``mlx5_0 symbol_error``; at the time of joining."""
+    """Errors that interfaces have counted since their drivers were loaded, ``mlx5_0
+    symbol_error``; when it joined, later when the run ended."""
+    new_errors: dict[str, int] = msgspec.field(default_factory=dict)
+    """Those of them that they counted during the run: between its joining and its end."""
 
 
 class PlannedTest(Value, frozen=True):
@@ -127,3 +134,5 @@ class ClusterPlan(Value, frozen=True):
     """How many pairs at once the up-links of one group carry undisturbed; 0 if unknown."""
     bytes: int = 0
     """The size of one message; 0 until it is chosen from the first tests."""
+    memory: MessageMemory | Literal[""] = ""
+    """Empty until it is chosen before the first test."""

@@ -48,14 +48,9 @@ def _message_bytes(state: ClusterState) -> int:
 
 
 def interface_findings(state: ClusterState) -> Iterator[ClusterFinding]:
-    """Yields rails below the rate of their interface, bytes that did not cross it, and errors."""
+    """Yields rails below the rate of their interface, and bytes that did not cross it."""
     yield from _below_rate(state)
     yield from _not_over_interface(state)
-    for node in state.nodes:
-        counted = [f"{name}: {n}" for name, n in node.counters.items() if n > 0]
-        if counted:
-            text = f"interfaces of {node.name} counted errors: {', '.join(counted)}"
-            yield ClusterFinding("errors counted", (node.name,), text, evidence=tuple(counted))
 
 
 def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:

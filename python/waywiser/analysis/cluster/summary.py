@@ -19,6 +19,8 @@ class ClusterSummary(Value, frozen=True):
     versions: tuple[VersionDifference, ...] = ()
     """Programs of which nodes have several versions."""
     transport: str = ""
+    memory: str = ""
+    """``gpu`` or ``host``: between which memories messages of pairs are; empty if unknown."""
     tests: int = 0
     """Tests that have finished."""
     failed_tests: int = 0
@@ -34,6 +36,7 @@ def summarise_cluster(result: ClusterResult, found: ClusterVerdict) -> ClusterSu
         verdict=found,
         versions=version_differences(result.nodes),
         transport=result.plan.transport,
+        memory=result.plan.memory,
         tests=len(result.tests),
         failed_tests=sum(each.failed is not None for each in result.tests),
         profiles=len(result.profiles),

@@ -32,6 +32,7 @@ SEVERITIES: dict[FindingKind, Severity] = {
     "collective slow": "warning",
     "below interface rate": "warning",
     "not over interface": "warning",
+    "new errors": "info",
     "errors counted": "info",
 }
 
@@ -47,12 +48,14 @@ REMEDIES: dict[FindingKind, str] = {
     "them is fast with others",
     "collective failed": "the nodes pass in pairs: run the survey again without half of those "
     "named, and look at the library's log of the others",
-    "collective slow": "compare the library's rings and trees with the groups: the pairs alone are "
-    "faster than this",
-    "below interface rate": "see whether the message takes the interface, its rate and the PCIe "
-    "link: all nodes may be equally slow",
+    "collective slow": "see how often the rings and trees of the library cross groups (NCCL lists "
+    "them with NCCL_DEBUG=INFO): by the times of pairs it should be faster",
+    "below interface rate": "see whether messages use the interface, whether its link has its full "
+    "rate, and how wide its PCIe link is; if all nodes are below, look at the MTU and the switches",
     "not over interface": "choose the interface (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, UCX_NET_DEVICES) "
     "and run the survey again: the times are of another path",
+    "new errors": "reseat or replace the cable and the transceiver of the interface, then see "
+    "whether the counters still grow",
     "errors counted": "see whether the counters still grow; reseat or replace the cable",
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from waywiser.analysis.cluster.collectives import collective_results, is_bad
 from waywiser.analysis.cluster.confirmed import failed_pairs, open_suspects
 from waywiser.analysis.cluster.detectable import detectable_rails
+from waywiser.analysis.cluster.error_counters import error_findings, with_new_errors
 from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.losses import NO_FAULT
 from waywiser.analysis.cluster.procedure import next_round
@@ -36,7 +37,8 @@ LEAST_NODES = 3
 
 ORDER: tuple[FindingKind, ...] = (
     *("failed node", "slow group", "slow node", "failed pair", "slow pair", "collective failed"),
-    *("collective slow", "not over interface", "below interface rate", "errors counted"),
+    *("collective slow", "not over interface", "below interface rate", "new errors"),
+    "errors counted",
 )
 
 
@@ -51,7 +53,9 @@ def verdict(
         *_failed_pairs(state),
         *_collectives(state),
         *interface_findings(state),
+        *error_findings(state.nodes),
     ]
+    findings = list(with_new_errors(findings, state.nodes))
     findings.sort(key=lambda each: ORDER.index(each.kind))
     usual = _usual_seconds(state)
     complete = next_round(nodes, plan, finished) is None

@@ -34,12 +34,14 @@ FindingKind = Literal[
     "collective slow",
     "below interface rate",
     "not over interface",
+    "new errors",
     "errors counted",
 ]
 """``slow group``: nodes that are fast among themselves and slow to all others, so that they share
 something slow. ``below interface rate``: a rail reaches less than 70 % of its interface's rate.
-``not over interface``: the bytes of a test did not cross the interface. ``errors counted``: an
-interface counted errors; these explain other findings, and are no verdict by themselves."""
+``not over interface``: the bytes of a test did not cross the interface. ``new errors``: an
+interface counted errors during the survey; ``errors counted``: before it. These explain other
+findings, and are no verdict by themselves."""
 
 
 class ClusterFinding(Value, frozen=True):

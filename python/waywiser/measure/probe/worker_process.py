@@ -78,6 +78,12 @@ class WorkerProcess(Closeable):
             os.set_blocking(self.output, False)
             self._resources = stack.pop_all()
 
+    @property
+    def pid(self) -> int:
+        """Its number, which is that of its session too; 0 once its end has been waited for: another
+        process may have the number then."""
+        return 0 if self._process.returncode is not None else self._process.pid
+
     def drain_log(self) -> bool:
         """Takes in what the worker has printed by now; False when nothing more will come."""
         with suppress(BlockingIOError):

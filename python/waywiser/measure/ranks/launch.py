@@ -13,7 +13,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from threading import Lock
 
@@ -72,8 +72,9 @@ class RanksMissing(MpiError):
 
 class Launch(Closeable):
     """Ranks of one command, started on this machine or across ``hosts``. Raises `MpiError` with one
-    line if they do not start, and has then ended. What it cannot end on other hosts is for their
-    agents (`waywiser.measure.ranks.launch_end`)."""
+    line if they do not start, and has then ended: after ``seconds``, or as soon as ``is_cancelled``
+    returns True. What it cannot end on other hosts is for their agents
+    (`waywiser.cluster.node_processes`)."""
 
     def __init__(
         self,
@@ -84,6 +85,7 @@ class Launch(Closeable):
         template: str = "",
         seconds: float = 60.0,
         hosts: LaunchHosts | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self.ranks: list[RankEnd] = []
         """Those that have connected; in the order of their numbers after `join`."""
@@ -96,6 +98,7 @@ class Launch(Closeable):
         self.secret = secrets.token_hex(16)
         """In the environment of its ranks; no other launch has the same."""
         self._hosts = hosts
+        self._is_cancelled = is_cancelled
         self._lock = Lock()
         with ExitStack() as stack:
             host = hosts.address if hosts else "127.0.0.1"
@@ -190,6 +193,12 @@ class Launch(Closeable):
         self._shared |= rank.shared_files()
         rank.kill()
 
+    @property
+    def log(self) -> str:
+        """The last kilobytes that launcher and ranks printed."""
+        self.drain()
+        return self._log.text
+
     def printed(self) -> str:
         """The last lines that launcher and ranks printed, as one line without rulers."""
         self.drain()
@@ -207,6 +216,9 @@ class Launch(Closeable):
         with ExitStack() as strangers, selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             while len(self.ranks) < self._size:
+                if self._is_cancelled():
+                    self.launcher.terminate()
+                    raise self._missing("the launch was stopped before all ranks had connected")
                 for key, _ in (ready := selector.select(_LOOK_SECONDS)):
                     if key.fileobj is self._listener:
                         with suppress(OSError):  # it is gone again, or there is no descriptor

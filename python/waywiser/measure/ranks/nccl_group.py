@@ -37,7 +37,7 @@ from waywiser.measure.probe.protocol import (
     Ready,
 )
 from waywiser.measure.probe.team import start_members
-from waywiser.measure.probe.worker_process import ProbeError
+from waywiser.measure.probe.worker_process import ProbeError, WorkerProcess
 from waywiser.measure.ranks.world import together_of_ranks
 from waywiser.words import Workload
 from waywiser.words.records import Failure, Process
@@ -96,9 +96,14 @@ class NcclGroup(WorkerGroup):
     def __init__(self, gpus: Sequence[int], number: int = 1) -> None:
         """Raises `ProbeError`."""
         self._ranks = NcclTeam(gpus)
-        self.processes: tuple[int, ...] = ()
-        """Their numbers, in the order of the GPUs, when they are ready."""
         super().__init__(self._ranks, number)
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The numbers of the workers' processes, in the order of the GPUs, from their start on; 0
+        for one whose end has been waited for."""
+        workers = (member.process for member in self._members)
+        return tuple(each.pid for each in workers if isinstance(each, WorkerProcess))
 
     def get_ready(self, machine: Machine, options: ProbeOptions) -> Failure | None:
         """Introduces the workers to their node; the failure if one is not ready in time."""
@@ -109,11 +114,10 @@ class NcclGroup(WorkerGroup):
             return msgspec.structs.replace(head, rank=rank, size=size)
 
         try:
-            ready = self.start(hello, options.startup_seconds)
+            self.start(hello, options.startup_seconds)
         except MemberLost as lost:
             self.lost = True
             return lost.failure
-        self.processes = tuple(each.pid for each in ready)
         return None
 
     def make_key(self, seconds: float) -> str | Failure:

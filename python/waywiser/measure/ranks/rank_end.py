@@ -114,7 +114,7 @@ class DistantRank(RankEnd):
         return set()
 
     def kill(self) -> None:
-        """Nothing: see `waywiser.measure.ranks.launch_end`."""
+        """Nothing: see `waywiser.cluster.node_processes.kill_launch`."""
 
     def await_end(self, seconds: float) -> None:
         """Nothing: it cannot be seen."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 import msgspec
@@ -35,7 +35,9 @@ class RankTeam:
         template: str = "",
         hosts: LaunchHosts | None = None,
         seconds: float = 60.0,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``seconds`` and ``is_cancelled`` are those of `Launch`."""
         self.size = size
         self.is_bound = True
         self.are_descendants = not template
@@ -44,7 +46,7 @@ class RankTeam:
         self._template = template
         self._launcher = template or library.launcher
         self._has_started = False
-        self._hosts, self._seconds = hosts, seconds
+        self._hosts, self._seconds, self._is_cancelled = hosts, seconds, is_cancelled
         self.launch: Launch | None = None
         """That of the last group."""
 
@@ -62,6 +64,7 @@ class RankTeam:
                     template=self._template,
                     seconds=self._seconds,
                     hosts=self._hosts,
+                    is_cancelled=self._is_cancelled,
                 )
             )
         except MpiError as error:

@@ -54,6 +54,8 @@ SOURCES = {
     "times": "found from times",
 }
 
+MEMORIES = {"gpu": " between memories of GPUs", "host": " between memories of hosts"}
+
 
 def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Section]:
     """The answer first. ``folder`` is for the command that resumes."""
@@ -64,14 +66,18 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
         yield Words(f"versions differ: {each.text}", tone="warning")
     failed = f", {found.failed_tests} failed" if found.failed_tests else ""
     over = f" over {found.transport}" if found.transport else ""
+    over += MEMORIES.get(found.memory, "")
     yield Words(f"{counts_text(verdict)}; {count(found.tests, 'test')}{over}{failed}")
     yield Words(detectable_text(verdict))
     if not verdict.complete:
         resume = f"waywiser cluster survey -o {folder} --resume"
         yield Words(f"the survey is not complete; to go on: {resume}", tone="warning")
     if found.profiles:
-        profiles = f"waywiser fleet {folder}/{PROFILES}"
-        yield Words(f"each node by itself, of {found.profiles}: {profiles}", "note")
+        path = f"{folder}/{PROFILES}"
+        nodes = count(found.profiles, "node")
+        yield Words(
+            f"{path} has the profiles of {nodes}; to compare them: waywiser fleet {path}", "note"
+        )
     yield from _findings(verdict)
     yield from _other_nodes(verdict)
     yield from _sections(verdict)
