@@ -46,7 +46,9 @@ class ClusterOptionError(WaywiserError):
 
 
 def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bool) -> int:
-    """The verb. Raises `WaywiserError`; finished tests are in the folder."""
+    """Surveys a cluster, or shows what would be tested, and returns the exit code: 0 if nothing is
+    wrong, 1 for a finding or too few nodes, 3 if too little is known. Raises `WaywiserError`;
+    finished tests are in the folder."""
     _require_agreement(options, dry_run=dry_run)
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
     hosts = survey_hosts(options)
@@ -63,7 +65,8 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
 
 
 def run_cluster_join(options: ClusterJoinOptions) -> int:
-    """The verb. Raises `WaywiserError`."""
+    """Runs the agent of this node until the survey ends; returns the exit code, 0. Raises
+    `WaywiserError`."""
     with stopped_by_signals():
         join_survey(options, lambda line: say(f"{visible(line)}\n"))
     return OK
