@@ -19,6 +19,7 @@ from tests.measure.ranks.watching import (
     PATIENCE_SECONDS,
     launcher_of,
     own_files_here,
+    wait_until,
 )
 
 from mpi_wheels import mpicc_of

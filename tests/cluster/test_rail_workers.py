@@ -353,7 +353,7 @@ def test_workers_that_appear_after_their_end_was_requested_are_killed(
 
     def made(group: ScriptedGroup) -> None:
         ending.start()
-        while not workers._ends:
+        while not workers._groups._ends:
             time.sleep(0.001)
 
     script.on_made = made

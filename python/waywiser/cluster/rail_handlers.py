@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from waywiser.cluster.agent import Handlers
+from waywiser.cluster.rail_groups import RailError
 from waywiser.cluster.rail_requests import (
     AbortTest,
     CloseRails,
@@ -10,7 +11,7 @@ from waywiser.cluster.rail_requests import (
     RailsClosed,
     ReadyRails,
 )
-from waywiser.cluster.rail_workers import RailError, RailWorkers
+from waywiser.cluster.rail_workers import RailWorkers
 
 
 def rail_handlers(workers: RailWorkers) -> Handlers:

@@ -6,8 +6,6 @@ are killed. A worker that is lost costs its test; a fresh group measures the nex
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +13,7 @@ from contextlib import contextmanager, suppress
 
 from waywiser.cluster.node_processes import birth
 from waywiser.cluster.rail_group import RailGroup
+from waywiser.cluster.rail_groups import RailError, RailGroups
 from waywiser.cluster.rail_requests import (
     LossCause,
     MeasureRails,
@@ -34,11 +33,8 @@ from waywiser.cluster.watched_interfaces import WatchedInterfaces
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import OTHER_MEMBER
-from waywiser.measure.probe.worker_process import ProbeError
-from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import Rail, RailTime
-from waywiser.words.number_format import count
 from waywiser.words.records import Failure, Visit
 
 KEY_SECONDS = 15.0
@@ -55,10 +51,6 @@ END_SECONDS = 3.0
 _OF_OTHERS = frozenset({"crash", "timeout", "interrupted", "wrong-bytes", OTHER_MEMBER})
 """Kinds of failures that a worker survives and another node may have caused: messages failed, did
 not come, or came with other bytes."""
-
-
-class RailError(WaywiserError):
-    """The workers of this node cannot measure."""
 
 
 class _Lost(Exception):
@@ -82,33 +74,28 @@ class RailWorkers(Closeable):
         options: ProbeOptions | None = None,
         leave_seconds: float = LEAVE_SECONDS,
     ) -> None:
-        self._machine = machine
-        self._rails = rails
-        self._options = options or ProbeOptions()
-        self._make_group = make_group
+        self._groups = RailGroups(machine, rails, make_group, options)
         self._leave_seconds = leave_seconds
-        self._groups = 0
-        self._group: RailGroup | None = None
         self._measures = threading.Lock()
         self._names = threading.Lock()
         self._test = ""
         self._aborted: set[str] = set()
         self._killed = False
-        self._kills = 0
-        """How often `kill` was called: what starts meanwhile does not go on."""
-        self._ends = False
         self._limit = ""
         """Why the test is ended, if it took too long, or did not end when it was stopped."""
-        self.stuck = ""
+
+    @property
+    def stuck(self) -> str:
         """A process that did not end although it was killed; empty for none. Nothing is measured
         any more then."""
+        return self._groups.stuck
 
     def ready(self, request: ReadyRails) -> RailsReady:
         """Starts the workers of the first rails if they do not run, and makes a key if that is
         requested."""
         with self._measures:
             try:
-                with self._stuck_noted():
+                with self._groups.stuck_noted():
                     return RailsReady(self._ready(request))
             except _Lost as lost:
                 return RailsReady(loss=lost.loss)
@@ -119,7 +106,7 @@ class RailWorkers(Closeable):
         """Measures the parts of a test together with other nodes."""
         with self._measures:
             try:
-                with self._stuck_noted(), self._under_limit(request):
+                with self._groups.stuck_noted(), self._under_limit(request):
                     return self._measure(request)
             except _Lost as lost:
                 return RailsMeasured(loss=lost.loss)
@@ -137,27 +124,24 @@ class RailWorkers(Closeable):
 
     def stop(self) -> None:
         """Ends the workers when no test runs."""
-        with self._measures, self._stuck_noted():
-            group = self._taken()
-            if group is not None:
-                group.end(END_SECONDS)
+        with self._measures, self._groups.stuck_noted():
+            self._groups.drop(END_SECONDS)
 
     def kill(self) -> None:
         """Ends the test that runs or gets ready, and kills the workers."""
-        with self._names:
-            self._kills += 1
-            if self._group is not None:
-                _kill(self._group.processes)
-        with self._measures, suppress(RailError), self._stuck_noted():
-            self._drop()
+        self._end(for_good=False)
 
     def close(self) -> None:
         """`kill`; no worker is started from now on."""
-        self._ends = True
-        self.kill()
+        self._end(for_good=True)
+
+    def _end(self, *, for_good: bool) -> None:
+        self._groups.end_start(for_good=for_good)
+        with self._measures, suppress(RailError), self._groups.stuck_noted():
+            self._groups.drop()
 
     def _ready(self, request: ReadyRails) -> str:
-        group = self._ready_group(request.rails)
+        group = self._groups.ready(request.rails)
         key = group.make_key(KEY_SECONDS) if request.makes_key else ""
         if isinstance(key, Failure):
             raise _Lost(RankLoss(key, "own", 0, "making a key"))
@@ -168,8 +152,8 @@ class RailWorkers(Closeable):
         return RankLoss(Failure(kind, str(error)), "own", doing="getting ready")
 
     def _measure(self, request: MeasureRails) -> RailsMeasured:
-        group = self._ready_group(request.rails)
-        watch = WatchedInterfaces(self._rails[: request.rails]) if request.watched else None
+        group = self._groups.ready(request.rails)
+        watch = WatchedInterfaces(self._groups.rails[: request.rails]) if request.watched else None
         ranks = range(request.first_rank, request.first_rank + request.rails)
         connected = group.connect(request.key, tuple(ranks), request.ranks, request.seconds)
         if isinstance(connected, Failure):
@@ -208,7 +192,7 @@ class RailWorkers(Closeable):
 
     def _lost(self, failure: Failure, doing: str) -> _Lost:
         """Who is lost by its own doing has ended its process, or had to be killed."""
-        group = self._group
+        group = self._groups.group
         blamed = group.blamed if group is not None else None
         if self._killed:
             while_ = f", while {blamed.doing}" if blamed is not None else ""
@@ -226,78 +210,6 @@ class RailWorkers(Closeable):
         if failure.kind == "timeout":
             return self._killed or not all(map(birth, group.processes))
         return failure.kind == "crash"
-
-    def _ready_group(self, rails: int) -> RailGroup:
-        """The workers of the first rails. Raises `RailError`."""
-        kills = self._kills
-        if self.stuck:
-            raise RailError(self.stuck)
-        gpus = [rail.gpu for rail in self._rails[:rails]]
-        if len(gpus) < rails or min(gpus, default=-1) < 0:
-            have = sum(gpu >= 0 for gpu in gpus)
-            raise RailError(
-                f"{have} of the {count(rails, 'rail')} of this test have a GPU on this node",
-                remedy="see which GPUs nvidia-smi lists there",
-            )
-        group = self._group
-        if group is not None and group.usable and len(group.processes) == rails:
-            return group
-        self._drop()
-        failure: Failure | None = None
-        for _ in range(2):
-            group = self._started_group(gpus, kills)
-            failure = group.get_ready(self._machine(), self._options)
-            if failure is None:
-                return group
-            self._drop()
-        raise RailError(
-            f"the workers did not get ready: {failure.reason if failure else ''}",
-            remedy="run waywiser doctor on the node",
-        )
-
-    def _started_group(self, gpus: Sequence[int], kills: int) -> RailGroup:
-        """A new group. Raises `RailError` if workers are to end: the agent ends, or they were
-        killed since there had been ``kills``; none is left then that `kill` does not find."""
-        with self._names:
-            self._require_starts(kills)
-        self._groups += 1
-        try:
-            group = self._make_group(gpus, self._groups)
-        except ProbeError as error:
-            raise RailError(str(error)) from error
-        with self._names:
-            self._group = group
-            try:
-                self._require_starts(kills)
-            except RailError:
-                _kill(group.processes)
-                raise
-        return group
-
-    def _require_starts(self, kills: int) -> None:
-        if self._ends or self._kills != kills:
-            raise RailError("the workers were ended while they started")
-
-    def _drop(self) -> None:
-        group = self._taken()
-        if group is not None:
-            group.close()
-
-    def _taken(self) -> RailGroup | None:
-        """The group, which nobody aborts or kills from now on."""
-        with self._names:
-            group, self._group = self._group, None
-            return group
-
-    @contextmanager
-    def _stuck_noted(self) -> Iterator[None]:
-        """Raises `RailError` instead of other errors, and notes what does not end."""
-        try:
-            yield
-        except ProbeError as error:
-            self._group = None  # it cannot be closed
-            self.stuck = str(error)
-            raise RailError(self.stuck) from error
 
     @contextmanager
     def _under_limit(self, request: MeasureRails) -> Iterator[None]:
@@ -325,7 +237,7 @@ class RailWorkers(Closeable):
         deadline = time.monotonic() + self._leave_seconds
         while True:
             with self._names:
-                if self._test != test or self._group is None:
+                if self._test != test or self._groups.group is None:
                     return
                 self._limit = self._limit or reason
                 if time.monotonic() > deadline:
@@ -333,14 +245,7 @@ class RailWorkers(Closeable):
                     if not self._killed:  # the limit and the coordinator may both end it
                         self._limit = f"{self._limit}, {left}" if self._limit else left
                     self._killed = True
-                    _kill(self._group.processes)
+                    self._groups.kill()
                     return
-                self._group.abort()  # again: it may have come before they joined
+                self._groups.abort()  # again: it may have come before they joined
             time.sleep(_ABORT_AGAIN_SECONDS)
-
-
-def _kill(processes: Sequence[int]) -> None:
-    """Their ends have not been waited for: the numbers are still theirs."""
-    for pid in filter(None, processes):
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)

@@ -15,24 +15,19 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
-from waywiser.profile.cluster_validation import (
-    require_valid_node,
-    require_valid_plan,
-    require_valid_test,
+from waywiser.profile.cluster_files import (
+    append_line,
+    explained,
+    open_to_append,
+    read_lines,
+    read_plan,
+    write_plan,
 )
-from waywiser.profile.errors import (
-    DamagedProfile,
-    ExistingFile,
-    LockedProfile,
-    MissingProfile,
-    NotAProfile,
-    NotWritable,
-)
+from waywiser.profile.cluster_validation import require_valid_test
+from waywiser.profile.errors import ExistingFile, LockedProfile
 from waywiser.profile.lock import lock
 from waywiser.profile.name import SUFFIX
 from waywiser.profile.validation import InvalidRecord
@@ -41,23 +36,11 @@ from waywiser.words.atomic_write import replaced_file
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FailedTest, FinishedTest
 from waywiser.words.records import Failure
-from waywiser.words.regular_file import open_regular, read_regular, why_not_read
-from waywiser.words.visible import single_line_json
 
 PLAN, NODES, TESTS, PROFILES = "plan.json", "nodes.jsonl", "tests.jsonl", "nodes"
 
 _RETRIED = "retried"
 """The kind of a failure that takes a former failure of the same test back."""
-
-_MOST_PLAN_BYTES = 64 << 20
-_MOST_LINE_BYTES = 16 << 20
-"""A line of the collective of 100,000 nodes is shorter."""
-
-_READ_BYTES = 1 << 20
-
-_IMPOSSIBLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidRecord)
-
-_Line = TypeVar("_Line", ClusterNode, FinishedTest)
 
 
 class ClusterResult(Value, frozen=True):
@@ -79,9 +62,9 @@ def is_cluster_folder(path: Path) -> bool:
 def read_cluster(path: Path) -> ClusterResult:
     """Reads a folder, also while a run writes to it. Raises `ProfileError` for one that is none, or
     has lines that are no results."""
-    plan = _read_plan(path)
-    nodes = {node.name: node for node in _lines(path / NODES, ClusterNode)}
-    tests = tuple(_counting(_lines(path / TESTS, FinishedTest)))
+    plan = read_plan(path / PLAN)
+    nodes = {node.name: node for node in read_lines(path / NODES, ClusterNode)}
+    tests = tuple(_counting(read_lines(path / TESTS, FinishedTest)))
     profiles = {name: profile_path(path, name) for name in nodes}
     return ClusterResult(
         plan, tuple(nodes.values()), tests, {n: p for n, p in profiles.items() if p.is_file()}
@@ -103,16 +86,16 @@ class ClusterFolder(Closeable):
         self.nodes: dict[str, ClusterNode] = {}
         self.tests: list[FinishedTest] = []
         self._resources = resources
-        for node in _lines(path / NODES, ClusterNode):
+        for node in read_lines(path / NODES, ClusterNode):
             self.nodes[node.name] = node
-        self.tests += _counting(_lines(path / TESTS, FinishedTest))
-        self._nodes_file = _appended(path / NODES, resources)
-        self._tests_file = _appended(path / TESTS, resources)
+        self.tests += _counting(read_lines(path / TESTS, FinishedTest))
+        self._nodes_file = open_to_append(path / NODES, resources)
+        self._tests_file = open_to_append(path / TESTS, resources)
 
     @classmethod
     def create(cls, path: Path, plan: ClusterPlan) -> ClusterFolder:
         """A new folder; an empty one may exist. Raises `ProfileError`."""
-        with _explained(path), ExitStack() as stack:
+        with explained(path), ExitStack() as stack:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
                 raise ExistingFile(
@@ -121,7 +104,7 @@ class ClusterFolder(Closeable):
             (path / PROFILES).mkdir()
             (path / TESTS).touch()
             _locked(path, stack)
-            _write_plan(path, plan)
+            write_plan(path / PLAN, plan)
             folder = cls(path, plan, stack)
             folder._resources = stack.pop_all()
             return folder
@@ -129,8 +112,8 @@ class ClusterFolder(Closeable):
     @classmethod
     def resume(cls, path: Path) -> ClusterFolder:
         """A folder of a former run. Raises `ProfileError`."""
-        plan = _read_plan(path)
-        with _explained(path), ExitStack() as stack:
+        plan = read_plan(path / PLAN)
+        with explained(path), ExitStack() as stack:
             (path / PROFILES).mkdir(exist_ok=True)
             (path / TESTS).touch()
             _locked(path, stack)
@@ -140,14 +123,14 @@ class ClusterFolder(Closeable):
 
     def set_plan(self, plan: ClusterPlan) -> None:
         """Replaces the plan: its groups and sizes are found while the run goes on."""
-        with _explained(self.path):
-            _write_plan(self.path, plan)
+        with explained(self.path):
+            write_plan(self.path / PLAN, plan)
         self.plan = plan
 
     def add_node(self, node: ClusterNode) -> None:
         """Stores a node, or its new state."""
         if self.nodes.get(node.name) != node:
-            self._append(self._nodes_file, self.path / NODES, node)
+            append_line(self._nodes_file, self.path / NODES, node)
             self.nodes[node.name] = node
 
     def add_test(self, test: FinishedTest) -> None:
@@ -158,7 +141,7 @@ class ClusterFolder(Closeable):
         except InvalidRecord as error:
             failed = FailedTest(Failure("protocol", f"its result is impossible: {error}"))
             test = replace(test, times=(), failed=failed)
-        self._append(self._tests_file, self.path / TESTS, test)
+        append_line(self._tests_file, self.path / TESTS, test)
         self.tests.append(test)
 
     def retry(self) -> None:
@@ -166,7 +149,7 @@ class ClusterFolder(Closeable):
         those tests, and tests those nodes if they join. The lines stay in the files."""
         for test in [each for each in self.tests if each.failed is not None]:
             taken_back = FailedTest(Failure(_RETRIED, "it is tried again"))
-            self._append(
+            append_line(
                 self._tests_file, self.path / TESTS, replace(test, times=(), failed=taken_back)
             )
             self.tests.remove(test)
@@ -179,7 +162,7 @@ class ClusterFolder(Closeable):
         """An empty file to write the profile of a node to; it replaces a former one when the block
         ends well."""
         path = profile_path(self.path, node)
-        with _explained(path), replaced_file(path) as part:
+        with explained(path), replaced_file(path) as part:
             yield part
 
     def remove_if_empty(self) -> bool:
@@ -197,18 +180,6 @@ class ClusterFolder(Closeable):
 
     def close(self) -> None:
         self._resources.close()
-
-    def _append(self, file: int, path: Path, value: ClusterNode | FinishedTest) -> None:
-        line = memoryview(msgspec.json.encode(value) + b"\n")
-        with _explained(path):
-            size = os.fstat(file).st_size
-            try:
-                while line:
-                    line = line[os.write(file, line) :]
-                os.fsync(file)
-            except OSError:
-                os.ftruncate(file, size)  # a full disk: no half of a line stays
-                raise
 
 
 def _counting(tests: Iterable[FinishedTest]) -> list[FinishedTest]:
@@ -231,111 +202,3 @@ def _locked(path: Path, stack: ExitStack) -> None:
             where=str(path),
             remedy="wait until that one ends, or name another folder with -o",
         ) from None
-
-
-def _appended(path: Path, stack: ExitStack) -> int:
-    """A descriptor that appends to a file, after a line without its end is removed from it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o666)
-    stack.callback(os.close, descriptor)
-    end = os.fstat(descriptor).st_size
-    while end:
-        start = max(end - _READ_BYTES, 0)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            end = start + found + 1
-            break
-        end = start
-    if end != os.fstat(descriptor).st_size:
-        os.ftruncate(descriptor, end)
-        os.fsync(descriptor)
-    return descriptor
-
-
-def _read_plan(path: Path) -> ClusterPlan:
-    file = path / PLAN
-    try:
-        content = read_regular(file, _MOST_PLAN_BYTES)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if not path.exists():
-            raise MissingProfile("there is no such folder", where=str(path)) from error
-        raise NotAProfile(
-            f"is no folder of a cluster: it has no {PLAN}",
-            where=str(path),
-            remedy="name the folder that waywiser cluster survey -o made",
-        ) from error
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from error
-    try:
-        plan = msgspec.json.decode(single_line_json(content.decode()), type=ClusterPlan)
-        require_valid_plan(plan)
-    except _IMPOSSIBLE as error:
-        raise DamagedProfile(f"is no plan of a cluster: {error}", where=str(file)) from error
-    return plan
-
-
-def _write_plan(path: Path, plan: ClusterPlan) -> None:
-    with replaced_file(path / PLAN) as part:
-        part.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
-
-
-def _lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:
-    """The values of a file; nothing if there is no such file."""
-    decoder = msgspec.json.Decoder(kind)
-    for number, line in enumerate(_whole_lines(path), 1):
-        try:
-            value = decoder.decode(single_line_json(line.decode()))
-            _require_valid(value)
-            yield value
-        except _IMPOSSIBLE as error:
-            raise DamagedProfile(
-                f"is no result of a cluster: {error}",
-                where=f"{path}:{number}",
-                remedy="take the line out to use the others",
-            ) from error
-
-
-def _require_valid(value: ClusterNode | FinishedTest) -> None:
-    """Raises `InvalidRecord`."""
-    if isinstance(value, ClusterNode):
-        require_valid_node(value)
-    else:
-        require_valid_test(value)
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """The lines that have their end."""
-    try:
-        with open_regular(path) as descriptor:
-            pieces: list[bytes] = []
-            while data := os.read(descriptor, _READ_BYTES):
-                *lines, last = data.split(b"\n")
-                pieces.append(lines[0] if lines else last)
-                if sum(map(len, pieces)) > _MOST_LINE_BYTES:
-                    raise DamagedProfile("has a line that is too long", where=str(path))
-                if lines:
-                    yield b"".join(pieces)
-                    yield from lines[1:]
-                    pieces = [last]
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> NotAProfile:
-    reason = why_not_read(error) if isinstance(error, OSError) else str(error)
-    return NotAProfile(reason, where=str(path))
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """The system's reasons for not writing there as errors of outputs."""
-    try:
-        yield
-    except OSError as error:
-        raise NotWritable(
-            f"cannot be written: {error.strerror or error}",
-            where=str(path),
-            remedy="name a folder that is yours and has space",
-        ) from error

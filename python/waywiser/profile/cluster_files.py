@@ -1,0 +1,157 @@
+"""The files of a cluster's folder: lines of JSON that are appended and synced, and the plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from waywiser.profile.cluster_validation import (
+    require_valid_node,
+    require_valid_plan,
+    require_valid_test,
+)
+from waywiser.profile.errors import DamagedProfile, MissingProfile, NotAProfile, NotWritable
+from waywiser.profile.validation import InvalidRecord
+from waywiser.words.atomic_write import replaced_file
+from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
+from waywiser.words.regular_file import open_regular, read_regular, why_not_read
+from waywiser.words.visible import single_line_json
+
+_MOST_PLAN_BYTES = 64 << 20
+_MOST_LINE_BYTES = 16 << 20
+"""A line of the collective of 100,000 nodes is shorter."""
+
+_READ_BYTES = 1 << 20
+
+_IMPOSSIBLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidRecord)
+
+_Line = TypeVar("_Line", ClusterNode, FinishedTest)
+
+
+def open_to_append(path: Path, stack: ExitStack) -> int:
+    """A descriptor that appends to a file, after a line without its end is removed from it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    stack.callback(os.close, descriptor)
+    end = os.fstat(descriptor).st_size
+    while end:
+        start = max(end - _READ_BYTES, 0)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
+            break
+        end = start
+    if end != os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
+        os.fsync(descriptor)
+    return descriptor
+
+
+def append_line(file: int, path: Path, value: ClusterNode | FinishedTest) -> None:
+    """Appends a value to an opened file, and syncs it. Raises `NotWritable`."""
+    line = memoryview(msgspec.json.encode(value) + b"\n")
+    with explained(path):
+        size = os.fstat(file).st_size
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+            os.fsync(file)
+        except OSError:
+            os.ftruncate(file, size)  # a full disk: no half of a line stays
+            raise
+
+
+def read_plan(file: Path) -> ClusterPlan:
+    """Raises `ProfileError`: there is no such file, or it is no plan."""
+    path = file.parent
+    try:
+        content = read_regular(file, _MOST_PLAN_BYTES)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not path.exists():
+            raise MissingProfile("there is no such folder", where=str(path)) from error
+        raise NotAProfile(
+            f"is no folder of a cluster: it has no {file.name}",
+            where=str(path),
+            remedy="name the folder that waywiser cluster survey -o made",
+        ) from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from error
+    try:
+        plan = msgspec.json.decode(single_line_json(content.decode()), type=ClusterPlan)
+        require_valid_plan(plan)
+    except _IMPOSSIBLE as error:
+        raise DamagedProfile(f"is no plan of a cluster: {error}", where=str(file)) from error
+    return plan
+
+
+def write_plan(file: Path, plan: ClusterPlan) -> None:
+    """Replaces the plan at once. Raises `OSError`."""
+    with replaced_file(file) as part:
+        part.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
+
+
+def read_lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:
+    """The values of a file; nothing if there is no such file. Raises `ProfileError`."""
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(_whole_lines(path), 1):
+        try:
+            value = decoder.decode(single_line_json(line.decode()))
+            _require_valid(value)
+            yield value
+        except _IMPOSSIBLE as error:
+            raise DamagedProfile(
+                f"is no result of a cluster: {error}",
+                where=f"{path}:{number}",
+                remedy="take the line out to use the others",
+            ) from error
+
+
+def _require_valid(value: ClusterNode | FinishedTest) -> None:
+    """Raises `InvalidRecord`."""
+    if isinstance(value, ClusterNode):
+        require_valid_node(value)
+    else:
+        require_valid_test(value)
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """The lines that have their end."""
+    try:
+        with open_regular(path) as descriptor:
+            pieces: list[bytes] = []
+            while data := os.read(descriptor, _READ_BYTES):
+                *lines, last = data.split(b"\n")
+                pieces.append(lines[0] if lines else last)
+                if sum(map(len, pieces)) > _MOST_LINE_BYTES:
+                    raise DamagedProfile("has a line that is too long", where=str(path))
+                if lines:
+                    yield b"".join(pieces)
+                    yield from lines[1:]
+                    pieces = [last]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> NotAProfile:
+    reason = why_not_read(error) if isinstance(error, OSError) else str(error)
+    return NotAProfile(reason, where=str(path))
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """The system's reasons for not writing there as errors of outputs."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWritable(
+            f"cannot be written: {error.strerror or error}",
+            where=str(path),
+            remedy="name a folder that is yours and has space",
+        ) from error
