@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from waywiser.cluster.agent import Agent, Handlers
 from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import AskNode, JoinRequest, NodeNow, agent_proof, encode
+from waywiser.cluster.protocol import AskNode, JoinRequest, NodeNow, encode
+from waywiser.cluster.token_proof import agent_proof
 from waywiser.words.cluster import ClusterNode
 
 TOKEN = "0123456789abcdef"

@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from joined_agents import TOKEN, greeting
 
 from waywiser.cluster.admission import Admission, AdmissionDecision
-from waywiser.cluster.protocol import (
-    Rejection,
-    Welcome,
-    agent_proof,
-    coordinator_proof,
-    is_proof,
-)
+from waywiser.cluster.protocol import Rejection, Welcome
+from waywiser.cluster.token_proof import agent_proof, coordinator_proof, is_proof
 from waywiser.words.cluster import ClusterNode, Rail
 
 NONCE = "a nonce"

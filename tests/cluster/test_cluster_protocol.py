@@ -10,8 +10,6 @@ import pytest
 
 from damaged_lines import damaged
 from waywiser.cluster.protocol import (
-    SHORTEST_TOKEN,
-    TOKEN_VARIABLE,
     VERSION,
     Answer,
     Answered,
@@ -27,11 +25,15 @@ from waywiser.cluster.protocol import (
     Requested,
     RequestFailed,
     RunningProcess,
-    TokenError,
     decode_any_version,
     decode_from_agent,
     decode_to_agent,
     encode,
+)
+from waywiser.cluster.token_proof import (
+    SHORTEST_TOKEN,
+    TOKEN_VARIABLE,
+    TokenError,
     new_token,
     token_of,
 )

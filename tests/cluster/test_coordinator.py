@@ -27,10 +27,10 @@ from waywiser.cluster.protocol import (
     Rejection,
     RequestFailed,
     RunCheck,
-    TokenError,
     Welcome,
     decode_to_agent,
 )
+from waywiser.cluster.token_proof import TokenError
 from waywiser.words.cluster import ClusterNode
 
 ANY = "127.0.0.1:0"

@@ -14,7 +14,8 @@ from tree import ROOT
 from waywiser import __version__
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.node_facts import node_name
-from waywiser.cluster.protocol import TOKEN_VARIABLE, AskMachine, AskNode, MachineNow, NodeNow
+from waywiser.cluster.protocol import AskMachine, AskNode, MachineNow, NodeNow
+from waywiser.cluster.token_proof import TOKEN_VARIABLE
 
 ANY = "127.0.0.1:0"
 

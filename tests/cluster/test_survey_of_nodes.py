@@ -19,12 +19,14 @@ from waywiser.analysis.cluster.verdict import verdict
 from waywiser.cluster import survey as survey_module
 from waywiser.cluster import time_plan
 from waywiser.cluster.agent import Handler
+from waywiser.cluster.coordinator import Coordinator, Reply
 from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.protocol import TOKEN_VARIABLE, CheckEnded, RunCheck
+from waywiser.cluster.protocol import AskNode, CheckEnded, NodeNow, RunCheck
 from waywiser.cluster.survey import ClusterSurveyError, new_plan, survey_cluster
 from waywiser.cluster.survey_hosts import SurveyHosts
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.time_plan import TimePlan
+from waywiser.cluster.token_proof import TOKEN_VARIABLE
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words.cluster import ClusterNode, FinishedTest, NodeState, PlannedTest, Rail
 
@@ -415,6 +417,35 @@ def test_a_deadline_that_is_too_near_skips_tests_and_says_how_many(site: Site) -
     assert re.fullmatch(said, watching.notes[-1])
     found = verdict(result.nodes, result.plan, result.tests)
     assert not found.complete and set(found.good) == set(NAMES)
+
+
+def test_a_transport_can_reach_the_nodes_when_a_signal_ends_the_run(site: Site) -> None:
+    """What it has started there is ended by their agents, which are still there."""
+    found: list[Reply] = []
+
+    class Reaching(SimulatedTransport):
+        agents: Coordinator
+
+        def close(self) -> None:
+            if not self.is_closed:
+                found.extend(self.agents.ask({"n3": AskNode()}, 60.0).values())
+            super().close()
+
+    def make(_: object, __: object, ___: object, agents: Coordinator, ____: object) -> Reaching:
+        site.transport = Reaching()
+        site.transport.agents = agents
+        return site.transport
+
+    def interrupt(run: Callable[[], None], end: Callable[[], None]) -> None:
+        end()
+        raise KeyboardInterrupt
+
+    site.monkeypatch.setattr(survey_module, "make_transport", make)
+    site.monkeypatch.setattr(survey_module, "run_interruptibly", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        site.survey()
+    assert [type(reply) for reply in found] == [NodeNow]
+    assert [agent.thread.join() or agent.error for agent in site.agents.values()] == [None] * 6
 
 
 def test_groups_are_those_of_the_file_however_often_the_run_begins(

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from waywiser.analysis.cluster.procedure import Round
 from waywiser.cli.streams import say
-from waywiser.cluster.protocol import TOKEN_VARIABLE
 from waywiser.cluster.survey_hosts import SurveyHosts, join_line
 from waywiser.cluster.time_plan import TimePlan
+from waywiser.cluster.token_proof import TOKEN_VARIABLE
 from waywiser.words.cluster import ClusterNode, FinishedTest
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_seconds

@@ -11,17 +11,14 @@ from collections.abc import Container, Iterable
 import msgspec
 
 from waywiser.cluster.protocol import (
-    TOKEN_VARIABLE,
     VERSION,
     JoinRequest,
     Rejection,
     Welcome,
-    agent_proof,
-    coordinator_proof,
     decode_any_version,
     decode_from_agent,
-    is_proof,
 )
+from waywiser.cluster.token_proof import TOKEN_VARIABLE, agent_proof, coordinator_proof, is_proof
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.profile.cluster_validation import require_valid_node
 from waywiser.profile.validation import InvalidRecord

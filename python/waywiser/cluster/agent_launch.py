@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from waywiser.cluster.launcher_output import hosts_named_first
-from waywiser.cluster.protocol import TOKEN_VARIABLE
+from waywiser.cluster.token_proof import TOKEN_VARIABLE
 from waywiser.measure.probe.worker_process import Log
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable

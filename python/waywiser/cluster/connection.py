@@ -8,7 +8,8 @@ import sys
 from collections import deque
 from contextlib import suppress
 
-from waywiser.cluster.protocol import JOIN_LINE_BYTES, LINE_BYTES, ToAgent, encode, new_nonce
+from waywiser.cluster.protocol import JOIN_LINE_BYTES, LINE_BYTES, ToAgent, encode
+from waywiser.cluster.token_proof import new_nonce
 from waywiser.measure.probe.protocol import Lines
 from waywiser.words.closeable import Closeable
 

@@ -19,7 +19,8 @@ import msgspec
 
 from waywiser.cluster.admission import Admission
 from waywiser.cluster.hub import Hub
-from waywiser.cluster.protocol import Answer, Request, TokenError
+from waywiser.cluster.protocol import Answer, Request
+from waywiser.cluster.token_proof import TokenError
 from waywiser.words import Value, WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, NodeState

@@ -13,14 +13,11 @@ from waywiser.cluster.protocol import (
     JoinRequest,
     Rejection,
     Welcome,
-    agent_proof,
-    coordinator_proof,
     decode_any_version,
     decode_to_agent,
     encode,
-    is_proof,
-    new_nonce,
 )
+from waywiser.cluster.token_proof import agent_proof, coordinator_proof, is_proof, new_nonce
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.words import Value, WaywiserError
 from waywiser.words.cluster import ClusterNode

@@ -10,10 +10,11 @@ from waywiser.cluster.node_check import NodeCheck
 from waywiser.cluster.node_facts import node_name, node_of
 from waywiser.cluster.node_files import NodeFiles
 from waywiser.cluster.node_handlers import node_handlers
-from waywiser.cluster.protocol import RunCheck, token_of
+from waywiser.cluster.protocol import RunCheck
 from waywiser.cluster.rail_handlers import rail_handlers
 from waywiser.cluster.rail_workers import RailWorkers
 from waywiser.cluster.survey_options import ClusterJoinOptions
+from waywiser.cluster.token_proof import token_of
 from waywiser.measure.ranks.nccl_group import NcclGroup
 from waywiser.measure.scope import working_machine
 

@@ -9,8 +9,7 @@
     coordinator -> agent   leave      the run has ended
 
 An agent answers requests in any order: each runs in a thread of its own. Neither side sends the
-token: a proof is a keyed hash of both nonces, so that a greeting that was heard on the network is
-of no use in another connection.
+token (`waywiser.cluster.token_proof`).
 
 A new request is a class with a tag here, in `Request`; its answer one in `Answer`; and a handler in
 the agent (`waywiser.cluster.agent.Handlers`).
@@ -18,11 +17,6 @@ the agent (`waywiser.cluster.agent.Handlers`).
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import os
-import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
@@ -30,17 +24,11 @@ import msgspec
 from waywiser.cluster.rail_requests import RailAnswer, RailRequest
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.protocol import ProtocolError, decode_line, encode_line, excerpt
-from waywiser.words import Value, WaywiserError
+from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
 from waywiser.words.visible import single_line_json
 
 VERSION = 1
-
-TOKEN_VARIABLE = "WAYWISER_CLUSTER_TOKEN"
-"""The environment of coordinator and agents: what they have in common and others do not know."""
-
-SHORTEST_TOKEN = 16
-"""Characters; a shorter one can be guessed."""
 
 JOIN_LINE_BYTES = 1 << 16
 """The longest line of who has not been admitted."""
@@ -50,10 +38,6 @@ LINE_BYTES = 8 << 20
 
 PART_BYTES = 1 << 18
 """The longest part of a file in one line."""
-
-
-class TokenError(WaywiserError):
-    """The token is missing or can be guessed."""
 
 
 class Challenge(Value, frozen=True, tag="challenge", tag_field="type"):
@@ -299,45 +283,3 @@ def decode_any_version(line: bytes) -> AnyVersion | None:
         return msgspec.json.decode(line, type=AnyVersion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def new_nonce() -> str:
-    return secrets.token_hex(16)
-
-
-def agent_proof(token: str, challenge: str, nonce: str, name: str) -> str:
-    """The proof of an agent that it has the token."""
-    return _proof(token, "agent", challenge, nonce, name)
-
-
-def coordinator_proof(token: str, challenge: str, nonce: str, name: str) -> str:
-    """The proof of a coordinator, to the agent that gave that nonce and name."""
-    return _proof(token, "coordinator", challenge, nonce, name)
-
-
-def is_proof(given: str, right: str) -> bool:
-    """Compares in a time that does not depend on what is equal."""
-    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), right.encode())
-
-
-def _proof(token: str, *parts: str) -> str:
-    text = "\0".join(("waywiser-cluster", *parts)).encode("utf-8", "surrogatepass")
-    return hmac.new(token.encode("utf-8", "surrogateescape"), text, hashlib.sha256).hexdigest()
-
-
-def token_of(environment: Mapping[str, str] = os.environ) -> str:
-    """The token of this process. Raises `TokenError`."""
-    token = environment.get(TOKEN_VARIABLE, "").strip()
-    if len(token) < SHORTEST_TOKEN:
-        what = f"has fewer than {SHORTEST_TOKEN} characters" if token else "is not set"
-        raise TokenError(
-            f"{TOKEN_VARIABLE} {what}",
-            remedy=f"give coordinator and agents the same: export {TOKEN_VARIABLE}="
-            "$(openssl rand -hex 16)",
-        )
-    return token
-
-
-def new_token() -> str:
-    """A token for agents that this process starts itself."""
-    return secrets.token_hex(16)

@@ -23,19 +23,14 @@ from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.hosts import read_groups
 from waywiser.cluster.interruptible import run_interruptibly
 from waywiser.cluster.node_surveys import faults, survey_nodes, without_profile
-from waywiser.cluster.protocol import (
-    TOKEN_VARIABLE,
-    AskNode,
-    NodeNow,
-    new_token,
-    token_of,
-)
+from waywiser.cluster.protocol import AskNode, NodeNow
 from waywiser.cluster.resumed_nodes import resume_nodes
 from waywiser.cluster.run import ClusterRun, RunWatcher
 from waywiser.cluster.survey_hosts import SurveyHosts, started_agents, with_groups
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.survey_transport import choose_transport, make_transport, unable_nodes
 from waywiser.cluster.time_plan import check_seconds, measured_costs
+from waywiser.cluster.token_proof import TOKEN_VARIABLE, new_token, token_of
 from waywiser.cluster.transport import Transport
 from waywiser.machine.interfaces import new_errors
 from waywiser.profile.cluster_folder import ClusterFolder
