@@ -136,7 +136,9 @@ class MpiTransport:
     def close(self) -> None:
         """Ends the launch, also one that starts, from any thread, and what it has left on nodes;
         `run` ends then, and unfinished tests are not reported."""
-        self._is_closed = True
+        was_closed, self._is_closed = self._is_closed, True
+        if was_closed:
+            return
         if (world := self._world) is not None:
             world.hang_up()
         self._is_idle.wait(_CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""What the workers of a node's rails are asked for, and what came of it.
+"""Requests to the workers of a node's rails, and their answers.
 
 A test takes two requests of each of its nodes: get ready, which also makes the key by which ranks
 find each other; and measure.

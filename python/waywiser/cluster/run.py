@@ -252,7 +252,7 @@ class ClusterRun:
     def _choose_memory(self) -> None:
         """Chooses the memory of messages before the first test. Raises `RunStopped`."""
         plan = self._folder.plan
-        if plan.memory:
+        if plan.memory or self._folder.tests:
             return
         nodes = [node for node in self._states() if node.state == "joined"]
         memory, reason = self._transport.choose_memory(nodes, plan.bytes)

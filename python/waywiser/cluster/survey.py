@@ -108,7 +108,7 @@ class _Survey:
         """Nodes that are present and no part of the run."""
 
     def run(self, token: str, stack: ExitStack) -> None:
-        """Everything, from the agents on. Raises `WaywiserError`."""
+        """Runs all steps, from the start of the agents on. Raises `WaywiserError`."""
         self._admit(token, stack)
         self._resume()
         for difference in version_differences(self._joined()):
@@ -129,7 +129,7 @@ class _Survey:
         return [node for node in self._coordinator.nodes() if node.name not in self._others]
 
     def _joined(self) -> list[ClusterNode]:
-        """Raises `ClusterSurveyError` for fewer than two."""
+        """The nodes that can be tested. Raises `ClusterSurveyError` for fewer than two."""
         joined = [node for node in self._nodes() if node.state == "joined"]
         if len(joined) >= 2:
             return joined

@@ -1,4 +1,4 @@
-"""Which node a failed test is the fault of."""
+"""Failed tests by the node, or the pair of nodes, whose fault they are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_FAULT = ("skipped", "interrupted")
 
 @dataclass(frozen=True)
 class Losses:
-    """The failed tests of pairs, by whose fault they are."""
+    """The failed tests of each node and of each pair that is to blame."""
 
     of_node: dict[int, list[FinishedTest]]
     """The tests that failed because of a node."""
@@ -34,9 +34,12 @@ class Losses:
 def find_losses(
     index: Mapping[str, int], failed: Sequence[FinishedTest], passed: Sequence[int]
 ) -> Losses:
-    """A failure that names its node is that node's fault. Else it is the fault of a node that
-    failed with several partners, one of which passed with another, and more often than it
-    ``passed``; the one with most failures first, so that its partners are not blamed with it."""
+    """Divides failed tests by the node, or the pair of nodes, whose fault they are. ``index`` has
+    the number of each node, ``passed`` how many tests each passed.
+
+    A failure that names its node is that node's fault. Else it is the fault of a node that failed
+    with several partners, one of which passed with another, and more often than it passed; the one
+    with most failures first, so that its partners are not blamed with it."""
     blamed: dict[int, list[FinishedTest]] = defaultdict(list)
     open_: Open = []
     for test in failed:
