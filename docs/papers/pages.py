@@ -37,6 +37,17 @@ class Figure(NamedTuple):
     """The text below the tables: limits of the profiles, and what the tables show."""
     is_of_all: bool = False
     """Whether the lines are the same for all profiles."""
+    command: str = "waywiser survey --ranks 2 --preset standard -o ranks.wwp"
+    """What makes it on the reader's machine."""
+
+
+class Elsewhere(NamedTuple):
+    """A figure or table that has no measured messages."""
+
+    title: str
+    says: str
+    ours: str
+    """The command, and where ours is, or why there is none."""
 
 
 def of_units(*units: str) -> Made:
@@ -85,6 +96,9 @@ DATA_MOVEMENT = (
         "no profile has curves that are long enough.",
         "A line describes messages of host memory badly. Caches and two copies by CPUs shape their "
         "curve, and sizes above 16 MiB did not converge.",
+        command=(
+            "waywiser survey --ranks 2 --preset standard -o ranks.wwp; waywiser model ranks.wwp"
+        ),
     ),
     Figure(
         "Table II: copies between host and GPU",
@@ -93,6 +107,7 @@ DATA_MOVEMENT = (
         lambda _: figures.copies_table(),
         "no survey of copies is kept.",
         is_of_all=True,
+        command="waywiser survey -o copies.wwp; waywiser model copies.wwp",
     ),
     Figure(
         "Table III: the injection limit",
@@ -101,6 +116,7 @@ DATA_MOVEMENT = (
         "it needs several pairs of ranks: `waywiser survey --ranks 8`. "
         "[Another page](../results/models/summit.md) tests the limit of Summit: 24.1 GB/s by 138 "
         "measurements.",
+        command="waywiser survey --ranks 8 -o ranks.wwp; waywiser model ranks.wwp",
     ),
     Figure(
         "Figure 3: one message, GPU-aware or copied first (theirs is a model)",
@@ -123,6 +139,7 @@ DATA_MOVEMENT = (
         of_units("process"),
         "it needs several processes of two GPUs, each with its own CPUs: "
         "`waywiser survey --ranks 8`.",
+        command="waywiser survey --ranks 8 -o ranks.wwp",
     ),
     Figure(
         "Figure 5: several messages (theirs is a model)",
@@ -132,6 +149,7 @@ DATA_MOVEMENT = (
         of_units("peer", "message"),
         "it needs several messages of one rank: `waywiser survey --ranks 8`, or windows, "
         "`--ranks 2 --preset standard`; then `waywiser model FILE --crossovers`.",
+        command="waywiser survey --ranks 8 -o ranks.wwp; waywiser model ranks.wwp --crossovers",
     ),
     Figure(
         "Figure 6: MPI_Alltoall and MPI_Alltoallv by four strategies",
@@ -144,6 +162,7 @@ DATA_MOVEMENT = (
         "is no network between these GPUs. Processes of one GPU took turns, because CUDA's "
         "Multi-Process Service did not run. The surveys ended early, and most cells were not "
         "measured.",
+        command="waywiser survey --ranks 16 -o exchanges.wwp",
     ),
 )
 
@@ -162,6 +181,58 @@ AUTO_TUNING = (
     ),
 )
 
+DATA_MOVEMENT_ELSEWHERE = (
+    Elsewhere(
+        "Figure 1: a node of Summit",
+        "Two Power9 with three GPUs each, NVLink between them, and one NIC.",
+        "On your machine: `waywiser report ranks.wwp` draws the node with the bandwidth of its "
+        "links. "
+        "Ours: [four H200](../results/2026-11-20-h200-catalogue/four-gpus/links.png) in one host. "
+        "**Missing:** the links to a network; the machines at hand have none between their GPUs.",
+    ),
+)
+
+AUTO_TUNING_ELSEWHERE = (
+    Elsewhere(
+        "Figure 1 and table I: the systems",
+        "GPUs at one PCIe switch, at two, and at two CPUs; C2070, M2090 and C2050, PCIe 2.",
+        "On your machine: `waywiser survey -o copies.wwp; waywiser report copies.wwp`. Ours: [the "
+        "machines](../results/auto-tuning-2013.md) of today, and what changed since.",
+    ),
+    Elsewhere(
+        "Figure 2: GPU and host memory, local and remote, in one and both directions",
+        "Remote copies reach 70 to 80 % of local ones, both directions up to 70 % of the best.",
+        "On your machine: `waywiser survey --only 'h2d copy-engine' --only 'd2h copy-engine' "
+        "--only "
+        "bidir -o copies.wwp`. Ours: [figure by figure](../results/auto-tuning-2013.md#figure-by-"
+        "figure), [a "
+        "DGX-1](../results/auto-tuning-2013.md#a-dgx-1-local-against-remote-memory) with "
+        "remote memory. They differ: today both directions reach nine tenths of the sum, and "
+        "pinned "
+        "memory has no remote penalty on the DGX-1.",
+    ),
+    Elsewhere(
+        "Figures 3 and 5: GPU to GPU, by CUDA and by tuned double buffering",
+        "Remote GPUs reach 65 % of the best; CUDA's own copy 85 to 95 % of tuned double buffering.",
+        "On your machine: `waywiser survey --preset full --only 'device -> device by staged' "
+        "--only "
+        "'p2p copy-engine' -o peers.wwp`. Ours: [peer access against the host](../results/"
+        "auto-tuning-2013.md#gpu-0-to-gpu-1-four-h200), and the row of staged copies between "
+        "GPUs in "
+        "[the catalogue](../catalogue.md). They differ: NVLink and NVSwitch are ten times as "
+        "fast as "
+        "the path through the host.",
+    ),
+    Elsewhere(
+        "Sections IV.B and V.B: disks",
+        "The place of the disk matters little; double buffering gains 10 to 20 % from 512 KB on.",
+        "On your machine: `waywiser survey --only 'file device by staged' --only direct-io -o "
+        "disk.wwp`. Ours: [disk](../results/auto-tuning-2013.md#figure-by-figure), where "
+        "overlap gains "
+        "more. **Missing:** a machine that shows two NUMA nodes and has a disk.",
+    ),
+)
+
 NO_FIGURE_4 = (
     "**Not reproduced.** The paper places each process in the PCIe domain of its GPU or in the "
     "other one. Messages are up to 75 % slower in the other one. "
@@ -172,15 +243,22 @@ NO_FIGURE_4 = (
 
 def data_movement(profiles: Sequence[RankProfile]) -> Iterator[str]:
     yield from _sources(profiles)
+    yield from _elsewhere(DATA_MOVEMENT_ELSEWHERE)
     for figure in DATA_MOVEMENT:
         yield from _section(figure, profiles)
 
 
 def auto_tuning(profiles: Sequence[RankProfile]) -> Iterator[str]:
     yield from _sources(profiles)
+    yield from _elsewhere(AUTO_TUNING_ELSEWHERE)
     yield from ("## Figure 4: processes of one node, local and remote", "", NO_FIGURE_4, "")
     for figure in AUTO_TUNING:
         yield from _section(figure, profiles)
+
+
+def _elsewhere(figures: Sequence[Elsewhere]) -> Iterator[str]:
+    for each in figures:
+        yield from (f"## {each.title}", "", each.says, "", each.ours, "")
 
 
 def _sources(profiles: Sequence[RankProfile]) -> Iterator[str]:
@@ -196,6 +274,7 @@ def _label(profile: RankProfile) -> str:
 
 def _section(figure: Figure, profiles: Sequence[RankProfile]) -> Iterator[str]:
     yield from (f"## {figure.title}", "", figure.says, "")
+    yield from (f"On your machine: `{figure.command}`", "")
     shown = [(profile, made) for profile in profiles if (made := list(figure.made(profile)))]
     for profile, made in shown[:1] if figure.is_of_all else shown:
         yield from (*(() if figure.is_of_all else (f"{_label(profile)}:", "")), *made, "")

@@ -97,7 +97,11 @@ def _fonts(folder: Path) -> Path:
     """A configuration with the fonts in `FAMILIES` and no other."""
     fonts = folder / "fonts"
     fonts.mkdir()
-    for file in (*FONTS.glob("DejaVuSans.ttf"), *FONTS.glob("DejaVuSans[-M]*.ttf")):
+    for file in (
+        FONTS / "DejaVuSans.ttf",
+        FONTS / "DejaVuSerif.ttf",
+        *FONTS.glob("DejaVuSans[-M]*.ttf"),
+    ):
         (fonts / file.name).symlink_to(file)
     names = "".join(
         f"<alias><family>{name}</family><prefer><family>{family}</family></prefer></alias>"

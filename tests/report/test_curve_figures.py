@@ -49,9 +49,12 @@ def _is_beside(marker: Shape, text: Text) -> bool:
     return right - left < 8 and 0 < text.x - right < 30 and abs(level - middle) < 1
 
 
-def test_a_method_has_one_colour_in_all_figures(direct: Document) -> None:
+@pytest.mark.parametrize("name", ["direct", "recorded"])
+def test_a_method_has_one_colour_in_all_figures_and_a_colour_one_method(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     found: dict[str, set[Colour]] = {}
-    for picture in direct.pictures():
+    for picture in request.getfixturevalue(name).pictures():
         if picture.name.startswith(("bandwidth", "latency")):
             for name, colours in looks(picture).items():
                 found.setdefault(name, set()).update(colours)
@@ -85,6 +88,26 @@ def test_a_set_is_named_without_its_kinds_of_memory() -> None:
     assert set_label(shown) == "ring gpu:0-2 -> gpu:0-2"
 
 
+def test_bars_have_the_colours_of_the_lines(recorded: Document) -> None:
+    """Whatever is drawn in a colour is by one method: of links nothing is."""
+    lines: dict[Colour, str] = {}
+    for picture in recorded.pictures():
+        if picture.name.startswith(("bandwidth", "latency")):
+            lines |= {colour: name for name, (colour,) in looks(picture).items()}
+    bars = [each for each in recorded.pictures() if each.name.startswith("bandwidth-bidirectional")]
+    assert len(bars) > 1
+    for picture in bars:
+        assert picture.data is not None
+        of_method = {row.cells[-5].text: row for row in picture.data.rows}
+        drawn = [m.fill for m in picture.draw().marks if isinstance(m, Shape) and m.fill in SERIES]
+        for colour, bar in zip(drawn, of_method, strict=False):
+            assert colour is not None and lines.get(colour, bar) == bar
+    links = [each for each in recorded.pictures() if each.name.startswith("topology")]
+    for picture in links:
+        marks = [mark for mark in picture.draw().marks if isinstance(mark, Shape)]
+        assert not any(mark.fill in SERIES or mark.stroke in SERIES for mark in marks)
+
+
 def sets() -> Iterator[list[Series]]:
     slow, fast = postal(5e-6, 5e10), postal(5e-6, 4e11)
     between = ["device@gpu:0 -> device@gpu:1 by sm", "device@gpu:1 -> device@gpu:0 by sm"]
@@ -98,11 +121,11 @@ def sets() -> Iterator[list[Series]]:
 def test_transfers_over_pcie_come_first_then_those_between_gpus() -> None:
     found = pictures(*sets())
     places = [picture.title.partition(", ")[2] for picture in found]
-    assert [place.removesuffix(": bandwidth") for place in places] == [
+    assert [place.partition(": bandwidth")[0] for place in places] == [
         *("numa:0 <-> gpu:0", "gpu:0 <-> gpu:1", "numa:0 <-> file:scratch")
     ]
     (bar,) = found[0].data.rows if found[0].data else ()
-    assert [cell.text for cell in bar.cells[:2]] == ["copy-engine, pinned", "512 MiB"]
+    assert [cell.text for cell in bar.cells[:2]] == ["copy-engine, pinned", "2 × 256 MiB"]
 
 
 def test_different_sets_of_one_figure_are_named() -> None:
@@ -115,7 +138,25 @@ def test_different_sets_of_one_figure_are_named() -> None:
     assert [row.cells[0].text for row in found.data.rows] == [
         *("host-to-all numa:0 -> gpu:0,1", "all-to-host gpu:0,1 -> numa:0")
     ]
-    assert found.title.endswith(", host and GPU: bandwidth")
+    assert found.title.endswith(", host and GPU: bandwidth at 2 × 256 MiB")
+
+
+def test_all_bars_of_a_figure_are_of_one_size() -> None:
+    """The one that most have, though some have larger ones."""
+    directions = ("pinned@numa:0 -> device@gpu:{}", "device@gpu:{} -> pinned@numa:0")
+    pairs = ["; ".join(f"{each.format(n)} by sm" for n in (0, 1)) for each in directions]
+    four = "; ".join(f"{directions[0].format(n)} by sm" for n in range(4))
+    small = "; ".join(f"{directions[1].format(n)} by sm" for n in range(4))
+    (found,) = pictures(
+        *(curve(text, postal(5e-6, 5e10), LARGE) for text in pairs),
+        curve(four, postal(5e-6, 5e10), (2**26,)),
+        curve(small, postal(5e-6, 5e10), (2**20,)),
+    )
+    assert found.title.endswith(": bandwidth at 64 MiB each")
+    assert found.data is not None
+    assert {row.cells[2].text for row in found.data.rows} == {"2 × 64 MiB", "4 × 64 MiB"}
+    assert len(found.data.rows) == 3
+    assert any("3 of 4 curves" in note for note in found.draw().notes)
 
 
 def test_a_figure_has_no_more_curves_than_can_be_distinguished_and_says_how_many() -> None:

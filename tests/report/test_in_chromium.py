@@ -152,6 +152,7 @@ def test_evidence_leads_to_its_curve_though_that_is_folded(look: Look) -> None:
 
 def test_a_link_opens_the_sections_that_it_leads_into(look: Look) -> None:
     page = look(reduced_motion="reduce")  # scrolls at once
+    page.evaluate("document.querySelectorAll('nav details').forEach(each => each.open = true)")
     for anchor in ("glossary", "question-calm"):
         inside = page.locator(f"#{anchor} > *").first
         assert not inside.is_visible()
@@ -274,7 +275,7 @@ def test_contents_are_folded_on_a_phone_and_beside_the_text_on_a_desk(look: Look
     link = "nav a[href='#status']:visible"
     phone = look(viewport=PHONE)
     assert phone.locator(link).count() == 0
-    phone.locator("nav summary").click()
+    phone.locator("nav .narrow > summary").click()
     assert phone.locator(link).count() == 1
     assert look(viewport=DESKTOP).locator(link).count() == 1
 
@@ -360,3 +361,92 @@ def test_paper_shows_what_is_folded_and_takes_it_all(look: Look, name: str) -> N
     assert ground == "rgb(255, 255, 255)"
     printed = page.pdf(format="A4")
     assert printed.startswith(b"%PDF") and printed.count(b"/Type /Page\n") > 1
+
+
+FIRST_SCREEN = {"width": 1400, "height": 900}
+MOST_WORDS_ON_IT = 120
+
+WORDS_ON_THE_SCREEN = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const node = walker.currentNode, element = node.parentElement;
+    if (!element.checkVisibility() || element.closest('table, pre, code, svg, .aloud, .skip'))
+      continue;
+    for (const word of node.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const box = range.getBoundingClientRect();
+      words += box.width > 0 && box.top < innerHeight && box.bottom > 0;
+    }
+  }
+  return words;
+}"""
+"""Counts the words that are seen without scrolling, tables, code and figures apart."""
+
+
+@pytest.mark.parametrize("name", ["alone", "direct", "recorded"])
+def test_the_first_screen_has_few_words(look: Look, name: str) -> None:
+    page = look(name, viewport=FIRST_SCREEN)
+    assert 40 < page.evaluate(WORDS_ON_THE_SCREEN) <= MOST_WORDS_ON_IT
+
+
+FONTS_OF_A_READER = {
+    "as it is": "",
+    "serif": "DejaVu Serif",
+    "monospaced": "DejaVu Sans Mono",
+    "15 % wider": "1.15",
+    "15 % narrower": "0.85",
+}
+
+IN_ANOTHER_FONT = """font => {
+  if (isNaN(font)) document.documentElement.style.setProperty('--font', `"${font}"`);
+  else for (const text of document.querySelectorAll('svg.figure text')) {
+    text.setAttribute('textLength', text.getComputedTextLength() * font);
+    text.setAttribute('lengthAdjust', 'spacingAndGlyphs');
+  }
+}"""
+"""Shows the texts of figures in another family, or so many times as wide."""
+
+COLLISIONS = """() => [...document.querySelectorAll('svg.figure')].flatMap(svg => {
+  const title = svg.querySelector('title').textContent, frame = svg.getBoundingClientRect();
+  const found = [], seen = [];
+  for (const text of svg.querySelectorAll('text')) {
+    const box = text.getBoundingClientRect();
+    if (!box.width) continue;
+    if (box.left < frame.left - 1 || box.right > frame.right + 1)
+      found.push([title, text.textContent, 'is cut off']);
+    for (const [other, its] of seen)
+      if (Math.min(box.right, its.right) - Math.max(box.left, its.left) > 0.5 &&
+          Math.min(box.bottom, its.bottom) - Math.max(box.top, its.top) > 0.5)
+        found.push([title, text.textContent, other.textContent]);
+    seen.push([text, box]);
+  }
+  return found;
+})"""
+"""Returns the labels of figures whose boxes intersect, and those beyond the figure."""
+
+
+@pytest.mark.parametrize("viewport", [FIRST_SCREEN, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("name", ["alone", "beside", "direct", "fleet", "recorded"])
+def test_no_two_labels_of_a_figure_collide_in_any_font(
+    look: Look, name: str, viewport: dict[str, int]
+) -> None:
+    for font in FONTS_OF_A_READER.values():
+        page = look(name, viewport=viewport)
+        page.evaluate(ALL_OPEN)
+        if font:
+            page.evaluate(IN_ANOTHER_FONT, font)
+        assert page.evaluate("document.querySelectorAll('svg.figure text').length") > 10 or (
+            name == "fleet"
+        )
+        assert page.evaluate(COLLISIONS) == [], font
+
+
+def test_labels_that_collide_are_found(look: Look) -> None:
+    page = look("direct", viewport=FIRST_SCREEN)
+    page.evaluate(
+        "document.querySelectorAll('svg.figure text').forEach(e => e.setAttribute('x', 20))"
+    )
+    assert len(page.evaluate(COLLISIONS)) > 10

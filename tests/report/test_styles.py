@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from waywiser.report.figures.styles import assigned, colour_of, marker_of
+from waywiser.report.figures.styles import assigned, colour_of, distance, marker_of
 from waywiser.report.figures.theme import SERIES
 
 FIGURES = [
@@ -20,6 +20,26 @@ def test_methods_of_one_figure_differ_in_colour_and_in_marker() -> None:
         for one, other in combinations(figure, 2):
             assert colour_of(found[one]) != colour_of(found[other])
             assert marker_of(found[one]) != marker_of(found[other])
+
+
+def test_every_method_of_a_report_has_its_own_colour_and_those_of_one_figure_are_far_apart() -> (
+    None
+):
+    methods = [f"method {n}" for n in range(len(SERIES))]
+    figures = [methods[n : n + 6] for n in range(0, len(SERIES), 3)]
+    found = assigned(figures)
+    assert len({colour_of(style) for style in found.values()}) == len(SERIES)
+    near = [
+        distance(colour_of(found[one]), colour_of(found[other]))
+        for figure in figures
+        for one, other in combinations(figure, 2)
+    ]
+    apart = [distance(one, other) for one, other in combinations(SERIES, 2)]
+    assert min(near) > min(apart)
+    half = assigned(figures[:4])
+    for figure in figures[:4]:
+        for one, other in combinations(figure, 2):
+            assert distance(colour_of(half[one]), colour_of(half[other])) > 0.1
 
 
 def test_no_two_methods_of_a_report_look_alike() -> None:

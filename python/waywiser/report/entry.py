@@ -27,7 +27,8 @@ class Entry(Value, frozen=True):
     """A profile as a report knows it."""
 
     name: str
-    """The machine's name, with a suffix if several profiles have the same one."""
+    """The machine's name; with that of the file, or the time, if several profiles have the same
+    one."""
     subject: Subject
     answers: tuple[Answer, ...]
     curves: tuple[Curve, ...]
@@ -73,7 +74,7 @@ def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:
     for file in files:
         with Profile.open(file) as profile:
             found.append((Subject.of(profile), profile.plan_json, kept_model(profile)))
-    names = names_of([subject for subject, _, _ in found])
+    names = names_of([subject for subject, _, _ in found], [os.fspath(file) for file in files])
     several = len(found) > 1
     return tuple(
         entry(subject, plan, name, f"{_letter(n)}-" if several else "", model)

@@ -125,10 +125,6 @@ def _ranked(group: Iterable[Curve], traits: Traits) -> tuple[Curve, ...]:
     return tuple(sorted(group, key=rank))
 
 
-def fastest_first(curves: Iterable[Curve]) -> list[Curve]:
-    return sorted(curves, key=_bandwidth, reverse=True)
-
-
 def is_reference(curve: Curve, traits: Traits) -> bool:
     """Whether all its transfers are by the executor and in the memory that paths of their class
     are compared by."""

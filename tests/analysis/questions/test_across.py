@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 import pytest
 from tests.analysis.questions.machines import host_links, machine
 from tests.analysis.questions.subjects import curve, postal, subject
 
-from waywiser.analysis.questions.across import alternatives, tables
+from waywiser.analysis.questions.across import alternatives, names_of, tables
 from waywiser.curves.answer import Table
 from waywiser.curves.subject import Subject
 
@@ -49,9 +51,25 @@ def test_a_table_has_a_column_for_each_machine_and_a_dash_for_what_it_lacks() ->
     assert found[1].rows[0][2].series == "pinned@numa:0 -> device@gpu:3 by copy-engine"
 
 
-def test_machines_of_one_name_are_numbered() -> None:
+def test_profiles_of_one_machine_are_named_by_their_files_or_else_by_the_time() -> None:
     one = subject(host_links(2), machine=machine(2))
-    assert tables([one, one])[0].columns == ("transfer", "node7", "node7 (2)")
+    other = named("other", one)
+    names = names_of([one, other, one], ["a/monday.wwp", "b.wwp", "a/friday.wwp"])
+    assert names == ["node7, monday", "other", "node7, friday"]
+    assert tables([one, one], names[::2])[0].columns == ("transfer", *names[::2])
+    runs = [[RunAt("2026-11-20T12:24:31Z")], [RunAt("2026-11-21T08:00:00Z")]]
+    both = [
+        msgspec.structs.replace(one, overview=msgspec.structs.replace(one.overview, runs=run))
+        for run in runs
+    ]
+    times = names_of(both, ["a/check.wwp", "b/check.wwp"])
+    assert times == ["node7, 2026-11-20 12:24", "node7, 2026-11-21 08:00"]
+
+
+class RunAt(NamedTuple):
+    """What a run says of its start."""
+
+    started: str
 
 
 def test_anisotropy_says_which_way_is_slower_and_by_how_much() -> None:

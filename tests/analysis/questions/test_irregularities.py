@@ -163,8 +163,8 @@ def test_sizes_of_several_transfers_are_those_of_one(transfers: int, power: int)
     dipped = slower(postal(5e-6, 55e9), 1.4, 2**power)
     (dip,) = answer(subject(curve(text, dipped))).findings
     size = format_bytes(2**power)
-    assert f"at {size} each than" in dip.text
-    assert f"avoid {size} each on this path" in dip.remedy
+    assert f"at {transfers} × {size} than" in dip.text
+    assert f"avoid {transfers} × {size} on this path" in dip.remedy
     around = (2 ** (power - 1), 2 ** (power + 1))
     low, high = (format_bytes(each).replace(" ", "") for each in around)
     assert f"--sizes {low}:{high}:4" in dip.remedy

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from pathlib import Path as FilePath
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -39,16 +40,18 @@ DIFFER = f"more than {THRESHOLD:.0%}"
 LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 
-def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
-    """Those that any machine has a row of."""
+def tables(subjects: Sequence[Subject], names: Sequence[str] = ()) -> tuple[Table, ...]:
+    """Those that any machine has a row of. ``names`` are those of the columns, by default those of
+    the machines."""
+    names = names or [subject.name for subject in subjects]
     by_kind = (
-        _table(title, "transfer", subjects, map(cells, subjects), f"yes: {marks}")
+        _table(title, "transfer", names, map(cells, subjects), f"yes: {marks}")
         for title, cells, marks in KINDS
     )
     choices = [_by_choice(subject) for subject in subjects]
     by_direction = (
         _table(
-            title.capitalize(), "direction", subjects, (each.get(title, {}) for each in choices),
+            title.capitalize(), "direction", names, (each.get(title, {}) for each in choices),
             f"The faster one {LARGE}, and how many times as fast; yes: they differ by {DIFFER}, "
             "no: equal",
         )
@@ -58,23 +61,35 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
 
 
 def _table(
-    title: str, first: str, subjects: Sequence[Subject], cells: Iterable[Cells], marks: str
+    title: str, first: str, names: Sequence[str], cells: Iterable[Cells], marks: str
 ) -> tuple[Table, ...]:
     columns = list(cells)
     rows = dict.fromkeys(row for column in columns for row in column)
     return table(
         title,
-        (first, *names_of(subjects)),
+        (first, *names),
         ((Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows),
         f"{marks}, {UNSURE}",
     )
 
 
-def names_of(subjects: Sequence[Subject]) -> list[str]:
-    """The names of the machines; those with the same name are numbered: ``vm``, ``vm (2)``."""
+def names_of(subjects: Sequence[Subject], files: Sequence[str]) -> list[str]:
+    """The names of the machines. Several profiles of one machine have the name of their file too
+    (``vm, monday``), or the time of the survey if that is the same: ``vm, 2026-11-20 12:24``."""
     names = [subject.name for subject in subjects]
-    before = [names[:n].count(name) for n, name in enumerate(names)]
-    return [f"{name} ({n + 1})" if n else name for name, n in zip(names, before, strict=True)]
+    found = []
+    for n, name in enumerate(names):
+        same = [other for other, each in enumerate(names) if each == name]
+        stems = [FilePath(files[other]).stem for other in same]
+        own = FilePath(files[n]).stem if len(set(stems)) == len(stems) else _time(subjects[n])
+        found.append(f"{name}, {own}" if len(same) > 1 and own else name)
+    return found
+
+
+def _time(subject: Subject) -> str:
+    """When its survey began, in UTC; empty if nobody noted it."""
+    seen = subject.overview
+    return (seen.runs[0].started if seen.runs else seen.created)[:16].replace("T", " ")
 
 
 def _affinity(subject: Subject) -> Cells:

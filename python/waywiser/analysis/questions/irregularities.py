@@ -143,16 +143,17 @@ def _equal_transfers(curve: Curve) -> int:
 
 
 def _size(curve: Curve, size: int) -> str:
-    """``4 KiB``; of several equal transfers the size of one: ``4 KiB each``."""
+    """``4 KiB``; of several equal transfers ``2 × 4 KiB``."""
     transfers = _equal_transfers(curve)
-    return format_bytes(size) if transfers == 1 else f"{format_bytes(size // transfers)} each"
+    each = format_bytes(size // transfers)
+    return each if transfers == 1 else f"{transfers} × {each}"
 
 
 def _sizes(curve: Curve, what: Irregularity) -> str:
-    """``4 KiB to 16 KiB``, ``4 KiB to 16 KiB each``."""
+    """``4 KiB to 16 KiB``, ``2 × 4 KiB to 16 KiB``."""
     transfers = _equal_transfers(curve)
     text = size_span(what.low // transfers, what.high // transfers)
-    return text if transfers == 1 else f"{text} each"
+    return text if transfers == 1 else f"{transfers} × {text}"
 
 
 def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:

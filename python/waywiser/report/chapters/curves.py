@@ -22,7 +22,6 @@ from waywiser.report.families import (
     DrawnGroup,
     curve_groups,
     families,
-    fastest_first,
     is_principal,
     is_reference,
     method,
@@ -56,7 +55,7 @@ from waywiser.report.writing import figure
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words.sizes_in_text import bytes_of_each, size_of, with_units
 
 MOST_COLUMNS = 10
 """Sizes in a table of a family."""
@@ -93,8 +92,9 @@ class _Figure(NamedTuple):
     family: str
     group: DrawnGroup
     curves: tuple[Curve, ...]
-    as_bars: bool
-    """No curve has enough sizes for a line: bars show the bandwidth at the largest size."""
+    as_bars: int
+    """The size of each transfer whose bandwidth bars show: no curve has enough sizes for a line; 0
+    for lines."""
     methods: tuple[str, ...]
 
 
@@ -109,7 +109,7 @@ def _pictures(entry: Entry) -> dict[str, list[Picture]]:
 
 
 def styles_of(entry: Entry) -> dict[str, Style]:
-    """The colour and marker of each method in all figures of a report."""
+    """The colour and marker of each method in all figures of the report of one machine."""
     traits, figures = entry.subject.machine.traits, _figures(entry)
     begin = [
         name
@@ -119,6 +119,13 @@ def styles_of(entry: Entry) -> dict[str, Style]:
     ]
     drawn = (*(each.methods for each in figures), *(d.names for d in decision_figures(entry)))
     return assigned(drawn, begin)
+
+
+def styles_of_several(entries: Sequence[Entry]) -> dict[str, Style]:
+    """The same in the report of several machines, whose own colours are no method's."""
+    drawn = [each.names for entry in entries for each in decision_figures(entry)]
+    found = assigned([[entry.key for entry in entries], *drawn], [entry.key for entry in entries])
+    return {name: style for name, style in found.items() if style >= len(entries)}
 
 
 def _figures(entry: Entry) -> list[_Figure]:
@@ -133,14 +140,34 @@ def _figures(entry: Entry) -> list[_Figure]:
 
 def _figure(family: str, group: DrawnGroup, traits: Traits) -> _Figure:
     several = [Drawn.of("", curve.measured, 0) for curve in group.curves]
-    as_bars = not any(has_quantity(several, what) for what in QUANTITIES)
-    if as_bars:
-        kept = fastest_first(group.curves[:MOST_BARS])
+    as_bars = 0
+    if not any(has_quantity(several, what) for what in QUANTITIES):
+        as_bars = _common_size(group.curves)
+        having = [curve for curve in group.curves if _at_each(curve, as_bars)][:MOST_BARS]
+        kept = sorted(having, key=lambda curve: -_bar_point(curve, as_bars).rate)
     else:
         kept = [curve for curve in group.curves if len(curve.measured) > 1][:MOST_LINES]
     names = [method(curve, traits) for curve in kept]
     methods = names if as_bars else _one_each(kept, names)
     return _Figure(family, group, tuple(kept), as_bars, tuple(methods))
+
+
+def _common_size(curves: Sequence[Curve]) -> int:
+    """The size of each transfer that most curves have, the largest of several."""
+    sizes = Counter(bytes_of_each(point.text) for curve in curves for point in curve.measured)
+    return max(sizes, key=lambda size: (sizes[size], size))
+
+
+def _at_each(curve: Curve, size: int) -> Point | None:
+    """Its point with transfers of this size; None without a bandwidth there."""
+    points = (p for p in curve.measured if bytes_of_each(p.text) == size and p.rate)
+    return next(points, None)
+
+
+def _bar_point(curve: Curve, size: int) -> Point:
+    found = _at_each(curve, size)
+    assert found is not None, curve.text
+    return found
 
 
 def _one_each(curves: Sequence[Curve], names: Sequence[str]) -> Iterator[str]:
@@ -172,7 +199,7 @@ def _bars(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Itera
         Bar(
             set_label(curve) if named else "",
             f"{method(curve, traits)}{curve.workload.states}",
-            DrawnPoint.of(curve.measured[-1]),
+            DrawnPoint.of(_bar_point(curve, figure.as_bars)),
             styles[name],
         )
         for curve, name in zip(figure.curves, figure.methods, strict=True)
@@ -253,7 +280,7 @@ def _title(family: str) -> str:
 
 def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
     """A row for each curve, with its anchor, and a column for each of the usual sizes."""
-    counted = Counter(point.bytes for curve in found for point in curve.measured)
+    counted = Counter(bytes_of_each(point.text) for curve in found for point in curve.measured)
     usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
     last, last_is = _LAST.get(family, ("of the bound", "the share of the bound is"))
@@ -262,12 +289,20 @@ def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
         caption = "Times, each with ±."
     sheet = Sheet.of(
         _title(family),
-        ("path", *numbers(*map(format_bytes, usual), last)),
+        ("path", *numbers(*(_column(size, found) for size in usual), last)),
         (_row(entry, curve, usual) for curve in ordered),
         f"{caption} {_FLAGGED} has a quality flag: see Quality of the numbers.",
         more="at other sizes" if len(counted) > len(usual) else "",
     )
     return sheet if any(map(_last_cell, found)) else sheet.without_empty_columns()
+
+
+def _column(size: int, curves: Sequence[Curve]) -> str:
+    """``64 MiB``; ``2 × 64 MiB`` if all curves have so many transfers, ``64 MiB each`` if they have
+    different numbers."""
+    points = (point for curve in curves for point in curve.measured)
+    texts = {size_of(point.text) for point in points if bytes_of_each(point.text) == size}
+    return texts.pop() if len(texts) == 1 else f"{format_bytes(size)} each"
 
 
 def _usual_sizes(counted: Mapping[int, int]) -> list[int]:
@@ -289,13 +324,13 @@ def _spread(sizes: Sequence[int], most: int) -> list[int]:
 
 
 def _row(entry: Entry, curve: Curve, usual: Sequence[int]) -> SheetRow:
-    at = {point.bytes: point for point in curve.measured}
+    at = {bytes_of_each(point.text): point for point in curve.measured}
     cells = [SheetCell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
     others = [
-        f"{format_bytes(point.bytes)}: {' '.join(figure(point))}"
-        for point in curve.measured
-        if point.bytes not in usual
+        f"{size_of(point.text)}: {' '.join(figure(point))}"
+        for size, point in at.items()
+        if size not in usual
     ]
     cells.append(SheetCell(_last_cell(curve)))
     return SheetRow(tuple(cells), entry.links.anchor(curve.text), more="; ".join(others))

@@ -9,7 +9,7 @@ from waywiser.analysis.policy.candidates import is_of_library
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, SizeDecision
 from waywiser.analysis.policy.texts import costly_text, costs_text
 from waywiser.curves.texts import span
-from waywiser.report.chapters.curves import styles_of
+from waywiser.report.chapters.curves import styles_of, styles_of_several
 from waywiser.report.decision_figures import (
     LEAST_BYTES,
     DecisionFigure,
@@ -57,6 +57,8 @@ def methods(entries: Sequence[Entry]) -> Section:
     with its figures."""
     blocks: list[Block] = []
     below: list[Section] = []
+    several = len(entries) > 1
+    styles = styles_of_several(entries) if several else styles_of(entries[0])
     for entry in entries:
         whose = f" of {entry.name}" if len(entries) > 1 else ""
         if entry.undecided:
@@ -69,7 +71,7 @@ def methods(entries: Sequence[Entry]) -> Section:
             blocks.append(
                 Words(f"Only one method was measured{whose}: {', '.join(alone)}.", "note")
             )
-        below += _kinds(entry, len(entries) > 1)
+        below += _kinds(entry, styles, several)
     return Section("methods", TITLE, tuple(blocks), tuple(below))
 
 
@@ -156,8 +158,7 @@ def _margin(table: DecisionTable, found: Sequence[SizeDecision]) -> str:
 # A section for each kind of copy.
 
 
-def _kinds(entry: Entry, several: bool) -> Iterator[Section]:
-    styles = styles_of(entry)
+def _kinds(entry: Entry, styles: Mapping[str, Style], several: bool) -> Iterator[Section]:
     figures = grouped((each.table.kind, each) for each in decision_figures(entry))
     for kind, tables in by_kind(entry).items():
         if all(len(table.methods) == 1 for table in tables):

@@ -12,7 +12,8 @@ from waywiser.report.parts import Section, Sheet, SheetCell
 
 def side_by_side(entries: Sequence[Entry]) -> Section:
     """Empty for a single machine, whose own answers say the same."""
-    found = tables([entry.subject for entry in entries]) if len(entries) > 1 else ()
+    names = [entry.name for entry in entries]
+    found = tables([entry.subject for entry in entries], names) if len(entries) > 1 else ()
     sheets = tuple(_sheet(entries, table) for table in found)
     return Section("side-by-side", "Side by side", sheets)
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from waywiser.report.figures.drawing import HALF_CAPITAL, Drawing
+from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, LINE, SOFT
 from waywiser.words import format_bytes
 
 MOST_SIZES = 7
-"""Labels below an axis of some 350 points."""
+"""Labels below an axis of some 350 points, if their texts have room."""
+
+LABEL_SIZE = 11.0
+LABEL_GAP = 4.0
+"""Least space between two labels."""
 
 LEAST_SPAN = math.log10(4)
 """Least span of an axis: small differences stay small to the eye."""
@@ -20,6 +26,9 @@ _SECONDS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 _GAP = 5.0
 """Space between an axis and its labels."""
+
+_BELOW = 10.0
+"""Space between the axis of sizes and its labels: below half of a label at the y axis."""
 
 
 class Axis(NamedTuple):
@@ -39,14 +48,29 @@ class Axis(NamedTuple):
 
 
 def size_axis(start: float, end: float, sizes: Sequence[int]) -> Axis:
-    """Powers of two, labelled if there is room."""
+    """Powers of two, with labels if there is room."""
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     room = max((high - low) * 0.04, 0.3)
-    step = max(1, math.ceil((high - low) / (MOST_SIZES - 1)))
-    shown = [2**n for n in range(math.ceil(low), math.floor(high) + 1, step)] or [min(sizes)]
-    ticks = tuple((float(size), format_bytes(size)) for size in shown)
     two = math.log10(2)
-    return Axis(start, end, (low - room) * two, (high + room) * two, ticks)
+    axis = Axis(start, end, (low - room) * two, (high + room) * two, ())
+    step = max(1, math.ceil((high - low) / (MOST_SIZES - 1)))
+    while not _has_room(axis := axis._replace(ticks=_powers(low, high, step, min(sizes)))):
+        step += 1
+    return axis
+
+
+def _powers(low: float, high: float, step: int, smallest: int) -> tuple[tuple[float, str], ...]:
+    shown = [2**n for n in range(math.ceil(low), math.floor(high) + 1, step)] or [smallest]
+    return tuple((float(size), format_bytes(size)) for size in shown)
+
+
+def _has_room(axis: Axis) -> bool:
+    """Whether no two labels below the axis come too near to each other in any font."""
+    return all(
+        (text_width(label, LABEL_SIZE) + text_width(other, LABEL_SIZE)) / 2 + LABEL_GAP
+        <= axis.at(next_value) - axis.at(value)
+        for (value, label), (next_value, other) in pairwise(axis.ticks)
+    )
 
 
 def draw_axes(drawing: Drawing, x: Axis, y: Axis, title: str) -> None:
@@ -54,7 +78,7 @@ def draw_axes(drawing: Drawing, x: Axis, y: Axis, title: str) -> None:
     for value, label in x.ticks:
         at = x.at(value)
         drawing.line([(at, y.start), (at, y.end)], LINE, 0.7)
-        middle = y.start + _GAP + HALF_CAPITAL * 11
+        middle = y.start + _BELOW + HALF_CAPITAL * LABEL_SIZE
         drawing.text(at, middle, label, SOFT, anchor="middle")
     for value, label in y.ticks:
         at = y.at(value)

@@ -21,7 +21,7 @@ from waywiser.report.figures.axes import (
     time_label,
     value_axis,
 )
-from waywiser.report.figures.drawing import Drawing, Key
+from waywiser.report.figures.drawing import Anchor, Drawing, Key
 from waywiser.report.figures.drawn_point import DrawnPoint
 from waywiser.report.figures.styles import Position, Style, colour_of, marker_of
 from waywiser.report.figures.text_width import text_width
@@ -34,12 +34,12 @@ from waywiser.words.number_format import format_number, format_time
 
 HEIGHT = 240.0
 """Height of the axes with their labels."""
-LEFT = 48.0
+LEFT = 54.0
 """Left margin of the axes; labels of the y axis are in it."""
 RIGHT = 332.0
 """The right end of the axes. They are equally wide in all figures, and fit a phone's width."""
 LABEL_ROOM = 16.0
-"""Space after the axes for half of the last label."""
+"""Space after the axes for a part of the last label."""
 TOP = 26.0
 BOTTOM = HEIGHT - 24.0
 
@@ -48,7 +48,7 @@ NAME_SIZE = 10.0
 NAME_LINE = 13.0
 MARKER_ROOM = 20.0
 """Space from the axes to a name at the end of a line, with the marker in it."""
-MOST_NAME = 160.0
+MOST_NAME = 184.0
 """Widest name that stands at the end of a line, in a figure of half a page's width."""
 LEADER_FROM = 0.6
 """A thin line leads to the name from a curve that ends in this part of the axes or further on."""
@@ -56,6 +56,8 @@ LINE_WIDTH = 1.4
 MARKER = 4.5
 JOINED = 3
 """Points from which on a line joins them: a line through two would claim what lies between."""
+BOUND_LABELS = 2
+"""Bounds that are named in the figure; the tables have all."""
 HIDDEN = LINE_WIDTH
 """Curves nearer to each other than this cannot be distinguished in a figure."""
 
@@ -158,13 +160,15 @@ def _draw(
     found = Drawing(RIGHT + MARKER_ROOM + widest + 6 if at_lines else axes_width, HEIGHT)
     found.axes_width = axes_width
     found.keys = _keys(plotted, same)
-    found.notes = list(filter(None, (*_overlaps(plotted, same, what), note)))
+    found.notes = list(filter(None, (*_overlaps(plotted, same, what), *_of_each(drawn), note)))
     draw_axes(found, x, y, _axis_title(drawn, what))
-    for bound in bounds:
+    for n, bound in enumerate(bounds):
         at = y.at(bound)
         found.line([(x.start, at), (x.end, at)], SOFT, 1.2, dashes=(6, 3.6))
-        found.text(x.end, at - 3, f"bound {bound:.4g} GB/s", SOFT, size=NAME_SIZE, anchor="end",
-                   on_baseline=True)  # fmt: skip
+        if n < BOUND_LABELS:  # the second at the other end: bounds may be near to each other
+            place, anchor = _bound_label(n, x)
+            found.text(place, at - 3, f"bound {bound:.4g} GB/s", SOFT, size=NAME_SIZE,
+                       anchor=anchor, on_baseline=True)  # fmt: skip
     if used:
         _band(found, drawn, used, x, y)
     shown = [each for n, each in enumerate(plotted) if n not in same]
@@ -178,11 +182,23 @@ def _draw(
     return found
 
 
+def _bound_label(number: int, x: Axis) -> tuple[float, Anchor]:
+    return (x.start + 4, "start") if number else (x.end, "end")
+
+
 def _axis_title(drawn: Sequence[Drawn], what: Quantity) -> str:
     if what == "bandwidth":
         return "bandwidth, GB/s"
     several = any(point.is_concurrent for each in drawn for point in each.points)
     return "time until all transfers are complete" if several else "time per transfer"
+
+
+def _of_each(drawn: Sequence[Drawn]) -> Iterator[str]:
+    """Says what the sizes are if several transfers start together."""
+    several = [point for each in drawn for point in each.points if point.is_concurrent]
+    if several:
+        last = several[-1]
+        yield f"Sizes are those of each transfer: {last.size} is at {format_bytes(last.bytes)}."
 
 
 def _plot(each: Drawn, what: Quantity, x: Axis, y: Axis) -> _Plotted:
@@ -401,7 +417,7 @@ def _description(drawn: Sequence[Drawn], what: Quantity) -> str:
         if what == "bandwidth":
             first = max(each.points, key=lambda point: point.rate)
         unit = " GB/s" if what == "bandwidth" else ""
-        parts.append(f"{each.label}: {_text(first, what)}{unit} at {format_bytes(first.bytes)}")
+        parts.append(f"{each.label}: {_text(first, what)}{unit} at {first.size}")
     extreme = "The highest" if what == "bandwidth" else "At the smallest size"
     noun = what[0].upper() + what[1:]
     return f"{noun} over size on logarithmic axes. {extreme}: {'; '.join(parts)}."
@@ -412,8 +428,8 @@ def _data(
 ) -> Sheet:
     """The same values as are drawn: a row for each size, a column for each curve."""
     at = [{point.bytes: point for point in each.points} for each in drawn]
-    sizes = sorted({size for points in at for size in points})
-    rows = ((format_bytes(n), *_cells(at, n, what), _used_at(n, drawn, used)) for n in sizes)
+    sizes = {point.bytes: point.size for points in at for point in points.values()}
+    rows = ((sizes[n], *_cells(at, n, what), _used_at(n, drawn, used)) for n in sorted(sizes))
     columns = ("size", *numbers(*(each.label for each in drawn)), "use")
     caption = "GB/s; ± as in the method." if what == "bandwidth" else "± as in the method."
     return Sheet.of(title, columns, rows, caption).without_empty_columns()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from waywiser.curves.point import Point
 from waywiser.stats.order import Interval
-from waywiser.words import Value
+from waywiser.words import Value, format_bytes
+from waywiser.words.sizes_in_text import bytes_of_each, size_of
 
 
 class DrawnPoint(Value, frozen=True):
     """The time and the bandwidth of one size."""
 
     bytes: int
+    """Bytes of one transfer if several equal ones start together."""
     seconds: float
     seconds_interval: Interval | None = None
     rate: float = 0.0
@@ -23,6 +25,13 @@ class DrawnPoint(Value, frozen=True):
     of_bound: float | None = None
     """The bandwidth over the bound; None without one."""
     is_concurrent: bool = False
+    several: str = ""
+    """The size of transfers that start together, ``2 × 64 MiB``; empty for one."""
+
+    @property
+    def size(self) -> str:
+        """The size as people read it: ``64 MiB``, ``2 × 64 MiB``."""
+        return self.several or format_bytes(self.bytes)
 
     @classmethod
     def of(cls, line: Point) -> DrawnPoint:
@@ -30,7 +39,7 @@ class DrawnPoint(Value, frozen=True):
         found, rate = line.estimate, line.estimate.rate if line.estimate else None
         known = rate.interval if rate else None
         return cls(
-            bytes=line.bytes,
+            bytes=bytes_of_each(line.text),
             seconds=found.median if found else 0.0,
             seconds_interval=found.interval if found else None,
             rate=rate.value / 1e9 if rate else 0.0,
@@ -39,4 +48,5 @@ class DrawnPoint(Value, frozen=True):
             bound=line.bound.bytes_per_second / 1e9 if line.bound else 0.0,
             of_bound=line.of_bound,
             is_concurrent="; " in line.text,
+            several=size_of(line.text) if "; " in line.text else "",
         )

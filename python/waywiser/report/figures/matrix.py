@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import HEAT, HEAT_INK, INK, PANEL, PAPER, SOFT
 from waywiser.report.parts import Picture
 from waywiser.report.views.pairs import Entered, pair_sheet
 
 CELL_WIDTH = 52.0
+CELL_GAP = 6.0
 CELL_HEIGHT = 34.0
 LEFT = 62.0
 TOP = 46.0
@@ -52,25 +54,29 @@ def matrix_picture(
 
 
 def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -> Drawing:
-    width = max(LEFT + CELL_WIDTH * len(places) + 2, LEAST_WIDTH)
+    texts = [cell.text for cell in entered.values()]
+    widest = max(text_width(text, 11) for text in (*texts, *places))
+    cell_width = max(CELL_WIDTH, widest + CELL_GAP)
+    left = max(LEFT, max(text_width(place, 10) for place in places) + 10)
+    width = max(left + cell_width * len(places) + 2, LEAST_WIDTH)
     found = Drawing(width, TOP + CELL_HEIGHT * len(places) + 2)
     steps = _steps(entered)
     missing = len(entered) < len(places) ** 2
     head = f"from row to column{', empty: not measured' if missing else ''}"
     found.text(0, 12, head, SOFT, size=10)
     for n, place in enumerate(places):
-        middle = LEFT + CELL_WIDTH * (n + 0.5)
+        middle = left + cell_width * (n + 0.5)
         found.text(middle, TOP - 10, place, SOFT, size=10, anchor="middle", on_baseline=True)
         y = TOP + CELL_HEIGHT * (n + 0.5)
-        found.text(LEFT - 8, y, place, SOFT, size=10, anchor="end")
+        found.text(left - 8, y, place, SOFT, size=10, anchor="end")
         for column, other in enumerate(places):
-            corner = (LEFT + CELL_WIDTH * column, TOP + CELL_HEIGHT * n)
+            corner = (left + cell_width * column, TOP + CELL_HEIGHT * n)
             cell = entered.get((place, other))
             step = steps(cell.value) if cell and cell.is_compared else None
             fill, ink = (PANEL, INK) if step is None else (HEAT[step], HEAT_INK[step])
-            found.box(corner, CELL_WIDTH, CELL_HEIGHT, fill, edge=PAPER, edge_width=2)
+            found.box(corner, cell_width, CELL_HEIGHT, fill, edge=PAPER, edge_width=2)
             if cell is not None:
-                found.text(corner[0] + CELL_WIDTH / 2, y, cell.text, ink, anchor="middle")
+                found.text(corner[0] + cell_width / 2, y, cell.text, ink, anchor="middle")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Literal
 
 from waywiser.report.figures.theme import SERIES, Colour
@@ -72,9 +73,9 @@ STYLES = len(SERIES) * len(MARKERS)
 def assigned(figures: Iterable[Sequence[str]], first: Iterable[str] = ()) -> dict[str, Style]:
     """A style for each method, given the methods that each figure draws.
 
-    No two methods have the same style. Two in one figure have different colours, and different
-    markers, if there are enough of them. Methods in ``first`` get the first styles; after them
-    those in the most figures.
+    No two methods have the same style, and no two the same colour if there are enough of them. Two
+    in one figure have colours that are far apart, and different markers. Methods in ``first`` get
+    the first styles; after them those in the most figures.
     """
     drawn_with: dict[str, set[str]] = {}
     drawn: dict[str, int] = {}
@@ -87,12 +88,52 @@ def assigned(figures: Iterable[Sequence[str]], first: Iterable[str] = ()) -> dic
     found: dict[str, Style] = {}
     for method in (*begin, *others):
         known = [found[each] for each in drawn_with[method] if each in found]
-        colours, markers = ({part(each) for each in known} for part in (colour_of, marker_of))
+        markers = {marker_of(each) for each in known}
+        used = {colour_of(each) for each in found.values()}
         found[method] = min(
             (n for n in range(len(drawn) + STYLES) if n not in found.values()),
-            key=lambda n: (colour_of(n) in colours, marker_of(n) in markers),
+            key=lambda n: (colour_of(n) in used, _near(n, known), marker_of(n) in markers),
         )
     return found
+
+
+FAR = 0.14
+"""Distance of two colours in Oklab from which on a reader does not confuse them."""
+
+
+def _near(style: Style, others: Sequence[Style]) -> float:
+    """How much nearer than `FAR` its colour is to the nearest colour of others; 0 if none is."""
+    nearest = min((distance(colour_of(style), colour_of(each)) for each in others), default=FAR)
+    return round(max(0.0, FAR - nearest), 2)
+
+
+@cache
+def distance(one: Colour, other: Colour) -> float:
+    """The distance in Oklab, in the theme where it is less."""
+    return min(
+        math.dist(_oklab(one.light), _oklab(other.light)),
+        math.dist(_oklab(one.dark), _oklab(other.dark)),
+    )
+
+
+def _oklab(colour: str) -> tuple[float, ...]:
+    """Lightness and two axes of colour (B. Ottosson, 2020)."""
+    channels = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    cones = [math.cbrt(sum(a * b for a, b in zip(row, linear, strict=True))) for row in _CONES]
+    return tuple(sum(a * b for a, b in zip(row, cones, strict=True)) for row in _LAB)
+
+
+_CONES = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+_LAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
 
 
 def colour_of(style: Style) -> Colour:

@@ -1,7 +1,7 @@
 """The width of a text before it is drawn, so that labels are placed without any installed font.
 
-The widths are those of DejaVu Sans. Most other fonts of screens are narrower: a text may take less
-space than is kept for it, and not more.
+The widths are those of DejaVu Sans, which is wider than most fonts of screens, and 15 % more; at
+least those of a monospaced font. A text may take less space than is kept for it, and not more.
 """
 
 from __future__ import annotations
@@ -22,13 +22,20 @@ _WIDTH = {character: width for width, several in _WIDTHS.items() for character i
 
 WIDEST = 1000
 
+WIDER = 1.15
+"""Width of the widest proportional font over that of DejaVu Sans."""
+
+MONOSPACED = 0.62
+"""Width of a letter of the widest monospaced font over its size."""
+
 BOLD = 1.14
 """Width of bold letters over that of others."""
 
 
 def text_width(text: str, size: float) -> float:
-    """The width of one line of text in a font of this size."""
-    return sum(_WIDTH.get(character, WIDEST) for character in text) * size / 1000
+    """The most that one line of text takes in a font of this size."""
+    proportional = sum(_WIDTH.get(character, WIDEST) for character in text) / 1000
+    return max(WIDER * proportional, MONOSPACED * len(text)) * size
 
 
 def shortened(text: str, size: float, width: float) -> str:

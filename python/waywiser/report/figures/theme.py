@@ -22,7 +22,7 @@ LINE = Colour("--line", "#d5d9de", "#3a414a")
 PAPER = Colour("--paper", "#ffffff", "#14171b")
 PANEL = Colour("--panel", "#f4f6f8", "#1d2228")
 
-SERIES = (
+FIRST = (
     Colour("--s1", "#164de5", "#48a3ff"),
     Colour("--s2", "#963c13", "#f27119"),
     Colour("--s3", "#2c9174", "#70fccc"),
@@ -34,6 +34,27 @@ SERIES = (
 )
 """Blue, orange, green, purple, yellow, cyan, pink, grey. Their lightness differs too, so that
 readers who are colour-blind can distinguish all of them; a test simulates it."""
+
+SERIES = (
+    *FIRST,
+    Colour("--s9", "#a178f8", "#b18a7d"),
+    Colour("--s10", "#5c005e", "#a3cafe"),
+    Colour("--s11", "#ac3baa", "#f8a660"),
+    Colour("--s12", "#4202c3", "#8896bc"),
+    Colour("--s13", "#82703c", "#cf24c2"),
+    Colour("--s14", "#019dc8", "#baeb8a"),
+    Colour("--s15", "#b80475", "#626b04"),
+    Colour("--s16", "#474439", "#fe5bf4"),
+    Colour("--s17", "#7c6ad9", "#18aa22"),
+    Colour("--s18", "#7a2c05", "#885d72"),
+    Colour("--s19", "#625b8a", "#c5cea6"),
+    Colour("--s20", "#d05e69", "#66dfd5"),
+    Colour("--s21", "#0a247d", "#e90297"),
+    Colour("--s22", "#8c7ea0", "#a1b6da"),
+    Colour("--s23", "#681003", "#c6a180"),
+    Colour("--s24", "#5e563f", "#ab9fa5"),
+)
+"""As many as a report has methods, so that a colour means one method in all of its figures."""
 
 HEAT = (
     Colour("--h1", "#eef4fb", "#182430"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.styles import Position
 from waywiser.report.figures.text_width import shortened, text_width
-from waywiser.report.figures.theme import INK, PANEL, PAPER, SERIES, SOFT, Colour
+from waywiser.report.figures.theme import INK, PANEL, PAPER, SOFT, Colour
 from waywiser.words import Value
 
 GPU_WIDTH = 100.0
@@ -30,7 +30,8 @@ SWITCH_HEIGHT = 28.0
 ARC_DEPTH = 28.0
 """Depth of an arc for each GPU that a direct link passes over."""
 
-HOST_LINK, PEER_LINK = SERIES[0], SERIES[2]
+HOST_LINK, PEER_LINK = SOFT, INK
+"""No colours of methods."""
 
 NOT_MEASURED = (3.0, 3.0)
 """Dashes of links that nothing was measured on."""
