@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import profiles
 from waywiser import cli
 from waywiser.curves.normal_table import COLUMNS, FILE, LARGE_TEXT, read_values
+from waywiser.machine.machine import PcieLink
+from waywiser.profile import WritableProfile
 
 Output = pytest.CaptureFixture[str]
 
@@ -154,3 +159,108 @@ def test_rows_need_a_profile_and_a_source_in_the_form(
         pass
     assert "no headline path" in error(capsys, str(empty), "--as-rows", "me/nodes:x")
     assert "no headline path" in printed(capsys, str(empty))
+
+
+def surveyed(path: Path, h2d: float, seed: int = 1) -> str:
+    """A profile of eight processes of a machine on PCIe 5 x16; ``h2d`` is in GB/s."""
+    rng = random.Random(seed)
+    with WritableProfile.create(
+        path, profiles.machine(), profiles.ENVIRONMENT, plan_json='{"preset":"check"}'
+    ) as profile:
+        for block in range(8):
+            for curve, rate in ((profiles.H2D, h2d), (profiles.D2H, 55.3), (profiles.PEER, 390)):
+                what = profiles.workload(curve, 2**26)
+                around = 2**26 / (rate * 1e9) * rng.uniform(0.999, 1.001)
+                profile.commit_visit(profiles.visit(what, block, profiles.samples(rng, around)))
+    return str(path)
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> str:
+    return surveyed(tmp_path / "healthy.wwp", 55.3)
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> str:
+    """Ten percent less than the link's usual bandwidth."""
+    return surveyed(tmp_path / "slow.wwp", 0.9 * 55.3, seed=2)
+
+
+def run(output: Output, code: int, *arguments: str) -> str:
+    assert cli.run(arguments) == code
+    return output.readouterr().out
+
+
+class TestShow:
+    def test_the_headline_table_has_a_column(self, capsys: Output, node: str) -> None:
+        text = run(capsys, 0, "show", node)
+        (head,) = (line for line in text.splitlines() if line.startswith("headline paths"))
+        assert "normal for" in head
+        (line,) = (line for line in text.splitlines() if line.startswith("H2D, "))
+        assert re.search(r"PCIe 5 x16: [\d.]+–[\d.]+ \(\d sources\)", line)
+        assert "review: " not in text
+
+    def test_a_path_that_is_below_is_said_at_the_top(self, capsys: Output, slow: str) -> None:
+        lines = run(capsys, 0, "show", slow).splitlines()
+        (review,) = (line for line in lines[:5] if line.startswith("review: "))
+        assert review.startswith("review: H2D, numa:0 -> gpu:0 has 49.")
+        assert "below what is normal for PCIe 5 x16" in review
+        assert f"waywiser normal {slow}" in review
+        assert review.endswith("it does not make a node fail.")
+
+    def test_a_hidden_link_is_said_in_the_column(self, capsys: Output, tmp_path: Path) -> None:
+        base = profiles.machine()
+        hidden = replace(base, gpus=tuple(replace(gpu, pcie=PcieLink()) for gpu in base.gpus))
+        file = tmp_path / "hidden.wwp"
+        with WritableProfile.create(file, hidden, profiles.ENVIRONMENT) as profile:
+            for visit in profiles.visits():
+                profile.commit_visit(visit)
+        text = run(capsys, 0, "show", str(file))
+        (line,) = (line for line in text.splitlines() if line.startswith("H2D, "))
+        assert "link not known" in line
+        assert "review: " not in text
+
+
+class TestReport:
+    def test_a_path_that_is_below_needs_review(self, capsys: Output, slow: str) -> None:
+        text = run(capsys, 0, "report", slow, "--format", "md")
+        assert "Review: " in text
+        assert "below what is normal for PCIe 5 x16" in text
+        assert "waywiser normal FILE has the command for each" in text
+        (row,) = (line for line in text.splitlines() if line.startswith("| H2D, "))
+        assert "| below PCIe 5 x16: " in row
+
+    def test_nothing_is_said_of_a_machine_like_others(self, capsys: Output, healthy: str) -> None:
+        text = run(capsys, 0, "report", healthy, "--format", "md", "--all")
+        assert "below" not in text.partition("## Findings")[0]
+        assert "Normal for: what machines of others with such a link reach" in text
+
+
+class TestCheck:
+    def test_it_never_fails_a_node_by_itself(
+        self, capsys: Output, slow: str, tmp_path: Path
+    ) -> None:
+        """The baseline has the same loss: the node did not change."""
+        baseline = surveyed(tmp_path / "before.wwp", 0.9 * 55.3)
+        text = run(capsys, 0, "check", slow, "--baseline", baseline, "--no-measure")
+        assert text.startswith("OK ")
+        assert "note: review: H2D, numa:0 -> gpu:0 has 49." in text
+        assert "1 below. A range of other machines is no baseline" in text
+
+    def test_drops_show_what_is_normal(self, capsys: Output, slow: str, healthy: str) -> None:
+        text = run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure")
+        assert re.search(r"GB/s now at 64 MiB; .*; below what is normal for PCIe 5 x16: ", text)
+        document = json.loads(
+            run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure", "--json")
+        )
+        assert any(note.startswith("review: H2D") for note in document["notes"])
+
+    def test_a_healthy_node_has_one_line_of_it(
+        self, capsys: Output, healthy: str, tmp_path: Path
+    ) -> None:
+        again = surveyed(tmp_path / "again.wwp", 55.3, seed=3)
+        text = run(capsys, 0, "check", again, "--baseline", healthy, "--no-measure")
+        (line,) = (line for line in text.splitlines() if "other machines" in line)
+        assert line.strip() == (
+            "note: beside other machines 2 of 3 headline paths have a verdict: 2 normal"
+        )

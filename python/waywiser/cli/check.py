@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from waywiser.cli.app import Json, ProfileFile, Repeat, Threshold, parse_fraction
 from waywiser.cli.result import print_result
@@ -12,6 +15,7 @@ from waywiser.cli.verb import verb
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
     from waywiser.analysis.comparison.node import Node
+    from waywiser.curves.normal import NormalPath
     from waywiser.report.parts import Block
 
 EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
@@ -72,14 +76,40 @@ def check(
             found = check_up(node, before, limit, [*again, measured], hidden)
     if prometheus:
         write_output(prometheus, exposition(found, node).encode(), METRICS_FILE)
-    parts = checkup_parts(found, node, failure)
+    beside = _beside_others(file)
+    found = msgspec.structs.replace(found, notes=(*found.notes, *_normal_notes(node, beside)))
+    parts = checkup_parts(found, node, failure, beside)
     print_result(found, parts, json=json, to_errors=prometheus == STANDARD_OUTPUT)
     return EXIT_CODES[found.status]
 
 
-def checkup_parts(found: Checkup, node: Node, failure: str = "") -> Iterator[Block]:
+def _beside_others(file: str) -> list[NormalPath]:
+    """The headline paths beside those of other machines; a profile without any has none."""
+    from waywiser.curves.normal import normal_paths_of
+    from waywiser.profile import Profile
+
+    with Profile.open(file) as profile:
+        return normal_paths_of(profile)
+
+
+def _normal_notes(node: Node, beside: Sequence[NormalPath]) -> Iterator[str]:
+    """What is below the range of other machines, and how many paths have a verdict. No verdict
+    changes the status."""
+    from waywiser.curves.normal import NO_BASELINE, below_findings, verdicts_text
+
+    below = below_findings(node.machine, beside)
+    for finding in below:
+        remedy = finding.remedy.replace("normal FILE", f"normal {shlex.quote(node.file)}")
+        yield f"review: {finding.statement}; {remedy}"
+    if text := verdicts_text(beside):
+        yield f"beside other machines {text}{f'. {NO_BASELINE}' if below else ''}"
+
+
+def checkup_parts(
+    found: Checkup, node: Node, failure: str = "", beside: Sequence[NormalPath] = ()
+) -> Iterator[Block]:
     """The status, then why, and the commands that measure on the ``node`` what is not decided;
-    ``failure`` says why that was not done here."""
+    ``failure`` says why that was not done here. Drops show what is normal for their link."""
     from waywiser.analysis.comparison.change_texts import (
         change_text,
         detectable_text,
@@ -103,6 +133,7 @@ def checkup_parts(found: Checkup, node: Node, failure: str = "") -> Iterator[Blo
         yield Words(f"it could not be measured again here: {failure}", indent=2)
     if found.drops:
         yield Words("largest drops:", indent=2)
+    normal = {path.workload: path for path in beside if path.range is not None}
     for drop in found.drops:
         undecided = drop.verdict == NOT_DECIDED
         has_changed = drop.verdict != "no change"
@@ -115,7 +146,9 @@ def checkup_parts(found: Checkup, node: Node, failure: str = "") -> Iterator[Blo
         yield Words(f"{change_text(drop.size)}  {drop.verdict}: {with_units(drop.name)}", indent=4)
         before, now = figures_before_and_now(drop.size)
         at = f" at {size}" if (size := size_of(drop.size.series)) else ""
-        yield Words(f"{before} before, {now} now{at}; {loss}", indent=12)
+        own = normal.get(drop.size.series)
+        usual = f"; {own.verdict_text}" if own is not None else ""
+        yield Words(f"{before} before, {now} now{at}; {loss}{usual}", indent=12)
     named = {drop.name for drop in found.drops if drop.verdict == NOT_DECIDED}
     if unclear := [path for path in found.comparison.measured if label(path) in named]:
         yield Words(to_decide(found.comparison, unclear), indent=4)

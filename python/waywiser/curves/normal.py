@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from waywiser import __version__
 from waywiser.curves.answer import Exhibit, Finding, device_at
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, curves_of
 from waywiser.curves.headline import Group, group_of
-from waywiser.curves.headlines import headline_path_rows
+from waywiser.curves.headlines import headline_groups, headline_path_rows
 from waywiser.curves.kinds import nearness_of
 from waywiser.curves.normal_causes import causes_of
 from waywiser.curves.normal_table import (
@@ -30,9 +30,12 @@ from waywiser.curves.normal_table import (
     shipped_values,
     size_class,
 )
+from waywiser.curves.overview import overview
 from waywiser.curves.point import Point
 from waywiser.machine.link_class import LinkClass, link_class
 from waywiser.machine.machine import Machine
+from waywiser.profile import Profile
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, relative
 from waywiser.words import Place, Value, Workload, grouped
 from waywiser.words.number_format import count, format_rate
@@ -83,11 +86,26 @@ class NormalPath(Value, frozen=True):
         named ``normal for``."""
         if self.range is None:
             return "link not known" if not self.link else ""
-        if self.verdict in ("below", "above"):
-            return f"{self.verdict} {self.range}"
         if not self.range.decides:
-            return f"{self.range}, too few for a verdict"
-        return str(self.range) if self.verdict else f"{self.range}, not decided"
+            return f"{self.range.of}: {count(len(self.range.sources), 'source')}, no verdict"
+        place = f"{self.verdict} " if self.verdict in ("below", "above") else ""
+        return f"{place}{self.range}{self._undecided}"
+
+    @property
+    def verdict_text(self) -> str:
+        """``normal for PCIe 4 x16: 24.7–28.4 (7 sources)``, ``below what is normal for …``; empty
+        without a range."""
+        if self.range is None:
+            return ""
+        place = f"{self.verdict} what is " if self.verdict in ("below", "above") else ""
+        return f"{place}normal for {self.range}{self._undecided}"
+
+    @property
+    def _undecided(self) -> str:
+        """What follows a range without a verdict."""
+        if self.verdict or self.range is None:
+            return ""
+        return ", not decided" if self.range.decides else ", no verdict"
 
 
 def normal_paths(
@@ -103,6 +121,16 @@ def normal_paths(
         if row.large is not None and (group := _group(machine, row.large.workload)) is not None:
             found.append(_beside(machine, group, row.large, known))
     return found
+
+
+def normal_paths_of(profile: Profile) -> list[NormalPath]:
+    """Returns the headline paths of a profile as `normal_paths` does, and reads only their series,
+    if it has any. Raises `ProfileError` for a damaged file."""
+    frame, machine = SeriesFrame.read(profile), profile.machine
+    groups = headline_groups(machine, frame.workloads)
+    if groups:
+        frame = frame.only(lambda workload: workload.curve in groups)
+    return normal_paths(machine, curves_of(overview(profile, frame=frame).series))
 
 
 def _group(machine: Machine, workload: Workload) -> Group | None:
@@ -254,7 +282,7 @@ def below_findings(machine: Machine, paths: Iterable[NormalPath]) -> list[Findin
         names = dict.fromkeys(place for path in own for place in path.places)
         gpus = [place for place in map(Place.parse, names) if place.kind == "gpu"]
         more = f" (and {count(len(own) - 1, 'more such path')})" if own[1:] else ""
-        causes = [cause.id.replace("-", " ") for cause in causes_of(first.link, first.path)]
+        causes = [cause.name for cause in causes_of(first.link, first.path)]
         found.append(
             Finding(
                 id=BELOW,

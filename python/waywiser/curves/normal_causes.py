@@ -17,6 +17,8 @@ class Cause(Value, frozen=True):
     """One cause, as ``normal_causes.toml`` has it."""
 
     id: str
+    name: str
+    """The cause in a few words, as a list of causes has it."""
     links: tuple[str, ...]
     """What the name of the link begins with."""
     cause: str

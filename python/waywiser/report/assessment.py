@@ -43,6 +43,7 @@ def findings(entry: Entry) -> list[Found]:
         for answer in entry.answers
         for finding in answer.findings
     ]
+    found += [("headlines", finding) for finding in entry.below_normal]
     health = entry.subject.overview.health
     if health is not None and (finding := of_health(health)) is not None:
         found.append((f"{entry.key}quality", finding))

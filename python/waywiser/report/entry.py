@@ -12,8 +12,9 @@ from waywiser.analysis.policy.candidates import MESSAGES
 from waywiser.analysis.policy.decision_table import DecisionTable
 from waywiser.analysis.questions.across import names_of
 from waywiser.analysis.questions.all_answers import answers
-from waywiser.curves.answer import Answer
+from waywiser.curves.answer import Answer, Finding
 from waywiser.curves.curve import Curve, by_family
+from waywiser.curves.normal import below_findings, normal_paths
 from waywiser.curves.subject import Subject
 from waywiser.machine.native import NativeError
 from waywiser.model.machine_model import MachineModel, kept_model
@@ -42,6 +43,8 @@ class Entry(Value, frozen=True):
     """Why nobody knows which method to use; empty if it is known."""
     model: MachineModel | None = None
     """The model that is kept in the profile; None if there is none."""
+    below_normal: tuple[Finding, ...] = ()
+    """Headline paths below the range of other machines."""
 
     @property
     def key(self) -> str:
@@ -103,6 +106,7 @@ def entry(
         decisions=decisions,
         undecided=undecided,
         model=model,
+        below_normal=tuple(below_findings(subject.machine, normal_paths(subject.machine, shown))),
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from waywiser.curves.curve import Curve
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import HeadlineRow, headline_rows
+from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Sheet, SheetCell, SheetColumn
@@ -22,14 +23,17 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 COMPLETION = "call to completion"
 
+NORMAL = "normal for"
+
 COLUMNS = (
     SheetColumn("path", short="headline paths"),
-    SheetColumn("GB/s", number=True, notes="±", notes_spared=6),
+    SheetColumn("GB/s", number=True, notes="±", notes_spared=7),
     SheetColumn("of the bound", number=True, short="bound"),
-    SheetColumn("size", number=True, short="at", spared=5),
+    SheetColumn("size", number=True, short="at", spared=6),
+    SheetColumn(NORMAL, spared=5, folds=True, most=34),
     SheetColumn("latency", number=True, notes="±", notes_spared=1),
     SheetColumn(COMPLETION, number=True, spared=2),
-    SheetColumn("achieved by", spared=4, folds=True, most=60),
+    SheetColumn("achieved by", spared=4, folds=True, most=36),
     SheetColumn("all such paths, GB/s", spared=3),
 )
 
@@ -40,6 +44,7 @@ def headline_sheet(
     """A row for each group that was measured, with those columns that have a value; ``link`` gives
     the anchor of a curve."""
     rows = headline_rows(machine, curves, library=True)
+    beside = normal_paths(machine, curves)
     smallest = {row.small.bytes for row in rows if row.small is not None}
     small = format_bytes(min(smallest)) if len(smallest) == 1 else "the size in small print"
     cells = (
@@ -48,6 +53,7 @@ def headline_sheet(
             bandwidth_cell(row.large),
             _share(row.large),
             row.at,
+            _normal(row, beside),
             *_latency(row.small, sized=len(smallest) > 1),
             row.call,
             _range(row),
@@ -64,6 +70,10 @@ def headline_sheet(
         caption.append(
             "Call to completion: the time until a program has the result of a single copy."
         )
+    if NORMAL in sheet.names:
+        caption.append(
+            f"Normal for: what machines of others with such a link reach, in GB/s. {NO_BASELINE}"
+        )
     return msgspec.structs.replace(sheet, caption=" ".join(caption))
 
 
@@ -74,6 +84,20 @@ def _named(row: HeadlineRow) -> str:
     source, destination = row.first.transfer.path.places
     ends = f"within {source}" if source == destination else f"{source} -> {destination}"
     return f"{row.group}, {ends}"
+
+
+def _normal(row: HeadlineRow, beside: Sequence[NormalPath]) -> SheetCell:
+    """``PCIe 4 x16: 24.7–28.4 (7 sources)``, after how many paths of the row are below it."""
+    workload = row.large.text if row.large is not None else ""
+    own = next((path for path in beside if path.workload == workload), None)
+    if own is None:
+        return SheetCell()
+    same = [path for path in beside if (path.path, path.range) == (own.path, own.range)]
+    below = sum(path.verdict == "below" for path in same)
+    if not below:
+        return SheetCell(own.text)
+    number = f"{below} of {len(same)} " if len(same) > 1 else ""
+    return SheetCell(f"{number}below {own.range}", tone="warning")
 
 
 def _range(row: HeadlineRow) -> SheetCell:

@@ -13,9 +13,11 @@ import msgspec
 from waywiser.analysis.questions.hidden import sentences
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.analysis.questions.sustained import found_sustained, sustained_table
+from waywiser.curves.answer import Finding
 from waywiser.curves.curve import Curve, by_family, curves_of
 from waywiser.curves.headlines import ORDER, headline_groups
 from waywiser.curves.imported import imported_from
+from waywiser.curves.normal import NO_BASELINE, below_findings, normal_paths
 from waywiser.curves.overview import Overview, Summary
 from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
@@ -79,7 +81,10 @@ def profile_parts(
     headline = msgspec.structs.replace(headline_sheet(machine, shown), caption="")
     headlines = [Section("", "", (headline,))] if headline.rows else []
     links, slow = ({}, ()) if only else links_of_gpus(machine, found)
-    yield Section("", "", (*_header(profile, found, slow),))
+    below = below_findings(machine, normal_paths(machine, shown))
+    yield Section(
+        "", "", (*_header(profile, found, slow), *(_below(each, found.profile) for each in below))
+    )
     if len(shown) > FEW and not headline_last:
         yield from headlines
     if not only:
@@ -148,6 +153,12 @@ def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Ite
             f"go on with: {resume_command(found.profile)}"
         )
         yield Words(text, "lead", "warning")
+
+
+def _below(finding: Finding, file: str) -> Words:
+    """What is below the range of other machines, and what to do."""
+    remedy = finding.remedy.replace("normal FILE", f"normal {shlex.quote(file)}")
+    return Words(f"review: {finding.statement}; {remedy}. {NO_BASELINE}", tone="warning")
 
 
 def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) -> Iterator[Words]:
