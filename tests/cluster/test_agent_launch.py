@@ -24,6 +24,9 @@ token = os.environ["WAYWISER_CLUSTER_TOKEN"]
 down = [host for host in hosts if (folder / f"down-{host}").exists()]
 if down and what == "names":
     sys.exit(f"error: {down[0]}: cannot be reached")
+if down and what == "agents":
+    print("a:7000: Connection refused; trying again")
+    sys.exit(f"error: {down[0]}: cannot be reached")
 if down and what == "silent":
     sys.exit(1)
 if (folder / "ends").exists():
@@ -59,6 +62,7 @@ class Launching:
             from_template(f"{launcher} {{command}}", ["agent"], str(self.folder)),
             hosts,
             TOKEN,
+            address="a:7000",
             missing=missing,
             has_joined=lambda host: host in had_joined,
             give_up=self.given_up.__setitem__,
@@ -123,6 +127,14 @@ def test_a_host_that_had_not_joined_when_the_launcher_ended_is_started_again(
     launching.start("a", "b", "c", what="silent", had_joined={"a", "c"})
     assert wait_until(lambda: launching.joined() == {"a", "b", "c"})
     assert launching.given_up == {}
+
+
+def test_what_agents_print_about_the_coordinator_blames_no_host(launching: Launching) -> None:
+    """It runs on the first host, as in a batch job of Slurm."""
+    (launching.folder / "down-b").touch()
+    launching.start("a", "b", "c", what="agents")
+    assert wait_until(lambda: launching.joined() == {"a", "c"})
+    assert list(launching.given_up) == ["b"]
 
 
 def test_a_launcher_is_started_no_more_after_all_may_have_joined(launching: Launching) -> None:

@@ -57,15 +57,18 @@ class AgentLaunch(Closeable):
         hosts: Sequence[str],
         token: str,
         *,
+        address: str = "",
         missing: Callable[[], Collection[str]],
         has_joined: Callable[[str], bool] = lambda host: False,
         give_up: Callable[[str, str], None] = lambda host, reason: None,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """``missing`` returns the hosts whose agents are not connected, ``has_joined`` whether one
-        was. ``give_up`` is called for a host on which none is started any more, with the reason.
-        Raises `LauncherError`."""
+        """``address`` is that of the coordinator: agents print it, and its host may be one of the
+        hosts. ``missing`` returns the hosts whose agents are not connected, ``has_joined`` whether
+        one was. ``give_up`` is called for a host on which none is started any more, with the
+        reason. Raises `LauncherError`."""
         self._launcher = launcher
+        self._address = address
         self._missing = missing
         self._has_joined = has_joined
         self._give_up = give_up
@@ -151,7 +154,7 @@ class AgentLaunch(Closeable):
         launch, a host may be missing only because the launcher ended before it joined."""
         missing = set(self._missing())
         absent = [host for host in hosts if host in missing]
-        blamed = hosts_named_first(absent, hosts, printed.text)
+        blamed = hosts_named_first(absent, hosts, _without(self._address, printed.text))
         twice = [host for host in absent if host in self._missed and not self._has_joined(host)]
         if not blamed and len(twice) < len(absent):
             blamed = dict.fromkeys(twice, printed.tail())
@@ -170,6 +173,11 @@ class AgentLaunch(Closeable):
                 log.add(data)
                 self._printed.add(data)
         return log
+
+
+def _without(word: str, text: str) -> str:
+    """The lines that do not have the word."""
+    return "\n".join(line for line in text.splitlines() if not word or word not in line)
 
 
 def from_template(template: str, command: Sequence[str], folder: str) -> Launcher:

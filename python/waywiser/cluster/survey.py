@@ -47,6 +47,9 @@ JOIN_SECONDS = 60.0
 _ANSWER_SECONDS = 30.0
 """Seconds for nodes to look at themselves again."""
 
+_LEAST_ANSWER_SECONDS = 5.0
+"""The same after the deadline."""
+
 _CLOSE_SECONDS = 2.5
 """Seconds for a transport to end what it has started, after a signal."""
 
@@ -252,7 +255,8 @@ class _Survey:
         """Stores what interfaces have counted by now, and how much of it during the run: an error
         under load is evidence."""
         before = {node.name: node for node in self._nodes() if node.state == "joined"}
-        replies = self._coordinator.ask(dict.fromkeys(before, AskNode()), _ANSWER_SECONDS)
+        seconds = min(_ANSWER_SECONDS, max(self._left(), _LEAST_ANSWER_SECONDS))
+        replies = self._coordinator.ask(dict.fromkeys(before, AskNode()), seconds)
         for name, reply in replies.items():
             if isinstance(reply, NodeNow):
                 counted = Counter(self._folder.nodes[name].new_errors)

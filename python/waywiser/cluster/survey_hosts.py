@@ -95,6 +95,7 @@ def started_agents(
         from_template(hosts.template, command, folder),
         hosts.names,
         token,
+        address=coordinator.address,
         missing=missing,
         has_joined=has_joined,
         give_up=give_up,
