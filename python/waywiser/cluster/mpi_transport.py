@@ -43,7 +43,7 @@ from waywiser.words.cluster import (
 )
 from waywiser.words.records import Failure
 
-_TRIAL_SECONDS = 60.0
+_TRIAL_SECONDS = 20.0
 """Seconds for a test that tries a kind of memory."""
 
 _CLOSE_SECONDS = 4.0

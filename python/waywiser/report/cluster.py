@@ -44,7 +44,12 @@ from waywiser.report.parts import (
     Words,
     numbers,
 )
-from waywiser.report.views.cluster import main_findings, result_sheets, unexplained
+from waywiser.report.views.cluster import (
+    main_findings,
+    result_sheets,
+    tests_text,
+    unexplained,
+)
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
@@ -66,10 +71,9 @@ def cluster_document(found: ClusterSummary, result: ClusterResult, fleet: Fleet 
         _alone(fleet, result),
     )
     nodes = count(len(verdict.nodes), "node")
-    tests = f"{count(found.tests, 'test')}{f' over {found.transport}' if found.transport else ''}"
     return Document(
         title=f"Cluster of {nodes}",
-        subtitle=(f"{tests} · {'complete' if verdict.complete else 'not complete'}",),
+        subtitle=(f"{tests_text(found)} · {'complete' if verdict.complete else 'not complete'}",),
         sections=tuple(each for each in chapters if each and (each.blocks or each.sections)),
         made=made_now(),
     )

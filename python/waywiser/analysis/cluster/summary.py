@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from waywiser.analysis.cluster.texts import answer, severity_of
 from waywiser.analysis.cluster.verdict_values import ClusterVerdict
 from waywiser.analysis.cluster.version_differences import VersionDifference, version_differences
 from waywiser.profile.cluster_folder import ClusterResult
+from waywiser.words.cluster import MessageMemory
 from waywiser.words.severity import Severity
 from waywiser.words.value import Value
 
@@ -19,7 +22,7 @@ class ClusterSummary(Value, frozen=True):
     versions: tuple[VersionDifference, ...] = ()
     """Programs of which nodes have several versions."""
     transport: str = ""
-    memory: str = ""
+    memory: MessageMemory | Literal[""] = ""
     """``gpu`` or ``host``: between which memories messages of pairs are; empty if unknown."""
     tests: int = 0
     """Tests that have finished."""

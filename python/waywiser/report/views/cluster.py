@@ -54,7 +54,7 @@ SOURCES = {
     "times": "found from times",
 }
 
-MEMORIES = {"gpu": " between memories of GPUs", "host": " between memories of hosts"}
+MEMORIES = {"gpu": "memories of GPUs", "host": "memories of hosts"}
 
 
 def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Section]:
@@ -65,9 +65,7 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
     for each in found.versions:
         yield Words(f"versions differ: {each.text}", tone="warning")
     failed = f", {found.failed_tests} failed" if found.failed_tests else ""
-    over = f" over {found.transport}" if found.transport else ""
-    over += MEMORIES.get(found.memory, "")
-    yield Words(f"{counts_text(verdict)}; {count(found.tests, 'test')}{over}{failed}")
+    yield Words(f"{counts_text(verdict)}; {tests_text(found)}{failed}")
     yield Words(detectable_text(verdict))
     if not verdict.complete:
         resume = f"waywiser cluster survey -o {folder} --resume"
@@ -81,6 +79,13 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
     yield from _findings(verdict)
     yield from _other_nodes(verdict)
     yield from _sections(verdict)
+
+
+def tests_text(found: ClusterSummary) -> str:
+    """``480 tests over mpi, between memories of GPUs``."""
+    over = f" over {found.transport}" if found.transport else ""
+    between = f", between {MEMORIES[found.memory]}" if found.memory else ""
+    return f"{count(found.tests, 'test')}{over}{between}"
 
 
 def _findings(verdict: ClusterVerdict) -> Iterator[Block]:
