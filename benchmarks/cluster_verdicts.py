@@ -1,19 +1,28 @@
 """Plants faults in simulated clusters and counts what the verdict finds.
 
-    python benchmarks/cluster_verdicts.py [--nodes 64,256] [--seeds 100] [--noise 0.015]
-                                          [--network NAME] [--case KIND:AMOUNT]
+    python benchmarks/cluster_verdicts.py -o FOLDER [--nodes 64,256] [--seeds 1000] [--jobs 16]
+                                          [--noise 0.015] [--network NAME] [--case KIND:AMOUNT]
+    python benchmarks/cluster_verdicts.py -o FOLDER --table
 
-One line for each network, number of nodes and case: how often all that was planted is found as what
-it is, how often something innocent is accused (with the upper 95 % bound), rounds and tests per
-node. Nothing is measured: times are drawn.
+Each cluster is one line of ``FOLDER/clusters.csv``; a run goes on after those that are there,
+so it may be stopped at any time. All networks and cases have the same number of seeds at any time,
+within one block. ``--table`` prints, by network, number of nodes and case, in how many clusters
+all that was planted is found as what it is, and in how many something innocent is accused, with
+the upper 95 % bounds of Clopper and Pearson. Nothing is measured: times are drawn.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import os
 import sys
 import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import NamedTuple
 
 from scipy.stats import beta
 
@@ -27,50 +36,151 @@ CASES = (
     *("healthy:0", "node:0.05", "node:0.1", "node:0.2", "nodes:0.05", "nodes:0.2"),
     *("switch:0.2", "pair:0.2"),
 )
+BLOCK = 10
+"""Seeds of a case before the next case has as many."""
+
+
+class Task(NamedTuple):
+    """A block of clusters."""
+
+    network: str
+    nodes: int
+    case: str
+    noise: float
+    seeds: tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """What came out of one cluster."""
+
+    network: str
+    nodes: int
+    case: str
+    noise: float
+    seed: int
+    right: int
+    innocent: int
+    rounds: int
+    tests: int
+    cpu_seconds: float
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--nodes", default="64,256,1024")
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--noise", type=float, default=0.015)
     parser.add_argument("--network", action="append", default=[], help="by name; all by default")
     parser.add_argument("--case", action="append", default=[], help="node:0.05; all by default")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="run nothing")
     options = parser.parse_args()
-    networks = [each for each in NETWORKS if not options.network or each.name in options.network]
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    for network in networks:
-        for nodes in map(int, options.nodes.split(",")):
-            for case in options.case or CASES:
-                _measure(network, nodes, case, seeds, options.noise)
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "clusters.csv"
+    if not options.table:
+        networks = options.network or [each.name for each in NETWORKS]
+        sizes = [int(each) for each in options.nodes.split(",")]
+        done = {row[:5] for row in read(path)}
+        tasks = planned(networks, sizes, options.case or CASES, options.noise, options.seeds, done)
+        run(tasks, options.jobs, path)
+    print("\n".join(table(read(path))))
     return 0
 
 
-def _measure(network, nodes: int, case: str, seeds: range, noise: float) -> None:
-    kind, _, amount = case.partition(":")
-    right = innocent = rounds = tests = 0
-    start = time.perf_counter()
-    for seed in seeds:
-        cluster = simulated(network, nodes, seed, noise)
+def planned(networks, sizes, cases, noise: float, seeds: int, done: set) -> list[Task]:
+    """Returns the blocks that are not done: of all cases in turn."""
+    tasks = []
+    for first in range(0, seeds, BLOCK):
+        for nodes in sizes:
+            for network in networks:
+                for case in cases:
+                    block = tuple(
+                        seed
+                        for seed in range(first, min(first + BLOCK, seeds))
+                        if (network, nodes, case, noise, seed) not in done
+                    )
+                    if block:
+                        tasks.append(Task(network, nodes, case, noise, block))
+    return tasks
+
+
+def run(tasks: list[Task], jobs: int, path: Path) -> None:
+    """Appends the rows of each block when it is finished."""
+    is_new = not path.exists()
+    with path.open("a", newline="") as file, ProcessPoolExecutor(jobs) as pool:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(Row._fields)
+        for future in as_completed([pool.submit(rows_of, task) for task in tasks]):
+            writer.writerows(future.result())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def rows_of(task: Task) -> list[Row]:
+    """Surveys the clusters of a block."""
+    (network,) = [each for each in NETWORKS if each.name == task.network]
+    kind, _, amount = task.case.partition(":")
+    rows = []
+    for seed in task.seeds:
+        start = time.process_time()
+        cluster = simulated(network, task.nodes, seed, task.noise)
         plan = cluster.plan(
             groups=network.knows_groups, uplink_pairs=network.uplink_pairs, seed=seed
         )
         expected = plant(cluster, plan, kind, float(amount))
+        cluster.tests = 0
         done = survey(cluster, plan)
         result = outcome(done.verdict, expected)
-        right += result.right
-        innocent += result.innocent
-        rounds += len(done.rounds)
-        tests += 2 * cluster.tests
-    count = len(seeds)
-    bound = float(beta.ppf(0.95, innocent + 1, count - innocent)) if innocent < count else 1.0
-    print(
-        f"{network.name:18} {nodes:5} {case:12} right {right / count:6.1%}  innocent accused "
-        f"{innocent / count:6.1%} (< {bound:.1%})  rounds {rounds / count:5.1f}  tests per node "
-        f"{tests / count / nodes:5.1f}  {(time.perf_counter() - start) / count:.2f} s each",
-        flush=True,
+        found = (int(result.right), int(result.innocent), len(done.rounds), cluster.tests)
+        used = round(time.process_time() - start, 3)
+        rows.append(Row(*task[:4], seed, *found, used))
+    return rows
+
+
+def read(path: Path) -> list[Row]:
+    """Reads what is finished; a line that is cut off is left out."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        rows = [each for each in csv.reader(file) if len(each) == len(Row._fields)]
+    return [
+        Row(r[0], int(r[1]), r[2], float(r[3]), *map(int, r[4:9]), float(r[9])) for r in rows[1:]
+    ]
+
+
+def upper(count: int, of: int) -> float:
+    """Returns the upper bound of a one-sided 95 % interval (Clopper & Pearson, 1934)."""
+    return float(beta.ppf(0.95, count + 1, of - count)) if count < of else 1.0
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Yields the lines of a table in Markdown."""
+    groups: dict[tuple[str, int, str, float], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row[:4]].append(row)
+    order = {name: n for n, name in enumerate([each.name for each in NETWORKS])}
+    places = {case: n for n, case in enumerate(CASES)}
+    yield (
+        "| network | nodes | planted | noise | clusters | not all found (bound) | innocent accused "
+        "(bound) | rounds | tests of a node | CPU s |"
     )
+    yield "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|"
+    for key in sorted(groups, key=lambda k: (k[1], order[k[0]], places.get(k[2], 99), k[3])):
+        mine = groups[key]
+        count = len(mine)
+        total = Counter()
+        for row in mine:
+            total.update({name: getattr(row, name) for name in Row._fields[5:]})
+        missed, innocent = count - total["right"], total["innocent"]
+        yield (
+            f"| {key[0]} | {key[1]} | {key[2]} | {key[3]:.1%} | {count} "
+            f"| {missed / count:.1%} ({upper(missed, count):.1%}) "
+            f"| {innocent / count:.1%} ({upper(innocent, count):.1%}) "
+            f"| {total['rounds'] / count:.0f} | {2 * total['tests'] / count / key[1]:.1f} "
+            f"| {total['cpu_seconds'] / count:.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -56,6 +56,8 @@ class SimulatedCluster:
     """All that leaves or enters a switch."""
     fail: Callable[[PlannedTest], FailedTest | None] = lambda test: None
     collective: Callable[[tuple[str, ...]], float] = lambda nodes: 1.0
+    load: dict[str, float] = field(default_factory=dict)
+    """By phase: how much slower every test is then."""
     tests: int = 0
 
     def __post_init__(self) -> None:
@@ -92,7 +94,8 @@ class SimulatedCluster:
             return [self._collective(test) for test in tests]
         a = np.array([self.index[test.nodes[0]] for test in tests])
         b = np.array([self.index[test.nodes[1]] for test in tests])
-        seconds = np.stack([self._seconds(a, b), self._seconds(b, a)], axis=2).tolist()
+        load = 1 + self.load.get(tests[0].phase, 0.0) if tests else 1.0
+        seconds = (load * np.stack([self._seconds(a, b), self._seconds(b, a)], axis=2)).tolist()
         return [self._finished(test, each) for test, each in zip(tests, seconds, strict=True)]
 
     def _seconds(self, sender: np.ndarray, receiver: np.ndarray) -> np.ndarray:

@@ -71,6 +71,77 @@ def test_nodes_that_are_not_reached_do_not_make_few_tested_nodes_many() -> None:
     assert result.of("slow") == ("n0", "n1", "n2")
     assert 1.03 < result.smallest_found < 1.1
 
+    alone = [
+        each.test.nodes
+        for each in finished
+        if each.test.phase == "alone" and {"n0", "n1", "n2"} & set(each.test.nodes)
+    ]
+    assert len(alone) == 3 * 5, "so few nodes cross no switch that the run does not know"
+
+
+@pytest.mark.parametrize(("nodes", "slow"), [(6, (1, 3)), (8, (1, 3, 5)), (20, tuple(range(6)))])
+def test_slow_nodes_are_no_noise_in_the_smallest_slowness(
+    nodes: int, slow: tuple[int, ...]
+) -> None:
+    for seed in (1, 4):
+        cluster = SimulatedCluster(nodes, np.random.default_rng(seed))
+        for n in slow:
+            cluster.make_slow(n, 0.2 if n % 2 else 0.5)
+        result = survey(cluster, cluster.plan()).verdict
+        assert set(result.of("slow")) == {cluster.names[n] for n in slow}
+        assert 1.03 < result.smallest_found < 1.1
+
+
+def test_a_node_is_slow_to_as_many_nodes_as_it_is() -> None:
+    slow = {(1, -1, way): 0.5 for way in (0, 1)}
+    fast = {(1, 0): 1 / 1.5 - 1}
+    for nodes, said in ((4, "2 of 3"), (7, "5 of 6"), (10, "8 of 9")):
+        cluster = SimulatedCluster(nodes, np.random.default_rng(2), slow=slow, slow_pairs=fast)
+        result = survey(cluster, cluster.plan()).verdict
+        (finding,) = result.findings
+        assert (finding.kind, finding.nodes) == ("slow node", ("n1",))
+        assert result.of("slow") == ("n1",)
+        assert f"slow to {said} nodes" in finding.text
+
+
+@pytest.mark.parametrize("state", ["not reached", "lost"])
+def test_where_only_two_of_several_nodes_were_compared_neither_is_ok(state: str) -> None:
+    cluster = SimulatedCluster(4, np.random.default_rng(1), slow={(1, -1, 0): 0.5})
+    members, plan = cluster.members, cluster.plan()
+    finished: list[FinishedTest] = []
+    while following := next_round(members, plan, finished):
+        finished += cluster.run(following.tests)
+        if following.phase == "hangs":  # the others pass one test, and are gone
+            members[2:] = [replace(each, state=state) for each in members[2:]]  # type: ignore[arg-type]
+    result = verdict(members, plan, finished)
+    assert result.of("pair") == ("n0", "n1")
+    assert not result.of("ok")
+    (finding,) = result.findings
+    assert "neither can be blamed" in finding.text
+
+
+def test_a_node_of_which_no_round_has_a_test_is_not_judged() -> None:
+    cluster = SimulatedCluster(5, np.random.default_rng(1))
+    done = survey(cluster, cluster.plan())
+    kept = [
+        each for each in done.finished if each.test.phase != "pairs" or "n4" not in each.test.nodes
+    ]
+    result = verdict(cluster.members, cluster.plan(), kept)
+    assert result.of("not judged") == ("n4",)
+    assert result.of("ok") == ("n0", "n1", "n2", "n3")
+
+
+def test_a_node_that_is_in_every_test_is_not_judged() -> None:
+    cluster = SimulatedCluster(3, np.random.default_rng(1))
+    done = survey(cluster, cluster.plan())
+    kept = [each for each in done.finished if set(each.test.nodes) != {"n1", "n2"}]
+    result = verdict(cluster.members, cluster.plan(), kept)
+    (first,) = [each for each in result.nodes if each.node == "n0"]
+    assert (first.verdict, first.reason.split(" to ")[0]) == (
+        "not judged",
+        "there is no test between two other nodes",
+    )
+
 
 def test_groups_are_discovered_from_times() -> None:
     cluster = SimulatedCluster(64, np.random.default_rng(4), group_size=16)
@@ -139,8 +210,24 @@ def test_bytes_that_took_another_path_are_one_finding_and_none_between_nodes_of_
         assert all("2% of the bytes that every node sent" in each.text for each in other)
 
 
+def test_bytes_of_several_rails_that_took_another_path_are_one_finding() -> None:
+    cluster = SimulatedCluster(4, np.random.default_rng(1), rails=3)
+    done = survey(cluster, cluster.plan())
+    shares = {0: 0.02, 1: 0.3, 2: 1.0}
+    crossed = [
+        replace(each, times=tuple(replace(t, crossed=shares[t.rail]) for t in each.times))
+        for each in done.finished
+        if each.test.phase == "pairs"
+    ]
+    result = verdict(cluster.members, cluster.plan(), crossed)
+    (finding,) = [each for each in result.findings if each.kind == "not over interface"]
+    assert finding.text.startswith("2% to 30% of the bytes that every node sent on their rails")
+    assert (finding.rail, finding.ratio, len(finding.evidence)) == (-1, 0.02, 2)
+    assert finding.tests == 2 * 2 * len(crossed)
+
+
 def test_an_empty_run_has_a_verdict() -> None:
     cluster = SimulatedCluster(3, np.random.default_rng(1))
     result = verdict(cluster.members, cluster.plan(), [])
-    assert result.of("untested") == tuple(cluster.names)
+    assert result.of("not judged") == tuple(cluster.names)
     assert not result.complete

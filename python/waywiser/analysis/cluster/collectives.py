@@ -42,7 +42,7 @@ def _result(state: ClusterState, test: FinishedTest) -> CollectiveResult:
 def predicted_seconds(state: ClusterState, nodes: Sequence[str]) -> float:
     """Returns the time of an allreduce in a ring, in which each node sends the message nearly
     twice to its neighbour: by the usual time of a pair on the slowest rail. 0: no pair test."""
-    y = state.undisturbed.y
+    y = state.rounds.undisturbed.y
     if not len(y) or len(nodes) < 2:
         return 0.0
     usual = float(np.exp(np.nanmax(quantile(y, 0.5, axis=(0, 2)))))

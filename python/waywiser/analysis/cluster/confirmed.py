@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
+from waywiser.analysis.cluster.controls import (
+    beside_controls,
+    confirm_limit,
+    lacks_controls,
+    pair_confirm_limit,
+)
 from waywiser.analysis.cluster.levels import THRESHOLD, below_interval, quantile
-from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, NodeRows, PairTests, node_rows
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
 
@@ -23,14 +30,13 @@ USUAL_SHARE = 0.9
 
 LEAST_TIMES = 3
 MOST_GROUP_ROUNDS = 100
+BESIDE_OTHERS = 2
+"""The first tests of a pair that stands out are beside others, as in the rounds."""
+
 PAIR_REPEATS, PAIR_FAST = 5, 1
+"""Then it is tested alone, and so many of the tests may be fast."""
+
 FAILED_PAIR_REPEATS = 2
-
-
-def _alone_rows(state: ClusterState) -> Floats:
-    """Returns the ratios of tests alone: node, test, rail, sending or receiving."""
-    tests = state.beside_usual(state.all_tests.of("alone"))
-    return node_rows(tests, len(state.names)).y
 
 
 def _outcome(
@@ -45,13 +51,36 @@ def _outcome(
     return is_slow & ~is_over, is_slow & is_over & (times >= LEAST_TIMES)
 
 
+@lru_cache(maxsize=1)
 def _suspects(state: ClusterState) -> tuple[Bools, Bools]:
+    rounds = state.rounds
     tried = state.attempts.of("alone").count_of_nodes(len(state.names))
-    rows = _alone_rows(state)
-    open_, confirmed = _outcome(rows, state.confirm_limit, state.repeats, tried)
+    tests, _ = beside_controls(state, "alone")
+    own = node_rows(tests, len(state.names))
+    rows, limit = own.y, confirm_limit(state)
+    open_, confirmed = _outcome(rows, limit, rounds.repeats, tried)
+    if rounds.may_cross_unseen:
+        confirmed &= _is_slow_on_both_sides(own, limit)
     # The usual test alone stands out too.
     is_usual = quantile(rows, 0.5, axis=1) > USUAL_SHARE * THRESHOLD if rows.size else confirmed
-    return state.suspects & open_, state.suspects & confirmed & is_usual & _is_above_usual(rows)
+    confirmed &= rounds.suspects & is_usual & _is_above_usual(rows)
+    if lacks_controls(state, "alone"):
+        open_, confirmed = open_ | confirmed, np.zeros_like(confirmed)
+    return rounds.suspects & open_, confirmed
+
+
+def _is_slow_on_both_sides(rows: NodeRows, limit: Floats) -> Bools:
+    """Whether most tests with nodes before it by name are slow, and most with nodes after it: those
+    of one side may cross a switch that the run does not know."""
+    fast = rows.y < limit[None, None, :, None]
+    has_time = ~np.isnan(rows.y)
+    place = np.arange(len(rows.partner))[:, None]
+    slow = np.ones_like(fast.any(axis=1))
+    for side in (rows.partner < place, rows.partner > place):
+        chosen = side[:, :, None, None] & has_time
+        count = chosen.sum(axis=1)
+        slow &= (count < LEAST_TIMES) | (2 * np.sum(fast & chosen, axis=1) < count)
+    return np.asarray(slow)
 
 
 def _is_above_usual(rows: Floats) -> Bools:
@@ -61,7 +90,7 @@ def _is_above_usual(rows: Floats) -> Bools:
 
 
 def open_suspects(state: ClusterState) -> list[int]:
-    """Returns the nodes that stand out, and need more tests alone."""
+    """Returns the nodes that stand out, and need more tests alone or more controls."""
     open_, _ = _suspects(state)
     return [int(n) for n in np.flatnonzero(open_.any(axis=(1, 2)) & state.testable)]
 
@@ -83,22 +112,22 @@ def confirmed_nodes(state: ClusterState) -> dict[Channel, list[int]]:
 
 def _group_outcomes(state: ClusterState) -> tuple[Bools, Bools]:
     """Returns where groups that stand out are still open, and where tests alone confirm it."""
-    out = state.group_levels.stands_out
-    tests = state.beside_usual(state.all_tests.of("alone"), with_groups=True)
-    usual = ~state.is_suspect
-    ga, gb = state.group_of[tests.a], state.group_of[tests.b]
+    out = state.rounds.group_levels.stands_out
+    tests, _ = beside_controls(state, "alone", with_groups=True)
+    usual = ~state.rounds.is_suspect
+    ga, gb = state.rounds.group_of[tests.a], state.rounds.group_of[tests.b]
     slow_group: Bools = np.asarray(out.any(axis=(1, 2)))
     kept = (ga != gb) & (slow_group[ga] != slow_group[gb]) & usual[tests.a] & usual[tests.b]
     of_groups = PairTests(ga, gb, tests.y, tests.phase, tests.round).where(kept)
     rows = node_rows(of_groups, len(out))
     tried = (rows.partner >= 0).sum(axis=1)
-    open_, confirms = _outcome(rows.y, state.confirm_limit, state.repeats, tried)
+    open_, confirms = _outcome(rows.y, confirm_limit(state), state.rounds.repeats, tried)
     return out & open_, out & confirms
 
 
 def open_groups(state: ClusterState) -> list[int]:
     """Returns the groups that stand out, and need more tests alone."""
-    if not state.group_levels.stands_out.any():
+    if not state.rounds.group_levels.stands_out.any():
         return []
     # A test that failed is no test: so many rounds are the most.
     rounds = np.unique(state.attempts.of("alone").round)
@@ -109,7 +138,7 @@ def open_groups(state: ClusterState) -> list[int]:
 
 def slow_groups(state: ClusterState) -> dict[int, list[Channel]]:
     """Returns the groups that are slow to other groups, with the rails and directions."""
-    if not state.group_levels.stands_out.any():
+    if not state.rounds.group_levels.stands_out.any():
         return {}
     slow = _group_outcomes(state)[1]
     return {
@@ -125,18 +154,19 @@ def among_tested(state: ClusterState) -> set[Pair]:
 
 def _among_ratios(state: ClusterState) -> dict[Pair, Floats]:
     """Returns by pair, the lower index first: rail, direction from the lower index first."""
-    tests = state.beside_usual(state.all_tests.of("among"))
+    tests = state.rounds.beside_usual(state.all_tests.of("among"))
     ratios: dict[Pair, Floats] = {}
     for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
         ratios[min(a, b), max(a, b)] = tests.y[n] if a < b else tests.y[n][:, ::-1]
     return ratios
 
 
+@lru_cache(maxsize=1)
 def shared_of_channel(state: ClusterState) -> dict[Channel, list[list[int]]]:
     """Returns, by rail and direction, the sets of confirmed suspects that are fast among
     themselves: most pairs of a set that were tested are fast."""
     ratios = _among_ratios(state)
-    limit = np.maximum(THRESHOLD, state.noise)
+    limit = np.maximum(THRESHOLD, state.rounds.noise)
     result: dict[Channel, list[list[int]]] = {}
     for (rail, way), nodes in confirmed_nodes(state).items():
         inside = set(nodes)
@@ -198,7 +228,7 @@ def shared_sets(state: ClusterState) -> list[list[int]]:
 def possible_members(state: ClusterState, members: Sequence[int]) -> list[int]:
     """Returns the nodes outside a set of which the rounds do not show that they are as fast as
     usual: at most as many as the set has, the slowest first."""
-    worst = np.where(np.isfinite(state.levels.worst), state.levels.worst, -np.inf)
+    worst = np.where(np.isfinite(state.rounds.levels.worst), state.rounds.levels.worst, -np.inf)
     known = {n for nodes in confirmed_nodes(state).values() for n in nodes}
     order = np.argsort(-worst, kind="stable").tolist()
     others = [
@@ -207,7 +237,7 @@ def possible_members(state: ClusterState, members: Sequence[int]) -> list[int]:
         if state.testable[n]
         and n not in known
         and n not in members
-        and (state.is_suspect[n] or worst[n] > THRESHOLD / 2)
+        and (state.rounds.is_suspect[n] or worst[n] > THRESHOLD / 2)
     ]
     return others[: len(members)]
 
@@ -216,11 +246,11 @@ def _pair_candidates(state: ClusterState) -> dict[Pair, Bools]:
     """Returns pairs that stand out, of nodes that are no suspects or whose suspicion the tests
     alone refuted: rail, direction from the lower index first. The fastest of several tests
     counts."""
-    tests = state.pair_tests
+    tests = state.rounds.pair_tests
     open_, slow_nodes = _suspects(state)
     usual = ~(open_ | slow_nodes).any(axis=(1, 2)) & state.testable
     y = np.where((tests.a < tests.b)[:, None, None], tests.y, tests.y[:, :, ::-1])
-    over = y - state.base[None, :, None] > state.pair_limit[None, :, None]
+    over = y - state.rounds.base[None, :, None] > state.rounds.pair_limit[None, :, None]
     low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
     found: dict[Pair, Bools] = {}
     for n in np.flatnonzero(over.any(axis=(1, 2)) & usual[low] & usual[high]).tolist():
@@ -232,7 +262,7 @@ def _pair_candidates(state: ClusterState) -> dict[Pair, Bools]:
 
 
 def _pair_rows(state: ClusterState) -> dict[Pair, list[Floats]]:
-    tests = state.beside_usual(state.all_tests.of("pair"))
+    tests, _ = beside_controls(state, "pair")
     rows: dict[Pair, list[Floats]] = {}
     for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
         y = tests.y[n] if a < b else tests.y[n][:, ::-1]
@@ -245,17 +275,23 @@ def pair_attempts(state: ClusterState) -> Counter[Pair]:
     return Counter(state.attempts.of("pair").pairs)
 
 
+@lru_cache(maxsize=1)
 def _pair_outcomes(state: ClusterState) -> tuple[list[Pair], dict[Pair, Bools]]:
+    """Returns the pairs that need more tests, and those that are slow: in each of the first tests,
+    which are side by side, and in all but one of the tests alone."""
     rows, tried = _pair_rows(state), pair_attempts(state)
+    limit = pair_confirm_limit(state)[None, :, None]
+    few = lacks_controls(state, "pair")
     open_, slow = [], {}
     for pair, stands_out in sorted(_pair_candidates(state).items()):
         y = np.array(rows.get(pair, np.empty((0, *stands_out.shape))))
-        limit = state.pair_confirm_limit[None, :, None]
-        remaining = stands_out & (np.sum(y < limit, axis=0) <= PAIR_FAST)
+        fast = y < limit
+        remaining = stands_out & ~fast[:BESIDE_OTHERS].any(axis=0)
+        remaining &= np.sum(fast[BESIDE_OTHERS:], axis=0) <= PAIR_FAST
         if remaining.any():
-            if tried[pair] < PAIR_REPEATS:
+            if tried[pair] < BESIDE_OTHERS + PAIR_REPEATS or few:
                 open_.append(pair)
-            elif len(y) >= LEAST_TIMES:
+            elif len(y) >= BESIDE_OTHERS + LEAST_TIMES:
                 slow[pair] = remaining
     return open_, slow
 
@@ -272,7 +308,7 @@ def failed_pairs(state: ClusterState) -> list[Pair]:
     return sorted(
         pair
         for pair in state.losses.of_pair
-        if pair not in passed and (pair_attempts(state)[pair] or len(state.names) == 2)
+        if pair not in passed and (pair_attempts(state)[pair] or len(state.members) == 2)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from waywiser.analysis.cluster.controls import confirm_limit
 from waywiser.analysis.cluster.levels import SCALES, THRESHOLD, one_sided_scale
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import DetectableRail, RailDirection
@@ -21,7 +22,8 @@ DIRECTIONS: tuple[RailDirection, RailDirection] = ("sending", "receiving")
 def detectable_rails(state: ClusterState) -> tuple[DetectableRail, ...]:
     """Returns it for each rail and direction that has tests: above both the limit of the rounds
     and that of the tests alone, by the scatter of the levels and of the tests."""
-    levels = state.levels
+    levels = state.rounds.levels
+    limits = confirm_limit(state)
     tested = levels.tests >= LEAST_TESTS
     result = []
     for rail in range(levels.level.shape[1]):
@@ -30,11 +32,11 @@ def detectable_rails(state: ClusterState) -> tuple[DetectableRail, ...]:
                 continue
             ratio = 0.0
             if int(tested.sum()) >= LEAST_NODES:
-                usual = levels.level[~state.suspects[:, rail, way] & tested, rail, way]
+                usual = levels.lower[~state.rounds.suspects[:, rail, way] & tested, rail, way]
                 scale = float(one_sided_scale(usual)) if len(usual) else np.nan
                 limit = max(THRESHOLD, SCALES * float(levels.scale[rail, way]))
-                noise = float(state.noise[rail])
-                alone = float(state.confirm_limit[rail]) + SURE * noise
+                noise = float(state.rounds.noise[rail])
+                alone = float(limits[rail]) + SURE * noise
                 least = max(limit + SURE * scale, alone)
                 ratio = float(np.exp(least)) if np.isfinite(least) else 0.0
             result.append(DetectableRail(rail, direction, ratio))

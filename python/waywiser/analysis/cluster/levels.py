@@ -96,7 +96,10 @@ class NodeLevels:
         """Returns where a node is slower than the cluster by more than chance."""
         limit = np.maximum(THRESHOLD, SCALES * self.scale)
         out = self.level > limit
-        if self.are_few:
+        if int(np.count_nonzero(self.tests)) <= 3:
+            # Half of the tests of each node are with the slow one.
+            out = self.lower > limit
+        elif self.are_few:
             out |= self.lower > limit
         return np.asarray(out)
 
@@ -116,21 +119,29 @@ def scale_in_rows(rows: Floats, axis: tuple[int, ...]) -> Floats:
     return np.asarray(np.fmax(-quantile(fastest, 0.05, axis=axis) / 0.97, LEAST_SCALE))
 
 
+def lower_levels(tests: PairTests, nodes: int) -> Floats:
+    """Returns the lower quartiles of the tests of each node, above the middle of all: node, rail,
+    sending or receiving."""
+    row = quantile(node_rows(tests, nodes).y, 0.25, axis=1)
+    return row - quantile(row, 0.5, axis=0)
+
+
 def node_levels(tests: PairTests, nodes: int) -> NodeLevels:
     """Returns the levels of nodes from residuals."""
     rows = node_rows(tests, nodes)
     counts = (rows.partner >= 0).sum(axis=1)
     tested = counts[counts > 0]
     small = len(tested) < SMALL
-    found = []
-    scale = None
+    found, scales = [], []
     for q in (0.5, 0.25):
         row = quantile(rows.y, q, axis=1, lower=small)
         # Among few nodes, a few slow ones shift the median of the levels.
         middle = quantile(row, 0.4 if small else 0.5, axis=0, lower=small)
-        scale = one_sided_scale(row, axis=0) if scale is None else scale
+        scales.append(one_sided_scale(row, axis=0))
         found.append(row - middle)
     # The levels of few nodes scatter less by chance than the noise of tests lets expect.
     inside = scale_in_rows(rows.y, axis=(0, 1))
     least = 1.25 * inside / np.sqrt(np.median(tested)) if small and len(tested) else 0.0
-    return NodeLevels(found[0], found[1], np.fmax(np.asarray(scale), least), counts)
+    # Slow partners shift the medians of some rows: they are no noise, and lower quantiles show it.
+    scale = np.fmin(scales[0], scales[1])
+    return NodeLevels(found[0], found[1], np.fmax(scale, least), counts)

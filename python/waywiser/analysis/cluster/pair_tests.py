@@ -53,7 +53,9 @@ class PairTests:
 
     def of(self, *phases: str) -> PairTests:
         """Returns the tests of some phases."""
-        return self.where(np.isin(self.phase, [PHASES.index(each) for each in phases]))
+        mask = np.zeros(len(PHASES), dtype=bool)
+        mask[[PHASES.index(each) for each in phases]] = True
+        return self.where(mask[self.phase])
 
     def replaced(self, y: Floats) -> PairTests:
         """Returns these tests with other times."""

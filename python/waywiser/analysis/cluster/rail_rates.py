@@ -24,7 +24,7 @@ BEST = 0.25
 
 def rail_rates(state: ClusterState) -> tuple[RailRate, ...]:
     """Returns the rate of each rail that was tested: the better of its directions."""
-    tests = state.undisturbed
+    tests = state.rounds.undisturbed
     size = _message_bytes(state)
     if not len(tests) or size <= 0:
         return ()
@@ -80,7 +80,7 @@ def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:
 
 
 def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
-    """One finding for a rail. Between nodes of one host no byte has to cross an interface."""
+    """One finding of all rails. Between nodes of one host no byte has to cross an interface."""
     hosts = {node.name: node.address for node in state.nodes}
     shares: dict[int, dict[str, list[float]]] = {}
     for each in state.finished:
@@ -90,21 +90,35 @@ def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
         for time in each.times:
             if time.crossed is not None and time.sender:
                 shares.setdefault(time.rail, {}).setdefault(time.sender, []).append(time.crossed)
-    for rail, of_rail in sorted(shares.items()):
-        least = {node: min(own) for node, own in of_rail.items() if min(own) < LEAST_CROSSED}
-        if not least:
-            continue
-        share = min(least.values())
-        who = _who(sorted(least), len(of_rail))
-        text = (
-            f"{share:.0%} of the bytes that {who} sent on rail {rail} crossed the interface: "
-            "the rest took another path"
-        )
-        tests = sum(value < LEAST_CROSSED for node in least for value in of_rail[node])
-        yield ClusterFinding(
-            "not over interface", tuple(sorted(least)), text, rail, direction="sending",
-            ratio=share, tests=tests,
-        )  # fmt: skip
+    least = {
+        rail: below
+        for rail, of_rail in sorted(shares.items())
+        if (below := {node: min(own) for node, own in of_rail.items() if min(own) < LEAST_CROSSED})
+    }
+    if not least:
+        return
+    nodes = sorted({node for below in least.values() for node in below})
+    low, high = (pick(min(below.values()) for below in least.values()) for pick in (min, max))
+    share = f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
+    who = _who(nodes, len({node for of_rail in shares.values() for node in of_rail}))
+    rail = next(iter(least)) if len(least) == 1 else -1
+    where = f"rail {rail} crossed the interface" if rail >= 0 else "their rails crossed interfaces"
+    yield ClusterFinding(
+        "not over interface",
+        tuple(nodes),
+        f"{share} of the bytes that {who} sent on {where}: the rest took another path",
+        rail,
+        direction="sending",
+        ratio=low,
+        tests=sum(
+            v < LEAST_CROSSED for rail in least for n in least[rail] for v in shares[rail][n]
+        ),
+        evidence=tuple(
+            f"rail {rail}: {min(below.values()):.0%} of the bytes of {compress_hosts(list(below))}"
+            for rail, below in least.items()
+            if len(least) > 1
+        ),
+    )
 
 
 def _who(nodes: Sequence[str], known: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from waywiser.analysis.cluster.levels import (
     THRESHOLD,
-    node_levels,
+    lower_levels,
     one_sided_scale,
     quantile,
     residuals,
@@ -51,6 +51,8 @@ def find_uplinks(tests: PairTests, group_of: Ints, given: int) -> Uplinks:
         return Uplinks(given or 1, UNLIMITED, np.empty(0, dtype=np.int64))
     if np.all(group_of == group_of[0]):
         return _limit_of_round(tests.round, quantile(tests.y, 0.5, axis=(1, 2)))
+    if not crosses.any():
+        return Uplinks(given or 1, UNLIMITED, np.empty(0, dtype=np.int64))
     excess = _excess(tests, group_of)
     return _limit_of_group(tests.round[crosses], excess[crosses], given)
 
@@ -113,7 +115,7 @@ def _limit_of_group(rounds: Ints, excess: Floats, given: int) -> Uplinks:
 def _excess(tests: PairTests, group_of: Ints) -> Floats:
     """Returns by how much a test is slower than its two nodes and noise explain."""
     plain = residuals(tests, group_of)
-    level = node_levels(plain, len(group_of)).lower
+    level = lower_levels(plain, len(group_of))
     slow = np.nan_to_num(np.where(level > 0, level, 0.0))
     first = np.maximum(slow[tests.a, :, 0], slow[tests.b, :, 1])
     second = np.maximum(slow[tests.b, :, 0], slow[tests.a, :, 1])

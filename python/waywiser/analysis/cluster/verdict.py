@@ -11,11 +11,13 @@ from waywiser.analysis.cluster.collectives import collective_results, is_bad
 from waywiser.analysis.cluster.confirmed import failed_pairs, open_suspects
 from waywiser.analysis.cluster.detectable import detectable_rails
 from waywiser.analysis.cluster.error_counters import error_findings, with_new_errors
+from waywiser.analysis.cluster.finding_parts import span_text
 from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.losses import NO_FAULT
+from waywiser.analysis.cluster.pair_tests import PairTests, node_rows
 from waywiser.analysis.cluster.procedure import next_round
 from waywiser.analysis.cluster.rail_rates import interface_findings, rail_rates
-from waywiser.analysis.cluster.slow_findings import group_list, slow_findings, span_text
+from waywiser.analysis.cluster.slow_findings import group_list, slow_findings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import (
     WORST_STANDINGS,
@@ -31,9 +33,6 @@ from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
 
 MATRIX_NODES = 64
 """Above so many nodes, only pairs that stand out are listed."""
-
-LEAST_NODES = 3
-"""With two nodes, neither can be blamed."""
 
 ORDER: tuple[FindingKind, ...] = (
     *("failed node", "slow group", "slow node", "failed pair", "slow pair", "collective failed"),
@@ -63,7 +62,7 @@ def verdict(
         nodes=tuple(_node_verdicts(state, findings, complete)),
         findings=tuple(findings),
         groups=group_list(state),
-        groups_from=plan.groups_from or ("times" if state.has_groups else ""),
+        groups_from=plan.groups_from or ("times" if state.rounds.has_groups else ""),
         pairs=tuple(_pair_times(state)),
         rails=rail_rates(state),
         collectives=tuple(collective_results(state)),
@@ -75,7 +74,7 @@ def verdict(
         detectable=detectable_rails(state),
         usual_seconds=usual,
         bytes=plan.bytes,
-        suspects=tuple(state.names[n] for n in np.flatnonzero(state.is_suspect)),
+        suspects=tuple(state.names[n] for n in np.flatnonzero(state.rounds.is_suspect)),
         complete=complete,
     )
 
@@ -93,11 +92,10 @@ def _node_verdicts(
         if each.failed is not None and each.failed.failure.kind in NO_FAULT:
             continue
         (failed if each.failed is not None else passed).update(each.test.nodes)
-    measured = {name for each in state.finished if each.times for name in each.test.nodes}
     suspected = {state.names[n] for n in open_suspects(state)}
     verdicts = []
     for node in state.nodes:
-        standing, reason = _standing(node, own[node.name], measured, suspected, complete)
+        standing, reason = _standing(state, node, own[node.name], suspected, complete)
         verdicts.append(
             NodeVerdict(
                 node.name,
@@ -112,9 +110,9 @@ def _node_verdicts(
 
 
 def _standing(
+    state: ClusterState,
     node: ClusterNode,
     findings: Sequence[ClusterFinding],
-    measured: set[str],
     suspected: set[str],
     complete: bool,
 ) -> tuple[NodeStanding, str]:
@@ -127,14 +125,17 @@ def _standing(
         return "failed", node.reason or "its connection ended"
     if slow := by_kind.get("slow group") or by_kind.get("slow node"):
         return "slow", slow.text
-    if node.name not in measured:
-        return "untested", "no test of it is finished"
-    if len(measured) < LEAST_NODES:
-        return "pair", "there is only one other node to test with: neither can be blamed"
+    index = state.index[node.name]
+    if not state.rounds.tested[index]:
+        return "not judged", "no test of it that compares nodes is finished"
+    if int(state.rounds.tested.sum()) == 2:
+        return "pair", "it was compared with one other node only: neither can be blamed"
+    if not state.rounds.compared[index]:
+        return "not judged", "there is no test between two other nodes to compare its tests with"
     if node.name in suspected:
         if complete:
-            return "untested", "it is a suspect, and too few other nodes are left to test it alone"
-        return "untested", "it stands out, and its tests alone are not finished"
+            return "not judged", "it is a suspect, and too few good nodes are left to compare with"
+        return "not judged", "it stands out, and its tests alone are not finished"
     return "ok", ""
 
 
@@ -191,7 +192,7 @@ def _collective_finding(state: ClusterState, result: CollectiveResult) -> Cluste
 
 
 def _usual_seconds(state: ClusterState) -> dict[int, float]:
-    y = state.undisturbed.y
+    y = state.rounds.undisturbed.y
     if not len(y):
         return {}
     usual = np.exp(quantile(y, 0.5, axis=(0, 2))).tolist()
@@ -200,31 +201,40 @@ def _usual_seconds(state: ClusterState) -> dict[int, float]:
 
 def _pair_times(state: ClusterState) -> Iterator[PairTime]:
     """Yields the medians of pairs, in the order of nodes."""
-    tests = state.undisturbed
-    beside = state.beside_usual(tests, with_groups=True)
+    tests = state.rounds.undisturbed
+    if not len(tests):
+        return
+    names, limit = state.names, state.rounds.pair_limit
+    beside = state.rounds.beside_usual(tests, with_groups=True)
+    turned = (tests.a > tests.b)[:, None, None]
     low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
-    limit = state.pair_limit
-    everything = len(state.names) <= MATRIX_NODES
-    order = np.lexsort((high, low))
-    starts = np.flatnonzero(np.diff(low[order] * len(state.names) + high[order], prepend=-1))
-    for chosen in np.split(order, starts[1:]) if len(order) else ():
-        a, b = int(low[chosen[0]]), int(high[chosen[0]])
-        turned = (tests.a[chosen] > tests.b[chosen])[:, None, None]
-        seconds = np.where(turned, tests.y[chosen][:, :, ::-1], tests.y[chosen])
-        ratios = np.where(turned, beside.y[chosen][:, :, ::-1], beside.y[chosen])
-        for rail in range(seconds.shape[1]):
-            for way, (sender, receiver) in enumerate(((a, b), (b, a))):
-                times = seconds[:, rail, way]
-                times = times[~np.isnan(times)]
-                if not len(times):
-                    continue
-                ratio = float(np.nanmedian(ratios[:, rail, way]))
-                if everything or ratio > limit[rail]:
-                    yield PairTime(
-                        state.names[sender],
-                        state.names[receiver],
-                        rail,
-                        float(np.exp(np.median(times))),
-                        float(np.exp(ratio)),
-                        len(times),
-                    )
+    pairs, place = np.unique(low * len(names) + high, return_inverse=True)
+    # Each pair is a node of its own, with the tests of one direction first.
+    nowhere = np.full(len(tests), len(pairs))
+    times, ratios = (
+        quantile(
+            node_rows(
+                PairTests(
+                    place, nowhere, np.where(turned, y[:, :, ::-1], y), tests.phase, tests.round
+                ),
+                len(pairs) + 1,
+            ).y[:-1],
+            0.5,
+            axis=1,
+        )
+        for y in (tests.y, beside.y)
+    )
+    counts = np.zeros(times.shape, dtype=np.int64)
+    np.add.at(counts, place, ~np.isnan(np.where(turned, tests.y[:, :, ::-1], tests.y)))
+    shown = (counts > 0) & ((ratios > limit[None, :, None]) | (len(names) <= MATRIX_NODES))
+    seconds, beside_usual = np.exp(times).tolist(), np.exp(ratios).tolist()
+    for n, rail, way in np.argwhere(shown).tolist():
+        pair = divmod(int(pairs[n]), len(names))
+        yield PairTime(
+            names[pair[way]],
+            names[pair[1 - way]],
+            rail,
+            seconds[n][rail][way],
+            beside_usual[n][rail][way],
+            int(counts[n, rail, way]),
+        )

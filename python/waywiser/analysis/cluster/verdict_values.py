@@ -9,13 +9,14 @@ import msgspec
 from waywiser.words.value import Value
 
 NodeStanding = Literal[
-    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "untested"
+    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "not judged"
 ]
 """``slow``: to every other node, alone or with a group. ``failed``: tests failed because of it.
-``pair``: there is only one other node to test with, and neither of the two can be blamed."""
+``pair``: it was compared with one other node only, and neither of the two can be blamed. ``not
+judged``: no test compares it with others, or it is a suspect and too few good nodes are left."""
 
 WORST_STANDINGS: tuple[NodeStanding, ...] = (
-    *("failed", "stuck", "slow", "not reached", "excluded", "pair", "untested", "ok"),
+    *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not judged", "ok"),
 )
 """The order of tables: the worst first."""
 

@@ -3,7 +3,7 @@ rails and pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
@@ -44,9 +44,6 @@ MOST_NODES = 10_000
 
 MOST_FINDINGS = 20
 """Findings that are listed in full."""
-
-MOST_ALIKE = 3
-"""Findings in the same words about different nodes that are shown one by one."""
 
 SOURCES = {
     "file": "from --groups",
@@ -101,8 +98,7 @@ def _findings(verdict: ClusterVerdict) -> Iterator[Block]:
 
 def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
     """The findings without the counters of nodes that nothing else is found of, and one line about
-    those: counters that are old are on most nodes, and alone they mean little. What is found of
-    many nodes in the same words, as bytes that took another path, is one finding."""
+    those: counters that are old are on most nodes, and alone they mean little."""
     others = {n for f in verdict.findings if f.kind != "errors counted" for n in f.nodes}
     shown: list[ClusterFinding] = []
     names: list[str] = []
@@ -111,30 +107,10 @@ def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
             shown.append(finding)
         else:
             names += finding.nodes
-    crossed = [each for each in shown if each.kind == "not over interface"]
-    if len(crossed) > MOST_ALIKE:
-        at = shown.index(crossed[0])
-        shown = [each for each in shown if each.kind != "not over interface"]
-        shown.insert(at, _together(crossed))
     if not names:
         return shown, ""
     nodes = compress_hosts(names)
     return shown, f"{nodes} counted errors of interfaces since their drivers were loaded"
-
-
-def _together(crossed: Sequence[ClusterFinding]) -> ClusterFinding:
-    nodes = tuple(dict.fromkeys(node for each in crossed for node in each.nodes))
-    least, most = (pick(each.ratio for each in crossed) for pick in (min, max))
-    share = f"{least:.0%}" if f"{least:.0%}" == f"{most:.0%}" else f"{least:.0%} to {most:.0%}"
-    return ClusterFinding(
-        "not over interface",
-        nodes,
-        f"{share} of the bytes that {compress_hosts(nodes)} sent crossed their interfaces: the "
-        "rest took another path",
-        ratio=least,
-        tests=sum(each.tests for each in crossed),
-        evidence=(f"{count(len(crossed), 'rail')} of {count(len(nodes), 'node')}",),
-    )
 
 
 def _finding(finding: ClusterFinding) -> Iterator[Block]:

@@ -1,0 +1,125 @@
+"""Controls: tests of good nodes in the phases that decide about suspects and pairs.
+
+Other work may begin to load the network after the rounds. Then the tests of a suspect are slow, and
+so are the controls: a suspect is slow only beside them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from waywiser.analysis.cluster.levels import THRESHOLD, quantile
+from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.round_results import RoundResults
+from waywiser.analysis.cluster.state import ClusterState
+
+LATE = 0.84
+"""A test is slow if it takes longer than this share of the controls."""
+
+LEAST_CONTROLS = 3
+"""With fewer controls nothing is confirmed."""
+
+
+@lru_cache(maxsize=1)
+def is_good(state: ClusterState) -> Bools:
+    """Returns the nodes that are no suspects, or were fast in tests alone."""
+    rounds = state.rounds
+    tests = rounds.beside_usual(state.all_tests.of("alone"))
+    rows = node_rows(tests, len(state.names)).y
+    fast = np.sum(rows < _least_limit(rounds)[None, None, :, None], axis=1)
+    return np.asarray(~(rounds.suspects & (fast <= rounds.repeats[1])).any(axis=(1, 2)))
+
+
+def good_nodes(state: ClusterState) -> list[int]:
+    """Returns those that may be tested: the fastest in the rounds first; where groups are given,
+    the faster half."""
+    rounds = state.rounds
+    good = rounds.faster_half if state.plan.groups else rounds.usual_nodes
+    cleared = rounds.is_suspect & is_good(state) & state.testable
+    return [*good.tolist(), *np.flatnonzero(cleared).tolist()]
+
+
+def is_control(state: ClusterState, tests: PairTests) -> Bools:
+    """Returns which tests are of two good nodes, inside a group that does not stand out or between
+    two of them; and of no pair that stands out."""
+    rounds = state.rounds
+    usual = is_good(state)
+    slow = np.asarray(rounds.group_levels.stands_out.any(axis=(1, 2)))
+    ga, gb = rounds.group_of[tests.a], rounds.group_of[tests.b]
+    between = (ga == gb) | ~(slow[ga] | slow[gb])
+    is_slow_pair = np.isin(_keys(state, tests), outstanding_pairs(state))
+    return np.asarray(usual[tests.a] & usual[tests.b] & between & ~is_slow_pair)
+
+
+def _keys(state: ClusterState, tests: PairTests) -> Ints:
+    low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
+    return low * len(state.names) + high
+
+
+@lru_cache(maxsize=1)
+def outstanding_pairs(state: ClusterState) -> Ints:
+    """Returns the pairs whose every test in the rounds stands out: the lower index, times the
+    number of nodes, plus the higher index."""
+    rounds = state.rounds
+    tests = rounds.pair_tests
+    over = tests.y - rounds.base[None, :, None] > rounds.pair_limit[None, :, None]
+    is_over: Bools = np.asarray(over.any(axis=(1, 2)))
+    keys = _keys(state, tests)
+    return np.setdiff1d(keys[is_over], keys[~is_over])
+
+
+def control_rounds(state: ClusterState, phase: str) -> tuple[int, int, int]:
+    """Returns the rounds of a phase, those with a control, and the controls that were tried."""
+    attempts = state.attempts.of(phase)
+    controls = attempts.where(is_control(state, attempts))
+    return len(np.unique(attempts.round)), len(np.unique(controls.round)), len(controls)
+
+
+@lru_cache(maxsize=4)
+def beside_controls(
+    state: ClusterState, phase: str, *, with_groups: bool = False
+) -> tuple[PairTests, PairTests]:
+    """Returns the tests of a phase, and the controls among them, as logarithms of the ratio to the
+    usual time; where three quarters of the controls are slower than in the rounds, to theirs."""
+    tests = state.all_tests.of(phase)
+    is_one = is_control(state, tests)
+    ratios = state.rounds.beside_usual(tests, with_groups=with_groups)
+    shift = np.fmax(quantile(ratios.y[is_one], 0.25, axis=(0, 2)), 0.0)
+    ratios = ratios.replaced(ratios.y - shift[None, :, None])
+    return ratios, ratios.where(is_one)
+
+
+def confirm_limit(state: ClusterState) -> Floats:
+    """From this logarithm of a ratio on a test alone counts as slow: by rail."""
+    rounds = state.rounds
+    limit = np.fmax(_least_limit(rounds), _late(state, "alone"))
+    return np.asarray(np.fmax(limit, rounds.late) if rounds.levels.are_few else limit)
+
+
+def _least_limit(rounds: RoundResults) -> Floats:
+    share = 0.85 if rounds.may_cross_unseen else 0.7
+    return np.asarray(np.maximum(THRESHOLD * share, rounds.noise))
+
+
+def pair_confirm_limit(state: ClusterState) -> Floats:
+    """From this logarithm of a ratio on a repeated test of a pair counts as slow: by rail."""
+    return np.asarray(np.fmax(state.rounds.pair_confirm_limit, _late(state, "pair")))
+
+
+def _late(state: ClusterState, phase: str) -> Floats:
+    """Returns what `LATE` of the controls do not exceed: by rail; NaN without controls."""
+    return quantile(beside_controls(state, phase)[1].y, LATE, axis=(0, 2), lower=True)
+
+
+def lacks_controls(state: ClusterState, phase: str) -> bool:
+    """Returns whether there were fewer controls than a suspect gets tests, or fewer with times than
+    confirm anything."""
+    tried = control_rounds(state, phase)[2]
+    return tried < state.rounds.repeats[0] or has_few_controls(state, phase)
+
+
+def has_few_controls(state: ClusterState, phase: str) -> bool:
+    """Returns whether too few controls have times."""
+    return len(beside_controls(state, phase)[1]) < LEAST_CONTROLS
