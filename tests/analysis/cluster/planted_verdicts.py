@@ -56,7 +56,7 @@ def nodes(
 ) -> list[NodeVerdict]:
     """Nodes n00 and so on, 31 tests each, but for those with another verdict."""
     others = verdicts or {}
-    untested = ("not reached", "excluded", "not judged")
+    untested = ("not reached", "excluded", "not decided")
     return [
         NodeVerdict(
             name,

@@ -67,9 +67,9 @@ def test_a_healthy_cluster_is_said_to_be() -> None:
     [
         (planted(nodes(8), complete=False), "until now no node"),
         (planted(nodes(2, {"n00": "pair", "n01": "pair"})), "n00 and n01 pass; with two nodes"),
-        (planted(nodes(8, {"n01": "not judged"})), "not decided: n01 may be slow"),
+        (planted(nodes(8, {"n01": "not decided"})), "not decided: n01 may be slow"),
         (ClusterVerdict(nodes=()), "nothing is known"),
-        (ClusterVerdict(nodes=(NodeVerdict("n0", "not judged"),)), "nothing is known"),
+        (ClusterVerdict(nodes=(NodeVerdict("n0", "not decided"),)), "nothing is known"),
     ],
 )
 def test_what_is_open_is_neither_healthy_nor_a_finding(found: ClusterVerdict, says: str) -> None:

@@ -13,7 +13,7 @@ from waywiser.analysis.cluster.verdict_values import ClusterVerdict, NodeVerdict
 
 def test_bad_nodes_are_excluded_as_one_list() -> None:
     bad = {"n01": "slow", "n02": "failed", "n03": "stuck", "n05": "not reached", "n06": "excluded"}
-    found = planted(nodes(8, {**bad, "n07": "not judged"}))  # type: ignore[dict-item]
+    found = planted(nodes(8, {**bad, "n07": "not decided"}))  # type: ignore[dict-item]
     assert excluded_hosts(found) == "n[01-03,05-06]"
     assert list(good_hosts(found)) == ["n00", "n04", "n07"]
     assert excluded_hosts(planted(nodes(4))) == ""

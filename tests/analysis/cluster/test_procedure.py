@@ -150,7 +150,7 @@ def test_a_node_that_fails(nodes: int, named: bool) -> None:
 @pytest.mark.parametrize("nodes", [3, 5, 6])
 def test_where_everything_fails_no_node_is_blamed(nodes: int) -> None:
     done = surveyed(nodes, fail=lambda test: failure("timeout"))
-    assert set(standings(done).values()) == {"not judged"}
+    assert set(standings(done).values()) == {"not decided"}
     kinds = {each.kind for each in done.verdict.findings}
     assert kinds == {"failed pair", "collective failed"}
     assert done.verdict.complete

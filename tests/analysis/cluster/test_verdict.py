@@ -120,25 +120,25 @@ def test_where_only_two_of_several_nodes_were_compared_neither_is_ok(state: str)
     assert "neither can be blamed" in finding.text
 
 
-def test_a_node_of_which_no_round_has_a_test_is_not_judged() -> None:
+def test_a_node_of_which_no_round_has_a_test_is_not_decided() -> None:
     cluster = SimulatedCluster(5, np.random.default_rng(1))
     done = survey(cluster, cluster.plan())
     kept = [
         each for each in done.finished if each.test.phase != "pairs" or "n4" not in each.test.nodes
     ]
     result = verdict(cluster.members, cluster.plan(), kept)
-    assert result.of("not judged") == ("n4",)
+    assert result.of("not decided") == ("n4",)
     assert result.of("ok") == ("n0", "n1", "n2", "n3")
 
 
-def test_a_node_that_is_in_every_test_is_not_judged() -> None:
+def test_a_node_that_is_in_every_test_is_not_decided() -> None:
     cluster = SimulatedCluster(3, np.random.default_rng(1))
     done = survey(cluster, cluster.plan())
     kept = [each for each in done.finished if set(each.test.nodes) != {"n1", "n2"}]
     result = verdict(cluster.members, cluster.plan(), kept)
     (first,) = [each for each in result.nodes if each.node == "n0"]
     assert (first.verdict, first.reason.split(" to ")[0]) == (
-        "not judged",
+        "not decided",
         "there is no test between two other nodes",
     )
 
@@ -229,5 +229,5 @@ def test_bytes_of_several_rails_that_took_another_path_are_one_finding() -> None
 def test_an_empty_run_has_a_verdict() -> None:
     cluster = SimulatedCluster(3, np.random.default_rng(1))
     result = verdict(cluster.members, cluster.plan(), [])
-    assert result.of("not judged") == tuple(cluster.names)
+    assert result.of("not decided") == tuple(cluster.names)
     assert not result.complete

@@ -66,10 +66,10 @@ def test_counters_alone_are_one_line() -> None:
 
 def test_a_finding_of_a_test_does_not_hide_the_reason_of_its_nodes() -> None:
     whole = ClusterFinding("collective slow", ("n00", "n01"), "the collective is slow", ratio=2.0)
-    found = nodes(2, {"n00": "not judged"}, n00="it stands out")
+    found = nodes(2, {"n00": "not decided"}, n00="it stands out")
     said = lines(planted(found, whole))
     assert "? the collective is slow" in said
-    assert "? n00: not judged: it stands out" in said
+    assert "? n00: not decided: it stands out" in said
 
 
 def test_rails_and_pairs_are_tables() -> None:
@@ -93,7 +93,7 @@ def test_a_survey_that_is_not_complete_says_how_to_go_on() -> None:
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:
-    said = lines(ClusterVerdict(nodes=nodes(1, {"n00": "not judged"})[:1]))  # type: ignore[arg-type]
+    said = lines(ClusterVerdict(nodes=nodes(1, {"n00": "not decided"})[:1]))  # type: ignore[arg-type]
     assert said[0] == "nothing is known: no test between nodes has finished"
     assert "Rails" not in said
     assert "Groups" not in said

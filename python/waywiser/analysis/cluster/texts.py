@@ -66,7 +66,7 @@ STANDING_REMEDIES: dict[NodeStanding, str] = {
     "excluded": "see the reason; if Waywiser differs, install the same on all nodes; "
     "then resume with --retry",
     "pair": "survey with a third node: with two, neither can be blamed",
-    "not judged": "resume the survey",
+    "not decided": "resume the survey",
 }
 
 
@@ -76,7 +76,7 @@ def severity_of(verdict: ClusterVerdict) -> Severity:
     if "error" in found or any(each.verdict in BAD_STANDINGS for each in verdict.nodes):
         return "error"
     is_open = not verdict.complete or any(
-        each.verdict in ("pair", "not judged") or not each.tests for each in verdict.nodes
+        each.verdict in ("pair", "not decided") or not each.tests for each in verdict.nodes
     )
     return "warning" if "warning" in found or is_open or not verdict.nodes else "info"
 
@@ -100,7 +100,7 @@ def answer(verdict: ClusterVerdict) -> str:
         return "nothing is known: no test between nodes has finished"
     if pair := verdict.of("pair"):
         return f"{' and '.join(pair)} pass; with two nodes, neither can be compared with others"
-    if verdict.complete and (open_ := verdict.of("not judged")):
+    if verdict.complete and (open_ := verdict.of("not decided")):
         return f"not decided: {compress_hosts(open_)} may be slow, or the times scatter too much"
     passed = "no node, pair or group is slow, and none hangs"
     return passed if verdict.complete else f"until now {passed}"
@@ -167,7 +167,7 @@ def _joined(*parts: str) -> str:
 
 def standing_remedy(standing: NodeStanding, verdict: ClusterVerdict) -> str:
     """What to do about a node with this verdict, of which there is no finding."""
-    if standing == "not judged" and verdict.complete:
+    if standing == "not decided" and verdict.complete:
         return "survey again while nothing else uses the nodes and the network"
     return STANDING_REMEDIES.get(standing, "")
 

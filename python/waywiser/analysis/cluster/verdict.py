@@ -127,15 +127,15 @@ def _standing(
         return "slow", slow.text
     index = state.index[node.name]
     if not state.rounds.tested[index]:
-        return "not judged", "no test of it that compares nodes is finished"
+        return "not decided", "no test of it that compares nodes is finished"
     if int(state.rounds.tested.sum()) == 2:
         return "pair", "it was compared with one other node only: neither can be blamed"
     if not state.rounds.compared[index]:
-        return "not judged", "there is no test between two other nodes to compare its tests with"
+        return "not decided", "there is no test between two other nodes to compare its tests with"
     if node.name in suspected:
         if complete:
-            return "not judged", "it is a suspect, and too few good nodes are left to compare with"
-        return "not judged", "it stands out, and its tests alone are not finished"
+            return "not decided", "it is a suspect, and too few good nodes are left to compare with"
+        return "not decided", "it stands out, and its tests alone are not finished"
     return "ok", ""
 
 

@@ -9,14 +9,14 @@ import msgspec
 from waywiser.words.value import Value
 
 NodeStanding = Literal[
-    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "not judged"
+    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "not decided"
 ]
 """``slow``: to every other node, alone or with a group. ``failed``: tests failed because of it.
 ``pair``: it was compared with one other node only, and neither of the two can be blamed. ``not
-judged``: no test compares it with others, or it is a suspect and too few good nodes are left."""
+decided``: no test compares it with others, or it is a suspect and too few good nodes are left."""
 
 WORST_STANDINGS: tuple[NodeStanding, ...] = (
-    *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not judged", "ok"),
+    *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not decided", "ok"),
 )
 """The order of tables: the worst first."""
 
