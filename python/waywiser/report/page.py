@@ -29,7 +29,7 @@ MOST_IN_PRINTED_COLUMN = 380.0
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-_WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*)")
+_WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*|\d+ × [\d.]+ [KMGT]?i?B)")
 
 
 def page(document: Document) -> str:
@@ -91,10 +91,10 @@ def _style() -> str:
 
 
 def _text(text: str) -> Markup:
-    """Escaped, with arrows and options that no line breaks in two."""
+    """Escaped, with arrows, options and ``2 × 64 MiB`` that no line breaks in two."""
     from markupsafe import Markup, escape
 
     escaped = escape(text)
-    if "-" not in text:  # as in most cells
+    if "-" not in text and "×" not in text:  # as in most cells
         return escaped
     return Markup(_WHOLE.sub(r'<span class="whole">\1</span>', str(escaped)))
