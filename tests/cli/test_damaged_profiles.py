@@ -51,6 +51,7 @@ def verbs(files: Files) -> dict[str, list[str]]:
         "fleet": ["fleet", whole, bad],
         "report": ["report", bad, "--format", "md", "-o", "-"],
         "show": ["show", bad],
+        "normal": ["normal", bad],
         "model": ["model", bad],
         "validation": ["model", bad, "--validate"],
         "predict": ["predict", bad, "-w", COPY],

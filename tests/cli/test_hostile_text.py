@@ -96,6 +96,8 @@ def verbs(files: Files) -> dict[str, list[str]]:
         "policy": ["policy", bad, "--all"],
         "topology": ["topology", bad],
         "doctor": ["doctor", bad],
+        "normal": ["normal", bad, "--all"],
+        "normal --json": ["normal", bad, "--json"],
         "export csv": ["export", bad, "--format", "csv", "-o", "-"],
         "export json": ["export", bad, "--format", "json", "-o", "-"],
         "export summary": ["export", bad, "--format", "csv", "--summary", "-o", "-"],

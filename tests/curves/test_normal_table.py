@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 from typing import get_args
 
 import pytest
@@ -18,6 +19,7 @@ from waywiser.curves.normal_table import (
     FILE,
     LARGE_TEXT,
     LEAST_SOURCES,
+    NormalRange,
     NormalTableError,
     NormalValue,
     model_name,
@@ -276,3 +278,42 @@ class TestReferenceFigures:
                 assert key in shipped
                 checked += 1
         assert checked > 30
+
+    def test_figures_that_are_not_shipped_are_seldom_below_and_problems_are(self) -> None:
+        """Those whose source has no name check the ranges, and make none."""
+        healthy, problems = [], []
+        for row in reference_rows():
+            found = beside(row)
+            if found is None or not found[1].decides:
+                continue
+            rate, known = found
+            is_below = rate < 0.95 * known.whole.low
+            if row["healthy"] == "reported as a problem":
+                problems.append(is_below)
+            elif row["healthy"] == "yes" and row["source_url_or_repo_path"].startswith("stored-"):
+                healthy.append(is_below)
+        assert len(healthy) >= 30
+        assert sum(healthy) == 0
+        assert len(problems) >= 6
+        assert all(problems)
+
+
+def beside(row: dict[str, str]) -> tuple[float, NormalRange] | None:
+    """The bandwidth of a copy by a copy engine, and the range of its class if there is one."""
+    text = f"{row['note']} {row['tool']}"
+    if re.search("SM kernel|SM copy|CPU threads|THRESHOLD", text):
+        return None
+    host = re.match(r"PCIe Gen(\d) x(\d+)", row["host_link"])
+    nvlink = re.match(r"NVLink(\d),? (\d+) links", row["peer_link"])
+    path = {"H2D pinned": "H2D", "D2H pinned": "D2H", "P2P write": "P2P", "P2P read": "P2P",
+            "P2P bidirectional (total)": "P2P bidirectional"}.get(row["path"])  # fmt: skip
+    if path is None:
+        return None
+    if path in ("H2D", "D2H") or row["peer_link"].startswith("PCIe"):
+        link = f"PCIe {host[1]} x{host[2]}" if host else ""
+    else:
+        link = f"NVLink {nvlink[1]} x{nvlink[2]}" if nvlink else ""
+    rate = float(row["value"]) * (2**30 / 1e9 if row["unit"] == "GiB/s" else 1)
+    size = size_class(int(row["size_bytes"] or 0))
+    known = range_of_class(shipped_values(), link, path, size, row["gpu_model"])
+    return None if known is None else (rate, known)
