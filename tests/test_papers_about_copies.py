@@ -41,6 +41,13 @@ def test_the_pages_and_their_pictures_are_current(papers: ModuleType, name: str)
         assert svg == (PAPERS / picture).read_text(), run
 
 
+def test_pictures_of_messages_are_current(papers: ModuleType) -> None:
+    pages = importlib.import_module("pages")
+    assert pages.PICTURES
+    for name in pages.PICTURES:
+        assert pages.svg(name) == (PAPERS / name).read_text(), "run: python docs/papers/pages.py"
+
+
 def test_every_page_is_listed_and_every_picture_is_shown() -> None:
     listed = (PAPERS / "README.md").read_text()
     assert all(f"({page})" in listed for page in PAGES)

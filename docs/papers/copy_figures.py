@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import lzma
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,7 +18,7 @@ from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import machine_line
 from waywiser.profile import Profile
-from waywiser.report.figures.curves import Drawn, curves_picture
+from waywiser.report.figures.curves import Drawn, Quantity, curves_picture
 from waywiser.report.figures.render import svg_file
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_time
@@ -106,11 +106,17 @@ def pictures(figures: Sequence[CopyFigure]) -> Iterator[tuple[str, str]]:
     """The name of each picture, and its SVG."""
     for each in figures:
         if each.picture:
-            found = ((name, _curve(each.profile, text)) for name, text in each.curves.items())
-            several = [(name, curve) for name, curve in found if len(curve.measured) >= LEAST_LINES]
-            drawn = [Drawn.of(name, curve.measured, n) for n, (name, curve) in enumerate(several)]
-            made = curves_picture(each.picture, each.title, drawn, "bandwidth")
-            yield each.picture, svg_file(made)
+            yield each.picture, drawing(each.title, each.profile, each.curves)
+
+
+def drawing(
+    title: str, profile: str, curves: Mapping[str, str], what: Quantity = "bandwidth"
+) -> str:
+    """The SVG of those curves that have enough sizes for a line."""
+    found = ((name, _curve(profile, text)) for name, text in curves.items())
+    several = [(name, curve) for name, curve in found if len(curve.measured) >= LEAST_LINES]
+    drawn = [Drawn.of(name, curve.measured, n) for n, (name, curve) in enumerate(several)]
+    return svg_file(curves_picture(title, title, drawn, what))
 
 
 def _curve(profile: str, text: str) -> Curve:

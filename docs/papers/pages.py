@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import message_figures as figures
+from copy_figures import drawing
 from rank_profiles import COPIES, RankProfile, between_marks, rank_profiles
+
+from waywiser.report.figures.curves import Quantity
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- made -->\n", "\n<!-- end -->\n"
@@ -39,6 +42,60 @@ class Figure(NamedTuple):
     """Whether the lines are the same for all profiles."""
     command: str = "waywiser survey --ranks 2 --preset standard -o ranks.wwp"
     """What makes it on the reader's machine."""
+    picture: str = ""
+    """The name of its picture in `PICTURES`; empty for none."""
+
+
+class MessagePicture(NamedTuple):
+    """Curves of one profile of ranks."""
+
+    title: str
+    profile: str
+    curves: dict[str, str]
+    """The text of each by its name."""
+    what: Quantity
+
+
+NVLINK, TCP = "2026-11-25-ranks-and-nccl/nvlink", "2026-11-26-ranks-and-collectives/tcp"
+OVER_NVLINK = "{0}@rank:0 -> {0}@rank:1 by {1}"
+OVER_TCP = "device@rank:0 -> device@rank:8 by {}"
+PICTURES = {
+    "data-movement-2.svg": MessagePicture(
+        "One message within a node, two H100",
+        NVLINK,
+        {
+            "host memory": OVER_NVLINK.format("pinned", "mpi"),
+            "GPU memory": OVER_NVLINK.format("device", "mpi"),
+        },
+        "latency",
+    ),
+    "data-movement-3.svg": MessagePicture(
+        "One message between two H100 by two methods",
+        NVLINK,
+        {
+            "GPU-aware (mpi)": OVER_NVLINK.format("device", "mpi"),
+            "3-step (mpi-staged)": OVER_NVLINK.format("device", "mpi-staged"),
+        },
+        "bandwidth",
+    ),
+    "auto-tuning-6.svg": MessagePicture(
+        "One message between two H200 over TCP",
+        TCP,
+        {
+            "GPU-aware (mpi)": OVER_TCP.format("mpi"),
+            "copied first": OVER_TCP.format("mpi-staged"),
+            "chunks of 2 MiB": OVER_TCP.format("mpi-staged[chunk=2097152]"),
+            "chunks of 256 KiB": OVER_TCP.format("mpi-staged[chunk=262144]"),
+        },
+        "bandwidth",
+    ),
+}
+
+
+def svg(name: str) -> str:
+    """One of `PICTURES`."""
+    picture = PICTURES[name]
+    return drawing(picture.title, picture.profile, picture.curves, picture.what)
 
 
 class Elsewhere(NamedTuple):
@@ -86,6 +143,7 @@ DATA_MOVEMENT = (
         figures.costs_by_size,
         "no profile has messages of host and GPU memory.",
         ONE_NODE,
+        picture="data-movement-2.svg",
     ),
     Figure(
         "Table I: the postal model by protocol",
@@ -131,6 +189,7 @@ DATA_MOVEMENT = (
         "holds over NVLink from 4 KiB on. Over TCP it holds at no measured size: the library's own "
         "method for GPU memory is slower than a copy, a message and a copy. These GPUs are in one "
         "host; between nodes GPUDirect takes the place of NVLink.",
+        picture="data-movement-3.svg",
     ),
     Figure(
         "Figure 4: bytes divided among processes",
@@ -178,6 +237,7 @@ AUTO_TUNING = (
         "memory. `waywiser tune chunks.wwp --ranks 2 --paths 'device@rank:0 -> device@rank:1*'` "
         "searches the best chunk. `mpi-staged` without a chunk copies the whole message first. At "
         "32 MiB, chunks of 2 MiB are the fastest of the measured ones, as in the paper.",
+        picture="auto-tuning-6.svg",
     ),
 )
 
@@ -275,6 +335,9 @@ def _label(profile: RankProfile) -> str:
 def _section(figure: Figure, profiles: Sequence[RankProfile]) -> Iterator[str]:
     yield from (f"## {figure.title}", "", figure.says, "")
     yield from (f"On your machine: `{figure.command}`", "")
+    if figure.picture:
+        picture = PICTURES[figure.picture]
+        yield from (f"![{picture.title}, `{picture.profile}.wwp.xz`]({figure.picture})", "")
     shown = [(profile, made) for profile in profiles if (made := list(figure.made(profile)))]
     for profile, made in shown[:1] if figure.is_of_all else shown:
         yield from (*(() if figure.is_of_all else (f"{_label(profile)}:", "")), *made, "")
@@ -301,6 +364,8 @@ def main() -> int:
     for name in PAGES:
         page = HERE / name
         page.write_text(current(page.read_text(), name, profiles))
+    for name in PICTURES:
+        (HERE / name).write_text(svg(name))
     return 0
 
 
