@@ -20,7 +20,7 @@ _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 _VERBS = (
     *("measuring", "list", "topology", "show"),
     *("import_", "simulate", "export", "report"),
-    *("doctor", "normal", "mpi", "compare", "check", "fleet", "cluster", "cluster_show"),
+    *("doctor", "normal", "mpi", "compare", "check", "fleet", "history", "cluster", "cluster_show"),
     *("policy", "advise"),
     *("model", "predict", "completion"),
 )

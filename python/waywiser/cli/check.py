@@ -30,6 +30,7 @@ def check(
     threshold: Threshold = "3%",
     max_hidden: str = "",
     prometheus: str = "",
+    junit: str = "",
     json: Json = False,
 ) -> int:
     """Say in one line whether a node changed since its baseline, and which paths, GPUs, links and
@@ -43,6 +44,8 @@ def check(
         headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
     --prometheus FILE: Also write metrics for the textfile collector of Prometheus; - for standard
         output: the text then goes to standard error.
+    --junit FILE: Also write JUnit XML with a test for the node and for each path; - for standard
+        output.
 
     waywiser check now.wwp --baseline before.wwp
         say whether the node changed
@@ -61,11 +64,15 @@ def check(
 
     limit = parse_fraction(threshold, "threshold")
     hidden = parse_fraction(max_hidden, "loss") if max_hidden else None
-    require_one_output(json=json, prometheus=prometheus)
+    require_one_output(json=json, prometheus=prometheus, junit=junit)
     if prometheus:
         from waywiser.exchange.exports.prometheus import METRICS_FILE, exposition
 
         require_output(prometheus, METRICS_FILE)
+    if junit:
+        from waywiser.exchange.exports.junit import CHECK_JUNIT, check_junit
+
+        require_output(junit, CHECK_JUNIT)
     before = [read_node(each, links=True) for each in baseline]
     node = read_node(file, links=True)
     again = [read_node(each) for each in repeat or ()]
@@ -79,7 +86,10 @@ def check(
     beside = _beside_others(file)
     found = msgspec.structs.replace(found, notes=(*found.notes, *_normal_notes(node, beside)))
     parts = checkup_parts(found, node, failure, beside)
-    print_result(found, parts, json=json, to_errors=prometheus == STANDARD_OUTPUT)
+    if junit:
+        write_output(junit, check_junit(found), CHECK_JUNIT)
+    to_errors = STANDARD_OUTPUT in (prometheus, junit)
+    print_result(found, parts, json=json, to_errors=to_errors)
     return EXIT_CODES[found.status]
 
 

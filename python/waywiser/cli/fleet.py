@@ -26,12 +26,17 @@ def fleet(
     expect_gpus: ExpectedGpus = 0,
     json: Json = False,
     page: str = "",
+    prometheus: str = "",
+    junit: str = "",
 ) -> int:
     """Find the nodes that differ from the others of their hardware class, the bad ones first, by
     path and device.
 
     FILE...: Profiles of many nodes, one or more of each; or their folder.
     --page FILE: Also write one HTML page that needs no network; - for standard output.
+    --prometheus FILE: Also write metrics of all hosts for the textfile collector of Prometheus; -
+        for standard output.
+    --junit FILE: Also write JUnit XML with a test for each host; - for standard output.
 
     waywiser fleet nodes
         find the nodes that differ from the others
@@ -39,14 +44,32 @@ def fleet(
         also write a page of figures
     """
     from waywiser.cli.pages import require_page, write_page
-    from waywiser.profile.output_file import STANDARD_OUTPUT, require_one_output
+    from waywiser.profile.output_file import (
+        STANDARD_OUTPUT,
+        require_one_output,
+        require_output,
+        write_output,
+    )
     from waywiser.report.views.fleet import fleet_parts
 
     limit = parse_fraction(threshold, "threshold")
-    require_one_output(json=json, page=page)
+    require_one_output(json=json, page=page, prometheus=prometheus, junit=junit)
     require_page(page)
+    if prometheus:
+        from waywiser.exchange.exports.prometheus_nodes import FLEET_METRICS, fleet_exposition
+
+        require_output(prometheus, FLEET_METRICS)
+    if junit:
+        from waywiser.exchange.exports.junit_nodes import FLEET_JUNIT, fleet_junit
+
+        require_output(junit, FLEET_JUNIT)
     found = read_fleet(files, limit, expect_gpus)
-    print_result(found, fleet_parts(found), json=json, to_errors=page == STANDARD_OUTPUT)
+    if prometheus:
+        write_output(prometheus, fleet_exposition(found).encode(), FLEET_METRICS)
+    if junit:
+        write_output(junit, fleet_junit(found), FLEET_JUNIT)
+    to_errors = STANDARD_OUTPUT in (page, prometheus, junit)
+    print_result(found, fleet_parts(found), json=json, to_errors=to_errors)
     if page:
         from waywiser.report.fleet import fleet_document
         from waywiser.report.page import page as made
@@ -65,6 +88,7 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
     from waywiser.analysis.comparison.fleet import assess_fleet
     from waywiser.analysis.comparison.node import Node, read_node
     from waywiser.analysis.comparison.own_findings import own_findings
+    from waywiser.analysis.history.last_change import with_last_changes
     from waywiser.profile import ProfileError
     from waywiser.profile.name import SUFFIX
 
@@ -77,7 +101,8 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
         except ProfileError as error:
             is_folder = os.path.isdir(file)
             unreadable[file] = f"no *{SUFFIX} is in this folder" if is_folder else error.what
-    return assess_fleet(nodes, threshold, unreadable, expected_gpus)
+    found = assess_fleet(nodes, threshold, unreadable, expected_gpus)
+    return with_last_changes(found, nodes)
 
 
 def _profiles_of(name: str) -> list[str]:

@@ -98,6 +98,7 @@ def _nodes(fleet: Fleet) -> Sheet:
     """The class of a node is shown if there are several."""
     shown = fleet.hosts[:MOST_HOSTS]
     several = len(fleet.classes) > 1
+    changes = any(host.last_change for host in shown)
     rows = []
     for n, host in enumerate(shown):
         first = host.faults[0].statement if host.faults else "; ".join(host.own_findings)
@@ -108,14 +109,16 @@ def _nodes(fleet: Fleet) -> Sheet:
             SheetCell(host.status, MARK[host.status]),
             SheetCell(first, note=more),
             *((host.hardware,) if several else ()),
+            *((host.last_change,) if changes else ()),
             len(host.files),
         ))  # fmt: skip
     left = len(fleet.hosts) - len(shown)
     caption = "× bad: seen directly, or in two surveys; ? suspect: one survey shows it."
     classes = ("class",) if several else ()
+    last = ("last change",) if changes else ()
     return Sheet.of(
         "All nodes, the worst first",
-        ("node", "status", "what is wrong", *classes, *numbers("surveys")),
+        ("node", "status", "what is wrong", *classes, *last, *numbers("surveys")),
         rows,
         f"{caption} {left} more are not shown." if left else caption,
     )

@@ -49,6 +49,9 @@ class HostVerdict(Value, frozen=True):
     notes: tuple[str, ...] = ()
     own_findings: tuple[str, ...] = ()
     """What its last profile says of its links by itself, without other hosts."""
+    last_change: str = ""
+    """The last change over its nights, ``H2D gpu:3: 5.1 % slower since 2026-11-12``; empty if
+    there is none, or if its surveys are too few to follow it."""
 
 
 class HardwareClass(Value, frozen=True):
@@ -134,9 +137,9 @@ def _assessed(
 
 
 def _notes(surveys: Sequence[Node]) -> Iterator[str]:
+    how = {node.machine.simulated: node for node in surveys if node.machine.simulated}
+    yield from map(simulated, how.values())
     for node in surveys:
-        if node.machine.simulated:
-            yield simulated(node)
         if text := loaded(node):
             yield text
         if node.unfinished:

@@ -1,17 +1,11 @@
-"""A comparison as JUnit XML: one test case per path, as continuous integration reads it.
-
-The form is the one that Ant, Maven's Surefire and their readers share: ``testsuites``,
-``testsuite``, ``testcase`` with ``failure`` or ``skipped``.
-"""
+"""Comparisons and checks as JUnit XML: one test for each path, and for what else a check found."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Container
-from xml.etree import ElementTree
+from collections.abc import Container, Iterator
 
 from waywiser.analysis.comparison.change_texts import detectable_text
+from waywiser.analysis.comparison.checkup import Checkup, Status
 from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
     why_suspected,
@@ -23,49 +17,52 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     SizeChange,
 )
-from waywiser.profile.output_file import OutputKind
-from waywiser.words.visible import visible
+from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_file, junit_kind
 
-SUITES = "waywiser compare"
-"""The name of the test suites."""
-
-JUNIT_FILE = OutputKind(f"JUnit file of {SUITES}", SUITES)
+JUNIT_FILE = junit_kind("compare")
+CHECK_JUNIT = junit_kind("check")
 
 WITHOUT_DECISION: tuple[PathVerdict, ...] = ("suspected", "missing", "skipped", "new")
 
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 has no way to write."""
+RESULTS: dict[Status, JunitResult] = {
+    "failed": "failure",
+    "inconclusive": "skipped",
+    "ok": "passed",
+}
+
+FAILING_CHECK: tuple[PathVerdict, ...] = ("regression", "missing")
+"""Verdicts that make a check fail."""
 
 
 def junit_xml(comparison: ProfileComparison, failing: Container[PathVerdict]) -> bytes:
     """UTF-8. Verdicts in ``failing`` are failures; paths without a decision are skipped, with the
     reason."""
-    root = ElementTree.Element("testsuites", {"name": SUITES})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "paths"})
-    tags: Counter[str] = Counter()
+    return junit_file("compare", "paths", _of_paths(comparison, failing))
+
+
+def check_junit(checkup: Checkup) -> bytes:
+    """UTF-8. The first test is the node: it fails with all findings, and is skipped if the check
+    is inconclusive."""
+    return junit_file("check", checkup.host, _of_check(checkup))
+
+
+def _of_check(checkup: Checkup) -> Iterator[JunitCase]:
+    lines = "\n".join((*checkup.findings, *checkup.undecided))
+    yield JunitCase(checkup.host, RESULTS[checkup.status], str(checkup), checkup.status, lines)
+    yield from _of_paths(checkup.comparison, FAILING_CHECK)
+
+
+def _of_paths(
+    comparison: ProfileComparison, failing: Container[PathVerdict]
+) -> Iterator[JunitCase]:
     for path in comparison.paths:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            {"classname": "waywiser.compare", "name": _legal(path.curve), "time": "0"},
-        )
-        said, text = _legal(sentence(comparison, path)), _detail(path)
-        tag, about = "system-out", {}
+        said, detail = sentence(comparison, path), _detail(path)
         if path.verdict in failing:
-            tag, about = "failure", {"type": path.verdict, "message": said}
+            yield JunitCase(path.curve, "failure", said, path.verdict, detail)
         elif path.verdict in WITHOUT_DECISION or not comparison.is_decided(path):
-            tag, about = "skipped", {"message": said}
+            yield JunitCase(path.curve, "skipped", said, detail=detail)
         else:
-            text = "\n".join(filter(None, (said, text)))
-        ElementTree.SubElement(case, tag, about).text = _legal(text)
-        tags[tag] += 1
-    numbers = {"tests": tags.total(), "failures": tags["failure"], "skipped": tags["skipped"]}
-    for element in (root, suite):
-        for name, number in {**numbers, "errors": 0}.items():
-            element.set(name, str(number))
-    ElementTree.indent(root)
-    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
+            yield JunitCase(path.curve, "passed", said, detail=detail)
 
 
 def sentence(comparison: ProfileComparison, path: PathChange) -> str:
@@ -117,7 +114,3 @@ def _figures(size: SizeChange) -> str:
         f"{decision.freedom:.3g} degrees of freedom, {p}"
         f"processes {processes[0]} before and {processes[1]} now"
     )
-
-
-def _legal(text: str) -> str:
-    return visible(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text))

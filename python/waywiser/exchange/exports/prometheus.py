@@ -12,9 +12,9 @@ from datetime import datetime
 from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import WORST_FIRST, PathChange
+from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
 from waywiser.profile.health import readings
 from waywiser.profile.output_file import OutputKind
-from waywiser.words.visible import visible
 
 STATUS = "waywiser_check_status"
 """The metric in every file."""
@@ -23,54 +23,40 @@ METRICS_FILE = OutputKind("file of metrics of waywiser check", STATUS)
 
 _STATUSES = ("ok", "failed", "inconclusive")
 
-_Sample = tuple[Mapping[str, str], float]
-
 
 def exposition(checkup: Checkup, node: Node) -> str:
     """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
     host = {"host": node.name}
-    families: tuple[tuple[str, str, str, list[_Sample]], ...] = (
-        (STATUS, "gauge", "1 for the verdict of the check.",
+    families: tuple[Family, ...] = (
+        Family(STATUS, "gauge", "1 for the verdict of the check.",
          [({**host, "status": each}, float(checkup.status == each)) for each in _STATUSES]),
-        ("waywiser_check_findings", "gauge", "Findings that made the check fail.",
+        Family("waywiser_check_findings", "gauge", "Findings that made the check fail.",
          [(host, float(len(checkup.findings)))]),
-        ("waywiser_check_measured_timestamp_seconds", "gauge",
+        Family("waywiser_check_measured_timestamp_seconds", "gauge",
          "When the checked profile was begun.",
          [(host, datetime.fromisoformat(node.created).timestamp())]),
-        ("waywiser_gpus", "gauge", "GPUs that were found.",
+        Family("waywiser_gpus", "gauge", "GPUs that were found.",
          [(host, float(len(node.machine.gpus)))]),
-        ("waywiser_gpus_missing", "gauge", "GPUs that the baseline has and this node has not.",
+        Family("waywiser_gpus_missing", "gauge",
+         "GPUs that the baseline has and this node has not.",
          [(host, float(len(checkup.comparison.missing_gpus)))]),
-        ("waywiser_path_rate_bytes_per_second", "gauge", "Bytes over median time.",
+        Family("waywiser_path_rate_bytes_per_second", "gauge", "Bytes over median time.",
          list(_rates(checkup, host))),
-        *((name, "gauge", help, list(_figures(checkup, host, figure)))
+        *(Family(name, "gauge", help, list(_figures(checkup, host, figure)))
           for name, help, figure in _OF_PATHS),
-        ("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
+        Family("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
          list(_verdicts(checkup, host))),
-        ("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
+        Family("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
          list(_links(node, host, "width"))),
-        ("waywiser_gpu_pcie_generation", "gauge", "PCIe generation under load.",
+        Family("waywiser_gpu_pcie_generation", "gauge", "PCIe generation under load.",
          list(_links(node, host, "generation"))),
-        ("waywiser_gpu_errors_total", "counter", "Error counters of GPUs and their links.",
+        Family("waywiser_gpu_errors_total", "counter", "Error counters of GPUs and their links.",
          list(_errors(node, host))),
     )  # fmt: skip
-    return "".join(_family(*family) for family in families if family[3])
+    return metrics_text(families)
 
 
-def _family(name: str, kind: str, help: str, samples: list[_Sample]) -> str:
-    lines = [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]
-    for labels, value in samples:
-        written = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{name}{{{written}}} {value:.17g}")
-    return "\n".join(lines) + "\n"
-
-
-def escaped(text: str) -> str:
-    """A label's value, as the format wants it, and nothing that a terminal obeys."""
-    return visible(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[Sample]:
     for path in checkup.comparison.paths:
         for part in path.parts:
             for size in part.sizes:
@@ -81,7 +67,7 @@ def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
 
 def _figures(
     checkup: Checkup, host: Mapping[str, str], figure: Callable[[PathChange], float | None]
-) -> Iterator[_Sample]:
+) -> Iterator[Sample]:
     for path in checkup.comparison.measured:
         value = figure(path)
         if value is not None:
@@ -117,14 +103,14 @@ _OF_PATHS: tuple[tuple[str, str, Callable[[PathChange], float | None]], ...] = (
 """Metrics of each measured path, their help, and their value; None if it has none."""
 
 
-def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[Sample]:
     for path in checkup.comparison.paths:
         for verdict in WORST_FIRST:
             labels = {**host, "path": path.curve, "verdict": verdict}
             yield labels, float(path.verdict == verdict)
 
 
-def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[_Sample]:
+def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[Sample]:
     for gpu in node.machine.gpus:
         link = node.links.get(gpu.index)
         if link is not None:
@@ -132,7 +118,7 @@ def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[_Sample]:
             yield labels, float(link.width if what == "width" else link.generation)
 
 
-def _errors(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
+def _errors(node: Node, host: Mapping[str, str]) -> Iterator[Sample]:
     health = readings(node.health)
     pci = {gpu.uuid: gpu.pci for gpu in node.machine.gpus}
     for gpu in health[-1].gpus if health else ():

@@ -60,6 +60,8 @@ def fleet_parts(found: Fleet) -> Iterator[Block]:
     for host in ill:
         yield from _host(host)
     for host in found.hosts:
+        if host.last_change and host not in ill:
+            yield Words(f"last change: {host.host}: {host.last_change}")
         if host.notes and host not in ill:
             yield Words(f"note: {host.host}: {'; '.join(host.notes)}")
     for file, why in found.unreadable.items():
@@ -165,5 +167,7 @@ def _host(host: HostVerdict) -> Iterator[Block]:
             yield Words(f"measure again: {fault.again}", indent=6)
         if remedy := remedy_of(fault):
             yield Words(f"to do: {remedy}", indent=6)
+    if host.last_change:
+        yield Words(f"last change: {host.last_change}", indent=4)
     for note in notes_of(host):
         yield Words(f"note: {note}", indent=4)

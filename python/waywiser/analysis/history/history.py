@@ -1,0 +1,379 @@
+"""Each headline path of each node over its nights: level, drift, and changes with their date, size
+and what else changed that night; the worst first."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+
+from waywiser.analysis.history.night import Night, PathNight, gpus_in
+from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.level_changes import (
+    FittedSeries,
+    SeriesOfNights,
+    fit_series,
+    least_change,
+)
+from waywiser.stats.order import Interval, median
+from waywiser.words import Value
+from waywiser.words.grouping import grouped
+from waywiser.words.host_list import natural_key
+from waywiser.words.number_format import count
+
+SCHEMA = 1
+"""The schema of the JSON form."""
+
+WHOLE_NODE = 0.8
+"""The share of the paths of a node from which on a change in one night is of the node."""
+
+NORMAL_95 = 1.96
+"""Half the width of a 95 % interval, in standard errors."""
+
+WEEK = 7.0
+
+PathStatus = Literal["slower", "suspected", "changed", "steady", "too few nights"]
+
+PATHS_WORST_FIRST: tuple[PathStatus, ...] = get_args(PathStatus)
+
+
+class DatedChange(Value, frozen=True):
+    """A change of a level, or a drift."""
+
+    kind: Literal["step", "drift"]
+    date: str
+    """When the first survey began that shows it: UTC, ISO 8601."""
+    after: str
+    """When the last survey before it began."""
+    ratio: float
+    """The bandwidth after over that before: 0.95 is 5 % slower. For a drift, from its start until
+    its end."""
+    interval: Interval
+    """95 % of the ratio."""
+    p: float
+    """The chance of such a change by noise alone, in one night."""
+    confirmed: bool
+    """Whether enough nights show it; False: it is suspected."""
+    per_week: float = 0.0
+    """The relative change of the bandwidth in a week, for a drift."""
+    since: tuple[str, ...] = ()
+    """What else changed then: ``driver 550.54 before, 560.28 now``."""
+
+
+class NightValue(Value, frozen=True):
+    """A path in one night."""
+
+    date: str
+    """When its first survey began."""
+    rate: float
+    """Bytes per second, the median over surveys."""
+    surveys: int
+
+
+class PathHistory(Value, frozen=True):
+    """One headline path of one node."""
+
+    node: str
+    path: str
+    curve: str
+    group: str
+    bytes: int
+    gpus: tuple[str, ...]
+    """UUIDs."""
+    status: PathStatus
+    ratio: float
+    """The bandwidth now over that of the best level."""
+    rate: float
+    """Bytes per second of the level now."""
+    trend_per_week: float
+    """The relative change in a week, over all nights."""
+    noise: float | None
+    """Relative standard deviation of a night; None if there are too few nights."""
+    detectable: float | None
+    """The smallest relative change that three nights would show with a chance of one half."""
+    nights: tuple[NightValue, ...]
+    changes: tuple[DatedChange, ...] = ()
+    """In the order of time; gains that are not confirmed are not listed."""
+
+    @property
+    def last_change(self) -> DatedChange | None:
+        return self.changes[-1] if self.changes else None
+
+
+class NodeChange(Value, frozen=True):
+    """A change that nearly all paths of a node have in common."""
+
+    date: str
+    after: str
+    ratio: float
+    """The median over paths."""
+    paths: int
+    of: int
+    since: tuple[str, ...] = ()
+
+
+class NodeHistory(Value, frozen=True):
+    """One node."""
+
+    name: str
+    host: str
+    gpus: tuple[str, ...]
+    nights: int
+    surveys: int
+    first: str
+    last: str
+    last_file: str
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    changes: tuple[NodeChange, ...] = ()
+    """Those of nearly all paths at once."""
+    notes: tuple[str, ...] = ()
+    simulated: bool = False
+
+
+class History(Value, frozen=True):
+    """All paths of all nodes, the worst first."""
+
+    schema: int
+    threshold: float
+    since: str
+    nodes: tuple[NodeHistory, ...]
+    paths: tuple[PathHistory, ...]
+    unreadable: dict[str, str] = msgspec.field(default_factory=dict)
+    """File -> why it was not read or not used."""
+
+    def of(self, *statuses: PathStatus) -> tuple[PathHistory, ...]:
+        return tuple(path for path in self.paths if path.status in statuses)
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """The hosts on which something has to be measured again."""
+        named = {node.name: node.host for node in self.nodes}
+        hosts = {named[path.node] for path in self.of("suspected")}
+        return tuple(sorted(hosts, key=natural_key))
+
+
+def history_of(
+    surveys: Iterable[Night],
+    threshold: float = THRESHOLD,
+    since: str = "",
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+    unreadable: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+) -> History:
+    """Follows all nodes. ``since``, a day, is the first one whose changes are listed; ``labels``
+    are those of hosts and GPUs, by name and by UUID."""
+    nodes, unused = nodes_of(surveys, now)
+    named = named_nodes(nodes)
+    lines = [line for name, node in named.items() for line in _lines_of(name, node)]
+    fitted = fit_series([line.series for line in lines], threshold)
+    paths = [_path(line, fit, threshold, since) for line, fit in zip(lines, fitted, strict=True)]
+    by_node = grouped((path.node, path) for path in paths)
+    found = [_node(name, node, by_node.get(name, []), labels or {}) for name, node in named.items()]
+    worst = {path.node: n for n, path in reversed(list(enumerate(sorted(paths, key=_rank))))}
+    found.sort(key=lambda node: (worst.get(node.name, len(paths)), natural_key(node.name)))
+    paths.sort(key=_rank)
+    every = {**(unreadable or {}), **unused}
+    return History(SCHEMA, threshold, since, tuple(found), tuple(paths), every)
+
+
+def _rank(path: PathHistory) -> tuple[object, ...]:
+    status = PATHS_WORST_FIRST.index(path.status)
+    loss = min(path.ratio, 1.0) if status < 2 else 1.0
+    change = path.last_change
+    latest = -datetime.fromisoformat(change.date).timestamp() if change else 0.0
+    return status, round(loss, 4), latest, natural_key(path.node), natural_key(path.path)
+
+
+class _Line(NamedTuple):
+    """The nights of one path."""
+
+    node: str
+    surveys: list[list[Night]]
+    """By night."""
+    paths: list[list[PathNight]]
+    series: SeriesOfNights
+
+
+def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:
+    nights = node.nights()
+    found: dict[str, dict[int, list[tuple[Night, PathNight]]]] = {}
+    for number, together in enumerate(nights):
+        for survey in together:
+            for path in survey.paths:
+                by_night = found.setdefault(survey.key_of(path), {})
+                by_night.setdefault(number, []).append((survey, path))
+    start = nights[0][0].moment
+    for by_night in found.values():
+        surveys = [[survey for survey, _ in by_night[n]] for n in sorted(by_night)]
+        paths = [[path for _, path in by_night[n]] for n in sorted(by_night)]
+        last = paths[-1][-1]
+        series = SeriesOfNights(
+            values=[math.log(_rate(each)) for each in paths],
+            days=[(each[0].moment - start).total_seconds() / 86400 for each in surveys],
+            surveys=[len(each) for each in surveys],
+            peers=(node.last.hardware, last.group, last.bytes),
+        )
+        yield _Line(name, surveys, paths, series)
+
+
+def _rate(paths: Sequence[PathNight]) -> float:
+    return paths[0].bytes / median([path.seconds for path in paths])
+
+
+def _path(line: _Line, fit: FittedSeries | None, threshold: float, since: str) -> PathHistory:
+    survey, path = line.surveys[-1][-1], line.paths[-1][-1]
+    rates = [math.exp(value) for value in line.series.values]
+    status: PathStatus = "too few nights"
+    ratio, level, trend, noise, detectable = 1.0, median(rates), 0.0, None, None
+    changes: tuple[DatedChange, ...] = ()
+    if fit is not None:
+        changes = tuple(
+            each
+            for each in _dated(line, fit)
+            if (not since or each.date[:10] >= since) and (each.confirmed or each.ratio < 1)
+        )
+        status, ratio = _status(changes, threshold)
+        level, trend = math.exp(fit.level), math.expm1(fit.slope * WEEK)
+        noise = fit.noise.deviation
+        detectable = least_change(fit.noise, len(rates), threshold)
+    uuids = survey.known_gpus
+    return PathHistory(
+        node=line.node,
+        path=path.path,
+        curve=path.curve,
+        group=path.group,
+        bytes=path.bytes,
+        gpus=tuple(uuids[str(gpu)] for gpu in gpus_in(path.curve) if str(gpu) in uuids),
+        status=status,
+        ratio=ratio,
+        rate=level,
+        trend_per_week=trend,
+        noise=noise,
+        detectable=detectable,
+        nights=tuple(
+            NightValue(each[0].created, rate, len(each))
+            for each, rate in zip(line.surveys, rates, strict=True)
+        ),
+        changes=changes,
+    )
+
+
+def _status(changes: Sequence[DatedChange], threshold: float) -> tuple[PathStatus, float]:
+    """The status, and the bandwidth now over that of the best level."""
+    levels = [1.0]
+    for change in changes:
+        if change.confirmed:
+            levels.append(levels[-1] * change.ratio)
+    ratio = levels[-1] / max(levels)
+    pending = [change for change in changes if not change.confirmed]
+    if 1 / ratio - 1 > threshold:
+        return "slower", ratio
+    if pending and pending[-1].ratio < 1:
+        return "suspected", pending[-1].ratio * ratio
+    return ("changed" if changes else "steady"), ratio
+
+
+def _dated(line: _Line, fit: FittedSeries) -> Iterator[DatedChange]:
+    for change in fit.changes:
+        before = line.surveys[max(change.start - 1, 0)][-1]
+        first = line.surveys[change.start][0]
+        half = NORMAL_95 * change.deviation
+        yield DatedChange(
+            kind="drift" if change.per_day else "step",
+            date=first.created,
+            after=before.created,
+            ratio=math.exp(change.size),
+            interval=Interval(math.exp(change.size - half), math.exp(change.size + half)),
+            p=change.p,
+            confirmed=change.confirmed,
+            per_week=math.expm1(change.per_day * WEEK),
+            since=() if change.per_day else tuple(_differences(before, first)),
+        )
+
+
+def _differences(before: Night, after: Night) -> Iterator[str]:
+    """What differs between two surveys of a node, the driver first. What only one of them has
+    recorded is no difference, but for results of another version of Waywiser."""
+    for name, value in after.facts.items():
+        former = before.facts.get(name)
+        if former is not None and former != value:
+            yield f"{name} {former} before, {value} now"
+
+
+def _node(
+    name: str,
+    node: NodeNights,
+    paths: Sequence[PathHistory],
+    labels: Mapping[str, Mapping[str, str]],
+) -> NodeHistory:
+    own: dict[str, str] = {}
+    for key in (*sorted(node.uuids), node.host):
+        own |= labels.get(key, {})
+    nights = node.nights()
+    last = node.last
+    gone = [path for path in paths if path.nights[-1].date < nights[-1][0].created]
+    notes = list(node.notes)
+    if gone:
+        are = "is" if len(gone) == 1 else "are"
+        latest = max(gone, key=lambda path: path.nights[-1].date)
+        notes.append(
+            f"{count(len(gone), 'path')} {are} not in the last survey; {latest.path} was measured "
+            f"until {latest.nights[-1].date[:10]}"
+        )
+    return NodeHistory(
+        name=name,
+        host=node.host,
+        gpus=tuple(sorted(node.uuids)),
+        nights=len(nights),
+        surveys=len(node.surveys),
+        first=node.surveys[0].created,
+        last=last.created,
+        last_file=last.file,
+        labels=own,
+        changes=tuple(_common(paths)),
+        notes=tuple(notes),
+        simulated=bool(last.simulated),
+    )
+
+
+def _common(paths: Sequence[PathHistory]) -> Iterator[NodeChange]:
+    """The steps that nearly all paths have in one night, or in a neighbouring one, to one side."""
+    days = sorted({night.date[:10] for path in paths for night in path.nights})
+    place = {day: number for number, day in enumerate(days)}
+    steps = [
+        (place[each.date[:10]], path, each)
+        for path in paths
+        for each in path.changes
+        if each.confirmed and each.kind == "step"
+    ]
+    nights = Counter(night for night, _, _ in steps)
+    while nights:
+        night, _ = nights.most_common(1)[0]
+        for near in (night - 1, night, night + 1):
+            nights.pop(near, None)
+        there = [p for p in paths if p.nights[0].date[:10] < days[night] <= p.nights[-1].date[:10]]
+        for is_slower in (True, False):
+            same = {
+                path.path: each
+                for at, path, each in steps
+                if abs(at - night) <= 1 and (each.ratio < 1) is is_slower
+            }
+            if len(same) < 2 or len(same) < WHOLE_NODE * len(there):
+                continue
+            explained = [each for each in same.values() if each.since]
+            first = (
+                explained or [each for each in same.values() if each.date[:10] == days[night]]
+            )[0]
+            yield NodeChange(
+                date=first.date,
+                after=first.after,
+                ratio=median([each.ratio for each in same.values()]),
+                paths=len(same),
+                of=len(there),
+                since=first.since,
+            )

@@ -1,0 +1,253 @@
+"""One profile as a history needs it: its GPUs, what could explain a change, and one time for each
+headline path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from waywiser.analysis.comparison.differences import ENVIRONMENT, ISOLATION, entry_of
+from waywiser.analysis.comparison.hardware import counted_models
+from waywiser.analysis.comparison.node import LoadedLink, Node, node_of
+from waywiser.curves.headlines import headline_groups
+from waywiser.curves.imported import imported_from
+from waywiser.curves.name import SETS, name_of
+from waywiser.machine.machine import Machine
+from waywiser.profile import Profile
+from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
+from waywiser.profile.series_frame import SeriesFrame
+from waywiser.stats.noise_model import Surveys
+from waywiser.words import Value, Workload, json_text
+from waywiser.words.grouping import grouped
+from waywiser.words.number_format import RATE_BYTES
+
+USUAL_BYTES = 64 * 2**20
+"""The size of each transfer that a path is followed at, or the nearest: that of ``check``."""
+
+_GPU = re.compile(r"\bgpu:([0-9]+)\b")
+
+_KIND = re.compile(r"\S+@(\S+)")
+"""A memory: a kind at a place."""
+
+
+class NightGpu(Value, frozen=True):
+    index: int
+    uuid: str
+    pci: str
+
+
+class PathNight(Value, frozen=True):
+    """A headline path in one survey."""
+
+    curve: str
+    path: str
+    """Short: ``H2D gpu:3``."""
+    group: str
+    bytes: int
+    """Bytes of all transfers together."""
+    seconds: float
+    """The median over processes of the median of each."""
+    processes: int
+
+
+class Night(Value, frozen=True):
+    """What one profile says."""
+
+    file: str
+    host: str
+    created: str
+    """UTC, ISO 8601."""
+    gpus: tuple[NightGpu, ...] = ()
+    hardware: str = ""
+    """Models of GPUs and CPUs: nodes with equal ones have equal paths."""
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
+    """What could explain a change, by name: ``driver``, ``kernel``."""
+    paths: tuple[PathNight, ...] = ()
+    simulated: str = ""
+    first_visit: str = ""
+    """When its first visit began; empty if that was not read."""
+
+    @property
+    def moment(self) -> datetime:
+        return moment_of(self.created)
+
+    @property
+    def uuids(self) -> frozenset[str]:
+        return frozenset(gpu.uuid for gpu in self.gpus if gpu.uuid)
+
+    def key_of(self, path: PathNight) -> str:
+        """The curve with the UUIDs of its GPUs, and the size: equal for one path of one node, even
+        if the GPUs have other numbers."""
+        return f"{with_uuids(path.curve, self.known_gpus)} of {path.bytes}"
+
+    @property
+    def known_gpus(self) -> dict[str, str]:
+        """The UUIDs of GPUs by their numbers."""
+        return {str(gpu.index): gpu.uuid for gpu in self.gpus if gpu.uuid}
+
+
+def moment_of(created: str) -> datetime:
+    found = datetime.fromisoformat(created)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def with_uuids(curve: str, uuids: Mapping[str, str]) -> str:
+    return _GPU.sub(lambda found: uuids.get(found[1], found[0]), curve)
+
+
+def gpus_in(curve: str) -> list[int]:
+    """The numbers of the GPUs that a curve names, each once."""
+    return list(dict.fromkeys(int(number) for number in _GPU.findall(curve)))
+
+
+def read_night(file: str) -> Night:
+    """Raises `waywiser.profile.ProfileError`. Reads less than `read_node`: a history has thousands
+    of profiles."""
+    with Profile.open(file) as profile:
+        environment = profile.environment
+        if imported_from(environment):
+            return night_of(msgspec.structs.replace(node_of(profile), file=file))
+        machine = profile.machine
+        frame = SeriesFrame.read(profile)
+        medians = frame.medians.tolist()
+        series = [
+            _Measured(each.workload, each.row.curve, each.row.bytes, [s for s in own if s > 0])
+            for each in frame.series
+            for own in [medians[each.visits]]
+            if not are_crowded(each.workload, machine)
+        ]
+        early = [row.started for row in frame.visits if row.samples]
+        return _night(
+            Night(file, machine.hostname or profile.path.stem, profile.created),
+            machine,
+            environment,
+            [each for each in series if each.medians],
+            _links(frame),
+            min(early, default=""),
+        )
+
+
+def night_of(node: Node) -> Night:
+    """The same of a profile that was read."""
+    series = [
+        _Measured(each.workload, each.curve, each.bytes, [block.median for block in each.blocks])
+        for each in node.series
+        if each.blocks
+    ]
+    links = {gpu: link for gpu, link in node.links.items() if link.width}
+    about = Night(node.called, node.name, node.created)
+    return _night(about, node.machine, node.environment, series, links)
+
+
+class _Measured(NamedTuple):
+    workload: Workload
+    curve: str
+    bytes: int
+    medians: Sequence[float]
+    """Seconds of each process."""
+
+    @property
+    def each(self) -> int:
+        """Bytes of each transfer."""
+        return self.bytes // max(len(self.workload.transfers), 1)
+
+
+def _night(
+    about: Night,
+    machine: Machine,
+    environment: Mapping[str, Any],
+    series: Sequence[_Measured],
+    links: Mapping[int, LoadedLink],
+    first_visit: str = "",
+) -> Night:
+    return msgspec.structs.replace(
+        about,
+        gpus=tuple(NightGpu(gpu.index, gpu.uuid, gpu.pci) for gpu in machine.gpus),
+        hardware=f"{counted_models(machine.gpus, len(machine.gpus))}; {machine.cpu_model}",
+        facts=dict(_facts(machine, environment, links)),
+        paths=tuple(_paths(machine, series)),
+        simulated=machine.simulated,
+        first_visit=first_visit,
+    )
+
+
+def _facts(
+    machine: Machine, environment: Mapping[str, Any], links: Mapping[int, LoadedLink]
+) -> Iterator[tuple[str, str]]:
+    for name, value in (("driver", machine.driver), ("NCCL", machine.nccl)):
+        if value:
+            yield name, value
+    for name in (*ENVIRONMENT, *ISOLATION) if "kernel" in environment else ():
+        if environment.get(name) not in (None, "", []):
+            yield name.replace("_", " "), entry_of(environment, name)
+    for index, link in sorted(links.items()):
+        yield f"link of gpu:{index}", f"PCIe {link.generation} x{link.width}"
+
+
+def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
+    """The link of each GPU while host memory was copied to or from it: the first that was read."""
+    found: dict[int, LoadedLink] = {}
+    for each in frame.series:
+        missing = gpus_fed_by_host(each.workload) - found.keys()
+        for visit in frame.visits[each.visits] if missing else ():
+            states = {state.index: state for state in frame.gpu_states_of(visit)}
+            for gpu in sorted(missing & states.keys()):
+                if states[gpu].pcie_width:
+                    state = states[gpu]
+                    found[gpu] = LoadedLink(state.pcie_generation, state.pcie_width)
+            missing -= found.keys()
+            if not missing:
+                break
+    return found
+
+
+def _paths(machine: Machine, series: Sequence[_Measured]) -> Iterator[PathNight]:
+    large = [each for each in series if each.bytes and each.each >= RATE_BYTES]
+    names = _named(machine, large)
+    for curve, sizes in grouped((each.curve, each) for each in large).items():
+        if curve not in names:
+            continue
+        found = min(sizes, key=lambda each: (abs(each.each - USUAL_BYTES), each.bytes))
+        group, path = names[curve]
+        seconds = Surveys([found.medians]).median
+        yield PathNight(curve, path, group, found.bytes, seconds, len(found.medians))
+
+
+_Names = dict[str, tuple[str, str]]
+_known: dict[Hashable, _Names] = {}
+"""Names of the headline paths of machines: those of one node are the same each night."""
+
+MOST_KNOWN = 4096
+
+
+def _named(machine: Machine, series: Sequence[_Measured]) -> _Names:
+    """The group and the short name of each headline path, by curve."""
+    gpus = tuple((gpu.index, gpu.numa) for gpu in machine.gpus)
+    curves = tuple(each.curve for each in series)
+    key = len(machine.numa), gpus, curves, json_text(machine.traits)
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        groups = headline_groups(machine, (each.workload for each in series))
+        _known[key] = {
+            each.curve: (groups[each.curve], short_path(groups[each.curve], each.workload))
+            for each in series
+            if each.curve in groups
+        }
+    return _known[key]
+
+
+def short_path(group: str, workload: Workload) -> str:
+    """``H2D gpu:3``, ``P2P gpu:0 -> gpu:1``: the group with the GPUs that differ in it; of a set
+    its name with its places."""
+    if group in SETS:
+        return _KIND.sub(r"\1", name_of(workload).partition(" by ")[0])
+    gpus = [str(place) for place in workload.places if place.kind == "gpu"]
+    named = list(dict.fromkeys(gpus))
+    others = list(dict.fromkeys(str(place) for place in workload.places))
+    arrow = " <-> " if len(workload.transfers) > 1 else " -> "
+    return f"{group} {arrow.join(named or others)}"

@@ -1,0 +1,173 @@
+"""``history``: the worst paths first, with date, size and chart; files for other programs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kept import RESULTS, unpacked
+from waywiser.cli import run
+from waywiser.cli.history import first_day
+
+CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two nodes on twenty nights: the link of gpu:1 of n2 is slower from the twelfth on."""
+    folder = tmp_path_factory.mktemp("history")
+    original = unpacked(CHECK, folder / "node.wwp")
+    for host, words in (
+        ("n1", []),
+        ("n2", ["--set", "PCIe to gpu:1=44GB/s", "--from-night", "12"]),
+    ):
+        simulated = ["simulate", str(original), "--host", host, "--nights", "20", *words]
+        assert run([*simulated, "-o", str(folder / "nodes")]) == 0
+    return folder / "nodes"
+
+
+def lines(words: list[str], capsys: Output, code: int = 1) -> list[str]:
+    capsys.readouterr()
+    assert run(words) == code
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_changed_path_is_first_with_its_date_and_a_chart(nodes: Path, capsys: Output) -> None:
+    said = lines(["history", str(nodes)], capsys)
+    assert re.match(r"\d+ slower, \d+ steady of 20 paths of 2 nodes, up to 20 nights", said[0])
+    worst = r"n2 +H2D gpu:1 +slower .*[▁▂▃▄▅▆▇█]{20} +\d+ % slower since 2026-11-14"
+    assert any(re.match(worst, line) for line in said)
+    assert said[2].startswith("n2 ")
+    assert not any(line.startswith("n1 ") for line in said)
+    assert said[-1] == "note: 2 nodes are simulated"
+
+
+def test_all_paths_and_those_since_a_day(nodes: Path, capsys: Output) -> None:
+    everything = lines(["history", str(nodes), "--all"], capsys)
+    assert sum(line.startswith("n1 ") for line in everything) == 10
+    assert "20 steady" in lines(["history", str(nodes), "--since", "2026-11-20"], capsys, 0)[0]
+
+
+def test_json_has_levels_changes_and_nights(nodes: Path, capsys: Output) -> None:
+    found = json.loads("\n".join(lines(["history", str(nodes), "--json"], capsys)))
+    assert found["paths"][0]["node"] == "n2"
+    (worst,) = [e for e in found["paths"] if (e["node"], e["path"]) == ("n2", "H2D gpu:1")]
+    assert worst["status"] == "slower"
+    assert worst["changes"][0]["date"][:10] == "2026-11-14"
+    assert len(worst["nights"]) == 20
+    assert len(worst["gpus"]) == 1
+
+
+def test_labels_are_shown_and_in_metrics(nodes: Path, tmp_path: Path, capsys: Output) -> None:
+    labels = tmp_path / "labels"
+    labels.write_text("# racks\nn2 rack=r12 owner=physics\n")
+    metrics = tmp_path / "waywiser.prom"
+    said = lines(
+        ["history", str(nodes), "--labels", str(labels), "--prometheus", str(metrics)], capsys
+    )
+    assert any("rack=r12 owner=physics" in line for line in said)
+    text = metrics.read_text()
+    expected = 'host="n2",rack="r12",owner="physics",path="H2D gpu:1",bytes="67108864"'
+    assert f'waywiser_history_path_status{{{expected},status="slower"}} 1\n' in text
+    names = re.findall("^# TYPE (\\S+)", text, re.M)
+    assert len(names) == len(set(names))
+    assert run(["history", str(nodes), "--prometheus", str(metrics)]) == 1  # replaced
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [("n1 rack", "no label"), ("n1 host=a", "no label"), ("n1 1a=b", "no label")],
+)
+def test_wrong_labels_are_one_line(
+    nodes: Path, tmp_path: Path, capsys: Output, line: str, why: str
+) -> None:
+    labels = tmp_path / "labels"
+    labels.write_text(f"n1 rack=1\n{line}\n")
+    assert run(["history", str(nodes), "--labels", str(labels)]) == 2
+    said = capsys.readouterr().err
+    assert why in said and f"{labels}:2" in said and len(said.splitlines()) == 1
+
+
+def test_junit_has_a_test_for_each_path(nodes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "history.xml"
+    broken = tmp_path / "broken.wwp"
+    whole = next(iter(sorted(nodes.iterdir()))).read_bytes()
+    broken.write_bytes(whole[: len(whole) // 2])
+    assert run(["history", str(nodes), str(broken), "--junit", str(file)]) == 1
+    root = ElementTree.parse(file).getroot()
+    assert root.get("tests") == "21" and root.get("skipped") == "1"
+    cases = [case for case in root.iter("testcase") if case.find("failure") is not None]
+    failed = [case.get("name") for case in cases]
+    assert "n2: H2D gpu:1" in failed and not any("n1" in str(name) for name in failed)
+
+
+def test_suspects_are_a_host_list(nodes: Path, tmp_path: Path, capsys: Output) -> None:
+    """A node is suspected on its first slow night, and not on the nights before."""
+    for path in nodes.glob("*.wwp"):
+        if path.stem[3:] <= "2026-11-14":
+            shutil.copy(path, tmp_path / path.name)
+    assert lines(["history", str(tmp_path), "--suspects"], capsys, 3) == ["n2"]
+    for path in tmp_path.glob("n2-2026-11-14.wwp"):
+        path.unlink()
+    assert lines(["history", str(tmp_path), "--suspects"], capsys, 0) == []
+
+
+def test_a_page_has_a_line_and_a_chart_for_the_change(nodes: Path, tmp_path: Path) -> None:
+    page = tmp_path / "history.html"
+    assert run(["history", str(nodes), "--page", str(page)]) == 1
+    text = page.read_text()
+    assert "n2: H2D gpu:1" in text and "<svg" in text
+    assert text.index("H2D gpu:1") < text.index("Nodes, the worst first")
+
+
+def test_fleet_shows_the_last_change_of_each_node(
+    nodes: Path, tmp_path: Path, capsys: Output
+) -> None:
+    said = lines(["fleet", str(nodes), "--page", str(tmp_path / "fleet.html")], capsys, 3)
+    assert any(
+        re.match(r"last change: n2: .* slower since 2026-11-14", line) for line in said
+    )
+    assert not any("last change: n1" in line for line in said)
+    assert "last change" in (tmp_path / "fleet.html").read_text()
+
+
+def test_fleet_and_check_write_metrics_and_junit(nodes: Path, tmp_path: Path) -> None:
+    files = sorted(map(str, nodes.glob("*.wwp")))
+    words = ["--prometheus", str(tmp_path / "f.prom"), "--junit", str(tmp_path / "f.xml")]
+    assert run(["fleet", *files, *words]) == 3
+    assert (
+        'waywiser_fleet_host_status{host="n1",status="not determined"} 1'
+        in (tmp_path / "f.prom").read_text()
+    )
+    root = ElementTree.parse(tmp_path / "f.xml").getroot()
+    assert (root.get("tests"), root.get("skipped")) == ("2", "2")
+
+    first, last = files[-20], files[-1]
+    words = ["--no-measure", "--junit", str(tmp_path / "c.xml")]
+    code = run(["check", last, "--baseline", first, *words])
+    cases = list(ElementTree.parse(tmp_path / "c.xml").getroot().iter("testcase"))
+    assert cases[0].get("name") == "n2"
+    assert (cases[0].find("failure") is not None) is (code == 1)
+    assert {"pinned@numa:0 -> device@gpu:1 by copy-engine"} <= {c.get("name") for c in cases}
+    assert code in (1, 3)
+
+
+def test_nothing_to_follow_and_bad_options(tmp_path: Path, capsys: Output) -> None:
+    assert run(["history", str(tmp_path)]) == 2
+    assert "no *.wwp is in this folder" in capsys.readouterr().out
+    for words in (["--since", "yesterday"], ["--json", "--suspects"], ["--labels", "missing"]):
+        assert run(["history", str(tmp_path), *words]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_days_are_written_in_two_ways() -> None:
+    assert first_day("2026-11-01") == "2026-11-01"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", first_day("14d"))
+    assert first_day("") == ""
