@@ -131,9 +131,7 @@ def test_fleet_shows_the_last_change_of_each_node(
     nodes: Path, tmp_path: Path, capsys: Output
 ) -> None:
     said = lines(["fleet", str(nodes), "--page", str(tmp_path / "fleet.html")], capsys, 3)
-    assert any(
-        re.match(r"last change: n2: .* slower since 2026-11-14", line) for line in said
-    )
+    assert any(re.match(r"last change: n2: .* slower since 2026-11-14", line) for line in said)
     assert not any("last change: n1" in line for line in said)
     assert "last change" in (tmp_path / "fleet.html").read_text()
 
