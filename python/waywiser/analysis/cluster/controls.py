@@ -49,8 +49,10 @@ def is_control(state: ClusterState, tests: PairTests) -> Bools:
     slow = np.asarray(rounds.group_levels.stands_out.any(axis=(1, 2)))
     ga, gb = rounds.group_of[tests.a], rounds.group_of[tests.b]
     between = (ga == gb) | ~(slow[ga] | slow[gb])
-    is_slow_pair = np.isin(_keys(state, tests), outstanding_pairs(state))
-    return np.asarray(usual[tests.a] & usual[tests.b] & between & ~is_slow_pair)
+    kept = usual[tests.a] & usual[tests.b] & between
+    if kept.any():
+        kept &= ~np.isin(_keys(state, tests), outstanding_pairs(state))
+    return np.asarray(kept)
 
 
 def _keys(state: ClusterState, tests: PairTests) -> Ints:

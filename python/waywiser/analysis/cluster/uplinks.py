@@ -57,10 +57,6 @@ def find_uplinks(tests: PairTests, group_of: Ints, given: int) -> Uplinks:
     return _limit_of_group(tests.round[crosses], excess[crosses], given)
 
 
-def _is_disturbed(excess: Floats) -> bool:
-    return float(np.sum(excess > 0)) > MOST_DISTURBED * len(excess) + CHANCE
-
-
 def _limit_of_round(rounds: Ints, time: Floats) -> Uplinks:
     """Where many tests take much longer than the fastest, fewer run at once, first a quarter, then
     halves. If as many of these are slow, it is not because of one another, and the limit before
@@ -95,14 +91,19 @@ def _limit_of_group(rounds: Ints, excess: Floats, given: int) -> Uplinks:
     starts with one pair, and doubles the number until a round is disturbed."""
     pairs, rising = (given, False) if given else (1, True)
     bad: list[int] = []
-    numbers = np.unique(rounds).tolist()
+    numbers, place = np.unique(rounds, return_inverse=True)
+    sizes = np.bincount(place).tolist()
+    slow = np.bincount(place, weights=excess > 0).tolist()
     same: list[int] = []
-    for number in numbers:
+    tests, late = 0, 0.0
+    for number, size, more in zip(numbers.tolist(), sizes, slow, strict=True):
+        if not same:
+            tests, late = 0, 0.0
         same.append(number)
-        now = excess[np.isin(rounds, same)]
-        if len(now) < LEAST_TESTS:
+        tests, late = tests + size, late + more
+        if tests < LEAST_TESTS:
             continue
-        if _is_disturbed(now) and pairs > 1:
+        if late > MOST_DISTURBED * tests + CHANCE and pairs > 1:
             bad += same
             pairs, rising, same = pairs // 2, False, []
         elif rising:
