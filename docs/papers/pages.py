@@ -277,10 +277,9 @@ AUTO_TUNING_ELSEWHERE = (
         "On your machine: `waywiser survey --preset full --only 'device -> device by staged' "
         "--only "
         "'p2p copy-engine' -o peers.wwp`. Ours: [peer access against the host](../results/"
-        "auto-tuning-2013.md#gpu-0-to-gpu-1-four-h200), and the row of staged copies between "
-        "GPUs in "
-        "[the catalogue](../catalogue.md). They differ: NVLink and NVSwitch are ten times as "
-        "fast as "
+        "auto-tuning-2013.md#gpu-0-to-gpu-1-four-h200), and [staged copies between GPUs]"
+        "(../results/auto-tuning-2013.md#figure-by-figure). They differ: NVLink and NVSwitch are "
+        "ten times as fast as "
         "the path through the host.",
     ),
     Elsewhere(

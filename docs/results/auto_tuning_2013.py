@@ -50,7 +50,8 @@ BEGIN_DGX, END_DGX = "<!-- made from a DGX-1 -->\n", "<!-- end of a DGX-1 -->\n"
 H200 = "2026-11-23-surveys/h200-standard-3"
 H100 = "2026-11-23-surveys/h100-standard-1"
 FOUR = "2026-11-20-h200-catalogue/four-gpus/standard"
-NAMES = {H200: "one H200", H100: "one H100", FOUR: "four H200"}
+TWO = "2026-11-26-catalogue/two-gpus"
+NAMES = {H200: "one H200", H100: "one H100", FOUR: "four H200", TWO: "two H200"}
 GRIDS = "grid-staged-*.wwp.xz"
 SETTINGS = {
     "chunk": "`chunk`: bytes of a buffer",
@@ -66,7 +67,8 @@ H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
 TO_GPU = "pageable@numa:0 -> device@gpu:0 by "
 FROM_GPU = "device@gpu:0 -> pageable@numa:0 by "
-P2P = "device@gpu:0 -> device@gpu:1 by copy-engine"
+P2P_ENDS = "device@gpu:0 -> device@gpu:1"
+P2P = f"{P2P_ENDS} by copy-engine"
 READ = "file@file:scratch -> {} by {}"
 WRITE = "{} -> file@file:scratch by {}"
 
@@ -260,6 +262,18 @@ def peers() -> Iterator[str]:
         yield f"the {len(rank.choices)} pairs of GPUs differ by no more than {most}"
 
 
+def through_the_host() -> Iterator[str]:
+    """A tuned copy through host memory against the one of CUDA."""
+    own, theirs = (
+        at(kept(TWO), f"{P2P_ENDS} by staged", 64 * MIB),
+        at(kept(FOUR), f"{P2P}[peer=off]", 64 * MIB),
+    )
+    yield (
+        f"{NAMES[TWO]} at {format_bytes(own.bytes)}: staged {own.rate_text} GB/s; CUDA's own copy "
+        f"without peer access, {NAMES[FOUR]}: {theirs.rate_text} GB/s, {theirs.rate / own.rate:.0%}"
+    )
+
+
 def ranks(subject: Subject, question: str) -> list[PlacementRank]:
     return [
         rank
@@ -377,9 +391,7 @@ FIGURES = (
         "figures 3 and 5",
         "for remote GPUs, CUDA's own copy reaches 85 to 95 % of tuned double buffering from 512 KB "
         "on",
-        nothing,
-        "a staged copy between two GPUs: `waywiser survey --preset full --only 'device -> device "
-        "by staged'`",
+        through_the_host,
     ),
     Figure(
         "section V.B",
