@@ -182,6 +182,11 @@ class SimulatedNodes:
         """Makes the up-link of a group slow, in both directions."""
         self._tc(self.head, _tbf(f"g-{group}-up", rate), _tbf(f"g-{group}-down", rate))
 
+    def slow_down(self, rate: str) -> None:
+        """Gives all interfaces another rate, and takes all faults back."""
+        self.rate, self._is_healthy = rate, False
+        self.heal()
+
     def cut(self, name: str) -> None:
         """Pulls the cable of a node."""
         self._is_healthy = False

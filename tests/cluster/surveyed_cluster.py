@@ -117,7 +117,10 @@ def standings(found: ClusterVerdict) -> dict[str, str]:
 
 
 def findings(found: ClusterVerdict) -> list[tuple[str, Sequence[str], str]]:
-    """The kind, the nodes and the direction of each finding that is clear."""
+    """The kind, the nodes and the direction of each finding that is clear. Not of slow
+    collectives: all their ranks want a CPU at once, and these nodes share few."""
     return sorted(
-        (each.kind, each.nodes, each.direction) for each in found.findings if is_clear(each, found)
+        (each.kind, each.nodes, each.direction)
+        for each in found.findings
+        if each.kind != "collective slow" and is_clear(each, found)
     )

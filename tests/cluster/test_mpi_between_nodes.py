@@ -24,7 +24,7 @@ from tests.measure.ranks.watching import PATIENCE_SECONDS, wait_until
 from mpi_wheels import mpicc_of
 from waywiser.words.cluster import FinishedTest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
 HERE = Path(__file__).parent
 

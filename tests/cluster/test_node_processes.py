@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,9 +17,12 @@ from waywiser.cluster.node_processes import (
     kill_launch,
     kill_processes,
     launched_processes,
+    launcher_daemons,
 )
 from waywiser.cluster.protocol import KillLaunch, KillProcesses, KillResult, RunningProcess
 from waywiser.measure.ranks.greeting import VARIABLE
+from waywiser.measure.ranks.launcher import LAUNCH_PARAMETER
+from waywiser.measure.ranks.leftovers import name_of
 
 LONG = 300.0
 
@@ -59,6 +64,37 @@ def test_what_a_launch_has_started_is_killed() -> None:
         assert birth(other.pid) and birth(stranger.pid)
         assert kill_launch(KillLaunch("the-secret", LONG)) == KillResult(0)
         assert kill_launch(KillLaunch("", LONG)) == KillResult(0)
+
+
+@contextmanager
+def daemon(name: str, *, heeds: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """What the launcher of the launch with this name has started on a node. It may not heed
+    SIGTERM."""
+    code = "import time; print(flush=True); time.sleep(3600)"
+    if not heeds:
+        code = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {code}"
+    command = [sys.executable, "-c", code, "--prtemca", LAUNCH_PARAMETER, name, "--prtemca", "x"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_daemons_of_the_launcher_that_stay_may_leave_and_are_killed() -> None:
+    ours, theirs = name_of("the-secret"), name_of("another")
+    with (
+        daemon(ours, heeds=True) as leaves,
+        daemon(ours, heeds=False) as stays,
+        daemon(theirs, heeds=True) as other,
+        sleeping(OTHER=ours) as stranger,
+    ):
+        assert {each.pid for each in launcher_daemons("the-secret")} == {leaves.pid, stays.pid}
+        assert kill_launch(KillLaunch("the-secret", LONG)) == KillResult(1)
+        assert (leaves.wait(), stays.wait()) == (-signal.SIGTERM, -signal.SIGKILL)
+        assert birth(other.pid) and birth(stranger.pid)
 
 
 def test_who_does_not_end_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

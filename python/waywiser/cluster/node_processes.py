@@ -12,7 +12,8 @@ from pathlib import Path
 
 from waywiser.cluster.protocol import KillLaunch, KillProcesses, KillResult, RunningProcess
 from waywiser.measure.ranks.greeting import VARIABLE as LAUNCH_VARIABLE
-from waywiser.measure.ranks.leftovers import remove_leftovers
+from waywiser.measure.ranks.launcher import LAUNCH_PARAMETER
+from waywiser.measure.ranks.leftovers import name_of, remove_leftovers
 
 _PR_SET_CHILD_SUBREAPER = 36  # from <sys/prctl.h>
 
@@ -21,6 +22,9 @@ _STARTTIME = 19
 
 _KILL_SECONDS = 1.5
 """Seconds for killed processes to be gone; one in the middle of a driver call can take longer."""
+
+_LEAVE_SECONDS = 2.0
+"""Seconds for daemons of a launcher to leave, and to remove their files."""
 
 _POLL_SECONDS = 0.01
 
@@ -72,17 +76,34 @@ def kill_processes(request: KillProcesses) -> KillResult:
 
 
 def kill_launch(request: KillLaunch) -> KillResult:
-    """Kills every process that has the secret of the launch in its environment, waits until they
-    are gone, and removes what they have left."""
-    result = _end(lambda: launched_processes(request.secret), request.seconds)
-    remove_leftovers(request.secret)
-    return result
+    """Kills every process that has the secret of the launch in its environment, and the launcher's
+    daemons if they do not leave, waits until they are gone, and removes what they have left."""
+    secret = request.secret
+    for each in launcher_daemons(secret):
+        _kill(each.pid, signal.SIGTERM)
+    ranks = _end(lambda: launched_processes(secret), request.seconds)
+    deadline = time.monotonic() + _LEAVE_SECONDS
+    while launcher_daemons(secret) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    daemons = _end(lambda: launcher_daemons(secret), request.seconds)
+    remove_leftovers(secret)
+    return KillResult(
+        ranks.killed + daemons.killed, tuple(sorted(ranks.survivors + daemons.survivors))
+    )
 
 
 def launched_processes(secret: str) -> list[RunningProcess]:
     """The processes of this user that a launch with this secret has started here."""
     found = [RunningProcess(pid, birth(pid)) for pid in _processes() if _has_secret(pid, secret)]
     return [each for each in found if each.birth and each.pid != os.getpid()]
+
+
+def launcher_daemons(secret: str) -> list[RunningProcess]:
+    """The processes here by which the launcher of a launch with this secret starts ranks, if they
+    state it (`waywiser.measure.ranks.launcher.LAUNCH_PARAMETER`)."""
+    words = f"\0{LAUNCH_PARAMETER}\0{name_of(secret)}\0".encode()
+    found = [RunningProcess(pid, birth(pid)) for pid in _processes() if words in _command(pid)]
+    return [each for each in found if each.birth]
 
 
 def birth(pid: int) -> str:
@@ -116,9 +137,16 @@ def _has_secret(pid: int, secret: str) -> bool:
     return any(each.startswith(name) and secret.encode() in each for each in variables)
 
 
-def _kill(pid: int) -> None:
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
     with suppress(OSError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
 
 
 def _processes() -> list[int]:

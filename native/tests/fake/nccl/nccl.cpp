@@ -21,6 +21,7 @@
 // | error   | number | from the operation with this number on, the communicator has an    |
 // |         |        | error, which its rank sees when it asks                            |
 // | least   | bytes  | smaller operations have no number                                  |
+// | wrong   | 1      | numbered operations that write write one wrong bit                 |
 // | absent  | 1      | its ranks do not join                                              |
 // | stuck   | 1      | an abort never returns                                             |
 // | version | number | its version, as NCCL writes 2.27.3: 22703                          |
@@ -69,7 +70,7 @@ struct Options {
     double gb_per_s = 5;
     double send_gb_per_s = 1e9, receive_gb_per_s = 1e9;
     std::size_t flip = 0, spoil = 0, miss = 0, crash = 0, error = 0, least = 0;
-    bool absent = false, stuck = false;
+    bool wrong = false, absent = false, stuck = false;
     int version = 22703;
     double busy = 1;
 };
@@ -103,6 +104,7 @@ void configure_locked(const std::string& text) {
         if (key == "crash") options.crash = static_cast<std::size_t>(value);
         if (key == "error") options.error = static_cast<std::size_t>(value);
         if (key == "least") options.least = static_cast<std::size_t>(value);
+        if (key == "wrong") options.wrong = value != 0;
         if (key == "absent") options.absent = value != 0;
         if (key == "stuck") options.stuck = value != 0;
         if (key == "version") options.version = static_cast<int>(value);
@@ -167,7 +169,8 @@ void enqueue(Operation operation) {
     if (is(options.crash)) raise(SIGKILL);
     if (is(options.error)) operation.comm->failed = true;
     if (is(options.miss)) return;
-    const bool flip = is(options.flip) || (number.write != 0 && number.write == options.spoil);
+    const bool flip =
+        is(options.flip) || (number.write != 0 && (options.wrong || number.write == options.spoil));
     StreamHandle& stream = *operation.stream;
     stream.enqueue(stream, [operation = std::move(operation), flip, options] {
         const auto begin = std::chrono::steady_clock::now();

@@ -36,6 +36,11 @@ _ACROSS = {"SLURM_OVERLAP": "1"}
 """Settings of launches across nodes: without it a step of Slurm waits for the step of the agents,
 also one that ``mpiexec`` starts."""
 
+LAUNCH_PARAMETER = "waywiser_launch"
+"""A parameter that Open MPI does not know. Like all in its environment, it is on the command line
+of the daemons that its launcher starts on other hosts: by it agents find those that did not notice
+the end of their launcher."""
+
 _MPIEXEC = ("mpiexec", "mpirun", "orterun", "prterun")
 """Launchers to which options are added."""
 
@@ -181,6 +186,7 @@ def launch_environment(
         defaults |= dict.fromkeys(_AS_ROOT, "1")
     own = {VARIABLE: address, "TMPDIR": temporary}
     if hosts is not None:
+        own[f"PRTE_MCA_{LAUNCH_PARAMETER}"] = os.path.basename(temporary)
         if base.get("SLURM_JOB_ID"):
             own |= _ACROSS
         base = {name: value for name, value in base.items() if name not in _KEPT}

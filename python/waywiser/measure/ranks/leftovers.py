@@ -69,9 +69,14 @@ def shared_folder(temporary: str) -> str:
 def folder_of(secret: str) -> str:
     """The folder for temporary files of the launch with that secret. A rank may have another
     ``TMPDIR`` than its launcher: Slurm sets it where there is no such folder."""
-    name = _PREFIX + hashlib.sha256(secret.encode()).hexdigest()[:16]
+    name = name_of(secret)
     own = os.environ.get("TMPDIR", "")
     return own if os.path.basename(own) == name else os.path.join(tempfile.gettempdir(), name)
+
+
+def name_of(secret: str) -> str:
+    """The name of the launch with that secret, which anyone may know."""
+    return _PREFIX + hashlib.sha256(secret.encode()).hexdigest()[:16]
 
 
 def make_folders(temporary: str) -> bool:

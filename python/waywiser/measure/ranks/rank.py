@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import os
+import resource
 import select
 import signal
 import socket
@@ -43,6 +45,11 @@ _STATED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PAL
 """Variables in which launchers state the number of a rank."""
 
 
+_FIRST_TO_CLOSE = 1023
+"""The descriptor of the connection. Of a killed process the kernel closes the highest descriptors
+first: so its connection ends before those of MPI, by which others notice its end and end too."""
+
+
 class RankError(WaywiserError):
     """This process was not started by a launch of Waywiser."""
 
@@ -65,6 +72,7 @@ def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
         connection = socket.create_connection((host, int(port)))
     except OSError as error:
         raise RankError(f"the process that launched this rank is gone: {error}") from error
+    connection = _closed_first(connection)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for level, name, value in _ALIVE:
         connection.setsockopt(level, name, value)
@@ -74,6 +82,17 @@ def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
     greeting = Greeting(secret, os.getpid(), stated_rank(environment), own_host(environment))
     connection.sendall(to_line(greeting))
     return connection
+
+
+def _closed_first(connection: socket.socket) -> socket.socket:
+    """Returns the same connection with a high descriptor, below the limit of the process."""
+    highest = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1, _FIRST_TO_CLOSE)
+    try:
+        descriptor = fcntl.fcntl(connection, fcntl.F_DUPFD_CLOEXEC, highest)
+    except OSError:  # all up to the limit are in use
+        return connection
+    connection.close()
+    return socket.socket(fileno=descriptor)
 
 
 def own_host(environment: Mapping[str, str] = os.environ) -> str:
