@@ -29,6 +29,7 @@ from waywiser.cluster.mpi_transport import MpiTransport
 from waywiser.cluster.mpi_world import MpiWorld
 from waywiser.cluster.protocol import AskMachine, KillLaunch, MachineNow
 from waywiser.machine import native
+from waywiser.machine.traits import DECLARED
 from waywiser.measure.ranks.mpi_library import MpiError, find_library
 from waywiser.words.cluster import ClusterNode, FinishedTest, MessageMemory, PlannedTest, Rail
 from waywiser.words.records import Rule
@@ -186,6 +187,11 @@ def test_memory_of_gpus_is_used_only_if_its_bytes_are_right(
     takes = transport("openmpi", agents_of(GPU_RAILS))
     nodes = [ClusterNode(name, rails=GPU_RAILS) for name in NAMES]
     assert takes.choose_memory(nodes, SIZE) == ("gpu", "")
+    of_gpus = DECLARED.reference_memory("gpu", "gpu")
+    for test in (*pairs("n1", "n2"), PlannedTest("collective", 4, NAMES[:2])):
+        transfers = [each for part in takes._parts(test) for each in part.workload.transfers]
+        used = {memory.kind for t in transfers for memory in (t.path.source, t.path.destination)}
+        assert used == {of_gpus}, "a collective is compared with pairs"
     wrong = transport("openmpi", agents_of(GPU_RAILS), wrong_bridge(mpicc_of("openmpi"), tmp_path))
     nodes = [*nodes[2:], *nodes[:2]]
     memory, reason = wrong.choose_memory(nodes[:2], SIZE)

@@ -70,9 +70,9 @@ class MpiTransport:
         """``address`` is one of this machine that all nodes reach, without a port; ``template`` a
         launcher instead of that of the library or of Slurm
         (`waywiser.measure.ranks.launcher.launch_command`), which knows nodes by their names.
-        Messages of pairs are between ``memory``; that of hosts is next to the GPU of each rail.
-        ``seed`` is that of the bytes. Few ranks have ``start_seconds`` to
-        connect; many have longer (`waywiser.cluster.time_limits.start_limit`)."""
+        Messages are between ``memory``; that of hosts is next to the GPU of each rail. ``seed`` is
+        that of the bytes. Few ranks have ``start_seconds`` to connect; many have longer
+        (`waywiser.cluster.time_limits.start_limit`)."""
         self._agents = agents
         self._able = MpiNodes(agents, library)
         self._nodes: dict[str, ClusterNode] = {}
@@ -101,14 +101,17 @@ class MpiTransport:
         return self._memory, reason
 
     def _why_not(self, test: PlannedTest, size: int) -> str:
-        """Why a test fails; empty if it does not."""
+        """Why a test of two nodes fails, or an exchange of both; empty if none does. The two are
+        compared later, and need the same memory."""
         found: list[FinishedTest] = []
         try:
-            self.run([test], size, _TRIAL_SECONDS, found.append)
+            tests = [test, replace(test, phase="collective")]
+            self.run(tests, size, _TRIAL_SECONDS, found.append)
         except WaywiserError as error:
             return error.what
-        failed = found[0].failed if found else FailedTest(Failure("interrupted", "it was stopped"))
-        return failed.failure.reason if failed else ""
+        if len(found) < len(tests):
+            return "it was stopped"
+        return next((each.failed.failure.reason for each in found if each.failed), "")
 
     def run(
         self, tests: Sequence[PlannedTest], size: int, seconds: float, on_finished: OnFinished
@@ -264,13 +267,11 @@ class MpiTransport:
         return rails_of([self._nodes[name] for name in test.nodes])
 
     def _parts(self, test: PlannedTest) -> tuple[TestPart, ...]:
-        """An exchange of all nodes is between host memory in any case: it tests what is between
-        nodes."""
         nodes = [self._nodes[name] for name in test.nodes]
         host = DECLARED.reference_memory("host", "numa")
-        if is_collective(test):
-            return (collective_part(nodes, self._size, "alltoall", host),)
         kind = memory_kind(nodes) if self._memory == "gpu" else host
+        if is_collective(test):
+            return (collective_part(nodes, self._size, "alltoall", kind),)
         return pair_parts(nodes[0], nodes[1], self._size, "mpi", kind)
 
 

@@ -21,7 +21,7 @@ of NCCL is not that of the others. ``lost``: its connection ended. ``stuck``: a 
 survived its kill; it is tested no more."""
 
 MessageMemory = Literal["gpu", "host"]
-"""Where the messages of pair tests come from and go to: memory of GPUs, or of hosts."""
+"""Where the messages of tests come from and go to: memory of GPUs, or of hosts."""
 
 Phase = Literal["hangs", "pairs", "alone", "among", "pair", "collective"]
 """``hangs``: two rounds that find what hangs. ``pairs``: the rounds of the verdict. ``alone``: a

@@ -23,7 +23,7 @@ class ClusterSummary(Value, frozen=True):
     """Programs of which nodes have several versions."""
     transport: str = ""
     memory: MessageMemory | Literal[""] = ""
-    """``gpu`` or ``host``: between which memories messages of pairs are; empty if unknown."""
+    """``gpu`` or ``host``: between which memories messages are; empty if unknown."""
     tests: int = 0
     """Tests that have finished."""
     failed_tests: int = 0
