@@ -15,6 +15,7 @@ from waywiser import cli
 from waywiser.curves.normal_table import COLUMNS, FILE, LARGE_TEXT, read_values
 from waywiser.machine.machine import PcieLink
 from waywiser.profile import WritableProfile
+from waywiser.words.records import GpuState
 
 Output = pytest.CaptureFixture[str]
 
@@ -161,8 +162,10 @@ def test_rows_need_a_profile_and_a_source_in_the_form(
     assert "no headline path" in printed(capsys, str(empty))
 
 
-def surveyed(path: Path, h2d: float, seed: int = 1) -> str:
-    """A profile of eight processes of a machine on PCIe 5 x16; ``h2d`` is in GB/s."""
+def surveyed(path: Path, h2d: float, seed: int = 1, *, lanes: int = 16) -> str:
+    """A profile of eight processes of a machine on PCIe 5 x16; ``h2d`` is in GB/s, and ``lanes``
+    were in use under load."""
+    state = GpuState(0, 1980, 3201, (), 5, lanes, 40, 120.0)
     rng = random.Random(seed)
     with WritableProfile.create(
         path, profiles.machine(), profiles.ENVIRONMENT, plan_json='{"preset":"check"}'
@@ -171,7 +174,8 @@ def surveyed(path: Path, h2d: float, seed: int = 1) -> str:
             for curve, rate in ((profiles.H2D, h2d), (profiles.D2H, 55.3), (profiles.PEER, 390)):
                 what = profiles.workload(curve, 2**26)
                 around = 2**26 / (rate * 1e9) * rng.uniform(0.999, 1.001)
-                profile.commit_visit(profiles.visit(what, block, profiles.samples(rng, around)))
+                taken = profiles.samples(rng, around)
+                profile.commit_visit(profiles.visit(what, block, taken, gpu_states=(state,)))
     return str(path)
 
 
@@ -189,6 +193,16 @@ def slow(tmp_path: Path) -> str:
 def run(output: Output, code: int, *arguments: str) -> str:
     assert cli.run(arguments) == code
     return output.readouterr().out
+
+
+def test_a_cause_that_the_profile_shows_comes_first(capsys: Output, tmp_path: Path) -> None:
+    file = surveyed(tmp_path / "narrow.wwp", 27.5, lanes=8)
+    text = printed(capsys, file)
+    _, causes = text.split("Known causes, each with a command that checks it\n")
+    first, second = causes.splitlines()[:2]
+    assert first.strip().startswith("The PCIe link has trained at fewer lanes (x8)")
+    assert second.strip() == "this profile: gpu:0 ran at PCIe 5 x8 of 5 x16 under load"
+    assert json.loads(printed(capsys, file, "--json"))["seen"].keys() == {"low-state"}
 
 
 class TestShow:

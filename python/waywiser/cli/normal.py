@@ -88,6 +88,8 @@ def _show_ranges(known: list[NormalValue], *, everything: bool, json: bool) -> N
 
 
 def _show_paths(file: str, known: list[NormalValue], *, everything: bool, json: bool) -> None:
+    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.seen_causes import seen_causes
     from waywiser.curves.curve import curves_of
     from waywiser.curves.normal import NO_BASELINE, normal_paths
     from waywiser.curves.overview import overview
@@ -96,13 +98,17 @@ def _show_paths(file: str, known: list[NormalValue], *, everything: bool, json: 
 
     with Profile.open(file) as profile:
         found = normal_paths(profile.machine, curves_of(overview(profile).series), known)
-    document = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "profile": file,
         "paths": [_path_of(each) for each in found],
         "note": NO_BASELINE,
     }
-    print_result(document, normal_parts(file, found, everything=everything), json=json)
+    is_below = any(path.verdict == "below" for path in found)
+    seen = seen_causes(read_node(file, links=True)) if is_below else {}
+    document["seen"] = seen
+    parts = normal_parts(file, found, everything=everything, seen=seen)
+    print_result(document, parts, json=json)
 
 
 def _path_of(path: NormalPath) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.curves.normal import NO_BASELINE, NormalPath, verdicts_text
 from waywiser.curves.normal_causes import Cause, causes_of
@@ -100,10 +100,15 @@ def _value_sheet(found: NormalRange) -> Sheet:
 
 
 def normal_parts(
-    file: str, paths: Sequence[NormalPath], *, everything: bool = False
+    file: str,
+    paths: Sequence[NormalPath],
+    *,
+    everything: bool = False,
+    seen: Mapping[str, str] = {},
 ) -> Iterator[Block | Section]:
     """The verdict of each headline path; those of one group and verdict in one line, with
-    ``everything`` each in its own. Then the known causes, if any path is below."""
+    ``everything`` each in its own. Then the known causes, if any path is below: those that were
+    ``seen`` in the profile first."""
     if not paths:
         yield Words(f"{file} has no headline path with a GPU at a size that shows a bandwidth")
         return
@@ -116,7 +121,10 @@ def normal_parts(
     for path in below:
         causes |= {cause.id: cause for cause in causes_of(path.link, path.path)}
     if causes:
-        blocks = [block for cause in causes.values() for block in _cause_blocks(cause)]
+        ordered = sorted(causes.values(), key=lambda cause: cause.id not in seen)
+        blocks = [
+            block for cause in ordered for block in _cause_blocks(cause, seen.get(cause.id, ""))
+        ]
         yield Section("", "Known causes, each with a command that checks it", tuple(blocks))
     yield Section("", "", (Words(NO_BASELINE),))
 
@@ -143,9 +151,11 @@ def _path_row(paths: Sequence[NormalPath]) -> tuple[object, ...]:
     )
 
 
-def _cause_blocks(cause: Cause) -> Iterator[Block]:
+def _cause_blocks(cause: Cause, seen: str) -> Iterator[Block]:
     yield Words(f"{cause.cause}.", indent=2)
+    if seen:
+        yield Words(f"this profile: {seen}", tone="warning", indent=4)
     yield Code(cause.check, indent=4)
     yield Words(f"look for: {cause.look_for}", indent=4)
     if cause.example:
-        yield Words(f"seen: {cause.example} ({cause.source})", indent=4)
+        yield Words(f"example: {cause.example} ({cause.source})", indent=4)
