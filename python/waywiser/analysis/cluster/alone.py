@@ -38,17 +38,18 @@ ROUNDS_AMONG = 8
 TESTS_WITH_GROUP = 3
 
 NODES_OF_ONE = 64
-"""Where groups are not given, one pair of so many nodes is tested alone at the same time: two that
-share an up-link are rare then."""
+"""Nodes of which one pair is tested alone at a time if groups are not given: two pairs that share
+an up-link are rare then."""
 
 CONTROLS = 4
-"""Controls of a round at most; one, where few pairs are tested at the same time."""
+"""Controls of a round at most; one if few pairs are tested at the same time."""
 
 
 def alone_pairs(state: ClusterState, number: int) -> list[Pair]:
-    """Each suspect with a node of the faster half: of its own group if there is one, and with no
-    other pair on its up-links. Suspects are tested side by side, and so are groups, beside
-    controls. Where groups are not given, any pair may use an up-link: few are tested at once."""
+    """Returns the pairs of the next round that tests suspects again: each with a node of the faster
+    half, of its own group if there is one, and with no other pair on its up-links. Suspects are
+    tested side by side, and so are groups, beside controls. If groups are not given, any pair may
+    use an up-link: few are tested at once. Empty if no suspect is open."""
     suspects, groups = open_suspects(state), open_groups(state)
     if not suspects and not groups:
         return []
@@ -183,8 +184,9 @@ class _Draw:
 
 
 def among_pairs(state: ClusterState, number: int) -> list[Pair]:
-    """Confirmed suspects among themselves, at least three; then, if some of them are fast among
-    themselves, others with them."""
+    """Returns the pairs of the next round among confirmed suspects, if there are at least three;
+    then, if some of them are fast among themselves, pairs of others with them. Empty if all are
+    done."""
     sets = [nodes for nodes in confirmed_nodes(state).values() if len(nodes) >= 3]
     together = sorted({node for nodes in sets for node in nodes})
     if not together:
@@ -218,8 +220,9 @@ def _untested(pairs: Iterable[Pair], tested: set[Pair]) -> list[Pair]:
 
 
 def pair_pairs(state: ClusterState, number: int) -> list[Pair]:
-    """The pairs that stand out, or failed, again: first side by side as in the rounds, because
-    most of them are fast then; the others alone on their up-links, beside controls."""
+    """Returns the pairs that stand out, or failed, to be tested again: first side by side as in the
+    rounds, because most of them are fast then; the others alone on their up-links, beside controls.
+    Empty if none is open."""
     pairs, tried = open_pairs(state), pair_attempts(state)
     if not pairs:
         return []

@@ -50,8 +50,9 @@ def predicted_seconds(state: ClusterState, nodes: Sequence[str]) -> float:
 
 
 def next_collectives(state: ClusterState) -> list[tuple[str, ...]]:
-    """First all good nodes, again when one of them is lost or blamed; then halves of what is bad,
-    side by side, until a half is good or has two nodes; then those that remain, once."""
+    """Returns the sets of nodes that run the next collectives, side by side: first all good nodes,
+    again when one of them is lost or blamed; then halves of what is bad, until a half is good or
+    has two nodes; then those that remain, once. Empty if all are done."""
     good = good_nodes(state)
     if len(good) < LEAST_NODES:
         return []

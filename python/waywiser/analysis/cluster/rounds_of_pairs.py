@@ -13,15 +13,15 @@ from waywiser.analysis.cluster.schedule import UNLIMITED, Pair, matchings, next_
 from waywiser.analysis.cluster.state import ClusterState
 
 MOST_ROUNDS_ACROSS = 48
-"""Where the up-links carry few pairs at once, not all pairs are tested."""
+"""Rounds across groups at most: not all pairs are tested if the up-links carry few at once."""
 
 MANY_SUSPECTS = 0.1
-"""Where a larger share of the nodes are suspects, the rounds are doubled."""
+"""Share of suspects among the nodes above which the rounds are doubled."""
 
 
 def hang_pairs(state: ClusterState, number: int) -> list[Pair]:
-    """Two rounds: all nodes in pairs; then with other partners, those that failed with nodes that
-    passed."""
+    """Returns the pairs of the next round that finds hangs, of two: first all nodes in pairs; then
+    with other partners, nodes that failed with nodes that passed. Empty if both are done."""
     members = state.members
     tests = state.attempts.of("hangs")
     done = np.unique(tests.round)
@@ -59,7 +59,8 @@ def _with_others(failed: list[int], passed: list[int], met: set[frozenset[int]])
 
 
 def next_pairs(state: ClusterState, number: int) -> list[Pair]:
-    """First pairs inside groups (of neighbours, where no groups are known), then across."""
+    """Returns the pairs of the next round of the verdict: first inside groups (of neighbours, if no
+    groups are known), then across. Empty if all are done."""
     return _next_pairs(state.rounds)
 
 
