@@ -69,8 +69,9 @@ class Networks:
 @pytest.fixture
 def networks(
     world: SimulatedNodes, tmp_path: Path, fake_native_environment: dict[str, str]
-) -> Networks:
-    return Networks(world, tmp_path, fake_native_environment)
+) -> Iterator[Networks]:
+    yield Networks(world, tmp_path, fake_native_environment)
+    world.end_started()
 
 
 def test_slow_nodes_a_slow_pair_and_a_node_that_is_not_reached(networks: Networks) -> None:

@@ -84,6 +84,7 @@ class SimulatedNodes:
         """Takes a host and a command, as ssh does; only for processes of the head."""
         self._groups = groups
         self._is_healthy = True
+        self._started: list[subprocess.Popen[str]] = []
         self._first = {self.head: world}
         for name in self.names:
             parent = int((folder / f"{name}.parent").read_text())
@@ -109,12 +110,27 @@ class SimulatedNodes:
         user = ("--user", "--preserve-credentials") if self.is_user else ()
         where = ("--target", str(self._first[name]), *user, *NAMESPACES)
         inside = ("setpriv", "--pdeathsig", "KILL", "env", "-C", str(cwd or Path.cwd()))
-        return subprocess.Popen(
+        process = subprocess.Popen(
             ["nsenter", *where, "--", *inside, *map(str, command)],
             env=_environment(env or {}),
             text=True,
             **{"stdin": subprocess.DEVNULL, **options},
         )
+        self._started = [each for each in self._started if each.returncode is None]
+        self._started.append(process)
+        return process
+
+    def end_started(self) -> None:
+        """Kills what `start` has started, if nobody has waited for its end, as a test that fails
+        does not; and closes its streams."""
+        started, self._started = self._started, []
+        for process in started:
+            if process.returncode is None:
+                process.kill()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            process.wait()
 
     def run(self, name: str, *command: str | Path, **options: Any) -> str:
         """What a command on a node says. Raises `AssertionError` with its messages if it fails."""
@@ -253,7 +269,11 @@ def simulated_nodes(
     assert process.stdin is not None and process.stdout is not None
     try:
         assert process.stdout.readline() == "ready\n", "the simulated nodes could not be made"
-        yield SimulatedNodes(folder, named, rate, _first_child(process.pid))
+        nodes = SimulatedNodes(folder, named, rate, _first_child(process.pid))
+        try:
+            yield nodes
+        finally:
+            nodes.end_started()
     finally:
         process.stdin.close()
         process.kill()

@@ -56,6 +56,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedNodes]:
 def nodes(world: SimulatedNodes) -> Iterator[SimulatedNodes]:
     """Nothing of a launch is left on a node in the end."""
     yield world
+    world.end_started()
     world.heal()
     assert wait_until(lambda: world.processes() == []), world.commands()
     for name in world.names:

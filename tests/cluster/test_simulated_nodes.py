@@ -127,6 +127,18 @@ def test_to_kill_what_was_started_is_to_kill_the_command(nodes: SimulatedNodes) 
     assert nodes.processes() == []
 
 
+def test_what_a_failed_test_leaves_is_ended(nodes: SimulatedNodes) -> None:
+    """Streams that nobody closes would fail a later test."""
+    left = nodes.start("n1", "sleep", "1000", stdout=subprocess.PIPE)
+    ended = nodes.start("n2", "true", stdout=subprocess.PIPE)
+    assert wait_until(lambda: len(nodes.processes()) == 1)
+    nodes.end_started()
+    for process in (left, ended):
+        assert process.returncode is not None
+        assert process.stdout is not None and process.stdout.closed
+    assert wait_until(lambda: nodes.processes() == [])
+
+
 def test_nothing_survives_the_nodes(tmp_path: Path) -> None:
     with simulated_nodes(tmp_path / "nodes", ("a",)) as nodes:
         process = nodes.start("n1", "sleep", "1000")
