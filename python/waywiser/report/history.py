@@ -56,7 +56,11 @@ def history_document(found: History) -> Document:
     labels = {node.name: label_text(node) for node in found.nodes}
     chapters = (
         Section("status", "Status", tuple(_status(found))),
-        Section("changes", "Paths that changed", (_paths(changed, labels, shown),))
+        Section(
+            "changes",
+            "Paths that changed",
+            (_paths(changed, labels, shown), *_suspects(found)),
+        )
         if changed
         else None,
         Section("charts", "Charts", tuple(_charts(changed))),
@@ -98,8 +102,6 @@ def _status(found: History) -> Iterator[Block]:
     common = [f"{node.name}: {node_change_text(c)}" for node in found.nodes for c in node.changes]
     if common:
         yield Listing(tuple(common[:MOST_CHARTS]), max(0, len(common) - MOST_CHARTS))
-    if suspected and found.suspects:
-        yield Words(f"To measure again: {', '.join(found.suspects)}")
 
 
 def _paths(paths: Sequence[PathHistory], labels: dict[str, str], links: dict[int, str]) -> Sheet:
@@ -119,9 +121,9 @@ def _paths(paths: Sequence[PathHistory], labels: dict[str, str], links: dict[int
             f"{path.detectable:.1%}" if path.detectable is not None else "",
         ))  # fmt: skip
     left = len(paths) - MOST_PATHS
-    caption = "× slower than its best level; ? suspected: too few nights show it."
+    caption = "× slower than at its best; ? suspected."
     return Sheet.of(
-        "One line for each node and path, the worst first",
+        "Paths, the worst first",
         (
             "node",
             "path",
@@ -133,6 +135,11 @@ def _paths(paths: Sequence[PathHistory], labels: dict[str, str], links: dict[int
         rows,
         f"{caption} {left} more are not shown." if left > 0 else caption,
     )
+
+
+def _suspects(found: History) -> Iterator[Block]:
+    if found.suspects:
+        yield Words(f"To measure again: {', '.join(found.suspects)}")
 
 
 def _charts(changed: Sequence[PathHistory]) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from waywiser.analysis.history.history import DatedChange, PathHistory
 from waywiser.analysis.history.history_texts import change_text
-from waywiser.report.figures.drawing import HALF_CAPITAL, Anchor, Drawing
+from waywiser.report.figures.drawing import HALF_CAPITAL, Drawing
 from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.report.parts import Picture, Sheet, numbers
 from waywiser.words.number_format import format_rate
@@ -21,6 +21,12 @@ LEFT, RIGHT, TOP, BOTTOM = 48.0, 332.0, 26.0, 166.0
 
 LEAST_RANGE = 0.1
 """The least range of the axis, relative to its middle: noise looks small then."""
+
+LABEL, TITLE = 72.0, 92.0
+"""Widths of the label of a change, and of the title of the axis."""
+
+MOST_LABELS = 2
+"""Changes with a label, the last ones: there is no room for more."""
 
 MOST_TICKS = 5
 MOST_DATES = 4
@@ -71,20 +77,31 @@ def _draw(path: PathHistory) -> Drawing:
         found.text(x(day), BOTTOM + 5 + HALF_CAPITAL * 11, _date(day), SOFT, anchor="middle")
     found.line([(LEFT, BOTTOM), (RIGHT, BOTTOM)], LINE, 0.8)
     found.text(LEFT, TOP - 8, "bandwidth, GB/s", INK, on_baseline=True)
-    for change in path.changes:
+    texts = [f"{_percent(change)} {change.date[5:10]}" for change in path.changes]
+    ends = _ends([x(_day(change.date)) for change in path.changes])
+    for number, change in enumerate(path.changes):
         at = x(_day(change.date))
         dashes = () if change.confirmed else (3.0, 3.0)
         found.line([(at, TOP), (at, BOTTOM)], SOFT, 1.0, dashes)
-        anchor: Anchor = "start" if at < (LEFT + RIGHT) / 2 else "end"
-        shift = 4 if anchor == "start" else -4
-        said = f"{_percent(change)} {change.date[5:10]}"
-        found.text(at + shift, TOP + 6, said, INK, size=10, anchor=anchor)
+        if number >= len(texts) - MOST_LABELS:
+            found.text(ends[number], TOP - 8, texts[number], INK, size=10, anchor="end",
+                       on_baseline=True)  # fmt: skip
     for start, stop, level, end in _levels(path, rates):
         if stop - start > 1:
-            ends = [(x(days[start]), y(level)), (x(days[stop - 1]), y(end))]
-            found.line(ends, SERIES[1], 1.6)
+            found.line([(x(days[start]), y(level)), (x(days[stop - 1]), y(end))], SERIES[1], 1.6)
     found.markers([(x(d), y(r)) for d, r in zip(days, rates, strict=True)], 0, SERIES[0], 4)
     return found
+
+
+def _ends(places: Sequence[float]) -> list[float]:
+    """Where the labels of changes end, right of the title of the axis. Of those that have no room
+    beside each other the last ones are within the drawing."""
+    found: list[float] = []
+    right = RIGHT
+    for at in reversed(places):
+        found.append(max(min(at + LABEL / 2, right), LEFT + TITLE + LABEL))
+        right = found[-1] - LABEL
+    return found[::-1]
 
 
 def _levels(path: PathHistory, rates: Sequence[float]) -> Iterator[tuple[int, int, float, float]]:
