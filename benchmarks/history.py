@@ -4,8 +4,8 @@
 
 - ``found``: 100 nodes × 60 nights, each with a loss of 5 % on one path, in a night of its own. The
   history is made with the nights until three nights show the loss, and again with all.
-- ``alarms``: ``--alarm-nodes`` nodes (500) × 60 nights without a change, under the noise of quiet and of busy kept
-  profiles, after each night.
+- ``alarms``: ``--alarm-nodes`` nodes (500) × 60 nights without a change, under the noise of quiet
+  and of busy kept profiles, after each night.
 - ``drifts``: 100 nodes × 60 nights, one path of each 1 % a week slower.
 - ``cost``: files of ``--nodes`` nodes × 60 nights, copies of kept profiles of two GPUs with other
   names, GPUs and dates: CPU seconds and memory of the command, without an index, with one, and
