@@ -188,7 +188,7 @@ def test_absurd_requests_are_one_line_and_make_no_file(
     [
         (("--preset", "nonsense"), "there is no preset 'nonsense'"),
         (("--sizes", "1MB"), "write 1MiB"),
-        (("--workload", "x"), "'x' is not a path"),
+        (("--workload", "x by sm"), "'x by sm'"),
     ],
 )
 def test_a_wrong_request_is_reported_before_the_profile_is_read(

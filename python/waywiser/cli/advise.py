@@ -24,6 +24,7 @@ def advise(
     file: ProfileFile,
     source: str = "",
     destination: str = "",
+    path: str = "",
     size: str = "",
     count: Annotated[int, COUNTS] = 1,
     peers_idle: bool = False,
@@ -41,6 +42,7 @@ def advise(
 
     --from MEMORY: Where the bytes are: pageable@numa:0.
     --to MEMORY: Where they go: device@gpu:0.
+    --path NAME: Instead of --from and --to: the name of a path as --only takes it: 'h2d gpu:0'.
     --bytes SIZE: Bytes of the copy, or of each of --count.
     --count N: Pieces of a list; 1 is one copy.
     --peers-idle: Also methods that use the links of other GPUs.
@@ -63,6 +65,8 @@ def advise(
     """
     from waywiser.analysis.policy.advice import CopyRequest
 
+    if path:
+        source, destination = _ends(file, path, bool(source or destination))
     of_copies = {
         "--from": source,
         "--to": destination,
@@ -92,6 +96,27 @@ def advise(
         beside=beside,
     )
     _advise(file, request, is_of_one_size=bool(size), table=table, json=json)
+
+
+def _ends(file: str, path: str, are_given: bool) -> tuple[str, str]:
+    """The memories of the path of a profile that ``--path`` names. Raises `WaywiserError`, also
+    with ``--from`` or ``--to`` beside it, and for a set of several copies."""
+    from waywiser.curves.named_workloads import named_workload
+    from waywiser.profile import Profile
+    from waywiser.profile.series_frame import SeriesFrame
+
+    if are_given:
+        raise WaywiserError("--path has both memories", remedy="remove --from and --to")
+    with Profile.open(file) as profile:
+        known = list(SeriesFrame.read(profile).workloads)
+        found = named_workload(path, known, profile.machine, "--path")
+    if len(found.transfers) > 1:
+        raise WaywiserError(
+            f"--path {path!r} means {len(found.transfers)} copies at once",
+            remedy="name one copy: --path 'h2d gpu:0'",
+        )
+    source, destination = found.transfers[0].path.ends
+    return str(source), str(destination)
 
 
 def _advise(

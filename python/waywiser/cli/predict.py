@@ -40,15 +40,19 @@ def predict(
     """Predict what transfers take that run together: time, interval, what limits them.
 
     -w, --workload TEXT: Transfers that start together, as survey --workload has them, each with a
-        size: 'A -> B by X of 64MiB; C <-> D by Y of 1MiB'. If repeated, all start together.
+        size: 'A -> B by X of 64MiB; C <-> D by Y of 1MiB', or paths by the names that --only takes:
+        'h2d gpu:0 of 64MiB'. If repeated, all start together.
     --messages N: So many of each transfer, or message, at once.
     --compare: Show what was measured beside it, if the profile has it.
 
     waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by sm of 50MiB'
         predict the time of a size that was not measured
+    waywiser predict node.wwp -w 'h2d gpu:0 of 50MiB'
+        the same of the principal path from host memory to a GPU
     waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
         predict a copy and its opposite together
     """
+    from waywiser.curves.named_workloads import has_name, with_paths
     from waywiser.measure.plan.requested_workloads import parse_workload
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.prediction import measured_times
@@ -57,7 +61,9 @@ def predict(
     from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.prediction import measured_parts, prediction_parts
 
-    selected = parse_workload(_required("; ".join(workload or ())))
+    text = _required("; ".join(workload or ()))
+    if not has_name(text):
+        parse_workload(text)  # an error comes before the profile is read
     assumed = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
     if compare and str(assumed):
         raise WaywiserError(
@@ -65,6 +71,8 @@ def predict(
             remedy="remove it, or --set and --gpus",
         )
     with possible_remedies(file), Profile.open(file) as profile:
+        known = SeriesFrame.read(profile).workloads if has_name(text) else ()
+        selected = parse_workload(with_paths(text, known, profile.machine))
         obtained = obtained_model(profile)
         found = _predicted(profile, obtained.model, assumed, selected, messages)
         if compare:

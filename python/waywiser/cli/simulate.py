@@ -120,6 +120,7 @@ def require_host(host: str | None) -> None:
 def _request(options: SimulateOptions) -> Request | None:
     """What to survey; None: as the profile was surveyed. Raises `WaywiserError` for a preset, sizes
     or transfers that no machine has, before the profile is read, which takes seconds."""
+    from waywiser.curves.named_workloads import has_name
     from waywiser.curves.sizes import parse_sizes
     from waywiser.measure.plan.preset import Request, find_preset
     from waywiser.measure.plan.requested_workloads import parse_workload
@@ -129,7 +130,8 @@ def _request(options: SimulateOptions) -> Request | None:
     if options.sizes:
         parse_sizes(options.sizes)
     for workload in options.workload:
-        parse_workload(workload)
+        if not has_name(workload):
+            parse_workload(workload)
     selected = stored(replace(options, seed=None), "request")
     return Request(**selected) if selected else None
 

@@ -42,12 +42,14 @@ class HeadlineRow:
     group: str
     first: Curve
     large: Point | None
-    """The first path at its largest size; None if that is too small to show a bandwidth."""
+    """The first path at the largest size that several processes measured, or at its largest size if
+    none was; None if that is too small to show a bandwidth."""
     small: Point | None
     """The first path at its smallest size, if that shows the latency."""
     paths: tuple[Point, ...]
     """All paths of the group that have a bandwidth, at the largest size that they have in common,
-    the slowest first; empty if there is only one such path, or no common size."""
+    one that several processes measured if there is any, the slowest first; empty if there is only
+    one such path, or no common size."""
     cached: bool
     """Whether a cache can hold the bytes of ``large``."""
     paths_cached: bool
@@ -180,7 +182,7 @@ def _row(machine: Machine, group: str, members: Sequence[Curve]) -> HeadlineRow:
         members,
         key=lambda curve: (not rated_points(curve), bool(curve.like), -len(curve.measured)),
     )
-    large, small = next(reversed(rated_points(first)), None), first.measured[0]
+    large, small = next(reversed(_repeated(rated_points(first))), None), first.measured[0]
     paths = tuple(_at_common_size(members))
     return HeadlineRow(
         group=group,
@@ -228,11 +230,18 @@ def _size(point: Point, cached: bool) -> str:
 
 def _at_common_size(members: Sequence[Curve]) -> list[Point]:
     known = [points for curve in members if (points := rated_points(curve))]
-    sizes = [{point.bytes for point in points} for points in known]
-    if len(known) < 2 or not (common := set.intersection(*sizes)):
+    if len(known) < 2:
         return []
-    return sorted((point for points in known for point in points if point.bytes == max(common)),
-                  key=lambda point: point.rate)  # fmt: skip
+    for each in (list(map(_repeated, known)), known):
+        if common := set.intersection(*({point.bytes for point in points} for points in each)):
+            at = (point for points in each for point in points if point.bytes == max(common))
+            return sorted(at, key=lambda point: point.rate)
+    return []
+
+
+def _repeated(points: Sequence[Point]) -> Sequence[Point]:
+    """The sizes that several processes measured; all, if none was: one process may be disturbed."""
+    return [point for point in points if len(point.measured.blocks) > 1] or points
 
 
 def rated_points(curve: Curve) -> list[Point]:

@@ -82,7 +82,7 @@ def test_a_request_is_the_same_plan_after_it_was_stored() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("nonsense", "'nonsense' is not a path"),
+        ("nonsense by sm", "'nonsense by sm'"),
         (f"{H2D};", "is not a path"),
         (f"{H2D} of 1parsec", "is not a size"),
         (H2D.replace("copy-engine", "magic"), "magic"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.curves.headline import Group, group_of
@@ -39,7 +41,7 @@ def _may_have_slow_link(node: Node) -> bool:
     )
     for members in grouped(copies).values():
         times = [
-            median(without_outliers([block.median for block in series.blocks]))
+            math.exp(median(without_outliers([math.log(block.median) for block in series.blocks])))
             for series in members
         ]
         ordered = sorted(times)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from waywiser.curves.classes import representatives
+from waywiser.curves.named_workloads import has_name, with_paths
 from waywiser.curves.select import (
     NothingMatches,
     asks_for_latency,
@@ -240,10 +241,15 @@ def _rounded(points: list[PlannedPoint], sizes: tuple[int, ...]) -> Iterator[str
 
 def _chosen(basis: Basis) -> tuple[list[PlannedCurve], list[Unsupported]]:
     """The curves that are asked for: by name, by pattern, or all of the preset."""
-    requested = requested_curves(basis.request.workloads, basis.machine)
+    texts, every = basis.request.workloads, None
+    if any(map(has_name, texts)):
+        every = _curves(basis)
+        known = [curve.at(0) for curve in every[0]]
+        texts = tuple(with_paths(text, known, basis.machine) for text in texts)
+    requested = requested_curves(texts, basis.machine)
     if requested and not basis.request.only:
         return requested, []
-    curves, unsupported_paths = _select(basis, *_curves(basis))
+    curves, unsupported_paths = _select(basis, *(every or _curves(basis)))
     named = {curve.text for curve in requested}
     return [*requested, *(curve for curve in curves if curve.text not in named)], unsupported_paths
 
