@@ -158,7 +158,7 @@ def test_validation_prints_each_class(file: str, capsys: Output) -> None:
         ("model FILE -o x", "-o is for --export"),
         ("model missing.wwp", "there is no such file"),
         ("predict FILE", "--workload is missing"),
-        ("predict missing.wwp -w 'x of 1'", "not a path"),
+        ("predict missing.wwp -w 'x by sm of 1'", "'x by sm of 1'"),
         (f"predict FILE --compare --gpus 1 -w '{H2D} of 1MiB'", "no measurement of a changed mac"),
         (f"predict FILE --set x=1 -w '{H2D} of 1MiB'", "is not a change"),
         (f"predict FILE --gpus 0 -w '{H2D} of 1MiB'", "0 GPUs is not possible"),

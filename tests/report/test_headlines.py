@@ -209,3 +209,17 @@ def test_a_copy_over_relays_has_no_row() -> None:
     relay = curve(f"{pinned} relay", postal(20e-6, 100e9))
     made = entry(subject(plain, relay))
     assert len(headline_rows(made.subject.machine, made.curves, library=True)) == 1
+
+
+def test_the_headline_stands_at_the_size_that_several_processes_measured() -> None:
+    """One process measured 1 GiB, and was disturbed."""
+    line = postal(2e-6, 55e9)
+    repeated = curve(profiles.H2D, line, (8, 2**20, 2**26), blocks=4)
+    once = curve(profiles.H2D, postal(2e-6, 40e9), (2**30,), blocks=1)
+    seen = subject([*repeated, *once])
+    (row,) = headline_rows(seen.machine, seen.curves)
+    assert row.large is not None and row.large.bytes == 2**26
+    assert row.large.rate == pytest.approx(55e9, rel=0.02)
+    alone = subject(curve(profiles.H2D, line, (8, 2**20, 2**30), blocks=1))
+    (row,) = headline_rows(alone.machine, alone.curves)
+    assert row.large is not None and row.large.bytes == 2**30  # no size is repeated

@@ -20,7 +20,9 @@ from waywiser.words import WaywiserError, Workload
 MOST_NAMED = 4
 """Paths of a pattern with several that an error names."""
 
-_PIECE = re.compile(r"(?P<pattern>.*?)(?P<size>\s+of\s+[^()]+?)?(?P<flags>\s*\(.*\))?\s*")
+_PIECE = re.compile(
+    r"(?P<pattern>.*?)(?P<size>\s+of\s+[^()]+?)?(?P<flags>\s*\(.*\))?\s*", re.DOTALL
+)
 
 
 class SeveralPaths(WaywiserError):
@@ -56,8 +58,8 @@ def with_paths(
 
 
 def _written(piece: str, known: Sequence[Workload], machine: Machine, option: str) -> str:
-    parts = _PIECE.fullmatch(piece)
-    assert parts is not None  # each part may be anything, or missing
+    parts = _PIECE.fullmatch(" ".join(piece.split()))
+    assert parts is not None  # each part may be any text of one line, or missing
     pattern, size, flags = parts["pattern"].strip(), parts["size"] or "", parts["flags"] or ""
     found = named_workload(pattern, known, machine, option)
     transfers = (msgspec.structs.replace(each, bytes=0) for each in found.transfers)
