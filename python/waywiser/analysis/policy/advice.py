@@ -126,7 +126,39 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     times = table.times_at(request.bytes)
     if times is None:
         raise _not_in_range(table, request, subjects)
-    return _MethodsOfCopy(request, table, times, _measure(request, subjects)).advice(notes)
+    found = _MethodsOfCopy(request, table, times, _measure(request, subjects)).advice(notes)
+    return msgspec.structs.replace(found, notes=(*_not_decided(found, subjects), *found.notes))
+
+
+def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:
+    """Why the profiles do not decide which method is the fastest: another one has an interval that
+    is wider than what the two differ by, or was measured with the defaults of another version."""
+    if found.request.polite or found.request.beside:
+        return
+    files = " and ".join(each.overview.profile or each.name for each in subjects)
+    rivals = [each for each in found.alternatives if not each.excluded]
+    for each in (found.best, *rivals):
+        name, settings = each.method.executor, each.method.settings
+        taken = DECLARED.executor(name).library.settings
+        known = (subject.machine.traits.executor(name).library for subject in subjects)
+        if taken and not settings and not any(library.settings for library in known):
+            yield (
+                f"{files} does not decide: {name} was measured with the defaults of another version"
+            )
+            return
+    for rival in rivals[:1]:
+        widest = max((found.best, rival), key=_relative_width)
+        if _relative_width(widest) > abs(rival.margin):
+            yield (
+                f"{files} does not decide between {found.best.method} and {rival.method}: they "
+                f"differ by {abs(rival.margin):.0%}, and the interval of {widest.method} is "
+                f"±{_relative_width(widest):.0%}"
+            )
+
+
+def _relative_width(method: AdvisedMethod) -> float:
+    """Half of the interval of the time, as a share of it."""
+    return (method.time.high - method.time.low) / 2 / method.time.seconds
 
 
 def find_table(
