@@ -111,7 +111,10 @@ def pair_confirm_limit(state: ClusterState) -> Floats:
 
 
 def _late(state: ClusterState, phase: str) -> Floats:
-    """Returns what `LATE` of the controls do not exceed: by rail; NaN without controls."""
+    """Returns what `LATE` of the controls do not exceed: by rail; NaN if there are too few, as one
+    that was disturbed would make each test fast."""
+    if lacks_controls(state, phase):
+        return np.full(state.rails, np.nan)
     return quantile(beside_controls(state, phase)[1].y, LATE, axis=(0, 2), lower=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from waywiser.analysis.cluster.confirmed import slow_pairs
+from waywiser.analysis.cluster.confirmed import LEAST_MEMBERS, slow_pairs
 from waywiser.analysis.cluster.controls import beside_controls
 from waywiser.analysis.cluster.finding_parts import (
     WHOLE,
@@ -71,8 +71,8 @@ def pair_findings(state: ClusterState) -> Iterator[ClusterFinding]:
 def _nodes_of_most_pairs(
     state: ClusterState, pairs: dict[Pair, Bools]
 ) -> dict[int, tuple[list[int], int]]:
-    """Returns the nodes that are slow to several nodes, and to more than half of those they were
-    tested with: these, and how many were tested."""
+    """Returns the nodes that are slow to more than half of the nodes they were tested with, or to
+    several that are slow to no other: these, and how many were tested."""
     tested: dict[int, set[int]] = defaultdict(set)
     slow: dict[int, set[int]] = defaultdict(set)
     both: tuple[tuple[dict[int, set[int]], Iterable[Pair]], ...] = (
@@ -86,7 +86,8 @@ def _nodes_of_most_pairs(
     return {
         node: (sorted(partners), len(tested[node]))
         for node, partners in slow.items()
-        if len(partners) > 1 and 2 * len(partners) > len(tested[node])
+        if (len(partners) > 1 and 2 * len(partners) > len(tested[node]))
+        or (len(partners) >= LEAST_MEMBERS and all(len(slow[n]) == 1 for n in partners))
     }
 
 
