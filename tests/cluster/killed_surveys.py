@@ -19,6 +19,8 @@ from waywiser.cluster.node_processes import descendants
 
 WAYWISER = (sys.executable, "-m", "waywiser", "cluster")
 JOINING = ("--join-seconds", "60")
+ADMITTING = ("--join-seconds", "600")
+"""On a busy machine agents take long to start."""
 LAUNCHER = re.compile(r"mpiexec|mpirun|prterun")
 
 
@@ -54,6 +56,7 @@ class KilledSurvey:
         """Starts the coordinator and agents: those of all nodes, unless some are named."""
         self._runs += 1
         own = ("--address", self._address, "--nodes", str(len(self.names)), "--no-check")
+        own += ADMITTING
         self._survey = self._started("survey", "-o", "c", *own, *self._options, *options)
         self.await_text(r"cluster join \S+")
         found = re.search(r"cluster join (\S+)", self.said)
