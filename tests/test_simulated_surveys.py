@@ -68,7 +68,8 @@ def test_the_profile_names_its_origin_and_all_changes(folder: Path) -> None:
         assert profile.environment["backend"] == "simulation"
         assert not profile.health()
     assert machine.hostname.endswith("(simulated)")
-    for part in ("check.wwp", "4 GPUs", "PCIe to gpu:*=70GB/s", "seed 7"):
+    unknown = "so it is not known whether the others are at a second socket"
+    for part in ("check.wwp", "4 GPUs", "PCIe to gpu:*=70GB/s", "seed 7", unknown):
         assert part in machine.simulated
 
 

@@ -102,6 +102,10 @@ class Overview(Value, frozen=True):
     """How much other programs used the CPUs during the run with the most load; None if nobody
     looked."""
 
+    simulated: str = ""
+    """Of which profile the machine is simulated, with which changes, and what is not known of it;
+    empty for a real machine."""
+
     def for_json(self) -> Overview:
         """The overview with the fields that its schema has."""
         return msgspec.structs.replace(self, series=tuple(map(for_json, self.series)))
@@ -149,6 +153,7 @@ def overview(
         visits=sum(map(is_finished, frame.visits)),
         planned_visits=foreseen.visits if foreseen else None,
         load=load_of(profile.environment),
+        simulated=machine.simulated,
     )
 
 
@@ -189,6 +194,7 @@ def overview_of(
         health=health_report(health),
         summary=_summary(points, reasons, len(unsupported_paths)),
         load=None,
+        simulated="",
         sides=sides,
         layout_crossovers=tuple(layout_crossovers(_timed(points))),
         nearness=where,

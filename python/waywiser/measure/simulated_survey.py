@@ -42,6 +42,7 @@ from waywiser.model.simulation import SimulatedMachine, Simulation
 from waywiser.model.whatif import MachineChanges
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
+from waywiser.words.number_format import count
 from waywiser.words.records import Process, Unsupported, Visit
 from waywiser.words.temporary_folder import TemporaryFolder
 
@@ -100,6 +101,7 @@ def prepare_simulation(
     of_machine = f" ({measured.machine.hostname})" if measured.machine.hostname else ""
     origin = " of ".join(filter(None, (f"{file.name}{of_machine}", created[:10])))
     text = f"from {origin}; {str(changes) or 'no changes'}; seed {request.seed}"
+    text += _not_known(len(measured.machine.gpus), changes.gpus or 0)
     machine = msgspec.structs.replace(
         changed.machine,
         hostname=host or f"{measured.machine.hostname or 'machine'}{SIMULATED_NAME}",
@@ -115,6 +117,16 @@ def prepare_simulation(
     plan = _known(whole, SimulatedMachine(simulation))
     unknown = len(plan.unsupported_paths) - len(whole.unsupported_paths)
     return SimulatedSurvey(simulation, plan, environment, created, unknown)
+
+
+def _not_known(measured: int, simulated: int) -> str:
+    """What nobody can know of a machine with more GPUs than were measured."""
+    if simulated <= measured:
+        return ""
+    return (
+        f"; measured were {count(measured, 'GPU')}, so it is not known whether the others are at a "
+        "second socket, or share links that fewer GPUs do not fill"
+    )
 
 
 def _of_host(gpu: Gpu, host: str | None) -> Gpu:
