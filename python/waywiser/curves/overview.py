@@ -103,7 +103,7 @@ class Overview(Value, frozen=True):
     looked."""
 
     simulated: str = ""
-    """Of which profile the machine is simulated, with which changes, and what is not known of it;
+    """The profile that a simulated machine is made of, its changes, and what is not known of it;
     empty for a real machine."""
 
     def for_json(self) -> Overview:
