@@ -13,7 +13,15 @@ Words = tuple[str, ...]
 VERBS = (
     *("survey", "tune", "list", "topology", "show", "import", "simulate", "export", "report"),
     *("doctor", "mpi", "compare", "check", "fleet", "policy", "advise", "model", "predict"),
-    *("completion", "cluster", "cluster survey", "cluster join", "cluster show"),
+    *(
+        "normal",
+        "history",
+        "completion",
+        "cluster",
+        "cluster survey",
+        "cluster join",
+        "cluster show",
+    ),
 )
 MEASURING = ("survey", "tune", "cluster survey", "cluster join")
 """Verbs that work for long on files of the user's; of these only the plan is compared."""
@@ -76,7 +84,12 @@ def _of_profile(
 ) -> Iterator[Command]:
     shown: list[Words] = [
         *(("show", name), ("show", name, "--only", "h2d"), ("topology", name), ("doctor", name)),
-        *(("policy", name), ("advise", name, *FROM_TO, "--table"), ("advise", name, "--placement")),
+        *(
+            ("normal", name),
+            ("policy", name),
+            ("advise", name, *FROM_TO, "--table"),
+            ("advise", name, "--placement"),
+        ),
         ("advise", name, *FROM_TO, "--bytes", "64MiB"),
         ("advise", name, *FROM_TO, "--bytes", "4KiB", "--count", "100", "--polite"),
         *(("model", name), ("model", name, "--validate"), ("model", name, "--rule", "published")),
@@ -91,6 +104,7 @@ def _of_profile(
     two: list[Words] = [
         *(("compare", sibling, name), ("check", name, "--baseline", sibling)),
         *(("fleet", sibling, name), ("policy", "--compare", sibling, name)),
+        ("history", sibling, name),
         ("compare", sibling, name, "--threshold", "0", "--fail-on", "suspected"),
     ]
     some = modes if thorough else (PIPE, Mode(80, True))

@@ -45,10 +45,8 @@ def predict(
     --messages N: So many of each transfer, or message, at once.
     --compare: Show what was measured beside it, if the profile has it.
 
-    waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by sm of 50MiB'
-        predict the time of a size that was not measured
     waywiser predict node.wwp -w 'h2d gpu:0 of 50MiB'
-        the same of the principal path from host memory to a GPU
+        predict the time of a size that was not measured
     waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
         predict a copy and its opposite together
     """
