@@ -193,7 +193,7 @@ def stop_early(file: Path) -> None:
 @pytest.mark.parametrize(
     ("workload", "says"),
     [
-        ("teleport", "is not a path"),
+        ("teleport", "'teleport' matches no series"),
         ("pinned@numa:0 -> device@gpu:0 by magic", "there is no executor 'magic'"),
         ("pinned@numa:0 -> device@gpu:0 by copy-engine of 1TiB", "--memory allows"),
     ],

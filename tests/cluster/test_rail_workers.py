@@ -328,12 +328,12 @@ def test_no_worker_is_left_of_a_group_that_is_killed_while_it_starts(
     script: Script, make: MakeWorkers, ends: bool
 ) -> None:
     """A second group is not made instead."""
-    script.starts = threading.Event()
+    starts = script.starts = threading.Event()
     workers = make()
     found: list[RailsReady] = []
     thread = threading.Thread(target=lambda: found.append(workers.ready(KEY)))
     thread.start()
-    assert script.starts.wait(60)
+    assert starts.wait(60)
     workers.close() if ends else workers.kill()
     thread.join()
     (group,) = script.groups
