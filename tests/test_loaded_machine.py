@@ -65,7 +65,7 @@ def test_a_survey_says_at_its_start_and_its_end_that_the_machine_is_loaded(
     assert f"warning: {LOADED} now" in loaded and "take an exclusive node" in loaded
     assert loaded.index(f"{LOADED} now") < loaded.index("100%")
     assert f"warning: {LOADED} during the survey" in loaded
-    assert "other programs" not in both["idle"] + both["again"]
+    assert "other programs used" not in both["idle"] + both["again"]
 
 
 @pytest.mark.usefixtures("both")
@@ -79,7 +79,7 @@ def test_the_verbs_that_read_it_say_so(capsys: pytest.CaptureFixture[str]) -> No
     status = report.partition("## Findings")[0]
     assert "Review" in status and LOADED in status and "OK" not in status
     for verb in (["show"], ["report", "--format", "md", "-o", "-"]):
-        assert "other programs" not in output(capsys, verb[0], "idle.wwp", *verb[1:])
+        assert "other programs used" not in output(capsys, verb[0], "idle.wwp", *verb[1:])
 
 
 @pytest.mark.usefixtures("both")

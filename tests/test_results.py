@@ -38,7 +38,9 @@ def test_every_result_is_in_the_list() -> None:
     """Each page, and each folder with its page."""
     listed = (RESULTS / "README.md").read_text()
     folders = [
-        f for f in RESULTS.iterdir() if f.is_dir() and f.name != "models" and any(f.iterdir())
+        f
+        for f in RESULTS.iterdir()
+        if f.is_dir() and f.name not in ("models", "__pycache__") and any(f.iterdir())
     ]
     pages = [f"{folder.name}/README.md" for folder in folders]
     pages += [page.name for page in RESULTS.glob("*.md") if page.name != "README.md"]
