@@ -8,6 +8,7 @@ has ended, or the coordinator is gone, so is all that the agent has started.
 from __future__ import annotations
 
 import queue
+import select
 import socket
 import threading
 import time
@@ -36,6 +37,9 @@ from waywiser.words import WaywiserError
 
 END_SECONDS = 3.0
 """Seconds for handlers to give back what they hold, before their processes are killed."""
+
+LOOK_SECONDS = 1.0
+"""Seconds between two looks for a signal while nothing comes."""
 
 Handler = Callable[[Any], Answer]
 Handlers = Mapping[type, Handler]
@@ -81,7 +85,7 @@ class Agent:
         """Whether it came to an orderly end."""
         lines = Lines(LINE_BYTES)
         try:
-            while data := connection.recv(1 << 16):
+            while data := _received(connection):
                 for line in lines.feed(data):
                     message = decode_to_agent(line)
                     if isinstance(message, Leave):
@@ -140,6 +144,16 @@ def run_as_process(agent: Agent, seconds: float) -> None:
         agent.run(seconds)
     finally:
         kill_descendants()
+
+
+def _received(connection: socket.socket) -> bytes:
+    """What comes next; empty at the end of the connection. The wait is divided: Python sees a
+    signal that came just before a system call only after it."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    while not poll.poll(LOOK_SECONDS * 1e3):
+        pass
+    return connection.recv(1 << 16)
 
 
 def _unknown(request: object) -> Answer:
