@@ -196,10 +196,10 @@ def slowed(nodes: Nodes) -> Any:
 def torch_times(sizes: Sequence[int], gpus: int, variables: dict[str, str]) -> list[str]:
     script = Path(__file__).with_name("torch_collectives.py")
     command = [sys.executable, str(script), str(gpus), "20", *map(str, sizes)]
-    told = subprocess.run(
+    done = subprocess.run(
         command, env=worker_environment({**os.environ, **variables}), capture_output=True, text=True
     )
-    return told.stdout.splitlines() or told.stderr.splitlines()[-1:]
+    return done.stdout.splitlines() or done.stderr.splitlines()[-1:]
 
 
 def line(each: dict[str, Any]) -> str:

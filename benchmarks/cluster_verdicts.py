@@ -140,7 +140,7 @@ def rows_of(task: Task) -> list[Row]:
 
 
 def read(path: Path) -> list[Row]:
-    """Reads what is finished; a line that is cut off is left out."""
+    """Reads what is finished; a line that is cut off is skipped."""
     if not path.exists():
         return []
     with path.open(newline="") as file:

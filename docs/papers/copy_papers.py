@@ -23,6 +23,9 @@ PAGEABLE_H2D = TO.format("pageable", "copy-engine")
 PAGEABLE_D2H = BACK.format("pageable", "copy-engine")
 STAGING = "pageable@numa:0 -> pinned@numa:0 by copy-engine"
 P2P = "device@gpu:0 -> device@gpu:1 by copy-engine"
+NO_PEER = f"{P2P}[peer=off]"
+PEER_CURVES = {"peer access": P2P, "without peer access": NO_PEER}
+PEER_IS_FASTER = Statement("peer access is faster", P2P, "faster", NO_PEER)
 PREFETCH = "managed@numa:0 -> managed@gpu:0 by prefetch"
 PREFETCH_BACK = "managed@gpu:0 -> managed@numa:0 by prefetch"
 DEMAND = "managed@numa:0 -> managed@gpu:0 by page-fault"
@@ -175,8 +178,8 @@ COMM_SCOPE = Paper(
             "Figure 8: GPU to GPU with and without peer access",
             "Without peer access a copy goes through the host, and fast links are not used.",
             "waywiser survey --only 'p2p copy-engine' -o peers.wwp",
-            {"peer access": P2P, "without peer access": f"{P2P}[peer=off]"},
-            (Statement("peer access is faster", P2P, "faster", f"{P2P}[peer=off]"),),
+            PEER_CURVES,
+            (PEER_IS_FASTER,),
             ONE_NODE,
             picture="comm-scope-8.svg",
         ),
@@ -378,8 +381,8 @@ THESIS = Paper(
             "GPU-GPU cudaMemcpy bandwidth and peer access",
             "Peer access adds 40 % on the S822LC, and doubles the bandwidth on the DGX-1.",
             "waywiser survey --only 'p2p copy-engine' -o peers.wwp",
-            {"peer access": P2P, "without peer access": f"{P2P}[peer=off]"},
-            (Statement("peer access is faster", P2P, "faster", f"{P2P}[peer=off]"),),
+            PEER_CURVES,
+            (PEER_IS_FASTER,),
             NO_AC922,
             more=DGX,
         ),
@@ -435,13 +438,13 @@ POWER = Paper(
                 "pageable to GPU": PAGEABLE_H2D,
                 "GPU to pageable": PAGEABLE_D2H,
                 "GPU to GPU, peer access": P2P,
-                "GPU to GPU, without": f"{P2P}[peer=off]",
+                "GPU to GPU, without": NO_PEER,
             },
             (
                 Statement(
                     "pinned copies are faster than pageable ones", H2D, "faster", PAGEABLE_H2D
                 ),
-                Statement("peer access is faster", P2P, "faster", f"{P2P}[peer=off]"),
+                PEER_IS_FASTER,
             ),
             f"{NO_POWER} {ONE_NODE}",
             picture="power-explicit.svg",

@@ -35,7 +35,7 @@ class WatchedInterfaces:
 
     def end(self, least: int, late_seconds: float = LATE_SECONDS) -> dict[str, int]:
         """The bytes that each has sent since `begin`. If one has less than ``least``, the counters
-        are read again later. An interface whose counters were reset meanwhile is left out."""
+        are read again later. An interface whose counters were reset meanwhile is skipped."""
         sent = self._sent()
         if any(value < least for value in sent.values()):
             time.sleep(late_seconds)
