@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,13 @@ from waywiser.profile import (
 from waywiser.profile import opening as opening_module
 from waywiser.profile.schema import SCHEMA_VERSION
 
+Opening = Callable[[Path], Profile]
 
-def read_all(path: Path) -> int:
-    with Profile.open(path) as profile:
+READERS = pytest.mark.parametrize("opening", [Profile.open, Profile.open_snapshot])
+
+
+def read_all(path: Path, opening: Opening = Profile.open) -> int:
+    with opening(path) as profile:
         known = (profile.machine, profile.unsupported_paths, profile.environments, profile.runs)
         return len(known) + len(list(profile.visits())) + len(profile.series())
 
@@ -74,7 +79,8 @@ def test_what_is_no_profile_is_said(
 ) -> None:
     path = tmp_path / "a.wwp"
     make(path)
-    for opening in (Profile.open, lambda path: WritableProfile.resume(path, {})):
+    resumed = partial(WritableProfile.resume, environment={})
+    for opening in (Profile.open, Profile.open_snapshot, resumed):
         with pytest.raises(NotAProfile, match=says) as caught:
             opening(path)
         assert_clear(caught.value, path)
@@ -104,21 +110,23 @@ def test_another_version_is_named_with_the_remedy(
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    for opening in (Profile.open, lambda path: WritableProfile.resume(path, {})):
+    resumed = partial(WritableProfile.resume, environment={})
+    for opening in (Profile.open, Profile.open_snapshot, resumed):
         with pytest.raises(error, match=f"version {version}.*{remedy}") as caught:
             opening(path)
         assert_clear(caught.value, path)
 
 
+@READERS
 @given(keep=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_file_is_said(
-    valid: Path, tmp_path_factory: pytest.TempPathFactory, keep: float
+    opening: Opening, valid: Path, tmp_path_factory: pytest.TempPathFactory, keep: float
 ) -> None:
     path = tmp_path_factory.mktemp("cut") / "a.wwp"
     whole = valid.read_bytes()
     path.write_bytes(whole[: int(len(whole) * keep)])
     with pytest.raises((DamagedProfile, NotAProfile)) as caught:
-        Profile.open(path)
+        opening(path)
     assert_clear(caught.value, path)
     if path.stat().st_size >= 100:
         assert "truncated" in str(caught.value)
@@ -129,9 +137,13 @@ wrong_bytes = st.lists(
 )
 
 
+@READERS
 @given(wrong=wrong_bytes)
 def test_a_file_with_wrong_bytes_is_read_or_an_error_but_never_breaks(
-    valid: Path, tmp_path_factory: pytest.TempPathFactory, wrong: list[tuple[float, int]]
+    opening: Opening,
+    valid: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    wrong: list[tuple[float, int]],
 ) -> None:
     damaged = bytearray(valid.read_bytes())
     for position, value in wrong:
@@ -139,9 +151,43 @@ def test_a_file_with_wrong_bytes_is_read_or_an_error_but_never_breaks(
     path = tmp_path_factory.mktemp("wrong") / "a.wwp"
     path.write_bytes(damaged)
     try:
-        read_all(path)
+        read_all(path, opening)
     except ProfileError as error:
         assert_clear(error, path)
+
+
+def test_a_snapshot_has_the_same_rows_and_finds_each_changed_one(
+    valid: Path, tmp_path: Path
+) -> None:
+    with Profile.open(valid) as whole, Profile.open_snapshot(valid) as snapshot:
+        assert snapshot.series() == whole.series()
+        assert snapshot.environments == whole.environments
+        assert snapshot.machine == whole.machine
+    path = tmp_path / "a.wwp"
+    for change, says in (
+        ("UPDATE visit SET span = zeroblob(9) WHERE visit = 2", "visit 2: its checksum is wrong"),
+        ("DELETE FROM visit WHERE visit = 2", r"visit has \d+ of \d+ rows"),
+        ("UPDATE machine SET json = replace(json, 'gpus', 'cpus')", "machine 1: its checksum"),
+    ):
+        shutil.copyfile(valid, path)
+        connection = sqlite3.connect(path)
+        connection.execute(change)
+        connection.commit()
+        connection.close()
+        with pytest.raises(DamagedProfile, match=says):
+            read_all(path, Profile.open_snapshot)
+
+
+def test_a_snapshot_stays_as_it_was_while_a_survey_writes(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    with Profile.open_snapshot(path) as profile:
+        before = list(profile.visits())
+        writer = sqlite3.connect(path, timeout=0)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            writer.execute("DELETE FROM visit")
+            writer.commit()
+        writer.close()
+        assert list(profile.visits()) == before
 
 
 def test_a_file_without_one_of_the_tables_is_damaged(tmp_path: Path) -> None:
@@ -151,8 +197,9 @@ def test_a_file_without_one_of_the_tables_is_damaged(tmp_path: Path) -> None:
     connection.execute("CREATE VIEW refusal AS SELECT * FROM visit")  # a view is no table
     connection.commit()
     connection.close()
-    with pytest.raises(DamagedProfile, match=r"refusal\.path is missing"):
-        Profile.open(path)
+    for opening in (Profile.open, Profile.open_snapshot):
+        with pytest.raises(DamagedProfile, match=r"refusal\.path is missing"):
+            opening(path)
 
 
 @pytest.mark.parametrize("table", ["machine", "plan"])
@@ -229,10 +276,11 @@ def leave_hot_journal(path: Path, copy: Path) -> None:
     assert b"never committed" in copy.read_bytes()
 
 
-def test_a_commit_cut_short_is_taken_back_when_read(tmp_path: Path) -> None:
+@READERS
+def test_a_commit_cut_short_is_taken_back_when_read(opening: Opening, tmp_path: Path) -> None:
     path = profiles.write(tmp_path / "a.wwp")
     leave_hot_journal(path, tmp_path / "b.wwp")
-    with Profile.open(tmp_path / "b.wwp") as profile:
+    with opening(tmp_path / "b.wwp") as profile:
         assert list(profile.visits()) == list(profiles.visits())
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,7 +17,14 @@ from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
-from waywiser.profile.opening import Opened, damaged, explained, has_table, open_read_only
+from waywiser.profile.opening import (
+    Opened,
+    damaged,
+    explained,
+    has_table,
+    open_read_only,
+    open_snapshot,
+)
 from waywiser.profile.rows import (
     AloneRow,
     LanesRow,
@@ -82,6 +90,8 @@ class Profile(Closeable):
         """Times of single GPUs, of the visits that were read last."""
         self._alone: dict[int, AloneRow] = {}
         """Times of transfers without others, of the same."""
+        self._meta_rows: dict[str, str] | None = None
+        """The entries of ``meta`` of a snapshot, once read."""
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Profile:
@@ -89,14 +99,14 @@ class Profile(Closeable):
 
         Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, `NewerProfile`, `DamagedProfile`.
         """
-        name = os.fspath(path)
-        if not name or "\0" in name:
-            raise MissingProfile(
-                f"{name!r} is not the name of a file",
-                remedy="name a file that waywiser survey made",
-            )
-        file = Path(name)
+        file = _named(path)
         return Profile(file, open_read_only(file))
+
+    @staticmethod
+    def open_snapshot(path: str | os.PathLike[str]) -> Profile:
+        """As `open`, as it is at one moment, for a reader of thousands: `opening.open_snapshot`."""
+        file = _named(path)
+        return Profile(file, open_snapshot(file))
 
     def close(self) -> None:
         """Lets go of the file. May be called twice."""
@@ -113,7 +123,7 @@ class Profile(Closeable):
 
     @property
     def machine(self) -> Machine:
-        machine = self._decode(self._only("machine"), Machine, "machine")
+        machine = self._read(_machine_from, self._only("machine"), "machine")
         if self._meta("hostname") != machine.hostname:
             raise damaged(self.path, "meta: its hostname is not that of the machine")
         return machine
@@ -265,8 +275,7 @@ class Profile(Closeable):
     def workload_of(self, row: SeriesRow) -> Workload:
         """Raises as `workloads_of`."""
         place = f"series {_shown(row.identity)}"
-        workload = self._decode(row.workload, Workload, place)
-        expected = series_row(workload)
+        workload, expected = self._read(_workload_from, row.workload, place)
         if expected.identity != row.identity:
             raise ProfileError(
                 f"{workload} is {row.identity} in it and {expected.identity} here",
@@ -367,18 +376,56 @@ class Profile(Closeable):
         return found[0][1]
 
     def _meta(self, key: str) -> str:
-        found = dict(self._rows("meta", tuple[str, str]))
+        found = self._meta_rows
+        if found is None:
+            found = dict(self._rows("meta", tuple[str, str]))
+        if self._opened.is_snapshot:
+            self._meta_rows = found
         if key not in found:
             raise damaged(self.path, f"{key} is missing in meta")
         return found[key]
 
-    def _decode(self, text: Any, type: type[T], place: str) -> T:
+    def _decode(self, text: str, type: type[T], place: str) -> T:
+        return self._read(lambda text: _decoded(text, type), text, place)
+
+    def _read(self, read: Callable[[str], T], text: str, place: str) -> T:
         try:
-            value = msgspec.json.decode(text, type=type)
-            require_valid(value)
-            return value
+            return read(text)
         except (msgspec.MsgspecError, TypeError, RecursionError, InvalidRecord) as error:
             raise damaged(self.path, f"{place}: {error}") from error
+
+
+def _decoded(text: str, type: type[T]) -> T:
+    """Raises `msgspec.MsgspecError` and `InvalidRecord`."""
+    value = msgspec.json.decode(text, type=type)
+    require_valid(value)
+    return value
+
+
+# Profiles of one node have the same machine, and those of equal nodes the same workloads.
+
+
+@lru_cache(512)
+def _machine_from(text: str) -> Machine:
+    return _decoded(text, Machine)
+
+
+@lru_cache(4096)
+def _workload_from(text: str) -> tuple[Workload, SeriesRow]:
+    """The workload, and the row that it should have."""
+    workload = _decoded(text, Workload)
+    return workload, series_row(workload)
+
+
+def _named(path: str | os.PathLike[str]) -> Path:
+    """Raises `MissingProfile` for a name that no file can have."""
+    name = os.fspath(path)
+    if not name or "\0" in name:
+        raise MissingProfile(
+            f"{name!r} is not the name of a file",
+            remedy="name a file that waywiser survey made",
+        )
+    return Path(name)
 
 
 def _shown(key: object) -> str:

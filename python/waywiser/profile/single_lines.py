@@ -37,7 +37,11 @@ def _are_fit(
     """Whether no text of the rows has anything to change, as in nearly all profiles."""
     texts = [row[n] for row in rows for n, _ in columns if row[n].__class__ is str]
     whole = "".join(texts)
-    return whole.isascii() and whole.isprintable() and "\\" not in whole
+    return whole.isascii() and not whole.encode().translate(None, _FIT)
+
+
+_FIT = bytes(set(range(0x20, 0x7F)) - {ord("\\")})
+"""Printable characters but the one that begins an escape of JSON."""
 
 
 def _single_lines(

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
+MOST_PADDING = 4
+"""Times the number of values to which groups are filled up to be sorted together."""
+
+
 class Segments:
     """Groups of values; a result is NaN for a group without values."""
 
@@ -37,6 +41,14 @@ class Segments:
         """The values with each group in ascending order."""
         import numpy as np
 
+        most = int(self.counts.max(initial=0))
+        if most * len(self.counts) <= MOST_PADDING * len(self.values):
+            rows = np.full((len(self.counts), most), np.nan)  # sorted after every value
+            inside = np.arange(most) < self.counts[:, None]
+            rows[inside] = self.values
+            rows.sort(axis=1)
+            padded: Array = rows[inside]
+            return padded
         ordered = np.empty_like(self.values)
         for count in np.unique(self.counts):
             starts = self.starts[self.counts == count]

@@ -107,7 +107,7 @@ def gpus_in(curve: str) -> list[int]:
 def read_night(file: str) -> Night:
     """Raises `waywiser.profile.ProfileError`. Reads less than `read_node`: a history has thousands
     of profiles."""
-    with Profile.open(file) as profile:
+    with Profile.open_snapshot(file) as profile:
         environment = profile.environment
         if imported_from(environment):
             return night_of(msgspec.structs.replace(node_of(profile), file=file))
