@@ -270,6 +270,7 @@ COPIES = ("waywiser._transfer", "waywiser.transfer.arrays", "waywiser.transfer.c
 """Modules of the calls of `waywiser.transfer`; the last one that has a name documents it."""
 
 LOADING = "waywiser.transfer.torch"
+PATCHING = "waywiser.transfer.torch_patch"
 LOADING_ERRORS = (
     LOADING,
     "waywiser.transfer.checkpoint",
@@ -312,9 +313,10 @@ def _copies() -> Iterator[str]:
     names = [name for name in exported("waywiser.transfer") if name in known]
     for name in sorted(names, key=lambda each: isinstance(known[each], ast.ClassDef)):
         yield from documented(known[name], f"transfer.{name}")
-    loading = members(tree(LOADING).body)
+    loading = members(tree(LOADING).body) | members(tree(PATCHING).body)
     for name in exported(LOADING):
-        if isinstance(node := loading.get(name), ast.FunctionDef):
+        node = loading.get(name)
+        if node is not None and not name.endswith("Error"):
             yield from documented(node, f"transfer.torch.{name}")
     yield "### Errors of waywiser.transfer\n"
     yield from errors("waywiser.transfer.errors", *LOADING_ERRORS)

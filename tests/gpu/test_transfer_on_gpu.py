@@ -39,3 +39,7 @@ def test_a_checkpoint_is_loaded_to_the_gpu(tmp_path: Path) -> None:
 
 def test_graphs_are_captured_while_eight_threads_copy() -> None:
     run("capturing.py")
+
+
+def test_patched_calls_give_the_results_and_errors_of_pytorch() -> None:
+    run("patched_calls.py")

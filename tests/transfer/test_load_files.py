@@ -42,8 +42,9 @@ NO_TORCH = "torch is not installed"
 
 def load_module(monkeypatch: pytest.MonkeyPatch, torch: ModuleType | None) -> Any:
     """The module, over this torch or the installed one."""
-    monkeypatch.setitem(sys.modules, MODULE, ModuleType("in between"))  # It is restored later.
-    del sys.modules[MODULE]
+    for name in (MODULE, f"{MODULE}_patch"):
+        monkeypatch.setitem(sys.modules, name, ModuleType("in between"))  # It is restored later.
+        del sys.modules[name]
     with pytest.MonkeyPatch.context() as while_it_is_imported:
         # The library itself must not take the stand-in for torch.
         if torch is not None:

@@ -4,7 +4,8 @@
 
     tensors = load_files("llama/model.safetensors.index.json", "cuda:0")
 
-It is the only module that imports torch.
+`patch()` makes PyTorch's own copies by the library. No other module imports torch, except
+`torch_patch`, which this one imports.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "TorchMissingError",
     "load_file",
     "load_files",
+    "patch",
 ]
 
 
@@ -44,6 +46,8 @@ except ModuleNotFoundError as error:
         where="waywiser.transfer.torch",
         remedy="install torch; the other calls of waywiser.transfer do not need it",
     ) from None
+
+from waywiser.transfer.torch_patch import patch  # noqa: E402 - after the check above
 
 CALL = "load_files"
 DEVICES = "pass 'cpu', 'cuda', 'cuda:0' or the number of a GPU"
