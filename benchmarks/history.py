@@ -1,6 +1,6 @@
 """What `waywiser history` finds of planted changes, and what it costs for a large fleet.
 
-    python benchmarks/history.py [--part found|drifts|alarms|cost] [--first 1] [-o FILE.md]
+    python benchmarks/history.py [--part found|drifts|alarms|cost] [--first 1] [--jobs 1] [-o FILE]
 
 - ``found``: 100 nodes × 60 nights, each with a loss of 5 % on one path, in a night of its own. The
   history is made with the nights until three nights show the loss, and again with all.
@@ -30,9 +30,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -68,32 +71,21 @@ def _line(found: History, node: str) -> PathHistory:
     return next(each for each in found.paths if (each.node, each.path) == (node, H2D))
 
 
-def found_changes(first: int) -> Iterator[str]:
+def found_changes(first: int, jobs: int) -> Iterator[str]:
     """Rows of a table: how many losses are found after how many nights, and their dates."""
     at = {f"n{n:03}": 10 + n * 47 // NODES for n in range(NODES)}
-    surveys = {
-        name: planted(name, NIGHTS, first * 10_000 + n, change=step(night, LOSS))
-        for n, (name, night) in enumerate(at.items())
-    }
-    whole = history_of(_until(surveys.values(), NIGHTS))
+    whole = history_of(_until(_with_losses(first, tuple(at.items())), NIGHTS))
     quiet = {name for name in at if (_line(whole, name).noise or 1.0) <= QUIET_NIGHT}
     yield (
         "| nights that show the loss | found | date within one night | other paths changed "
         f"| found where a night has a noise of at most {QUIET_NIGHT:.1%} |"
     )
     yield "|---|---|---|---|---|"
+    looks = [(shown, night) for shown in (2, 3, 4, 5) for night in sorted(set(at.values()))]
+    results = _each(partial(_found_after, first, at, quiet), looks, jobs)
     for shown in (2, 3, 4, 5):
-        right = dated = others = calm = 0
-        for night in sorted(set(at.values())):
-            history = history_of(_until(surveys.values(), night + shown))
-            for name in (name for name, own in at.items() if own == night):
-                path = _line(history, name)
-                losses = [each for each in path.changes if each.confirmed and each.ratio < 1]
-                right += bool(losses)
-                calm += bool(losses) and name in quiet
-                near = {moment(night + n)[:10] for n in (-1, 0, 1)}
-                dated += bool(losses) and losses[-1].date[:10] in near
-                others += sum(p.node == name and p.path != H2D for p in history.of("slower"))
+        own = [found for (nights, _), found in zip(looks, results, strict=True) if nights == shown]
+        right, dated, others, calm = map(sum, zip(*own, strict=True))
         yield f"| {shown} | {right} of {NODES} | {dated} | {others} | {calm} of {len(quiet)} |"
     history = whole
     right = sum(_line(history, name).status == "slower" for name in at)
@@ -108,37 +100,88 @@ def found_changes(first: int) -> Iterator[str]:
     yield f"| all {NIGHTS} nights of all nodes | {right} of {NODES} | {near} | {others} | |"
 
 
+@cache
+def _with_losses(first: int, at: tuple[tuple[str, int], ...]) -> list[list[Night]]:
+    return [
+        planted(name, NIGHTS, first * 10_000 + n, change=step(night, LOSS))
+        for n, (name, night) in enumerate(at)
+    ]
+
+
+def _found_after(
+    first: int, at: dict[str, int], quiet: set[str], look: tuple[int, int]
+) -> tuple[int, int, int, int]:
+    """Of the nodes with a loss from one night on, when so many nights show it: losses found, those
+    with the right date, other paths of theirs that are slower, and losses found of calm paths."""
+    shown, night = look
+    history = history_of(_until(_with_losses(first, tuple(at.items())), night + shown))
+    right = dated = others = calm = 0
+    for name in (name for name, own in at.items() if own == night):
+        path = _line(history, name)
+        losses = [each for each in path.changes if each.confirmed and each.ratio < 1]
+        right += bool(losses)
+        calm += bool(losses) and name in quiet
+        near = {moment(night + n)[:10] for n in (-1, 0, 1)}
+        dated += bool(losses) and losses[-1].date[:10] in near
+        others += sum(p.node == name and p.path != H2D for p in history.of("slower"))
+    return right, dated, others, calm
+
+
+def _each(look: Callable[[Any], Any], places: Sequence[Any], jobs: int) -> list[Any]:
+    if jobs < 2:
+        return [*map(look, places)]
+    with ProcessPoolExecutor(jobs) as pool:
+        return [*pool.map(look, places)]
+
+
 def _until(surveys: object, nights: int) -> list[Night]:
     return [each for own in surveys for each in own[:nights]]  # type: ignore[attr-defined]
 
 
-def false_alarms(first: int, nodes: int) -> Iterator[str]:
+def false_alarms(first: int, nodes: int, jobs: int) -> Iterator[str]:
     """Rows: what is said of nodes without a change, after each night."""
     yield "| noise of | node-nights | path-nights | confirmed changes | drifts | suspected |"
     yield "|---|---|---|---|---|---|"
     for name, kept in (("quiet profiles", QUIET), ("busy profiles", BUSY)):
-        surveys = [
-            planted(f"n{n:03}", NIGHTS, first * 10_000 + 5_000 + n, kept=kept) for n in range(nodes)
-        ]
-        said: Counter[str] = Counter()
-        steps: set[tuple[str, str, str]] = set()
-        lines = 0
-        for nights in range(FROM, NIGHTS + 1):
-            history = history_of(_until(surveys, nights))
-            lines = len(history.paths)
-            for path in history.paths:
-                for change in path.changes:
-                    kind = change.kind if change.confirmed else "suspected"
-                    said[kind] += 1
-                    if kind == "step":
-                        steps.add((path.node, path.path, change.date[:10]))
+        _without_change(first, nodes, kept)  # once, for all processes
+        looks = _each(partial(_alarms_after, first, nodes, kept), range(FROM, NIGHTS + 1), jobs)
+        said = sum((each.said for each in looks), Counter[str]())
+        steps = set[tuple[str, str, str]]().union(*(each.steps for each in looks))
+        lines = looks[-1].lines
         yield (
             f"| {name} | {nodes * NIGHTS:,} | {lines * NIGHTS:,} | {len(steps)} "
             f"| {said['drift']} | {said['suspected']} |"
         )
 
 
-def drifts(first: int) -> Iterator[str]:
+@cache
+def _without_change(first: int, nodes: int, kept: Sequence[str]) -> list[list[Night]]:
+    return [
+        planted(f"n{n:03}", NIGHTS, first * 10_000 + 5_000 + n, kept=kept) for n in range(nodes)
+    ]
+
+
+class _Alarms(NamedTuple):
+    said: Counter[str]
+    steps: set[tuple[str, str, str]]
+    lines: int
+
+
+def _alarms_after(first: int, nodes: int, kept: Sequence[str], nights: int) -> _Alarms:
+    """What is said of nodes without a change after so many nights."""
+    history = history_of(_until(_without_change(first, nodes, kept), nights))
+    said: Counter[str] = Counter()
+    steps = set()
+    for path in history.paths:
+        for change in path.changes:
+            kind = change.kind if change.confirmed else "suspected"
+            said[kind] += 1
+            if kind == "step":
+                steps.add((path.node, path.path, change.date[:10]))
+    return _Alarms(said, steps, len(history.paths))
+
+
+def drifts(first: int, jobs: int) -> Iterator[str]:
     """Rows: what a drift of 1 % a week is called, after how many nights."""
     surveys = [
         planted(f"n{n:03}", NIGHTS, first * 10_000 + 9_000 + n, change=drift(-0.01))
@@ -245,7 +288,7 @@ def _memory(pid: int) -> int:
     return total
 
 
-PARTS: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
+PARTS: dict[str, tuple[str, Callable[[int, int], Iterator[str]]]] = {
     "found": (f"A loss of 5 % on one path of each of {NODES} nodes", found_changes),
     "drifts": ("A path of each node 1 % a week slower", drifts),
 }
@@ -257,20 +300,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words.add_argument("--nodes", type=int, default=COST_NODES, help="of the part cost")
     words.add_argument("--alarm-nodes", type=int, default=ALARM_NODES, help="of the part alarms")
     words.add_argument("--first", type=int, default=1)
+    words.add_argument("--jobs", type=int, default=1, help="processes of found and alarms")
     words.add_argument("-o", "--output", type=Path)
     given = words.parse_args(arguments)
     lines = [f"Seeds from {given.first}; {os.cpu_count()} CPUs, {platform.machine()}.", ""]
     for part in given.part or [*PARTS, "alarms", "cost"]:
         if part == "alarms":
             lines += ["## Nodes without a change, looked at after each night", ""]
-            lines += [*false_alarms(given.first, given.alarm_nodes), ""]
+            lines += [*false_alarms(given.first, given.alarm_nodes, given.jobs), ""]
             continue
         if part == "cost":
             title = f"{given.nodes} nodes × {NIGHTS} nights as files"
             lines += [f"## {title}", "", *costs(given.first, given.nodes), ""]
             continue
         title, rows = PARTS[part]
-        lines += [f"## {title}", "", *rows(given.first), ""]
+        lines += [f"## {title}", "", *rows(given.first, given.jobs), ""]
     text = "\n".join(lines).rstrip() + "\n"
     if given.output:
         given.output.write_text(text)

@@ -13,6 +13,7 @@ from waywiser.stats.order import (
     CONFIDENCE,
     INTERVAL_SAMPLES,
     Interval,
+    lower_quartile,
     lower_rank,
     median,
     median_interval,
@@ -38,6 +39,17 @@ def test_quantiles_are_those_of_numpy(values: list[float], probability: float) -
 @given(samples)
 def test_median_is_numpys(values: list[float]) -> None:
     assert median(values) == pytest.approx(np.median(values), rel=1e-12)
+
+
+@given(samples)
+def test_the_lower_quartile_is_numpys_median_unbiased_one(values: list[float]) -> None:
+    expected = np.quantile(values, 0.25, method="median_unbiased")
+    assert lower_quartile(values) == pytest.approx(expected, rel=1e-12)
+
+
+def test_nothing_has_no_lower_quartile() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        lower_quartile([])
 
 
 @given(samples, st.lists(st.floats(0, 1), min_size=2, max_size=5))

@@ -79,6 +79,19 @@ def median(samples: Sequence[float]) -> float:
     return min(below + 0.5 * (above - below), above)
 
 
+def lower_quartile(samples: Sequence[float]) -> float:
+    """The value that a quarter of what was sampled is below, median-unbiased whatever its
+    distribution: type 8 of Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996). Raises
+    ValueError for no samples."""
+    if not samples:
+        raise ValueError("no samples have no quartile")
+    ordered = sorted(samples)
+    position = min(max((len(ordered) + 1 / 3) / 4 + 1 / 3, 1.0), float(len(ordered)))
+    below = ordered[int(position) - 1]
+    above = ordered[min(int(position), len(ordered) - 1)]
+    return min(below + (position % 1) * (above - below), above)
+
+
 def median_interval(samples: Sequence[float]) -> Interval | None:
     """The interval between two order statistics that holds the median of what was sampled with at
     least `CONFIDENCE`, whatever its distribution, for independent samples.

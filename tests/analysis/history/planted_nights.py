@@ -18,6 +18,7 @@ from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.history.night import Night, NightGpu, PathNight
 from waywiser.curves.headlines import headline_groups
 from waywiser.stats.noise_model import Surveys
+from waywiser.stats.order import lower_quartile
 
 FIRST = datetime(2026, 9, 1, 3, 15, tzinfo=UTC)
 
@@ -105,8 +106,9 @@ def planted(
             size = 2**26 * (2 if ";" in curve else 1)
             seconds = size / (rate * 1e9 * change(path, night)) * math.exp(rng.normal(0, noise))
             drawn = rng.choice(lent[path], PROCESSES)
-            time = Surveys([[seconds * math.exp(each) for each in drawn]]).median
-            own.append(PathNight(curve, path, group, size, time, PROCESSES))
+            medians = [seconds * math.exp(each) for each in drawn]
+            time, fast = Surveys([medians]).median, lower_quartile(medians)
+            own.append(PathNight(curve, path, group, size, time, PROCESSES, fast))
         found.append(
             Night(
                 file=f"{name}-{night:02}.wwp",
@@ -141,7 +143,11 @@ def again(night: Night, hours: float, ratio: float = 1.0) -> Night:
     """A further survey of a night, some hours later."""
     moved = datetime.fromisoformat(night.created) + timedelta(hours=hours)
     changed = tuple(
-        msgspec.structs.replace(path, seconds=path.seconds / ratio) if path.path == H2D else path
+        msgspec.structs.replace(
+            path, seconds=path.seconds / ratio, fast_seconds=path.fast_seconds / ratio
+        )
+        if path.path == H2D
+        else path
         for path in night.paths
     )
     return msgspec.structs.replace(

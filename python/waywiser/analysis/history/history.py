@@ -93,7 +93,8 @@ class PathHistory(Value, frozen=True):
     trend_per_week: float
     """The relative change in a week, over all nights."""
     noise: float | None
-    """Relative standard deviation of a night; None if there are too few nights."""
+    """Relative standard deviation of a night, of the median over processes or of their lower
+    quartile, whichever has less; None if there are too few nights."""
     detectable: float | None
     """The smallest relative change that three nights would show with a chance of one half."""
     nights: tuple[NightValue, ...]
@@ -170,7 +171,9 @@ def history_of(
     nodes, unused = nodes_of(surveys, now)
     named = named_nodes(nodes)
     lines = [line for name, node in named.items() for line in _lines_of(name, node)]
-    fitted = fit_series([line.series for line in lines], threshold)
+    usual = fit_series([line.series for line in lines], threshold)
+    fast = fit_series([line.fast for line in lines], threshold)
+    fitted = [_clearer(*both) for both in zip(usual, fast, strict=True)]
     paths = [_path(line, fit, threshold, since) for line, fit in zip(lines, fitted, strict=True)]
     by_node = grouped((path.node, path) for path in paths)
     found = [_node(name, node, by_node.get(name, []), labels or {}) for name, node in named.items()]
@@ -197,6 +200,9 @@ class _Line(NamedTuple):
     """By night."""
     paths: list[list[PathNight]]
     series: SeriesOfNights
+    """Of the medians over processes."""
+    fast: SeriesOfNights
+    """Of the lower quartiles of their times."""
 
 
 def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:
@@ -212,17 +218,37 @@ def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:
         surveys = [[survey for survey, _ in by_night[n]] for n in sorted(by_night)]
         paths = [[path for _, path in by_night[n]] for n in sorted(by_night)]
         last = paths[-1][-1]
+        peers = node.last.hardware, last.group, last.bytes
         series = SeriesOfNights(
-            values=[math.log(_rate(each)) for each in paths],
+            values=[_log_rate(each, [path.seconds for path in each]) for each in paths],
             days=[(each[0].moment - start).total_seconds() / 86400 for each in surveys],
             surveys=[len(each) for each in surveys],
-            peers=(node.last.hardware, last.group, last.bytes),
+            peers=(*peers, "medians"),
         )
-        yield _Line(name, surveys, paths, series)
+        fast = series._replace(
+            values=[_log_rate(each, [path.fast_seconds for path in each]) for each in paths],
+            peers=(*peers, "lower quartiles"),
+        )
+        yield _Line(name, surveys, paths, series, fast)
 
 
-def _rate(paths: Sequence[PathNight]) -> float:
-    return paths[0].bytes / median([path.seconds for path in paths])
+def _log_rate(paths: Sequence[PathNight], seconds: Sequence[float]) -> float:
+    return math.log(paths[0].bytes / median(seconds))
+
+
+def _clearer(usual: FittedSeries | None, fast: FittedSeries | None) -> FittedSeries | None:
+    """What is known of a path: its level by the medians, and the changes by what shows some, or by
+    what has less noise."""
+    if usual is None or fast is None:
+        return usual
+    changes = max(usual, fast, key=_clearness).changes
+    noise = min(usual.noise, fast.noise, key=lambda each: each.value)
+    return usual._replace(changes=changes, noise=noise)
+
+
+def _clearness(fit: FittedSeries) -> tuple[bool, bool, float]:
+    is_confirmed = any(change.confirmed for change in fit.changes)
+    return is_confirmed, bool(fit.changes), -fit.noise.value
 
 
 def _path(line: _Line, fit: FittedSeries | None, threshold: float, since: str) -> PathHistory:

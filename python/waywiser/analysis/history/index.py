@@ -33,7 +33,7 @@ INDEX_SUFFIX = ".history"
 
 MARK = "waywiser history index"
 
-VERSION = f"2 {__version__}"
+VERSION = f"3 {__version__}"
 
 LARGEST = 2**30
 """Bytes of an index that is read."""
@@ -215,7 +215,15 @@ def _lean(entry: _Entry) -> _Entry:
         return entry
     once = sys.intern
     paths = tuple(
-        PathNight(once(p.curve), once(p.path), once(p.group), p.bytes, p.seconds, p.processes)
+        PathNight(
+            once(p.curve),
+            once(p.path),
+            once(p.group),
+            p.bytes,
+            p.seconds,
+            p.processes,
+            p.fast_seconds,
+        )
         for p in night.paths
     )
     gpus = tuple(NightGpu(gpu.index, once(gpu.uuid), once(gpu.pci)) for gpu in night.gpus)

@@ -1,5 +1,5 @@
-"""One profile as a history needs it: its GPUs, what could explain a change, and one time for each
-headline path."""
+"""One profile as a history needs it: its GPUs, what could explain a change, and two times for each
+headline path: the median and the lower quartile over processes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from waywiser.profile import Profile
 from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.noise_model import Surveys
+from waywiser.stats.order import lower_quartile
 from waywiser.words import Value, Workload, json_text
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES
@@ -52,6 +53,8 @@ class PathNight(Value, frozen=True):
     seconds: float
     """The median over processes of the median of each."""
     processes: int
+    fast_seconds: float
+    """The lower quartile over processes: what slows some processes of each survey moves it less."""
 
 
 class Night(Value, frozen=True):
@@ -214,7 +217,8 @@ def _paths(machine: Machine, series: Sequence[_Measured]) -> Iterator[PathNight]
         found = min(sizes, key=lambda each: (abs(each.each - USUAL_BYTES), each.bytes))
         group, path = names[curve]
         seconds = Surveys([found.medians]).median
-        yield PathNight(curve, path, group, found.bytes, seconds, len(found.medians))
+        fast = lower_quartile(found.medians)
+        yield PathNight(curve, path, group, found.bytes, seconds, len(found.medians), fast)
 
 
 _Names = dict[str, tuple[str, str]]
