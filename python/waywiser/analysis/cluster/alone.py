@@ -83,7 +83,7 @@ class _Draw:
 
     def __init__(self, state: ClusterState, good: list[int], phase: Phase) -> None:
         rounds = state.rounds
-        self._group_of = rounds.group_of.tolist()
+        self._group_of = rounds.switch_of.tolist()
         self._is_by_name = rounds.may_cross_unseen
         self._free = dict.fromkeys(good)
         self._used_uplinks: set[int] = set()

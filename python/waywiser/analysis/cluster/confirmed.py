@@ -112,10 +112,12 @@ def confirmed_nodes(state: ClusterState) -> dict[Channel, list[int]]:
 
 def _group_outcomes(state: ClusterState) -> tuple[Bools, Bools]:
     """Returns where groups that stand out are still open, and where tests alone confirm it."""
-    out = state.rounds.group_levels.stands_out
+    levels = state.rounds.group_levels
+    is_first = levels.joined == np.arange(len(levels.joined))
+    out = levels.stands_out & is_first[:, None, None]
     tests, _ = beside_controls(state, "alone", with_groups=True)
     usual = ~state.rounds.is_suspect
-    ga, gb = state.rounds.group_of[tests.a], state.rounds.group_of[tests.b]
+    ga, gb = state.rounds.switch_of[tests.a], state.rounds.switch_of[tests.b]
     slow_group: Bools = np.asarray(out.any(axis=(1, 2)))
     kept = (ga != gb) & (slow_group[ga] != slow_group[gb]) & usual[tests.a] & usual[tests.b]
     of_groups = PairTests(ga, gb, tests.y, tests.phase, tests.round).where(kept)
@@ -145,6 +147,11 @@ def slow_groups(state: ClusterState) -> dict[int, list[Channel]]:
         int(group): [(int(rail), int(way)) for rail, way in np.argwhere(slow[group])]
         for group in np.flatnonzero(slow.any(axis=(1, 2)))
     }
+
+
+def _members_of_slow_groups(state: ClusterState) -> list[list[int]]:
+    switch_of = state.rounds.switch_of
+    return [np.flatnonzero(switch_of == group).tolist() for group in slow_groups(state)]
 
 
 def among_tested(state: ClusterState) -> set[Pair]:
@@ -245,15 +252,18 @@ def possible_members(state: ClusterState, members: Sequence[int]) -> list[int]:
 def _pair_candidates(state: ClusterState) -> dict[Pair, Bools]:
     """Returns pairs that stand out, of nodes that are no suspects or whose suspicion the tests
     alone refuted: rail, direction from the lower index first. The fastest of several tests
-    counts."""
+    counts. Pairs of a member and another node are explained by what the members share."""
     tests = state.rounds.pair_tests
     open_, slow_nodes = _suspects(state)
     usual = ~(open_ | slow_nodes).any(axis=(1, 2)) & state.testable
     y = np.where((tests.a < tests.b)[:, None, None], tests.y, tests.y[:, :, ::-1])
     over = y - state.rounds.base[None, :, None] > state.rounds.pair_limit[None, :, None]
     low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
+    open_to_blame = over.any(axis=(1, 2)) & usual[low] & usual[high]
+    for members in [*shared_sets(state), *_members_of_slow_groups(state)]:
+        open_to_blame &= np.isin(low, members) == np.isin(high, members)
     found: dict[Pair, Bools] = {}
-    for n in np.flatnonzero(over.any(axis=(1, 2)) & usual[low] & usual[high]).tolist():
+    for n in np.flatnonzero(open_to_blame).tolist():
         same = (low == low[n]) & (high == high[n])
         slow = np.all(over[same] | np.isnan(y[same]), axis=0) & over[n]
         if slow.any():

@@ -12,7 +12,14 @@ from waywiser.analysis.cluster.levels import (
     one_sided_scale,
     quantile,
 )
-from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.pair_tests import (
+    Bools,
+    Floats,
+    Ints,
+    NodeRows,
+    PairTests,
+    node_rows,
+)
 
 LEAST_GROUPS = 3
 """With two groups, neither can be blamed."""
@@ -27,30 +34,82 @@ class GroupLevels:
 
     level: Floats
     stands_out: Bools
+    joined: Ints
+    """The first of the groups that each is one with."""
 
 
 def group_levels(tests: PairTests, group_of: Ints) -> GroupLevels:
-    """Returns the levels of groups from the residuals of tests across groups."""
-    count = int(group_of.max(initial=-1)) + 1
+    """Returns the levels of groups from the residuals of tests across groups.
+
+    Each pair of groups counts once, however many tests it has: all pairs of a slow group are slow,
+    and of the others only those with it.
+    """
+    joined = _joined(tests, group_of)
+    group_of = joined[group_of]
     crosses = tests.where(group_of[tests.a] != group_of[tests.b])
-    of_groups = PairTests(
-        group_of[crosses.a], group_of[crosses.b], crosses.y, crosses.phase, crosses.round
-    )
-    rows = node_rows(of_groups, count)
-    # All tests of a slow group are slow, and of the others only those with it.
-    level = quantile(rows.y, 0.25, axis=1)
-    tested = (rows.partner >= 0).sum(axis=1)
+    count = len(joined)
+    of_pairs = _of_group_pairs(crosses, group_of, count)
+    partners = (of_pairs.partner >= 0).sum(axis=1)
+    level = _low_order(of_pairs.y, partners // 4)
+    tested = np.bincount(group_of[crosses.a], minlength=count)
+    tested += np.bincount(group_of[crosses.b], minlength=count)
     sizes = np.bincount(group_of, minlength=count)
     usable = (tested >= LEAST_TESTS) & (sizes >= LEAST_NODES)
     if int(usable.sum()) < LEAST_GROUPS:
-        return GroupLevels(level, np.zeros(level.shape, dtype=bool))
+        return GroupLevels(level[joined], np.zeros(level.shape, dtype=bool), joined)
     level = level - quantile(level[usable], 0.4, axis=0, lower=True)
     # The scale of one test, of which a level is a quantile.
     noise = one_sided_scale(crosses.y, axis=(0, 2))[None, :, None]
     error = 1.36 * noise / np.sqrt(np.maximum(tested, 1))[:, None, None]
     scale = np.maximum(one_sided_scale(level[usable], axis=0), error)
-    out = (level > np.maximum(THRESHOLD, SCALES * scale)) & usable[:, None, None]
-    return GroupLevels(level, np.asarray(out))
+    out: Bools = np.asarray((level > np.maximum(THRESHOLD, SCALES * scale)) & usable[:, None, None])
+    return GroupLevels(level[joined], out[joined], joined)
+
+
+def _joined(tests: PairTests, group_of: Ints) -> Ints:
+    """Returns for each group the first of those that it is one with: neighbours that are faster to
+    one another than either is to all other groups. They are one switch, cut at a wrong place."""
+    count = int(group_of.max(initial=-1)) + 1
+    crosses = tests.where(group_of[tests.a] != group_of[tests.b])
+    joined = np.arange(count)
+    if not len(crosses):
+        return joined
+    rows = _of_group_pairs(crosses, group_of, count)
+    time = np.full((count, count), np.nan)
+    has_pair = rows.partner >= 0
+    own = np.broadcast_to(np.arange(count)[:, None], rows.partner.shape)
+    time[own[has_pair], rows.partner[has_pair]] = quantile(
+        rows.y[has_pair].reshape(int(has_pair.sum()), -1), 0.5, axis=1
+    )
+    for group in range(1, count):
+        both = [group - 1, group]
+        others = np.delete(time[both], both, axis=1)
+        if others.size and time[group - 1, group] < np.nanmin(others, initial=np.inf) - THRESHOLD:
+            joined[group] = joined[group - 1]
+    return joined
+
+
+def _of_group_pairs(crosses: PairTests, group_of: Ints, count: int) -> NodeRows:
+    """Returns the lower quartile of the tests of each pair of groups, in the rows of both."""
+    ga, gb = group_of[crosses.a], group_of[crosses.b]
+    turned = (ga > gb)[:, None, None]
+    y = np.where(turned, crosses.y[:, :, ::-1], crosses.y)
+    keys, place = np.unique(np.minimum(ga, gb) * count + np.maximum(ga, gb), return_inverse=True)
+    # Each pair of groups is a node of its own, with the tests of one direction first.
+    nowhere = np.full(len(crosses), len(keys))
+    own = PairTests(place, nowhere, y, crosses.phase, crosses.round)
+    lower = quantile(node_rows(own, len(keys) + 1).y[:-1], 0.25, axis=1)
+    low, high = np.divmod(keys, max(count, 1))
+    zeros = np.zeros(len(keys), dtype=np.int64)
+    return node_rows(PairTests(low, high, lower, zeros, zeros), count)
+
+
+def _low_order(y: Floats, place: Ints) -> Floats:
+    """Returns the value at a place of each row, the lowest first; NaN of an empty row."""
+    if not y.shape[1]:
+        return np.full((y.shape[0], *y.shape[2:]), np.nan)
+    ordered = np.sort(y, axis=1)
+    return np.asarray(np.take_along_axis(ordered, place[:, None, None, None], axis=1)[:, 0])
 
 
 def without_groups(tests: PairTests, group_of: Ints, levels: GroupLevels) -> PairTests:

@@ -130,6 +130,11 @@ class RoundResults:
         return group_levels(self.plain_residuals, self.group_of)
 
     @cached_property
+    def switch_of(self) -> Ints:
+        """The group of each node; of groups that are one switch, the first."""
+        return np.asarray(self.group_levels.joined[self.group_of])
+
+    @cached_property
     def pair_tests(self) -> PairTests:
         """The residuals of the rounds, without what slow groups explain."""
         return without_groups(self.plain_residuals, self.group_of, self.group_levels)
@@ -232,7 +237,9 @@ class RoundResults:
         crossed = self.group_of[kept.a] != self.group_of[kept.b]
         crosses = self.group_of[tests.a] != self.group_of[tests.b]
         inside = quantile(kept.y[~crossed], 0.25, axis=(0, 2))
-        across = quantile(kept.y[crossed], 0.25, axis=(0, 2))
+        slow: Bools = np.asarray(self.group_levels.stands_out.any(axis=(1, 2)))
+        usual_groups = crossed & ~slow[self.group_of[kept.a]] & ~slow[self.group_of[kept.b]]
+        across = quantile(kept.y[usual_groups], 0.25, axis=(0, 2))
         inside, across = (
             np.where(np.isnan(inside), across, inside),
             np.where(np.isnan(across), inside, across),

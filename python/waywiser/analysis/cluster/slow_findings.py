@@ -97,9 +97,10 @@ def _shared_findings(state: ClusterState) -> Iterator[ClusterFinding]:
 
 def _group_findings(state: ClusterState) -> Iterator[ClusterFinding]:
     tests, _ = beside_controls(state, "alone", with_groups=True)
-    crosses = state.rounds.group_of[tests.a] != state.rounds.group_of[tests.b]
+    group_of = state.rounds.switch_of
+    crosses = group_of[tests.a] != group_of[tests.b]
     for group, channels in slow_groups(state).items():
-        members = np.flatnonzero(state.rounds.group_of == group).tolist()
+        members = np.flatnonzero(group_of == group).tolist()
         yield from _of_group(state, members, channels, tests.where(crosses))
 
 
