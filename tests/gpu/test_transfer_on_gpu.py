@@ -43,3 +43,14 @@ def test_graphs_are_captured_while_eight_threads_copy() -> None:
 
 def test_patched_calls_give_the_results_and_errors_of_pytorch() -> None:
     run("patched_calls.py")
+
+
+def test_what_forked_workers_of_a_data_loader_can_do(tmp_path: Path) -> None:
+    run("forked_workers.py", str(tmp_path))
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("transformers") is None, reason="transformers is not installed"
+)
+def test_a_model_of_transformers_is_loaded(tmp_path: Path) -> None:
+    run("loading_transformers.py", str(tmp_path))
