@@ -36,6 +36,13 @@ class TransferHandle:
         With a host destination it blocks until that is filled. None means the streams that the
         call was ordered in; the numbers 0, 1 and 2 mean default streams of the operand's GPU.
         """
+    def before_change(self, stream: Any = None) -> None:
+        """Makes ``stream`` wait until the sources are read, so that later work in it may change
+        them. Blocks the host first while `will_block` is true. None means the streams that the
+        call was ordered in."""
+    @property
+    def will_block(self) -> bool:
+        """Whether `before_change` would block the host now: not all reads are submitted yet."""
     def _descriptor(self) -> int:
         """A new descriptor that becomes readable at the end; the caller closes it."""
     def __await__(self) -> Generator[Any, None, int]: ...
@@ -71,6 +78,9 @@ class Context:
     def copy_batch_async(
         self, *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
     ) -> TransferHandle: ...
+    def snapshot_batch(
+        self, *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
+    ) -> TransferHandle: ...
     def copy_blocks(
         self, dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: Any = None
     ) -> None: ...
@@ -102,6 +112,8 @@ class Context:
         *,
         offset: int = 0,
         nbytes: int | None = None,
+        truncate: bool = False,
+        sync: bool = False,
         stream: Any = None,
     ) -> int: ...
     def write_async(
@@ -111,6 +123,8 @@ class Context:
         *,
         offset: int = 0,
         nbytes: int | None = None,
+        truncate: bool = False,
+        sync: bool = False,
         stream: Any = None,
     ) -> TransferHandle: ...
     def explain(self, dst: Any, src: Any) -> str: ...
@@ -142,6 +156,15 @@ def copy_batch_async(
     *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
 ) -> TransferHandle:
     """As `copy_async`, for the same."""
+
+def snapshot_batch(
+    *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
+) -> TransferHandle:
+    """Copies arrays on a GPU to host arrays beside the stream, and returns at once.
+
+    Later work in the stream does not wait for the copies. Call ``before_change()`` of the handle
+    before a source is changed.
+    """
 
 def copy_blocks(dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: Any = None) -> None:
     """Copies ``src[src_index[i]]`` to ``dst[dst_index[i]]`` for all i, as `copy` does.
@@ -184,12 +207,15 @@ def write(
     *,
     offset: int = 0,
     nbytes: int | None = None,
+    truncate: bool = False,
+    sync: bool = False,
     stream: Any = None,
 ) -> int:
     """Writes a contiguous array, or its first ``nbytes``, to a file at ``offset``.
 
-    A path is created if it does not exist and is not truncated. Returns the bytes that were
-    written.
+    A path is created if it does not exist. With ``truncate``, the file ends with the last byte
+    written. With ``sync``, the bytes have reached the disk when it returns, and are written with
+    direct I/O where the file system allows it. Returns the bytes that were written.
     """
 
 def write_async(
@@ -198,6 +224,8 @@ def write_async(
     *,
     offset: int = 0,
     nbytes: int | None = None,
+    truncate: bool = False,
+    sync: bool = False,
     stream: Any = None,
 ) -> TransferHandle:
     """Starts such a write and returns at once; ``result()`` gives the bytes."""

@@ -1,4 +1,4 @@
-"""The part of torch that loading uses, over numpy, for machines without torch.
+"""The part of torch that loading, saving and snapshots use, over numpy, for machines without torch.
 
 Types that numpy does not have are integers of as many bits: the tests compare bytes.
 """
@@ -30,6 +30,10 @@ class dtype:
     def __init__(self, name: str) -> None:
         self.name = name
         self.numpy = np.dtype(NUMPY_NAMES.get(name, name))
+        self.itemsize = self.numpy.itemsize
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
 
 
 class device:
@@ -49,13 +53,23 @@ class device:
             raise RuntimeError("Device index must not be negative")
         self.index = int(number) if number else index
 
+    def __repr__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+strided = "strided"
+
 
 class Tensor:
-    """Contiguous memory with a type."""
+    """Memory with a type."""
+
+    layout = strided
+    requires_grad = False
 
     def __init__(self, array: np.ndarray, kind: dtype) -> None:
         self.array = array
         self.dtype = kind
+        self.device = device("cpu")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,7 +88,19 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.array.__dlpack_device__()
 
-    def view(self, to: int | dtype) -> Tensor:
+    def is_contiguous(self) -> bool:
+        return self.array.flags.c_contiguous
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+    def detach(self) -> Tensor:
+        return self
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return Tensor(self.array[key], self.dtype)
+
+    def view(self, to: int | tuple[int, ...] | dtype) -> Tensor:
         if isinstance(to, dtype):
             return Tensor(self.array.view(to.numpy), to)
         return Tensor(self.array.reshape(to), self.dtype)
@@ -92,6 +118,33 @@ def empty(shape: Sequence[int] | int, *, dtype: dtype, device: device) -> Tensor
     assert device.type == "cpu"
     return Tensor(np.empty(shape, dtype.numpy), dtype)
 
+
+def frombuffer(memory: Any, *, dtype: dtype, count: int) -> Tensor:
+    return Tensor(np.frombuffer(memory, dtype.numpy, count), dtype)
+
+
+FORMAT_NAMES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F64": "float64",
+    "C64": "complex64",
+}
+"""The types of the safetensors format as torch names them."""
 
 cuda = SimpleNamespace(current_device=lambda: 0, is_available=lambda: False, device_count=lambda: 0)
 version = SimpleNamespace(cuda="12.4")

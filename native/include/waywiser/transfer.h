@@ -246,6 +246,16 @@ WAYWISER_API waywiser_status waywiser_copy_blocks_and_wait(
     const int64_t* from_index, size_t count, void* stream, double timeout,
     waywiser_transfer** transfer);
 
+/* Copies `count` pieces of one GPU's memory to the host beside the stream: the copies start after
+ * the work that is in the stream at the call, and later work in it does not wait for them. It must
+ * not change a source before waywiser_transfer_before_change() has ordered it. Into pinned memory
+ * everything is submitted at once. Into pageable memory threads submit the copies when the stream
+ * has come this far, as fast as the staging memory allows. */
+WAYWISER_API waywiser_status waywiser_snapshot(waywiser_context* context, void* const* to,
+                                               const void* const* from, const size_t* sizes,
+                                               size_t count, void* stream,
+                                               waywiser_transfer** transfer);
+
 /* Reads up to `bytes` from `offset` of an open file, whose own offset is neither used nor moved,
  * into any memory; fewer only at the end of the file. If `transfer` is NULL, it returns when all
  * bytes are read and their copies are in the stream, and sets *moved. Else it returns at once, and
@@ -260,6 +270,21 @@ WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, 
 WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
                                             const void* from, size_t bytes, void* stream,
                                             size_t* moved, waywiser_transfer** transfer);
+
+/* What a write does when the file has its bytes: flags for waywiser_write_with(). */
+#define WAYWISER_WRITE_TRUNCATE 1u /* the file ends with the last byte written */
+/* The bytes have reached the disk (fdatasync). They are written with direct I/O if the file system
+ * allows it. A descriptor that is open with O_DIRECT is written so without this flag too. */
+#define WAYWISER_WRITE_SYNC 2u
+/* Like waywiser_write(), with flags. With a handle, the flags take effect before the transfer ends.
+ */
+WAYWISER_API waywiser_status waywiser_write_with(waywiser_context* context, int file,
+                                                 uint64_t offset, const void* from, size_t bytes,
+                                                 uint32_t flags, void* stream, size_t* moved,
+                                                 waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_write_with_and_wait(
+    waywiser_context* context, int file, uint64_t offset, const void* from, size_t bytes,
+    uint32_t flags, void* stream, double timeout, size_t* moved, waywiser_transfer** transfer);
 
 /* Like waywiser_read() and waywiser_write() without a handle, but wait for the stream at most
  * `timeout` seconds (negative: without limit). If the stream has not completed its work by then,
@@ -291,6 +316,15 @@ WAYWISER_API waywiser_status waywiser_transfer_result(waywiser_transfer* transfe
  * WAYWISER_TIMEOUT after `timeout` seconds (negative: without limit). */
 WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer, void* stream,
                                                     double timeout);
+/* Makes the stream wait until the transfer has read its source, so that later work in the stream
+ * may change it; the destination may not be filled yet. If the library has submitted all reads,
+ * this only adds a wait to the stream. Else it blocks the host until it has, because a wait for
+ * what is not submitted would be none. Fails with WAYWISER_TIMEOUT after `timeout` seconds
+ * (negative: without limit). */
+WAYWISER_API waywiser_status waywiser_transfer_before_change(waywiser_transfer* transfer,
+                                                             void* stream, double timeout);
+/* Returns 1 if waywiser_transfer_before_change() would block the host now, else 0. */
+WAYWISER_API int waywiser_transfer_will_block(waywiser_transfer* transfer);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends, or
  * at once if it has ended. Writes once for each call. After the write waywiser_transfer_done()
  * returns 1, and the descriptor may be closed. The write must not block. Fails with WAYWISER_IO

@@ -123,6 +123,13 @@ public:
     void wait(StreamRef stream = {}, double timeout = -1) const {
         detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get(), timeout));
     }
+    // Makes the stream wait until the source is read, so that later work in it may change the
+    // source. Blocks the host first while will_block() is true. Fails with WAYWISER_TIMEOUT after
+    // `timeout` seconds (negative: without limit).
+    void before_change(StreamRef stream = {}, double timeout = -1) const {
+        detail::check_transfer(waywiser_transfer_before_change(transfer_, stream.get(), timeout));
+    }
+    [[nodiscard]] bool will_block() const { return waywiser_transfer_will_block(transfer_) != 0; }
     // Writes 8 bytes to the descriptor (an eventfd), which stays the caller's, when the transfer
     // ends. Fails with WAYWISER_IO if the descriptor is not open for writing.
     void notify(int descriptor) const {
@@ -147,6 +154,15 @@ struct ContextOptions {
     std::size_t list_multiprocessors = 0;
     std::string policy{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     bool quiet = false;
+};
+
+// What a write does when the file has its bytes; see the flags WAYWISER_WRITE_… in transfer.h.
+struct WriteEnd {
+    bool truncate = false;
+    bool sync = false;
+    [[nodiscard]] std::uint32_t flags() const {
+        return (truncate ? WAYWISER_WRITE_TRUNCATE : 0U) | (sync ? WAYWISER_WRITE_SYNC : 0U);
+    }
 };
 
 // An array of `count` equal blocks, `stride` bytes from the start of one to the next. Not owned.
@@ -254,6 +270,19 @@ public:
         });
     }
 
+    // Copies pieces of one GPU's memory to the host beside the stream. Call before_change() of the
+    // handle before a source is changed.
+    [[nodiscard]] TransferHandle snapshot(std::span<void* const> to,
+                                          std::span<const void* const> from,
+                                          std::span<const std::size_t> sizes,
+                                          StreamRef stream = {}) {
+        check_batch(to, from, sizes);
+        return made([&](waywiser_transfer** transfer) {
+            return waywiser_snapshot(context_, to.data(), from.data(), sizes.data(), to.size(),
+                                     stream.get(), transfer);
+        });
+    }
+
     // Returns the bytes that were read from `offset` of an open file: fewer than asked for only at
     // the end of the file.
     std::size_t read(int file, std::uint64_t offset, void* to, std::size_t bytes,
@@ -285,28 +314,29 @@ public:
     }
     // Returns the bytes that were written: all.
     std::size_t write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
-                      StreamRef stream = {}) {
+                      StreamRef stream = {}, WriteEnd end = {}) {
         std::size_t moved = 0;
-        const waywiser_status status =
-            waywiser_write(context_, file, offset, from, bytes, stream.get(), &moved, nullptr);
+        const waywiser_status status = waywiser_write_with(
+            context_, file, offset, from, bytes, end.flags(), stream.get(), &moved, nullptr);
         detail::check_transfer(status, moved);
         return moved;
     }
     // As read_and_wait().
     TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
                                   std::size_t bytes, std::size_t& moved, StreamRef stream = {},
-                                  double timeout = -1) {
+                                  double timeout = -1, WriteEnd end = {}) {
         waywiser_transfer* left = nullptr;
-        const waywiser_status status = waywiser_write_and_wait(
-            context_, file, offset, from, bytes, stream.get(), timeout, &moved, &left);
+        const waywiser_status status = waywiser_write_with_and_wait(
+            context_, file, offset, from, bytes, end.flags(), stream.get(), timeout, &moved, &left);
         detail::check_transfer(status, moved);
         return TransferHandle(left);
     }
     [[nodiscard]] TransferHandle write_async(int file, std::uint64_t offset, const void* from,
-                                             std::size_t bytes, StreamRef stream = {}) {
+                                             std::size_t bytes, StreamRef stream = {},
+                                             WriteEnd end = {}) {
         return made([&](waywiser_transfer** transfer) {
-            return waywiser_write(context_, file, offset, from, bytes, stream.get(), nullptr,
-                                  transfer);
+            return waywiser_write_with(context_, file, offset, from, bytes, end.flags(),
+                                       stream.get(), nullptr, transfer);
         });
     }
 

@@ -134,9 +134,8 @@ nb::tuple sequence(nb::handle objects, const char* name) {
            .remedy = "pass lists: copy_batch(dsts=[...], srcs=[...])"});
 }
 
-Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
-                         nb::handle stream) {
-    constexpr const char* kCall = "copy_batch";
+Submission prepare_batch(const Context& context, nb::handle to, nb::handle from, nb::handle stream,
+                         const char* call = "copy_batch") {
     prune();
     context->check_process();
     const nb::tuple destinations = sequence(to, "dsts");
@@ -146,7 +145,7 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     if (count != others) {
         raise(Failure::invalid_transfer, {.what = "dsts has " + std::to_string(count) +
                                                   " arrays and srcs has " + std::to_string(others),
-                                          .where = kCall,
+                                          .where = call,
                                           .remedy = "give each destination its source"});
     }
     Submission submission;
@@ -160,7 +159,7 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     std::array<int, 2> places{};
     std::vector<std::size_t> written;  // destinations whose library counts writes
     for (std::size_t i = 0; i < count; ++i) {
-        Pair pair(context, destinations[i], sources[i], requested, kCall, submission.kept);
+        Pair pair(context, destinations[i], sources[i], requested, call, submission.kept);
         if (pair.to.bytes > 0) {  // an empty array has no place
             if (count > 1) pair.find_gpus();
             const Streams streams = choose_streams(requested, pair.to, pair.from);
@@ -175,10 +174,10 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
             check_same_place(places[1], pair.from.gpu, Role::source, *first, i);
             check_same_streams(submission.streams, streams, *first, i);
         }
-        add_pieces(pair.to, pair.from, kCall, pieces);
+        add_pieces(pair.to, pair.from, call, pieces);
         if (pair.to.is_torch) written.push_back(i);
     }
-    set_pieces(std::move(pieces), kCall, submission);
+    set_pieces(std::move(pieces), call, submission);
     for (const std::size_t i : written) note_torch_write(destinations[i]);
     return submission;
 }
@@ -226,6 +225,18 @@ void copy_batch(const Context& context, nb::handle to, nb::handle from, nb::hand
 Handle copy_batch_async(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
     Submission submission = prepare_batch(context, to, from, stream);
     return start(*context, submission);
+}
+
+Handle snapshot_batch(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    Submission submission = prepare_batch(context, to, from, stream, "snapshot_batch");
+    if (submission.bytes > 0 && (!submission.to_host || submission.from_host)) {
+        raise(Failure::unsupported,
+              {.what = submission.to_host ? "the sources are on the host"
+                                          : "the destinations are on a GPU",
+               .where = "snapshot_batch",
+               .remedy = "make snapshots of arrays on a GPU in host arrays, and copy others"});
+    }
+    return start_snapshot(*context, submission);
 }
 
 void copy_blocks(const Context& context, nb::handle to, nb::handle from, nb::handle to_index,

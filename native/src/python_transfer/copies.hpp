@@ -24,6 +24,8 @@ void copy_batch(const Context& context, nanobind::handle to, nanobind::handle fr
                 nanobind::handle stream);
 Handle copy_batch_async(const Context& context, nanobind::handle to, nanobind::handle from,
                         nanobind::handle stream);
+Handle snapshot_batch(const Context& context, nanobind::handle to, nanobind::handle from,
+                      nanobind::handle stream);
 void copy_blocks(const Context& context, nanobind::handle to, nanobind::handle from,
                  nanobind::handle to_index, nanobind::handle from_index, nanobind::handle stream);
 Handle copy_blocks_async(const Context& context, nanobind::handle to, nanobind::handle from,
@@ -36,9 +38,11 @@ std::size_t read_file(const Context& context, nanobind::handle file, nanobind::h
 Handle read_file_async(const Context& context, nanobind::handle file, nanobind::handle to,
                        nanobind::handle offset, nanobind::handle bytes, nanobind::handle stream);
 std::size_t write_file(const Context& context, nanobind::handle file, nanobind::handle from,
-                       nanobind::handle offset, nanobind::handle bytes, nanobind::handle stream);
+                       nanobind::handle offset, nanobind::handle bytes, nanobind::handle truncate,
+                       nanobind::handle sync, nanobind::handle stream);
 Handle write_file_async(const Context& context, nanobind::handle file, nanobind::handle from,
-                        nanobind::handle offset, nanobind::handle bytes, nanobind::handle stream);
+                        nanobind::handle offset, nanobind::handle bytes, nanobind::handle truncate,
+                        nanobind::handle sync, nanobind::handle stream);
 
 std::string explain(const Context& context, nanobind::handle to, nanobind::handle from);
 nanobind::dict usage(const Context& context);

@@ -36,12 +36,29 @@ std::uint64_t number_of(nb::handle number, const char* name, Direction direction
                                       .remedy = "pass a number of bytes from 0 to 2^63 - 1"});
 }
 
+// An argument that is True or False.
+bool truth_of(nb::handle value, const char* name) {
+    if (PyBool_Check(value.ptr())) return value.is(nb::bool_(true));
+    raise(Failure::invalid_operand,
+          {.what = std::string(name) + " is " + given(value) + ", which is neither True nor False",
+           .where = text(Direction::write),
+           .remedy = std::string("pass ") + name + "=True or " + name + "=False"});
+}
+
+constexpr std::uint32_t kTruncate = WAYWISER_WRITE_TRUNCATE;
+
+std::uint32_t flags_of(nb::handle truncate, nb::handle sync) {
+    return (truth_of(truncate, "truncate") ? kTruncate : 0U) |
+           (truth_of(sync, "sync") ? WAYWISER_WRITE_SYNC : 0U);
+}
+
 struct FileCall {
     Direction direction;
     File file;
     std::uint64_t offset = 0;
     std::byte* data = nullptr;
     std::size_t bytes = 0;
+    std::uint32_t flags = 0;  // of a write
     bool host = true;
     Streams streams;
     HeldOperands kept;
@@ -112,9 +129,23 @@ std::size_t run(ContextState& context, FileCall call) {
             void* const stream = call.streams.carrier;
             return reads ? waywiser_read_and_wait(c, file, call.offset + at, call.data + at, bytes,
                                                   stream, kWaitSlice, &result.moved, &result.left)
-                         : waywiser_write_and_wait(c, file, call.offset + at, call.data + at, bytes,
-                                                   stream, kWaitSlice, &result.moved, &result.left);
+                         : waywiser_write_with_and_wait(
+                               c, file, call.offset + at, call.data + at, bytes,
+                               at + bytes < call.bytes ? call.flags & ~kTruncate : call.flags,
+                               stream, kWaitSlice, &result.moved, &result.left);
         });
+}
+
+// A write of no bytes may still cut the file.
+void end_empty(ContextState& context, const FileCall& call) {
+    if (call.bytes > 0 || call.flags == 0) return;
+    check_part(use(context,
+                   [&](waywiser_context* c) {
+                       return waywiser_write_with(c, call.file.descriptor(), call.offset, nullptr,
+                                                  0, call.flags, WAYWISER_NO_STREAM, nullptr,
+                                                  nullptr);
+                   }),
+               0, &call.file);
 }
 
 waywiser_status submit(waywiser_context* context, const FileCall& call,
@@ -124,8 +155,8 @@ waywiser_status submit(waywiser_context* context, const FileCall& call,
     return call.direction == Direction::read
                ? waywiser_read(context, file, call.offset, call.data, call.bytes, stream, nullptr,
                                transfer)
-               : waywiser_write(context, file, call.offset, call.data, call.bytes, stream, nullptr,
-                                transfer);
+               : waywiser_write_with(context, file, call.offset, call.data, call.bytes, call.flags,
+                                     stream, nullptr, transfer);
 }
 
 Handle start(ContextState& context, FileCall call) {
@@ -153,13 +184,21 @@ Handle read_file_async(const Context& context, nb::handle file, nb::handle to, n
 }
 
 std::size_t write_file(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
-                       nb::handle bytes, nb::handle stream) {
-    return run(*context, prepare(context, Direction::write, file, from, offset, bytes, stream));
+                       nb::handle bytes, nb::handle truncate, nb::handle sync, nb::handle stream) {
+    const std::uint32_t flags = flags_of(truncate, sync);
+    FileCall call = prepare(context, Direction::write, file, from, offset, bytes, stream);
+    call.flags = flags;
+    end_empty(*context, call);
+    return run(*context, std::move(call));
 }
 
 Handle write_file_async(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
-                        nb::handle bytes, nb::handle stream) {
-    return start(*context, prepare(context, Direction::write, file, from, offset, bytes, stream));
+                        nb::handle bytes, nb::handle truncate, nb::handle sync, nb::handle stream) {
+    const std::uint32_t flags = flags_of(truncate, sync);
+    FileCall call = prepare(context, Direction::write, file, from, offset, bytes, stream);
+    call.flags = flags;
+    end_empty(*context, call);
+    return start(*context, std::move(call));
 }
 
 }  // namespace waywiser::python

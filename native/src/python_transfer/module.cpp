@@ -94,6 +94,13 @@ void define_calls(const Define& define) {
         "one place, and so are all destinations. Both are named: copy_batch(dsts=..., srcs=...).");
     define("copy_batch_async", &copy_batch_async, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
            "stream"_a = nb::none(), "Starts what copy_batch does, and returns at once.");
+    define("snapshot_batch", &snapshot_batch, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
+           "stream"_a = nb::none(),
+           "Copies arrays on a GPU to host arrays beside the stream, and returns at once.\n"
+           "\n"
+           "Later work in the stream does not wait for the copies. Call before_change() of the "
+           "handle before\n"
+           "a source is changed.");
     define("copy_blocks", &copy_blocks, "dst"_a.none(), "src"_a.none(), "dst_index"_a.none(),
            "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
            "Copies src[src_index[i]] to dst[dst_index[i]] for all i, as copy does.\n"
@@ -113,15 +120,19 @@ void define_calls(const Define& define) {
     define("read_async", &read_file_async, "path_or_fd"_a.none(), "dst"_a.none(), nb::kw_only(),
            "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none(),
            "Starts a read and returns at once; result() gives the bytes.");
-    define("write", &write_file, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(),
-           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none(),
-           "Writes a contiguous array, or its first nbytes, to a file at offset.\n"
-           "\n"
-           "A path is created if it does not exist, and is not truncated. Returns the bytes that "
-           "were\n"
-           "written. Raises TransferError.");
+    define(
+        "write", &write_file, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(), "offset"_a = 0,
+        "nbytes"_a = nb::none(), "truncate"_a.none() = false, "sync"_a.none() = false,
+        "stream"_a = nb::none(),
+        "Writes a contiguous array, or its first nbytes, to a file at offset.\n"
+        "\n"
+        "A path is created if it does not exist. With truncate, the file ends with the last byte "
+        "written.\n"
+        "With sync, the bytes have reached the disk. Returns the bytes that were written. Raises\n"
+        "TransferError.");
     define("write_async", &write_file_async, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(),
-           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none(),
+           "offset"_a = 0, "nbytes"_a = nb::none(), "truncate"_a.none() = false,
+           "sync"_a.none() = false, "stream"_a = nb::none(),
            "Starts a write and returns at once; result() gives the bytes.");
     define("explain", &explain, "dst"_a.none(), "src"_a.none(),
            "Returns one line that says how a copy would be done.");
@@ -272,6 +283,20 @@ void bind_handle(nb::module_& m) {
         "Blocks until the last device operation is submitted, then makes the stream wait for "
         "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
         "that the\ncall was ordered in.");
+    define(
+        "before_change",
+        [](PyHandle& self, Object stream) {
+            const CallScope here("TransferHandle.before_change");
+            const Handle pending = self.pending;
+            pending->order_change(stream_of(stream));
+        },
+        "stream"_a = nb::none(),
+        "Makes the stream wait until the sources are read, so that later work in it may change "
+        "them.\n\nBlocks the host first while will_block is true. None means the streams that the "
+        "call was\nordered in.");
+    handle.def_prop_ro(
+        "will_block", [](PyHandle& self) { return self.pending->will_block(); },
+        "Whether before_change would block the host now: not all reads are submitted yet.");
     handle.def("_descriptor", [](PyHandle& self) { return self.pending->descriptor(); });
     handle.def("__await__", [](nb::handle_t<PyHandle> self) {
         return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);

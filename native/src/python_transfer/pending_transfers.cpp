@@ -183,19 +183,33 @@ std::size_t PendingTransfer::wait(std::optional<double> seconds) {
 }
 
 void PendingTransfer::order(const std::optional<void*>& stream) {
+    order_by(waywiser_transfer_wait, stream);
+}
+
+void PendingTransfer::order_change(const std::optional<void*>& stream) {
+    order_by(waywiser_transfer_before_change, stream);
+}
+
+bool PendingTransfer::will_block() const {
+    if (transfer_ == nullptr) return false;
+    check_process();
+    return waywiser_transfer_will_block(transfer_) != 0;
+}
+
+void PendingTransfer::order_by(OrderCall call, const std::optional<void*>& stream) {
     if (transfer_ == nullptr) return;
     check_process();
     // The number of a default stream means that of the operand's GPU, not of the current one.
-    order_stream(stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
-    if (!stream && streams_.other) order_stream(*streams_.other);
+    order_stream(call, stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
+    if (!stream && streams_.other) order_stream(call, *streams_.other);
 }
 
-void PendingTransfer::order_stream(void* stream) {
+void PendingTransfer::order_stream(OrderCall call, void* stream) {
     for (;;) {
         waywiser_status status = WAYWISER_OK;
         {
             const GilRelease unlocked;
-            status = waywiser_transfer_wait(transfer_, stream, kSlice);
+            status = call(transfer_, stream, kSlice);
         }
         if (status != WAYWISER_TIMEOUT) return check(status);
         if (PyErr_CheckSignals() != 0) throw nb::python_error();

@@ -59,6 +59,10 @@ public:
     // Waits like wait() until all is submitted, then orders the stream; without one, those of the
     // call.
     void order(const std::optional<void*>& stream);
+    // Makes the stream, or those of the call, wait until the source is read.
+    void order_change(const std::optional<void*>& stream);
+    // Whether that would block the host now.
+    [[nodiscard]] bool will_block() const;
     // A descriptor that becomes readable at the end. The caller must close it.
     int descriptor();
     [[nodiscard]] bool settled() const { return settled_; }
@@ -68,7 +72,9 @@ private:
     void settle();
     void check_process() const;
     void notify_event();
-    void order_stream(void* stream);
+    using OrderCall = waywiser_status (*)(waywiser_transfer*, void*, double);
+    void order_by(OrderCall call, const std::optional<void*>& stream);
+    void order_stream(OrderCall call, void* stream);
 
     waywiser_transfer* transfer_;
     std::size_t bytes_;

@@ -129,6 +129,40 @@ void run_between_gpus(ContextState& context, Submission& copy) {
     }));
 }
 
+waywiser_status beside(waywiser_context* context, const Submission& copy,
+                       waywiser_transfer** transfer) {
+    if (copy.listed()) {
+        return waywiser_snapshot(context, copy.list.to.data(), copy.list.from.data(),
+                                 copy.list.sizes.data(), copy.list.count(), copy.streams.carrier,
+                                 transfer);
+    }
+    return waywiser_snapshot(context, &copy.to, &copy.from, &copy.bytes, 1, copy.streams.carrier,
+                             transfer);
+}
+
+// Starts a copy by a call of the library and keeps it.
+template <class Start>
+std::shared_ptr<PendingTransfer> start_by(ContextState& context, Submission& copy,
+                                          const Start& start) {
+    if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
+        const PieceView first =
+            copy.listed() ? copy.piece(0) : PieceView{copy.to, copy.from, copy.bytes};
+        copy.streams.gpu = gpu_at(copy.to_host ? first.from : first.to);
+    }
+    waywiser_transfer* transfer = nullptr;
+    if (copy.bytes > 0) {
+        check_use(use(context, [&](waywiser_context* c) {
+            bool captured = false;  // then the library rejects it
+            const waywiser_status status = order_before(c, copy.streams, captured);
+            return status == WAYWISER_OK ? start(c, copy, &transfer) : status;
+        }));
+    }
+    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes,
+                                                     std::move(copy.kept).all(), copy.streams);
+    keep(pending);
+    return pending;
+}
+
 }  // namespace
 
 void raise_other_captured() {
@@ -146,23 +180,11 @@ void run(ContextState& context, Submission& copy) {
 }
 
 std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& copy) {
-    if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
-        const PieceView first =
-            copy.listed() ? copy.piece(0) : PieceView{copy.to, copy.from, copy.bytes};
-        copy.streams.gpu = gpu_at(copy.to_host ? first.from : first.to);
-    }
-    waywiser_transfer* transfer = nullptr;
-    if (copy.bytes > 0) {
-        check_use(use(context, [&](waywiser_context* c) {
-            bool captured = false;  // then the library rejects it
-            const waywiser_status status = order_before(c, copy.streams, captured);
-            return status == WAYWISER_OK ? asynchronous(c, copy, &transfer) : status;
-        }));
-    }
-    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes,
-                                                     std::move(copy.kept).all(), copy.streams);
-    keep(pending);
-    return pending;
+    return start_by(context, copy, asynchronous);
+}
+
+std::shared_ptr<PendingTransfer> start_snapshot(ContextState& context, Submission& copy) {
+    return start_by(context, copy, beside);
 }
 
 }  // namespace waywiser::python

@@ -67,5 +67,7 @@ struct Submission {
 void run(ContextState& context, Submission& submission);
 // Starts the copy and returns at once.
 std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& submission);
+// The same beside the stream, for pieces of one GPU's memory that go to the host.
+std::shared_ptr<PendingTransfer> start_snapshot(ContextState& context, Submission& submission);
 
 }  // namespace waywiser::python

@@ -25,6 +25,7 @@
 #include "transfer/pinned_memory.hpp"
 #include "transfer/policy_file.hpp"
 #include "transfer/side.hpp"
+#include "transfer/snapshot.hpp"
 #include "transfer/wait_for_host.hpp"
 #include "waywiser/transfer.h"
 
@@ -299,6 +300,13 @@ transfer::CopyList checked_blocks(const GivenBlocks& to, const GivenBlocks& from
     return transfer::list_of(array(to), array(from), block);
 }
 
+transfer::WriteEnd write_end(std::uint32_t flags) {
+    constexpr std::uint32_t kAll = WAYWISER_WRITE_TRUNCATE | WAYWISER_WRITE_SYNC;
+    need((flags & ~kAll) == 0, "the argument flags has bits that this library does not know");
+    return {.truncate = (flags & WAYWISER_WRITE_TRUNCATE) != 0,
+            .sync = (flags & WAYWISER_WRITE_SYNC) != 0};
+}
+
 // Copies a list in the way that `handle` asks for. `list` checks and describes it.
 template <class List>
 waywiser_status copy_list(waywiser_context* context, void* stream, waywiser_transfer** handle,
@@ -502,6 +510,15 @@ waywiser_status waywiser_copy_blocks_and_wait(waywiser_context* context, void* t
     });
 }
 
+waywiser_status waywiser_snapshot(waywiser_context* context, void* const* to,
+                                  const void* const* from, const size_t* sizes, size_t count,
+                                  void* stream, waywiser_transfer** handle) {
+    return begin(context, handle, [&] {
+        return transfer::snapshot(context->engine, checked_list(to, from, sizes, count),
+                                  CallerStream::of(stream));
+    });
+}
+
 waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offset, void* to,
                               size_t bytes, void* stream, size_t* moved,
                               waywiser_transfer** handle) {
@@ -532,13 +549,13 @@ waywiser_status waywiser_read_and_wait(waywiser_context* context, int file, uint
     });
 }
 
-waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
-                               const void* from, size_t bytes, void* stream, size_t* moved,
-                               waywiser_transfer** handle) {
+waywiser_status waywiser_write_with(waywiser_context* context, int file, uint64_t offset,
+                                    const void* from, size_t bytes, uint32_t flags, void* stream,
+                                    size_t* moved, waywiser_transfer** handle) {
     if (handle != nullptr) {
         return begin(context, handle, [&] {
             return transfer::write_async(context->engine, {file, offset}, from, bytes,
-                                         CallerStream::of(stream));
+                                         CallerStream::of(stream), write_end(flags));
         });
     }
     std::size_t ignored = 0;
@@ -546,20 +563,34 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
     return guarded([&] {
         need_context(context);
         transfer::write(*context->engine, {file, offset}, from, bytes, CallerStream::of(stream),
-                        moved != nullptr ? *moved : ignored);
+                        moved != nullptr ? *moved : ignored, write_end(flags));
     });
 }
 
-waywiser_status waywiser_write_and_wait(waywiser_context* context, int file, uint64_t offset,
-                                        const void* from, size_t bytes, void* stream,
-                                        double timeout, size_t* moved, waywiser_transfer** handle) {
+waywiser_status waywiser_write_with_and_wait(waywiser_context* context, int file, uint64_t offset,
+                                             const void* from, size_t bytes, uint32_t flags,
+                                             void* stream, double timeout, size_t* moved,
+                                             waywiser_transfer** handle) {
     std::size_t ignored = 0;
     if (moved != nullptr) *moved = 0;
     return move_and_wait(context, timeout, handle, [&] {
         return transfer::write_and_wait(context->engine, {file, offset}, from, bytes,
                                         CallerStream::of(stream), timeout,
-                                        moved != nullptr ? *moved : ignored);
+                                        moved != nullptr ? *moved : ignored, write_end(flags));
     });
+}
+
+waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
+                               const void* from, size_t bytes, void* stream, size_t* moved,
+                               waywiser_transfer** handle) {
+    return waywiser_write_with(context, file, offset, from, bytes, 0, stream, moved, handle);
+}
+
+waywiser_status waywiser_write_and_wait(waywiser_context* context, int file, uint64_t offset,
+                                        const void* from, size_t bytes, void* stream,
+                                        double timeout, size_t* moved, waywiser_transfer** handle) {
+    return waywiser_write_with_and_wait(context, file, offset, from, bytes, 0, stream, timeout,
+                                        moved, handle);
 }
 
 waywiser_status waywiser_mark(waywiser_context* context, void* stream, waywiser_transfer** handle) {
@@ -613,6 +644,24 @@ waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream, 
         ordered = handle->started.order(*handle->engine, CallerStream::of(stream), timeout);
     });
     return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
+}
+
+waywiser_status waywiser_transfer_before_change(waywiser_transfer* handle, void* stream,
+                                                double timeout) {
+    if (handle == nullptr) return WAYWISER_OK;
+    bool ordered = true;
+    const waywiser_status status = guarded([&] {
+        handle->engine->check_process();
+        const gpu::CallerState keep;
+        need(!std::isnan(timeout), kNotANumber);
+        ordered = handle->started.order_reads(*handle->engine, CallerStream::of(stream), timeout);
+    });
+    return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
+}
+
+int waywiser_transfer_will_block(waywiser_transfer* handle) {
+    if (handle == nullptr || handle->engine->forked()) return 0;
+    return handle->started.reads_pending() ? 1 : 0;
 }
 
 waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descriptor) {

@@ -100,9 +100,14 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::si
       from_(from),
       streaming_(shape.streaming),
       direct_io_(shape.direct_io),
-      sync_(shape.sync) {
+      sync_(shape.sync),
+      truncate_(shape.truncate) {
     if (from.kind == End::Kind::file) source_file_.emplace(from.file);
-    if (to.kind == End::Kind::file) target_file_.emplace(to.file);
+    if (to.kind == End::Kind::file) {
+        // What has to reach the disk, now or by a later call, is written there at once.
+        const bool direct = shape.direct_io && (shape.sync || is_direct(to.file));
+        target_file_.emplace(to.file, direct ? Writing::direct : Writing::cached);
+    }
     if (shape.threads != 0) most_threads_ = shape.threads;
     chunks_per_thread_ = std::max<std::size_t>(shape.slots, 1);
     fills_ = slotted() && from.kind != End::Kind::device && to.kind == End::Kind::device;
@@ -122,7 +127,12 @@ bool ChunkedCopy::slotted() const {
     const bool from_gpu = from_.kind == End::Kind::device;
     if (to_gpu && from_gpu) return true;
     if (to_gpu || from_gpu) return !(to_gpu ? from_ : to_).pinned;
-    return to_.kind == End::Kind::file && from_.kind == End::Kind::file;
+    if (to_.kind != End::Kind::file) return false;
+    if (from_.kind == End::Kind::file) return true;
+    // Direct I/O takes memory only at the same offset within a block as in the file.
+    const auto address = reinterpret_cast<std::uintptr_t>(from_.data);
+    return target_file_->writes_directly() &&
+           address % host::kDiskBlock != to_.offset % host::kDiskBlock;
 }
 
 void ChunkedCopy::add_routes(Engine& engine, const CopyShape& shape) {
@@ -171,6 +181,9 @@ bool ChunkedCopy::drains() const {
 }
 
 void ChunkedCopy::fill(Chunk& chunk) {
+    if (to_.kind == End::Kind::file && chunk.slot) {
+        chunk.skew = (to_.offset + chunk.at) % host::kDiskBlock;
+    }
     if (from_.kind == End::Kind::device) return;
     const bool through_gpu = to_.kind == End::Kind::device;
     std::byte* into = chunk.slot.data();
@@ -180,8 +193,11 @@ void ChunkedCopy::fill(Chunk& chunk) {
             if (into != nullptr) std::memcpy(into, source, chunk.bytes);
         } else if (to_.kind == End::Kind::host) {
             copy_to_fresh(to_.data + chunk.at, source, chunk.bytes, streaming_);
-        } else {
+        } else if (into == nullptr) {
             target_file_->write(source, chunk.bytes, to_.offset + chunk.at);
+        } else {
+            std::memcpy(into + chunk.skew, source, chunk.bytes);
+            target_file_->write(into + chunk.skew, chunk.bytes, to_.offset + chunk.at);
         }
         return;
     }
@@ -283,7 +299,9 @@ void ChunkedCopy::drain(Chunk& chunk) {
 }
 
 void ChunkedCopy::finish() {
-    if (sync_ && target_file_) target_file_->sync();
+    if (!target_file_) return;
+    if (truncate_) target_file_->truncate(to_.offset + bytes());
+    if (sync_) target_file_->sync();
 }
 
 }  // namespace waywiser::transfer

@@ -37,6 +37,7 @@ struct CopyShape {
     bool streaming = false;                      // non-temporal stores to host memory
     bool direct_io = true;                       // O_DIRECT for file pages that are not cached
     bool sync = false;                           // fdatasync a written file at the end
+    bool truncate = false;                       // a written file ends with the last byte
     bool direct_route = true;                    // also use the GPU's own link
     std::vector<int> relays;                     // other GPUs whose links carry chunks
 };
@@ -65,6 +66,7 @@ private:
     const bool streaming_;
     const bool direct_io_;
     const bool sync_;
+    const bool truncate_;
     std::optional<FileEnd> source_file_;
     std::optional<FileEnd> target_file_;
 };

@@ -9,6 +9,13 @@ gpu::Stream& CopyStreams::stream(const Lane& lane) {
     return streams_.emplace(lane, gpu::Stream(lane.first)).first->second;
 }
 
+gpu::Stream& CopyStreams::beside(int device, const void* callers) {
+    const std::lock_guard lock(mutex_);
+    const auto known = beside_.find({device, callers});
+    if (known != beside_.end()) return known->second;
+    return beside_.emplace(std::pair(device, callers), gpu::Stream(device)).first->second;
+}
+
 void CopyStreams::assign(const Route& route, Chunk& chunk) {
     chunk.stream = &stream(route.lane());
     if (route.second_device >= 0) {

@@ -83,6 +83,10 @@ public:
     // cannot use it until it is released. Throws what allocation throws.
     std::optional<Slot> host_staging(int node, int device, std::size_t bytes);
     std::optional<Slot> device_staging(int device, std::size_t bytes);
+    // See CopyStreams.
+    gpu::Stream& stream_beside(int device, const void* callers) {
+        return streams_.beside(device, callers);
+    }
     // Tables of lists that kernels move on callers' streams.
     [[nodiscard]] ListStaging& lists() { return lists_; }
 

@@ -11,10 +11,13 @@
 namespace waywiser::transfer {
 namespace {
 
-enum class FileCall { read, write };
+struct FileCall {
+    bool reads = true;
+    WriteEnd end{};  // of a write
+};
 
 struct FileCopy {
-    FileCall call = FileCall::read;
+    bool reads = true;
     std::shared_ptr<Job> job;
     Ordering order;
     bool to_gpu = false;  // GPU memory is the destination
@@ -35,13 +38,13 @@ Side file_memory(Engine& engine, void* data, std::size_t bytes) {
     return side;
 }
 
-FileCopy prepare_file(Engine& engine, FileCall call, const FileRange& range, void* data,
+FileCopy prepare_file(Engine& engine, const FileCall& call, const FileRange& range, void* data,
                       std::size_t bytes, const CallerStream& stream) {
-    const bool reads = call == FileCall::read;
+    const bool reads = call.reads;
     check_end(reads ? "read" : "write", range.offset, bytes);
     check_range(data, bytes, reads ? "read" : "write", reads ? "to" : "from");
     const Side memory = file_memory(engine, data, bytes);
-    FileCopy made{.call = call,
+    FileCopy made{.reads = reads,
                   .job = nullptr,
                   .order = ordering(engine, stream, memory.end.gpu),
                   .to_gpu = reads && memory.end.gpu >= 0};
@@ -53,15 +56,18 @@ FileCopy prepare_file(Engine& engine, FileCall call, const FileRange& range, voi
     const End file = End::of_file(range.file, range.offset);
     End end = memory.end;
     if (end.kind == End::Kind::host) end.pinned = false;  // the CPU moves the bytes
-    made.job = std::make_shared<ChunkedCopy>(engine, reads ? end : file, reads ? file : end, bytes,
-                                             file_shape(engine, bytes, memory, reads));
+    CopyShape shape = file_shape(engine, bytes, memory, reads);
+    shape.truncate = call.end.truncate;
+    shape.sync = call.end.sync;
+    made.job =
+        std::make_shared<ChunkedCopy>(engine, reads ? end : file, reads ? file : end, bytes, shape);
     return made;
 }
 
 // With the calling thread.
 void run_file(Engine& engine, const FileCopy& copy, const CallerStream& stream,
               std::size_t& moved) {
-    const bool reads = copy.call == FileCall::read;
+    const bool reads = copy.reads;
     try {
         run_ordered(engine, copy.job, copy.order, stream);
         moved = reads ? copy.job->moved_or_expected() : copy.job->moved();
@@ -85,21 +91,32 @@ Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
     return {engine, copy.job};
 }
 
-void move_file(Engine& engine, FileCall call, const FileRange& range, void* data, std::size_t bytes,
-               const CallerStream& stream, std::size_t& moved) {
+// What is left to do for a write of no bytes.
+void end_empty(const FileCall& call, const FileRange& range) {
+    if (call.reads) return;
+    const FileEnd file(range.file, Writing::cached);
+    if (call.end.truncate) file.truncate(range.offset);
+    if (call.end.sync) file.sync();
+}
+
+void move_file(Engine& engine, const FileCall& call, const FileRange& range, void* data,
+               std::size_t bytes, const CallerStream& stream, std::size_t& moved) {
     engine.check_process();
     moved = 0;
-    if (bytes == 0) return;
+    if (bytes == 0) return end_empty(call, range);
     const gpu::CallerState keep;
     run_file(engine, prepare_file(engine, call, range, data, bytes, stream), stream, moved);
 }
 
-Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, FileCall call,
+Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall& call,
                           const FileRange& range, void* data, std::size_t bytes,
                           const CallerStream& stream, double seconds, std::size_t& moved) {
     engine->check_process();
     moved = 0;
-    if (bytes == 0) return {};
+    if (bytes == 0) {
+        end_empty(call, range);
+        return {};
+    }
     const gpu::CallerState keep;
     const FileCopy copy = prepare_file(*engine, call, range, data, bytes, stream);
     return wait_for_host({.bytes = bytes,
@@ -111,11 +128,14 @@ Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, FileCall call,
                          stream, seconds);
 }
 
-Started move_file_async(const std::shared_ptr<Engine>& engine, FileCall call,
+Started move_file_async(const std::shared_ptr<Engine>& engine, const FileCall& call,
                         const FileRange& range, void* data, std::size_t bytes,
                         const CallerStream& stream) {
     engine->check_process();
-    if (bytes == 0) return Started(0);
+    if (bytes == 0) {
+        end_empty(call, range);
+        return Started(0);
+    }
     const gpu::CallerState keep;
     return start_file(engine, prepare_file(*engine, call, range, data, bytes, stream), stream);
 }
@@ -124,35 +144,37 @@ Started move_file_async(const std::shared_ptr<Engine>& engine, FileCall call,
 
 void read(Engine& engine, FileRange from, void* to, std::size_t bytes, const CallerStream& stream,
           std::size_t& moved) {
-    move_file(engine, FileCall::read, from, to, bytes, stream, moved);
+    move_file(engine, FileCall{}, from, to, bytes, stream, moved);
 }
 
 void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
-           const CallerStream& stream, std::size_t& moved) {
-    move_file(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream, moved);
+           const CallerStream& stream, std::size_t& moved, WriteEnd end) {
+    move_file(engine, FileCall{.reads = false, .end = end}, to, const_cast<void*>(from), bytes,
+              stream, moved);
 }
 
 Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
                      std::size_t bytes, const CallerStream& stream, double seconds,
                      std::size_t& moved) {
-    return move_file_and_wait(engine, FileCall::read, from, to, bytes, stream, seconds, moved);
+    return move_file_and_wait(engine, FileCall{}, from, to, bytes, stream, seconds, moved);
 }
 
 Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
                       std::size_t bytes, const CallerStream& stream, double seconds,
-                      std::size_t& moved) {
-    return move_file_and_wait(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream,
-                              seconds, moved);
+                      std::size_t& moved, WriteEnd end) {
+    return move_file_and_wait(engine, FileCall{.reads = false, .end = end}, to,
+                              const_cast<void*>(from), bytes, stream, seconds, moved);
 }
 
 Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
                    std::size_t bytes, const CallerStream& stream) {
-    return move_file_async(engine, FileCall::read, from, to, bytes, stream);
+    return move_file_async(engine, FileCall{}, from, to, bytes, stream);
 }
 
 Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                    std::size_t bytes, const CallerStream& stream) {
-    return move_file_async(engine, FileCall::write, to, const_cast<void*>(from), bytes, stream);
+                    std::size_t bytes, const CallerStream& stream, WriteEnd end) {
+    return move_file_async(engine, FileCall{.reads = false, .end = end}, to,
+                           const_cast<void*>(from), bytes, stream);
 }
 
 }  // namespace waywiser::transfer

@@ -17,11 +17,17 @@ struct FileRange {
     std::uint64_t offset = 0;
 };
 
+// What a write does when the file has its bytes.
+struct WriteEnd {
+    bool truncate = false;  // the file ends with the last of them
+    bool sync = false;  // they have reached the disk; then they go there by direct I/O if they can
+};
+
 // `moved`: bytes read or written, also if an exception is thrown before all are.
 void read(Engine& engine, FileRange from, void* to, std::size_t bytes, const CallerStream& stream,
           std::size_t& moved);
 void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
-           const CallerStream& stream, std::size_t& moved);
+           const CallerStream& stream, std::size_t& moved, WriteEnd end = {});
 
 // The same, but wait for the stream at most `seconds` (negative: without limit). Return the
 // transfer if it has not begun by then: it follows the stream, and `moved` is 0.
@@ -30,12 +36,12 @@ Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void
                      std::size_t& moved);
 Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
                       std::size_t bytes, const CallerStream& stream, double seconds,
-                      std::size_t& moved);
+                      std::size_t& moved, WriteEnd end = {});
 
 // Return at once; the transfer starts after the work in the stream.
 Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
                    std::size_t bytes, const CallerStream& stream);
 Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                    std::size_t bytes, const CallerStream& stream);
+                    std::size_t bytes, const CallerStream& stream, WriteEnd end = {});
 
 }  // namespace waywiser::transfer

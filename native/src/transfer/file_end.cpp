@@ -60,10 +60,17 @@ std::uint64_t some_block(std::size_t bytes, std::uint64_t at) {
     return at + (now ^ (now >> 12U)) % blocks * kDiskBlock;
 }
 
+std::string own_path(int file) { return "/proc/self/fd/" + std::to_string(file); }
+
 }  // namespace
 
 FileError::FileError(const std::string& what, int error)
     : std::runtime_error(described(what, error)), error_(error) {}
+
+bool is_direct(int descriptor) {
+    const int mode = fcntl(descriptor, F_GETFL);
+    return mode >= 0 && (mode & O_DIRECT) != 0;
+}
 
 void check_writable(int descriptor, const char* use) {
     const int mode = fcntl(descriptor, F_GETFL);
@@ -74,22 +81,30 @@ void check_writable(int descriptor, const char* use) {
                     EBADF);
 }
 
-FileEnd::FileEnd(int file) : file_(file) {
+FileEnd::FileEnd(int file, Writing writing)
+    : file_(file), access_(writing == Writing::none ? O_RDONLY : O_WRONLY) {
     struct stat status{};
     const int mode = fcntl(file, F_GETFL);
     const bool of_disk =
         fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
-    try_direct_ = of_disk && mode >= 0 && (mode & O_ACCMODE) != O_WRONLY;
-    // There the cache of the underlying file is used, which cachestat does not see.
+    const int useless = writing == Writing::none ? O_WRONLY : O_RDONLY;
+    try_direct_ = of_disk && mode >= 0 && (mode & O_ACCMODE) != useless;
     struct statfs system{};
-    counts_ = fstatfs(file, &system) == 0 && system.f_type != OVERLAYFS_SUPER_MAGIC;
+    const bool known = fstatfs(file, &system) == 0;
+    // There the cache of the underlying file is used, which cachestat does not see.
+    counts_ = known && system.f_type != OVERLAYFS_SUPER_MAGIC;
+    if (is_direct(file)) {
+        cached_ = host::Descriptor(open(own_path(file).c_str(), (mode & O_ACCMODE) | O_CLOEXEC));
+        if (cached_.get() >= 0) file_ = cached_.get();
+    }
+    const bool in_memory = known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+    write_direct_ = writing == Writing::direct && try_direct_ && !in_memory && direct() >= 0;
 }
 
 int FileEnd::direct() {
     const std::lock_guard lock(opening_);
     if (direct_.get() < 0) {
-        const std::string own = "/proc/self/fd/" + std::to_string(file_);
-        direct_ = host::Descriptor(open(own.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+        direct_ = host::Descriptor(open(own_path(file_).c_str(), access_ | O_DIRECT | O_CLOEXEC));
         if (direct_.get() < 0) try_direct_ = false;
     }
     return direct_.get();
@@ -162,7 +177,40 @@ std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bo
     return read_buffered(to, bytes, at);
 }
 
-void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) const {
+// The part of a block at each end goes through the page cache, which direct I/O of its neighbours
+// does not touch.
+void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(from) % kDiskBlock == at % kDiskBlock;
+    const std::size_t head = (kDiskBlock - at % kDiskBlock) % kDiskBlock;
+    if (!write_direct_ || !aligned || bytes < head + kDiskBlock) {
+        return write_cached(from, bytes, at);
+    }
+    write_cached(from, head, at);
+    const std::size_t body = (bytes - head) / kDiskBlock * kDiskBlock;
+    const std::size_t done = head + write_direct(from + head, body, at + head);
+    write_cached(from + done, bytes - done, at + done);
+}
+
+std::size_t FileEnd::write_direct(const std::byte* from, std::size_t bytes, std::uint64_t at) {
+    const int file = direct();
+    std::size_t done = 0;
+    while (done < bytes) {
+        const ssize_t now = pwrite(file, from + done, bytes - done, static_cast<off_t>(at + done));
+        if (now < 0 && errno == EINTR) continue;
+        if (now < 0 && errno != EINVAL && errno != EOPNOTSUPP) {
+            throw failed_at("writing", file_, at + done, errno);
+        }
+        if (now > 0) done += static_cast<std::size_t>(now);
+        if (now <= 0 || static_cast<std::size_t>(now) % kDiskBlock != 0) {
+            // Some file systems open with O_DIRECT but reject the write.
+            if (now < 0) write_direct_ = false;
+            break;
+        }
+    }
+    return done;
+}
+
+void FileEnd::write_cached(const std::byte* from, std::size_t bytes, std::uint64_t at) const {
     while (bytes > 0) {
         const ssize_t now = pwrite(file_, from, bytes, static_cast<off_t>(at));
         if (now < 0 && errno == EINTR) continue;
@@ -172,6 +220,14 @@ void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) 
         from += now;
         at += static_cast<std::uint64_t>(now);
         bytes -= static_cast<std::size_t>(now);
+    }
+}
+
+void FileEnd::truncate(std::uint64_t end) const {
+    while (ftruncate(file_, static_cast<off_t>(end)) != 0) {
+        if (errno != EINTR) {
+            throw FileError("ending a file at byte " + std::to_string(end) + " (ftruncate)", errno);
+        }
     }
 }
 

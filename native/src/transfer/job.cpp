@@ -62,8 +62,23 @@ bool Job::wait(double seconds) {
 }
 
 bool Job::order(const gpu::Stream& stream, double seconds) {
+    return order(stream, seconds, Order::whole);
+}
+
+bool Job::order_reads(const gpu::Stream& stream, double seconds) {
+    return order(stream, seconds, Order::reads);
+}
+
+bool Job::reads_pending() const {
+    const std::lock_guard lock(mutex_);
+    return !ended() && !all_submitted();
+}
+
+bool Job::order(const gpu::Stream& stream, double seconds, Order what) {
     std::unique_lock lock(mutex_);
-    const auto ready = [this] { return ended() || (submitted_ && !drains()); };
+    const auto ready = [this, what] {
+        return ended() || (submitted_ && (what == Order::reads || !drains()));
+    };
     if (!wait_until(lock, seconds, ready)) return false;
     if (failure_) {
         lock.unlock();

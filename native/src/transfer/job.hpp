@@ -84,6 +84,12 @@ public:
     // Waits until all chunks are submitted or the job has ended, then makes the stream wait for the
     // chunks in flight. Returns false after `seconds`, like wait().
     bool order(const gpu::Stream& stream, double seconds = -1);
+    // The same, but makes the stream wait only until the source is read: it may be changed then,
+    // though the destination may not be filled yet.
+    bool order_reads(const gpu::Stream& stream, double seconds = -1);
+    // Whether order_reads() would block the host now: an event that a stream waits for must have
+    // been recorded, which is so when all chunks are submitted.
+    [[nodiscard]] bool reads_pending() const;
     // Throws what the job failed with; does nothing if it succeeded.
     void rethrow() const;
     // Writes an eight-byte 1 to the descriptor once, when the job ends, or at once if it has ended.
@@ -136,6 +142,8 @@ private:
     // With the lock held. False if the condition is not met within `seconds`.
     template <class Condition>
     bool wait_until(std::unique_lock<std::mutex>& lock, double seconds, Condition condition);
+    enum class Order { whole, reads };
+    bool order(const gpu::Stream& stream, double seconds, Order what);
     // Waits until the descriptors are written.
     [[nodiscard]] bool notifications_written() const;
     // With the mutex held: no transition is in progress then.

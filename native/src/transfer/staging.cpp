@@ -212,6 +212,7 @@ void Slots::abandon(std::byte* data) noexcept {
 std::unique_ptr<Slab> pinned_slab(std::size_t bytes, const NumaNode& node, int device,
                                   const std::function<void(const std::string&)>& on_failure) {
     auto slab = std::make_unique<PinnedSlab>(bytes, node);
+    if (device < 0) return slab;
     try {
         slab->pin(device);
     } catch (const gpu::Error& error) {

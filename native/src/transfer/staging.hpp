@@ -106,8 +106,8 @@ private:
     std::size_t in_use_ = 0;
 };
 
-// Pinned memory at a NUMA node, in huge pages if available. If pinning fails, the memory is
-// pageable and `on_failure` is called once with the reason.
+// Memory at a NUMA node, in huge pages if available, and pinned for a device unless that is -1. If
+// pinning fails, the memory is pageable and `on_failure` is called once with the reason.
 std::unique_ptr<Slab> pinned_slab(std::size_t bytes, const NumaNode& node, int device,
                                   const std::function<void(const std::string&)>& on_failure);
 std::unique_ptr<Slab> device_slab(std::size_t bytes, int device);

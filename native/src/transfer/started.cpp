@@ -131,7 +131,9 @@ void Started::notify(int descriptor, Engine& engine) const {
     write_notifications({descriptor});
 }
 
-bool Started::order(const Engine& engine, const CallerStream& stream, double seconds) const {
+template <class Order>
+bool Started::order_in(const Engine& engine, const CallerStream& stream, double seconds,
+                       const Order& order) const {
     if (stream.none) return wait(seconds);
     const Ordering known = ordering(engine, stream, 0);
     if (known.capturing) {
@@ -139,7 +141,18 @@ bool Started::order(const Engine& engine, const CallerStream& stream, double sec
             "the stream is being captured: a graph cannot wait for a transfer that is not part of "
             "it; order the stream before the capture");
     }
-    return known.stream ? order(*known.stream, seconds) : wait(seconds);
+    return known.stream ? order(*known.stream) : wait(seconds);
+}
+
+bool Started::order(const Engine& engine, const CallerStream& stream, double seconds) const {
+    return order_in(engine, stream, seconds,
+                    [&](const gpu::Stream& used) { return order(used, seconds); });
+}
+
+bool Started::order_reads(const Engine& engine, const CallerStream& stream, double seconds) const {
+    return order_in(engine, stream, seconds, [&](const gpu::Stream& used) {
+        return job_ ? job_->order_reads(used, seconds) : order(used, seconds);
+    });
 }
 
 }  // namespace waywiser::transfer

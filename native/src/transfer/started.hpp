@@ -61,12 +61,20 @@ public:
     bool order(const gpu::Stream& stream, double seconds) const;
     // Orders a caller's stream after the copy; blocks like Job::order().
     bool order(const Engine& engine, const CallerStream& stream, double seconds) const;
+    // Like order(), until the source is read; see Job::order_reads().
+    bool order_reads(const Engine& engine, const CallerStream& stream, double seconds) const;
+    [[nodiscard]] bool reads_pending() const { return job_ && job_->reads_pending(); }
     // Like Job::notify(). `engine` watches a plain copy, which has no thread of its own. If the
     // engine is stopped before the copy is done, the descriptor is written at once, and done() is
     // false then.
     void notify(int descriptor, Engine& engine) const;
 
 private:
+    // Calls order(stream) for a caller's stream, or waits for the end if there is none.
+    template <class Order>
+    bool order_in(const Engine& engine, const CallerStream& stream, double seconds,
+                  const Order& order) const;
+
     std::size_t bytes_ = 0;
     std::shared_ptr<WatchedEvent> plain_;
     std::shared_ptr<Engine> engine_;

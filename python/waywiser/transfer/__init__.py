@@ -60,6 +60,7 @@ __all__ = [
     "pinned_empty",
     "read",
     "read_async",
+    "snapshot_batch",
     "to_host",
     "usage",
     "warnings",
@@ -77,6 +78,7 @@ read = native.read
 read_async = native.read_async
 write = native.write
 write_async = native.write_async
+snapshot_batch = native.snapshot_batch
 explain = native.explain
 usage = native.usage
 warnings = native.warnings

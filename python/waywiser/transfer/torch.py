@@ -1,8 +1,9 @@
-"""Safetensors files into torch tensors, in host memory or on a GPU.
+"""Safetensors files into torch tensors and back, in host memory or on a GPU, and snapshots.
 
-    from waywiser.transfer.torch import load_files
+    from waywiser.transfer.torch import load_files, save_files, snapshot
 
     tensors = load_files("llama/model.safetensors.index.json", "cuda:0")
+    save_files(tensors, "copy.safetensors")
 
 `patch()` makes PyTorch's own copies by the library. No other module imports torch, except
 `torch_patch`, which this one imports.
@@ -11,7 +12,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from waywiser import transfer
 from waywiser.errors import WaywiserError
@@ -19,16 +20,24 @@ from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundErro
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
 from waywiser.transfer.read_plan import PlannedRead, plan_reads
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
+from waywiser.transfer.saving import save
+from waywiser.transfer.snapshots import Snapshot
+from waywiser.transfer.snapshots import snapshot as _snapshot
 from waywiser.transfer.strict_json import clipped
+from waywiser.transfer.torch_tensors import SharedTensorsError
 from waywiser.transfer.transfer_window import TransferWindow
 
 __all__ = [
     "SafetensorsError",
+    "SharedTensorsError",
+    "Snapshot",
     "TensorNotFoundError",
     "TorchMissingError",
     "load_file",
     "load_files",
     "patch",
+    "save_files",
+    "snapshot",
 ]
 
 
@@ -81,6 +90,8 @@ TORCH_NAMES = {
 """Types of the format as torch names them. Those of less than a byte are missing: torch has no
 tensor of the same shape for them."""
 
+FORMAT_NAMES = {name: dtype for dtype, name in TORCH_NAMES.items()}
+
 
 def load_file(
     path: str | os.PathLike[str],
@@ -132,6 +143,65 @@ def load_files(
             tensors.clear()
             raise
     return tensors
+
+
+def save_files(
+    tensors: Mapping[str, torch.Tensor],
+    path: str | os.PathLike[str],
+    *,
+    shard_bytes: int | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Saves tensors as a safetensors file, or as shards with an index in a folder.
+
+    Args:
+        tensors: dense, contiguous tensors by name, in host memory or on GPUs, none of which share
+            memory.
+        path: the file; with ``shard_bytes`` the folder.
+        shard_bytes: the most bytes of tensors in one shard; a larger tensor has a shard of its own.
+            None: one file.
+        metadata: texts by name for the header of each file; ``{"format": "pt"}``, for example.
+
+    When it returns, the files are on the disk. What was at the path before is replaced as a whole
+    at that moment: after an error, a kill or a loss of power it is there as it was. A folder is
+    replaced only if it has nothing but safetensors files and their index. A file has the bytes that
+    the safetensors library writes, with the metadata sorted by name; shards and index are named as
+    huggingface_hub does. Tensors are read on the current stream of their GPU, and must not change
+    until it returns.
+
+    Raises `SharedTensorsError`, which is a `RuntimeError`, for tensors that share memory;
+    `InvalidTransfer`, which is a `ValueError`, for one that is not contiguous or has no memory, and
+    for a folder with other files; `UnsupportedTransfer` for a type or a layout that the format does
+    not have; `InvalidOperand` for arguments of a wrong type; `TransferFileError`, which is an
+    `OSError`, if the disk is full or the path cannot be written; and what
+    ``waywiser.transfer.write_async`` raises.
+    """
+    save(tensors, path, shard_bytes, metadata, torch=torch, dtypes=FORMAT_NAMES)
+
+
+def snapshot(
+    tensors: Mapping[str, torch.Tensor],
+    *,
+    into: Mapping[str, torch.Tensor] | None = None,
+    pinned: bool = False,
+) -> Snapshot:
+    """Starts to copy tensors to host memory beside the current streams, and returns at once.
+
+    Args:
+        tensors: tensors by name, on GPUs; those in host memory are copied before it returns.
+        into: host tensors of the same names, types and shapes that are overwritten, as an earlier
+            snapshot returned them; None: new ones.
+        pinned: whether new host memory is pinned. Then all copies are submitted before it returns,
+            and `Snapshot.before_change` never blocks the host.
+
+    The copies have what the tensors are when the current stream of their GPU has come this far.
+    Later work in the stream does not wait for them: call ``before_change`` of the result before it
+    changes one of the tensors.
+
+    Raises `InvalidOperand` and `InvalidTransfer` for arguments that do not fit, and what
+    ``waywiser.transfer.pinned_empty`` and ``snapshot_batch`` raise.
+    """
+    return _snapshot(tensors, into, pinned, torch=torch)
 
 
 def _device(device: str | int | torch.device) -> torch.device:
