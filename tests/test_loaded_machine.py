@@ -69,6 +69,20 @@ def test_a_survey_says_at_its_start_and_its_end_that_the_machine_is_loaded(
 
 
 @pytest.mark.usefixtures("both")
+def test_a_resumed_survey_says_at_its_start_that_the_machine_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for others, is_loaded in ((1.7, True), (0.0, False)):
+        scripted_cpus.use(monkeypatch, others, own=0.2)
+        shutil.copyfile("idle.wwp", "resumed.wwp")
+        assert cli.run(["survey", "--resume", "-o", "resumed.wwp"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert (f"warning: {LOADED} now" in said) is is_loaded
+        if is_loaded:
+            assert said.index(f"{LOADED} now") < said.index("visits are stored already")
+
+
+@pytest.mark.usefixtures("both")
 def test_the_verbs_that_read_it_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert LOADED in " ".join(output(capsys, "show", "loaded.wwp").split())
     found = msgspec.json.decode(output(capsys, "show", "loaded.wwp", "--json"))

@@ -64,17 +64,22 @@ def policy(files: list[str], output: str = "", compare: bool = False, json: Json
     if json:
         sys.stdout.write(found.to_json().decode())
     elif output != STANDARD_OUTPUT:
-        print_result(None, _written(found, output) if output else _shown(found, tables, files))
+        shown = _written(found, tables, output) if output else _shown(found, tables, files)
+        print_result(None, shown)
 
 
-def _written(found: Policy, output: str) -> Iterator[Block]:
+def _written(
+    found: Policy, tables: Sequence[DecisionTable], output: str
+) -> Iterator[Block | Section]:
     from waywiser.report.parts import Words
+    from waywiser.report.views.policy import hidden_parts
     from waywiser.words.number_format import count
 
     classes = found.classes
     rows = count(sum(len(each.rows) for each in classes), "row")
     yield Words(f"{output}: {rows} for {count(len(classes), 'kind')} of copies")
     yield Words(_install(output))
+    yield from hidden_parts(tables)
 
 
 def _shown(

@@ -16,7 +16,7 @@ from waywiser.cli.progress import watcher
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.doctor.situation import Situation
 from waywiser.machine.cpu_load import present_load
-from waywiser.machine.machine import machine_line
+from waywiser.machine.machine import Machine, machine_line
 from waywiser.machine.system_files import SystemFiles, format_list
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.measure.plan.plan import Plan
@@ -61,6 +61,8 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
     if options.resume and file is not None and os.path.lexists(file):
         require_agreement(options, file)
+        require_free_host()
+        say("".join(f"{line}\n" for line in _disturbances(_machine_of(file))))
         with stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=json)
@@ -76,7 +78,7 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
         say(f"there is no {file} to resume: a new survey starts\n")
     file = file or Path(default_name(survey.machine.hostname))
     require_free_host()  # if it is being surveyed, that is the only message
-    say("\n".join((*_before(survey), *_disturbances(survey))) + "\n")
+    say("\n".join((*_before(survey), *_disturbances(survey.machine))) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=json)
@@ -115,9 +117,19 @@ def _before(survey: Survey) -> Iterator[str]:
         yield f"{survey.plan.skipped} series more are left to {whom}"
 
 
-def _disturbances(survey: Survey) -> Iterator[str]:
-    """What disturbs the survey, as ``waywiser doctor`` says it."""
-    situation = Situation(survey.machine, SystemFiles(), load_now=present_load())
+def _machine_of(file: Path) -> Machine:
+    from waywiser.profile import Profile
+
+    with Profile.open(file) as profile:
+        return profile.machine
+
+
+def _disturbances(machine: Machine) -> Iterator[str]:
+    """What disturbs a survey now, as ``waywiser doctor`` says it; nothing of a simulated machine,
+    which is none."""
+    if machine.simulated:
+        return
+    situation = Situation(machine, SystemFiles(), load_now=present_load())
     yield from (words.text for words in disturbance_words(situation))
 
 

@@ -26,6 +26,8 @@ from waywiser.analysis.policy.table import MethodCosts, Policy
 from waywiser.analysis.policy.texts import costs_text
 from waywiser.machine.machine import Machine
 from waywiser.profile import Run
+from waywiser.report.parts import Section, Words
+from waywiser.report.views.policy import policy_parts
 from waywiser.stats.method_choice import Timed, choices, winner
 from waywiser.stats.order import Interval
 from waywiser.words import TimingMode, Workload
@@ -75,6 +77,33 @@ def test_much_noise_needs_much_difference() -> None:
     )
     assert set(names(quiet)) == {"staged"}
     assert names(noisy).count("copy-engine") > 0.9 * len(names(noisy))
+
+
+def test_what_noise_alone_keeps_is_marked_with_the_command_that_decides() -> None:
+    faster: Seconds = lambda size: SLOW(size) / 1.15  # noqa: E731
+    quiet = curve(PLAIN, SLOW, blocks=4), curve(STAGED, faster, blocks=4)
+    noisy = (
+        curve(PLAIN, SLOW, blocks=4, between=0.25),
+        curve(STAGED, faster, blocks=4, between=0.25),
+    )
+    found = decision_tables([subject(*noisy)])
+    (table,) = found
+    assert "copy-engine took up to" in table.hidden and "longer than staged" in table.hidden
+    assert "--only 'pageable@numa:0 -> device@gpu:0*'" in table.remedy
+    marked = [each for each in table.decisions if each.hidden is not None]
+    assert marked and {table.methods[each.chosen].executor for each in marked} == {"copy-engine"}
+    policy = build_policy([subject(*noisy)])
+    shown = "\n".join(
+        block.text
+        for section in policy_parts(policy, found)
+        if isinstance(section, Section)
+        for block in section.blocks
+        if isinstance(block, Words)
+    )
+    assert shown.count("so that the simpler method is kept") == 1
+    assert table.hidden in shown and table.remedy in shown
+    for curves in (quiet, (curve(PLAIN, SLOW), curve(STAGED, SLOW))):
+        assert not any(each.hidden for each in decision_tables([subject(*curves)]))
 
 
 def test_what_is_measured_at_few_sizes_is_compared_between_them() -> None:

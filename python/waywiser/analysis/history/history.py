@@ -200,9 +200,9 @@ class _Line(NamedTuple):
     """By night."""
     paths: list[list[PathNight]]
     series: SeriesOfNights
-    """Of the medians over processes."""
+    """The medians over processes, as bandwidths."""
     fast: SeriesOfNights
-    """Of the lower quartiles of their times."""
+    """The lower quartiles of their times, as bandwidths."""
 
 
 def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:

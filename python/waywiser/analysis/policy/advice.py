@@ -147,18 +147,13 @@ def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:
             )
             return
     for rival in rivals[:1]:
-        widest = max((found.best, rival), key=_relative_width)
-        if _relative_width(widest) > abs(rival.margin):
+        widest = max((found.best, rival), key=lambda each: each.time.relative_width)
+        if widest.time.relative_width > abs(rival.margin):
             yield (
                 f"{files} does not decide between {found.best.method} and {rival.method}: they "
                 f"differ by {abs(rival.margin):.0%}, and the interval of {widest.method} is "
-                f"±{_relative_width(widest):.0%}"
+                f"±{widest.time.relative_width:.0%}"
             )
-
-
-def _relative_width(method: AdvisedMethod) -> float:
-    """Half of the interval of the time, as a share of it."""
-    return (method.time.high - method.time.low) / 2 / method.time.seconds
 
 
 def find_table(

@@ -43,9 +43,9 @@ from waywiser.analysis.policy.table import (
     PolicyRow,
     collectives_of,
 )
-from waywiser.analysis.policy.texts import is_by_multiprocessors
+from waywiser.analysis.policy.texts import costly_text, is_by_multiprocessors
 from waywiser.curves.subject import Subject
-from waywiser.curves.texts import survey_again
+from waywiser.curves.texts import amount, size_span, survey_again
 from waywiser.machine.machine import UNKNOWN_CPU, Machine, require_real
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
@@ -122,6 +122,7 @@ def decision_tables(
         loads = (f"{load}: it is not used" for load in skipped)
         found = found._replace(notes=(*loads, *found.notes))
         made = _TableMaker(found, least, costs).tables(size, count)
+        made = (_with_hidden(each, subjects) for each in made)
         tables += made if idle else (_undecided(each, subjects) for each in made)
     return tuple(tables)
 
@@ -139,11 +140,36 @@ def _undecided(table: DecisionTable, subjects: Sequence[Subject]) -> DecisionTab
     """A table of surveys under load: it decides nothing if CPUs copy by some method."""
     if not any(DECLARED.executor(each.executor).uses_cpus for each in table.methods):
         return table
-    kind, (source, destination) = table.kind, table.paths[0].split(" -> ")
-    path = f"{kind.source}@{source} -> {kind.destination}@{destination}*"
-    remedy = subjects[0].surveyed(f": on the idle machine, {survey_again(path)} decides")
+    remedy = subjects[0].surveyed(f": on the idle machine, {_deciding(table)} decides")
     reason = f"not decided, since {' and '.join(map(_load, subjects))}{remedy}"
     return msgspec.structs.replace(table, undecided=reason)
+
+
+def _deciding(table: DecisionTable) -> str:
+    """The command that measures the methods of a table again."""
+    kind, (source, destination) = table.kind, table.paths[0].split(" -> ")
+    return survey_again(f"{kind.source}@{source} -> {kind.destination}@{destination}*")
+
+
+def _with_hidden(table: DecisionTable, subjects: Sequence[Subject]) -> DecisionTable:
+    """A table that says at which sizes noise alone keeps the simpler method."""
+    hidden = [(each, n) for each in table.decisions if (n := each.hidden) is not None]
+    if not hidden:
+        return table
+    worst, other = max(hidden, key=lambda found: -(found[0].margin(found[1]) or 0.0))
+    rival = worst.times[other]
+    assert rival is not None
+    width = max(worst.time.relative_width, rival.relative_width)
+    sizes = size_span(hidden[0][0].bytes, hidden[-1][0].bytes)
+    pieces = f" in lists of {table.count} pieces and more" if table.count > 1 else ""
+    taken = worst.time.seconds / rival.seconds - 1
+    text = (
+        f"{sizes}{pieces}: {costly_text(table.methods[worst.chosen], worst.time.costs)} took up to "
+        f"{amount(taken)} longer than {costly_text(table.methods[other], rival.costs)}, and the "
+        f"noise is ±{amount(width)}"
+    )
+    remedy = subjects[0].surveyed(f"{_deciding(table)} decides")
+    return msgspec.structs.replace(table, hidden=text, remedy=remedy)
 
 
 def no_methods(subjects: Sequence[Subject], where: str) -> PolicyError:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from waywiser.analysis.policy.table import MethodCosts, Relation
+from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_settings
 
@@ -75,6 +76,11 @@ class MethodTime(Value, frozen=True):
     def interval(self) -> Interval:
         return Interval(self.low, self.high)
 
+    @property
+    def relative_width(self) -> float:
+        """Half of the interval, as a share of the time."""
+        return (self.high - self.low) / 2 / self.seconds
+
 
 class SizeDecision(Value, frozen=True):
     """One size of a table."""
@@ -107,6 +113,18 @@ class SizeDecision(Value, frozen=True):
         """The fastest of the other methods; None if there is none."""
         return next((n for n in self.ranked if n != self.chosen), None)
 
+    @property
+    def hidden(self) -> int | None:
+        """The fastest method if noise alone hides whether it is better than the chosen one: it
+        takes less time by more than `TOLERANCE`, and an interval is wider than that."""
+        first = self.ranked[0]
+        fastest = self.times[first]
+        if first == self.chosen or fastest is None:
+            return None
+        loss = self.time.seconds / fastest.seconds - 1
+        width = max(self.time.relative_width, fastest.relative_width)
+        return first if TOLERANCE < loss < width else None
+
     def margin(self, method: int) -> float | None:
         """How much longer a method takes than the chosen one, as a share."""
         time = self.times[method]
@@ -136,6 +154,10 @@ class DecisionTable(Value, frozen=True):
     undecided: str = ""
     """Why its times decide nothing: other programs used the machine, and CPUs copy by some
     method. Empty if they decide."""
+    hidden: str = ""
+    """At which sizes noise hides whether another method is better. Empty if there are none."""
+    remedy: str = ""
+    """What decides it."""
     fewer_cpus: tuple[DecisionTable, ...] = ()
     """The tables of the methods that fewer CPUs can do, ascending in their number."""
 

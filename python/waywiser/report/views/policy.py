@@ -13,6 +13,7 @@ from waywiser.analysis.policy.texts import costly_text, costs_text, method_text
 from waywiser.curves.texts import span
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
 from waywiser.words import format_bytes
+from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 from waywiser.words.sizes import size_text
 
@@ -58,6 +59,19 @@ def policy_parts(found: Policy, tables: Sequence[DecisionTable] = ()) -> Iterato
     if kept:
         why = Words("Without rows, so that the library keeps its defaults:")
         yield Section("", "", (why, *(Words(line, indent=2) for line in kept)))
+    yield from hidden_parts(tables)
+
+
+def hidden_parts(tables: Sequence[DecisionTable]) -> Iterator[Section]:
+    """The kinds of copies and the sizes at which noise hides which method is better."""
+    found = [each for each in tables if each.hidden and not why_not_written(each)]
+    if not found:
+        return
+    lines = [Words("Not decided by these times, so that the simpler method is kept:")]
+    for kind, same in grouped((each.kind, each) for each in found).items():
+        lines.append(Words(": ".join(filter(None, (str(kind), same[0].remedy))), indent=2))
+        lines += [Words(each.hidden, indent=4) for each in same]
+    yield Section("", "", tuple(lines))
 
 
 def _sheets(kind: CopyKind, rows: Sequence[PolicyRow]) -> Iterator[Sheet]:

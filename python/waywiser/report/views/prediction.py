@@ -9,7 +9,7 @@ from waywiser.model.prediction import LONGER, LimitingCapacity, Prediction
 from waywiser.report.parts import Block, Sheet, SheetColumn, Words, numbers
 from waywiser.words import WaywiserError, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
-from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words.sizes_in_text import bytes_of_each, with_sizes
 
 MOST_MEASUREMENTS = 6
 """Measurements that a prediction is said to rest on; more are counted."""
@@ -68,7 +68,7 @@ def measured_parts(found: Prediction) -> Iterator[Block]:
 
 
 def _headline(found: Prediction) -> str:
-    """``1.33 ms (1.28 to 1.37) for 2 transfers of 128 MiB together: 101 GB/s``."""
+    """``1.33 ms (95 %: 1.28 ms to 1.37 ms) for 2 × 64 MiB: 101 GB/s``."""
     low, high = found.interval.low, found.interval.high
     sure = (high - low) / 2 / found.span
     number = len(found.transfers)
@@ -77,9 +77,12 @@ def _headline(found: Prediction) -> str:
         around += f"{format_time(high, sure)})"
     else:
         around = f"{format_time(found.span, 0.01)} or more, since a limit is unknown,"
-    what = f"{count(number, 'transfer')}, {format_bytes(found.bytes)} together"
     if number == 1:
         what = with_sizes(found.workload)
+    elif number * (each := bytes_of_each(found.workload)) == found.bytes:
+        what = f"{number} × {format_bytes(each)}"
+    else:
+        what = f"{count(number, 'transfer')}, {format_bytes(found.bytes)} together"
     if found.bytes < RATE_BYTES:
         return f"{around} for {what}"
     most = "at most " if not found.is_known else ""
