@@ -17,9 +17,13 @@ export WAYWISER_CUDA
 ready := .venv/ready-cuda-$(WAYWISER_CUDA)
 set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
 
-.PHONY: survey test lint format wheel build clean help
+.PHONY: survey test lint format wheel release build clean help
 
 survey: $(ready)
+ifeq ($(WAYWISER_CUDA),OFF)
+	@echo "No NVIDIA device here: this builds for the host alone. To build for GPUs, here or on a login" \
+	    "node whose folder GPU nodes share: make WAYWISER_CUDA=ON survey"
+endif
 	scripts/build dev product
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
@@ -35,8 +39,12 @@ lint: build .venv/ready-test .venv/ready-lint
 format: .venv/ready-lint
 	scripts/lint --fix
 
-wheel: $(ready) .venv/ready-wheel
+wheel: $(ready) .venv/ready-wheel .venv/ready-release
 	scripts/make-wheel
+
+# The binaries of wheels, for drivers from R525 on, and what can be tested of them without a GPU.
+release: $(ready) .venv/ready-release
+	CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release
 
 $(ready): $(set_up)
 	$(PYTHON) scripts/set-up
@@ -57,6 +65,10 @@ $(ready): $(set_up)
 .venv/ready-slurm: $(ready) scripts/slurm.toml
 	@if $(PYTHON) scripts/set-up --slurm; then touch $@; fi
 
+.venv/ready-release: $(ready) scripts/release.toml
+	$(PYTHON) scripts/set-up --release
+	@touch $@
+
 .venv/ready-%: $(ready)
 	$(PYTHON) scripts/set-up --group $*
 	@touch $@
@@ -70,5 +82,6 @@ help:
 	@echo "make test     build and run every test that this machine can run"
 	@echo "make lint     formatters, linters, types, layers, vocabulary"
 	@echo "make format   let the formatters write"
-	@echo "make wheel    a wheel that carries hwloc, in dist/"
+	@echo "make wheel    wheels for drivers from R525 and glibc from 2.28 on, and a source archive, in dist/"
+	@echo "make release  the binaries of these wheels, in build/release/"
 	@echo "make clean    remove what was built and fetched"

@@ -113,6 +113,40 @@ def lay_out(packages: Path, into: Path) -> Path:
     return into
 
 
+_PROFILE = """\
+TOP = $(_HERE_)/..
+NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice
+PATH += $(TOP)/nvvm/bin:$(_HERE_):
+INCLUDES += "-I$(TOP)/include" $(_SPACE_)
+LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib64"
+"""
+"""What nvcc reads beside itself: Debian's names its own folders."""
+
+
+def lay_out_debian(package: Path, wheels: Path, into: Path) -> None:
+    """Moves Debian's nvcc to where NVIDIA has it, with the headers and the runtime of wheels."""
+    tools = package / "usr" / "lib" / "nvidia-cuda-toolkit"
+    (into / "nvvm").mkdir(parents=True)
+    shutil.copytree(package / "usr" / "bin", into / "bin", symlinks=True)
+    for name in ("nvcc", "crt"):
+        target = into / "bin" / name
+        target.unlink(missing_ok=True)
+        (tools / "bin" / name).rename(target)
+    (into / "bin" / "nvcc.profile").write_text(_PROFILE)
+    (into / "nvvm" / "bin").mkdir()
+    (tools / "bin" / "cicc").rename(into / "nvvm" / "bin" / "cicc")
+    (tools / "libdevice").rename(into / "nvvm" / "libdevice")
+    for part in ("cuda_nvcc", "cuda_cccl", "cuda_runtime"):  # the last has the final say
+        shutil.copytree(wheels / "nvidia" / part / "include", into / "include", dirs_exist_ok=True)
+    (into / "lib64").mkdir()
+    runtime = wheels / "nvidia" / "cuda_runtime" / "lib"
+    shutil.copy2(runtime / "libcudart_static.a", into / "lib64")
+    # CMake names the device runtime, which nothing here uses: an empty archive. It looks for the
+    # shared runtime, and nothing links it.
+    (into / "lib64" / "libcudadevrt.a").write_bytes(b"!<arch>\n")
+    shutil.copy2(next(runtime.glob("libcudart.so.*")), into / "lib64" / "libcudart.so")
+
+
 def architectures(toolkit: tuple[int, int]) -> str:
     """Machine code for every generation since Turing (Volta where the toolkit still knows it),
     and PTX of the newest for what comes later; in CMake's spelling."""
@@ -122,6 +156,11 @@ def architectures(toolkit: tuple[int, int]) -> str:
     if toolkit >= (12, 8):
         known += [100, 120]
     return ";".join([*(f"{number}-real" for number in known), f"{known[-1]}-virtual"])
+
+
+RELEASE = "60-real;70-real;75-real;80-real;86-real;89-real;90-real;90-virtual"
+"""Of release builds, by the compiler of `lay_out_debian`: every generation from Pascal to Hopper
+has machine code, since PTX that is newer than the driver does not load."""
 
 
 def local_architectures() -> str:
@@ -153,6 +192,11 @@ def describe(build_folder: Path, local: bool) -> dict[str, str] | None:
         compiler = root / "bin" / "nvcc"
         # nvcc's own "bin/../lib64" passes through the link of bin, past our lib64.
         flags = f"-L{root / 'lib64'}"
+    release = (compiler.parent / "nvcc.profile").exists() and (
+        (compiler.parent / "nvcc.profile").read_text() == _PROFILE
+    )
+    if release:  # nvlink would refuse a newer device runtime, which nothing uses
+        flags = "-cudadevrt=none"
     found = version(compiler)
     if found is None:
         return None
@@ -160,7 +204,10 @@ def describe(build_folder: Path, local: bool) -> dict[str, str] | None:
         "compiler": str(compiler),
         "root": str(compiler.parent.parent),
         "version": f"{found[0]}.{found[1]}",
-        "architectures": local_architectures() if local else architectures(found),
+        "architectures": (
+            RELEASE if release else local_architectures() if local else architectures(found)
+        ),
+        "release": "ON" if release else "OFF",
         "flags": flags,
     }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -29,6 +30,8 @@ Acquire::Retries "2";
 """
 """The system's hooks are cleared: those of container images delete the system's own cache."""
 
+_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
 
 class Unavailable(Exception):
     """The packages cannot be had this way; the text is one line."""
@@ -44,10 +47,12 @@ def fetch(
     *,
     dependencies: bool = False,
     hashes: Mapping[str, str] | None = None,
+    suite: str = "",
 ) -> None:
     """Downloads the packages of this machine's own distribution and unpacks them; with
     ``dependencies`` also what they need and the system has not. A package is ``NAME`` or
-    ``NAME=VERSION``; ``hashes`` has the SHA-256 of some of them.
+    ``NAME=VERSION``; ``hashes`` has the SHA-256 of some of them. ``suite`` names another release of
+    Debian and its component (``trixie non-free``), to fetch from where the system fetches its own.
 
     Raises `Unavailable`.
     """
@@ -59,7 +64,7 @@ def fetch(
     for part in ("lists/partial", "cache/archives/partial"):
         (apt / part).mkdir(parents=True, exist_ok=True)
     settings = apt / "apt.conf"
-    settings.write_text(_SETTINGS.format(apt=apt))
+    settings.write_text(_SETTINGS.format(apt=apt) + (_sources(apt, suite) if suite else ""))
     archives = apt / "packages"
     archives.mkdir(exist_ok=True)
     apt_get = ["apt-get", "-q", "-c", str(settings)]
@@ -72,6 +77,31 @@ def fetch(
     for archive in sorted(archives.glob("*.deb")):
         _run(["dpkg-deb", "-x", str(archive), str(folder)], apt)
     shutil.rmtree(apt)
+
+
+def _sources(apt: Path, suite: str) -> str:
+    """Settings by which apt reads another release of Debian alone."""
+    release = _release()
+    if release.get("ID") != "debian":
+        raise OtherPackages(f"the packages of {suite} are for Debian, and this is another system")
+    known = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"], apt)
+    own = {release.get("VERSION_CODENAME", ""), "stable", "oldstable"}
+    for line in known.splitlines():
+        name, _, uri = line.partition(" ")
+        if name in own:
+            break
+    else:
+        raise Unavailable("apt has no source of Debian itself: see /etc/apt/sources.list")
+    (apt / "sources.list").write_text(f"deb [signed-by={_KEYS}] {uri} {suite}\n")
+    (apt / "parts").mkdir(exist_ok=True)
+    return f'Dir::Etc::SourceList "{apt}/sources.list";\nDir::Etc::SourceParts "{apt}/parts";\n'
+
+
+def _release() -> Mapping[str, str]:
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
 
 
 def _check(archives: Path, name: str, expected: str) -> None:

@@ -21,6 +21,7 @@ string(JSON waywiser_root GET "${waywiser_toolkit}" root)
 string(JSON waywiser_version GET "${waywiser_toolkit}" version)
 string(JSON waywiser_architectures GET "${waywiser_toolkit}" architectures)
 string(JSON waywiser_flags GET "${waywiser_toolkit}" flags)
+string(JSON waywiser_is_release GET "${waywiser_toolkit}" release)
 
 set(CMAKE_CUDA_COMPILER "${waywiser_compiler}" CACHE FILEPATH "nvcc")
 set(CMAKE_CUDA_ARCHITECTURES "${waywiser_architectures}" CACHE STRING
@@ -38,4 +39,18 @@ enable_language(CUDA)
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
+list(LENGTH CMAKE_CUDA_ARCHITECTURES waywiser_number)
+if(waywiser_number GREATER 2)
+    string(APPEND CMAKE_CUDA_FLAGS " --threads=2")
+endif()
 find_package(CUDAToolkit REQUIRED)
+
+# waywiser_check_machine_code(TARGET): fails the build of a target of a release if a supported GPU
+# would have to translate PTX, which an older driver cannot.
+function(waywiser_check_machine_code target)
+    if(waywiser_is_release)
+        add_custom_command(TARGET ${target} POST_BUILD VERBATIM COMMAND "${Python_EXECUTABLE}"
+            "${PROJECT_SOURCE_DIR}/build_backend/binary_checks.py"
+            "${CUDAToolkit_BIN_DIR}/cuobjdump" "$<TARGET_FILE:${target}>")
+    endif()
+endfunction()

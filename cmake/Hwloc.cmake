@@ -33,6 +33,15 @@ add_library(waywiser::hwloc SHARED IMPORTED)
 set_target_properties(waywiser::hwloc PROPERTIES IMPORTED_LOCATION "${WAYWISER_HWLOC_LIBRARY}")
 target_include_directories(waywiser::hwloc INTERFACE "${WAYWISER_HWLOC_HEADERS}")
 
+if(TARGET waywiser_pciaccess)
+    # Loaded with the module itself, since hwloc has no path to look for it.
+    target_link_libraries(waywiser::hwloc INTERFACE
+        LINKER:--no-as-needed waywiser_pciaccess LINKER:--as-needed)
+    if(SKBUILD)
+        install(TARGETS waywiser_pciaccess LIBRARY DESTINATION waywiser/lib NAMELINK_SKIP)
+    endif()
+endif()
+
 # A library of our own folder is out of the system's sight: it travels with the module.
 cmake_path(IS_PREFIX WAYWISER_DEPENDENCIES "${WAYWISER_HWLOC_LIBRARY}" waywiser_hwloc_is_ours)
 if(waywiser_hwloc_is_ours)
@@ -44,7 +53,9 @@ if(waywiser_hwloc_is_ours)
         cmake_path(GET WAYWISER_HWLOC_LIBRARY PARENT_PATH waywiser_hwloc_folder)
         file(REAL_PATH "${waywiser_hwloc_folder}/libhwloc.so.15" waywiser_hwloc_file)
         install(FILES "${waywiser_hwloc_file}" DESTINATION waywiser/lib RENAME libhwloc.so.15)
-        install(FILES "${WAYWISER_DEPENDENCIES}/usr/share/doc/libhwloc15/copyright"
+        find_file(WAYWISER_HWLOC_COPYRIGHT copyright REQUIRED NO_DEFAULT_PATH
+            PATHS "${WAYWISER_DEPENDENCIES}/usr/share/doc/libhwloc15" /usr/share/doc/libhwloc15)
+        install(FILES "${WAYWISER_HWLOC_COPYRIGHT}"
             DESTINATION waywiser/lib RENAME libhwloc-copyright)
     endif()
 endif()

@@ -11,7 +11,7 @@ from machine.fake_system import system_of
 from scripted_cpus import LIMIT
 from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
 from waywiser.doctor.finding import DoctorFinding, at_least
-from waywiser.doctor.gpu import links
+from waywiser.doctor.gpu import has_code, links
 from waywiser.doctor.situation import Situation
 from waywiser.machine import cpu_load
 from waywiser.machine.cpu_load import CpuLoad
@@ -168,11 +168,40 @@ def test_a_driver_of_an_older_major_version_is_an_error(tmp_path: Path) -> None:
     assert diagnose(Situation(A100, system_of(tmp_path, {}), "cuda", "13.0"))[0] == finding
 
 
+@pytest.mark.parametrize(
+    ("built", "compute", "has"),
+    [
+        ("60-real 70-real 90-real 90-virtual", "6.1", True),
+        ("60-real 70-real 90-real 90-virtual", "8.0", False),
+        ("60-real 70-real 90-real 90-virtual", "12.0", True),
+        ("86-real", "8.0", False),
+        ("75-virtual", "3.7", False),
+        ("75-virtual", "", True),
+    ],
+)
+def test_code_for_a_gpu_is_of_its_major_version_or_older_ptx(
+    built: str, compute: str, has: bool
+) -> None:
+    assert has_code(built, compute) == has
+
+
+def test_a_gpu_without_machine_code_is_an_error(tmp_path: Path) -> None:
+    old = msgspec.structs.replace(H200.gpus[0], compute="3.7")
+    several = msgspec.structs.replace(H200, gpus=(old, *H200.gpus[1:]))
+    built = "75-real 90-real 90-virtual"
+    finding = one(found(tmp_path, {}, several, architectures=built), "machine-code")
+    assert finding.severity == "error"
+    assert finding.what.endswith("for gpu:0 (compute capability 3.7)")
+    assert built in finding.evidence and "make WAYWISER_CUDA=ON build" in finding.remedy
+    assert "machine-code" not in names(found(tmp_path, {}, H200, architectures=built))
+
+
 def test_gpus_that_the_build_cannot_use_are_an_error(tmp_path: Path) -> None:
     assert one(found(tmp_path, {}, H200, backend="none"), "no-cuda").severity == "error"
     alone = msgspec.structs.replace(H200, gpus=H200.gpus[:1])
     finding = one(found(tmp_path, {}, alone, backend="none"), "no-cuda")
     assert finding.what.startswith("1 GPU found, ")
+    assert "make WAYWISER_CUDA=ON survey" in finding.remedy
 
 
 def test_no_gpu_is_an_info_and_a_gpu_without_driver_a_warning(tmp_path: Path) -> None:

@@ -254,7 +254,9 @@ def test_the_driver_is_asked_in_a_process_of_its_own(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(native, "load", lambda: scripted_native)
     assert "no_such_module" in scope._unavailable_reason()
     monkeypatch.setattr(scripted_native, "backend", "none")
-    assert "no CUDA" in scope._unavailable_reason()
+    text = "this build is for the host alone"
+    monkeypatch.setattr(scripted_native, "gpu_unavailable_reason", lambda: text, raising=False)
+    assert scope._unavailable_reason() == text
 
 
 def test_a_survey_for_a_model_marks_the_sets_that_no_model_is_fitted_to(

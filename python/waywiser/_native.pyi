@@ -12,7 +12,12 @@ backend: str
 """``cuda``, ``none`` or ``fake``."""
 runtime_version: str
 """The version of the CUDA runtime that this was built with (``13.0``), or empty."""
+architectures: str
+"""The GPUs that this was built for: machine code (``75-real``), PTX (``90-virtual``); or empty."""
 hwloc_version: str
+
+def driver_version() -> str:
+    """The version of CUDA that the installed driver supports (``13.0``), or empty."""
 
 class GpuError(RuntimeError):
     """``args == (message, kind, call, code, name, where)``; kind is one of ``other``,

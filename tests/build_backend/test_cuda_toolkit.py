@@ -108,3 +108,38 @@ def test_packages_are_shown_where_the_compiler_looks(tmp_path: Path) -> None:
         root = cuda_toolkit.lay_out(packages, tmp_path / "root")
     assert (root / "bin" / "nvcc").read_text() == "bin/nvcc"
     assert (root / "lib64" / "libcudart.so").read_text() == "lib/libcudart.so.13"
+
+
+def test_debians_compiler_gets_the_layout_and_the_runtime_of_nvidias_packages(
+    tmp_path: Path,
+) -> None:
+    debian, wheels = tmp_path / "debian" / "usr", tmp_path / "wheels" / "nvidia"
+    tools = debian / "lib" / "nvidia-cuda-toolkit"
+    for file in (
+        *(tools / "bin" / name for name in ("nvcc", "cicc", "crt/link.stub")),
+        tools / "libdevice" / "libdevice.10.bc",
+        *(debian / "bin" / name for name in ("nvcc", "ptxas")),
+        *(wheels / f"cuda_{part}" / "include" / "shared.h" for part in ("nvcc", "cccl", "runtime")),
+        wheels / "cuda_nvcc" / "include" / "crt" / "host_config.h",
+        wheels / "cuda_runtime" / "lib" / "libcudart_static.a",
+        wheels / "cuda_runtime" / "lib" / "libcudart.so.12",
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(str(file.relative_to(tmp_path)))
+    root = tmp_path / "root"
+    cuda_toolkit.lay_out_debian(tmp_path / "debian", tmp_path / "wheels", root)
+    compiler = root / "bin" / "nvcc"
+    assert compiler.read_text() == "debian/usr/lib/nvidia-cuda-toolkit/bin/nvcc"
+    assert "$(TOP)/include" in (root / "bin" / "nvcc.profile").read_text()
+    assert (
+        root / "include" / "shared.h"
+    ).read_text() == "wheels/nvidia/cuda_runtime/include/shared.h"
+    for name in (
+        "bin/ptxas",
+        "bin/crt/link.stub",
+        "nvvm/bin/cicc",
+        "nvvm/libdevice/libdevice.10.bc",
+        "include/crt/host_config.h",
+        "lib64/libcudart_static.a",
+    ):
+        assert (root / name).exists(), name

@@ -67,6 +67,34 @@ def test_apt_keeps_its_hands_off_the_system(tmp_path: Path, programs: Path) -> N
     assert "#clear APT::Update::Post-Invoke;" in settings
 
 
+def test_another_release_of_debian_is_fetched_from_where_the_system_fetches_its_own(
+    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deps = tmp_path / "deps"
+    script(
+        programs,
+        "apt-get",
+        'show() { while read -r line; do echo "$line"; done < "$1"; }\n'
+        'case "$*" in *indextargets*) echo "old-updates http://b"; echo "old http://a/debian/";;\n'
+        f'*" download "*) : > a.deb; show "{deps}/apt/sources.list" > "{tmp_path}/sources"; '
+        f'show "$3" > "{tmp_path}/settings";;'
+        " esac",
+    )
+    script(programs, "dpkg-deb", "exit 0")
+    release = {"ID": "debian", "VERSION_CODENAME": "old"}
+    monkeypatch.setattr(debian.platform, "freedesktop_os_release", lambda: release)
+    debian.fetch(deps, ["nvcc=1"], suite="new non-free")
+    (line,) = (tmp_path / "sources").read_text().splitlines()
+    assert line.startswith("deb [signed-by=/") and line.endswith("] http://a/debian/ new non-free")
+    assert f'Dir::Etc::SourceList "{deps}/apt/sources.list";' in (tmp_path / "settings").read_text()
+    release["ID"] = "fedora"
+    with pytest.raises(debian.OtherPackages, match="new non-free are for Debian"):
+        debian.fetch(deps, ["nvcc=1"], suite="new non-free")
+    release |= {"ID": "debian", "VERSION_CODENAME": "other"}
+    with pytest.raises(debian.Unavailable, match="no source of Debian itself"):
+        debian.fetch(deps, ["nvcc=1"], suite="new non-free")
+
+
 def test_another_version_is_no_failure_and_other_content_is_one(
     tmp_path: Path, programs: Path
 ) -> None:

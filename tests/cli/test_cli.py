@@ -88,7 +88,12 @@ def test_a_file_that_exists_may_be_a_survey_to_go_on_with(capsys: Output, tmp_pa
 
 def test_the_version_is_reported(capsys: Output) -> None:
     assert cli.run(["--version"]) == 0
-    assert capsys.readouterr().out == f"waywiser {waywiser.__version__}\n"
+    version, build, driver = capsys.readouterr().out.splitlines()
+    assert version == f"waywiser {waywiser.__version__}"
+    library = native.load()
+    assert build == f"build: {native.build_text(library)}"
+    assert library.runtime_version in build
+    assert driver.startswith("driver: ")
 
 
 def test_no_arguments_help(capsys: Output) -> None:

@@ -1,4 +1,4 @@
-// Copies a list of pieces by the runtime's batched copy, many pieces in one call.
+// Copies a list of pieces by the driver's batched copy, many pieces in one call.
 #include <algorithm>
 #include <vector>
 
@@ -77,7 +77,7 @@ public:
         return kind == Layout::Kind::list;
     }
 
-    // Only prepare() can find out whether the runtime supports the call.
+    // Only prepare() can find out whether the driver supports the call.
     [[nodiscard]] std::optional<std::string> unsupported_reason(
         const Transfer& transfer, const Machine& machine) const override {
         const Path& path = transfer.path;
@@ -122,8 +122,9 @@ public:
                                                      transfer::Engine&) const override {
         if (!gpu::has_batch()) {
             throw NotSupported(
-                "batched copies need a CUDA runtime and driver of 12.8 or later; here are " +
-                gpu::runtime_version() + " and " + gpu::driver_version());
+                "batched copies need a driver that supports CUDA 12.8 (R570 or later); this one "
+                "supports " +
+                gpu::driver_version());
         }
         const bool stream_order = parameter(*this, transfer, machine, "access") == "stream";
         return std::make_unique<BatchExecution>(stream_order, *lanes.front(),

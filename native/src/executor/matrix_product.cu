@@ -18,6 +18,10 @@
 #include <mma.h>
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 720
+#pragma nv_diag_suppress 177  // what only the product uses, which prepare() does not start there
+#endif
+
 namespace waywiser {
 namespace {
 

@@ -1,4 +1,7 @@
-// Batched copies: in the runtime since 12.8, with another signature since 13.0.
+// Batched copies: a function of the driver since CUDA 12.8, whichever toolkit this is built with.
+#include <array>
+#include <cstdint>
+
 #include "cuda_call.hpp"
 
 namespace waywiser::gpu {
@@ -6,55 +9,73 @@ namespace waywiser::gpu {
 using cuda::raw;
 using cuda::use;
 
-#if CUDART_VERSION >= 12080
+namespace {
 
-bool has_batch() {
-    constexpr int kSince = 12080;
-    static const bool has = [] {
-        int driver = 0;
-        const cudaError_t code = cudaDriverGetVersion(&driver);
-        cuda::forget(code);
-        return code == cudaSuccess && driver >= kSince;
-    }();
-    return has;
+constexpr int kSince = 12080;
+
+// As cuda.h declares it since 12.8. It is declared here so that older toolkits can build this.
+struct Location {
+    std::int32_t type = 0;
+    std::int32_t id = 0;
+};
+struct Attributes {
+    std::int32_t source_order = 0;
+    Location source_hint;
+    Location destination_hint;
+    std::uint32_t flags = 0;
+};
+static_assert(sizeof(Attributes) == 24);
+constexpr std::int32_t kOrderStream = 1;
+constexpr std::int32_t kOrderAny = 3;
+#if CUDA_VERSION >= 12080
+static_assert(sizeof(Attributes) == sizeof(CUmemcpyAttributes));
+static_assert(kOrderStream == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
+static_assert(kOrderAny == CU_MEMCPY_SRC_ACCESS_ORDER_ANY);
+#endif
+
+// Version 13.0 of the function has no index of the copy that failed; this is that of 12.8.
+using BatchCopy = CUresult (*)(CUdeviceptr* destinations, CUdeviceptr* sources, std::size_t* sizes,
+                               std::size_t count, Attributes* attributes, std::size_t* from_first,
+                               std::size_t number_of_attributes, std::size_t* failed, CUstream);
+
+BatchCopy batch_copy() {
+    static const auto function = cuda::driver_function<BatchCopy>("cuMemcpyBatchAsync", kSince);
+    return function;
 }
+
+// The driver takes addresses as numbers of the same size, and only reads them.
+template <class Pointer>
+CUdeviceptr* addresses(const std::vector<Pointer>& pointers) {
+    static_assert(sizeof(Pointer) == sizeof(CUdeviceptr));
+    return reinterpret_cast<CUdeviceptr*>(const_cast<Pointer*>(pointers.data()));
+}
+
+}  // namespace
+
+bool has_batch() { return batch_copy() != nullptr; }
 
 void copy_batch_async(const std::vector<void*>& destinations,
                       const std::vector<const void*>& sources,
                       const std::vector<std::size_t>& sizes, bool stream_order,
                       const Stream& stream) {
+    if (!has_batch()) {
+        throw Error(Failure::other, "cuMemcpyBatchAsync", cudaErrorCallRequiresNewerDriver,
+                    "the driver supports CUDA " + driver_version() + ", the call needs 12.8");
+    }
     use(stream.device());
-    cudaMemcpyAttributes attributes{};
-    attributes.srcAccessOrder =
-        stream_order ? cudaMemcpySrcAccessOrderStream : cudaMemcpySrcAccessOrderAny;
+    Attributes attributes{.source_order = stream_order ? kOrderStream : kOrderAny};
     std::size_t from_first = 0;
-#if CUDART_VERSION >= 13000
-    WAYWISER_CUDA(cudaMemcpyBatchAsync(destinations.data(), sources.data(), sizes.data(),
-                                       sizes.size(), &attributes, &from_first, 1, raw(stream)));
-#else
     std::size_t failed = 0;
-    WAYWISER_CUDA(cudaMemcpyBatchAsync(
-        const_cast<void**>(destinations.data()), const_cast<void**>(sources.data()), sizes.data(),
-        sizes.size(), &attributes, &from_first, 1, &failed, raw(stream)));
-#endif
+    cuda::check(batch_copy()(addresses(destinations), addresses(sources),
+                             const_cast<std::size_t*>(sizes.data()), sizes.size(), &attributes,
+                             &from_first, 1, &failed, raw(stream)),
+                "cuMemcpyBatchAsync");
 }
-
-#else
-
-bool has_batch() { return false; }
-
-void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&,
-                      const std::vector<std::size_t>&, bool, const Stream&) {
-    throw Error(Failure::other, "cudaMemcpyBatchAsync", cudaErrorNotSupported,
-                "cudaErrorNotSupported: this build's toolkit is older than 12.8");
-}
-
-#endif
 
 void copy_batch_async(const std::vector<void*>& destinations,
                       const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
                       const Stream& stream) {
-    // Reused, so that a call costs no more than the runtime's.
+    // Reused, so that a call costs no more than the driver's.
     static thread_local std::vector<std::size_t> sizes;
     sizes.assign(destinations.size(), bytes);
     copy_batch_async(destinations, sources, sizes, stream_order, stream);

@@ -1,5 +1,7 @@
 #include "cuda_call.hpp"
 
+#include <dlfcn.h>
+
 namespace waywiser::gpu::cuda {
 
 Failure classify(cudaError_t code) {
@@ -46,24 +48,42 @@ void forget(cudaError_t code) noexcept {
 void check(cudaError_t code, const char* call, std::source_location where) {
     if (code == cudaSuccess) return;
     forget(code);  // a lost context keeps it anyway
-    throw Error(classify(code), call, static_cast<int>(code), cudaGetErrorName(code), where);
+    std::string name = cudaGetErrorName(code);
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion) {
+        name += ": this build has no code for this GPU and driver, only for " + architectures() +
+                "; 'make WAYWISER_CUDA=ON build' on this machine builds for its GPUs";
+    }
+    throw Error(classify(code), call, static_cast<int>(code), name, where);
 }
 
 void use(int device) { WAYWISER_CUDA(cudaSetDevice(device)); }
 
-void* driver_entry(const char* name) {
+namespace {
+
+using GetAddress = CUresult (*)(const char*, void**, int, cuuint64_t,
+                                CUdriverProcAddressQueryResult*);
+
+// The driver's own table of functions; the runtime of a toolkit before 12.5 cannot ask it for a
+// version. The library is the one that the runtime has open.
+GetAddress get_address() {
+    static const auto function = [] {
+        void* library = dlopen("libcuda.so.1", RTLD_NOW);
+        return library == nullptr
+                   ? nullptr
+                   : reinterpret_cast<GetAddress>(dlsym(library, "cuGetProcAddress_v2"));
+    }();
+    return function;
+}
+
+}  // namespace
+
+void* driver_entry(const char* name, int version) {
+    if (get_address() == nullptr) return nullptr;
     void* entry = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-#if CUDART_VERSION >= 12050
-    constexpr unsigned kVersion = 12000;
-    const cudaError_t code =
-        cudaGetDriverEntryPointByVersion(name, &entry, kVersion, cudaEnableDefault, &found);
-#else
-    const cudaError_t code = cudaGetDriverEntryPoint(name, &entry, cudaEnableDefault, &found);
-#endif
-    if (code == cudaSuccess && found == cudaDriverEntryPointSuccess) return entry;
-    forget(code);
-    return nullptr;
+    CUdriverProcAddressQueryResult found{};
+    const CUresult code = get_address()(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT, &found);
+    const bool has = code == CUDA_SUCCESS && found == CU_GET_PROC_ADDRESS_SUCCESS;
+    return has ? entry : nullptr;
 }
 
 }  // namespace waywiser::gpu::cuda

@@ -27,12 +27,16 @@ void use(int device);
 inline cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 inline cudaEvent_t raw(const Event& event) { return static_cast<cudaEvent_t>(event.handle()); }
 
-// A function of the driver in its CUDA 12.0 version, or nullptr if the driver has none. Nothing
-// here links libcuda.
-void* driver_entry(const char* name);
+// The driver (R525) that all builds run with.
+constexpr int kOldestDriver = 12000;
+
+// A function of the driver as CUDA `version` declares it, or nullptr if the driver is older. What
+// is newer than kOldestDriver is asked for here and not called in the runtime: whether it exists
+// depends on the driver, not on the toolkit of the build. Nothing here links libcuda.
+void* driver_entry(const char* name, int version);
 template <class Function>
-Function driver_function(const char* name) {
-    return reinterpret_cast<Function>(driver_entry(name));
+Function driver_function(const char* name, int version = kOldestDriver) {
+    return reinterpret_cast<Function>(driver_entry(name, version));
 }
 
 }  // namespace waywiser::gpu::cuda

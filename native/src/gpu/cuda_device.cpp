@@ -21,6 +21,9 @@ std::string version_text(int version) {
                : std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+// Within a major version, a driver runs the programs of all runtimes.
+std::string needed_driver() { return version_text(CUDART_VERSION / 1000 * 1000); }
+
 // The runtime has no name for it.
 bool maps_memory(int device) {
     static const auto attribute =
@@ -36,6 +39,7 @@ bool maps_memory(int device) {
 
 std::string backend() { return "cuda"; }
 std::string runtime_version() { return version_text(CUDART_VERSION); }
+std::string architectures() { return WAYWISER_ARCHITECTURES; }
 
 std::string driver_version() {
     int version = 0;
@@ -50,11 +54,13 @@ std::string unavailable_reason() {
     cudaGetLastError();
     const std::string driver = driver_version();
     if (driver.empty()) {
-        return "no NVIDIA driver was found: install one that supports CUDA " + runtime_version();
+        return "no NVIDIA driver was found: install one that supports CUDA " + needed_driver();
     }
     if (code == cudaErrorInsufficientDriver) {
         return "the NVIDIA driver supports CUDA " + driver + " and this build needs " +
-               runtime_version() + ": update the driver, or build against an older toolkit";
+               needed_driver() +
+               ": install a newer driver, or a released wheel of Waywiser, which needs R525 or "
+               "later";
     }
     if (code == cudaSuccess || code == cudaErrorNoDevice) {
         return "the NVIDIA driver shows no device: check CUDA_VISIBLE_DEVICES and nvidia-smi";

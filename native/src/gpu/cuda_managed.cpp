@@ -33,6 +33,21 @@ cudaError_t at(Location location, const Call& call) {
     return status;
 }
 
+#if CUDART_VERSION < 13000
+// Whether the driver has the calls that take a location, which are those of CUDA 12.2. The older
+// ones take a device, and the host as a whole.
+bool takes_location() {
+    constexpr int kSince = 12020;
+    static const bool takes = cuda::driver_entry("cuMemPrefetchAsync_v2", kSince) != nullptr &&
+                              cuda::driver_entry("cuMemAdvise_v2", kSince) != nullptr;
+    return takes;
+}
+
+int device_of(const cudaMemLocation& where) {
+    return where.type == cudaMemLocationTypeDevice ? where.id : cudaCpuDeviceId;
+}
+#endif
+
 cudaMemoryAdvise named(Advice advice) {
     switch (advice) {
         case Advice::read_mostly: return cudaMemAdviseSetReadMostly;
@@ -63,6 +78,7 @@ void advise(std::byte* data, std::size_t bytes, Advice advice, Location location
 #if CUDART_VERSION >= 13000
         return cudaMemAdvise(data, bytes, named(advice), where);
 #else
+        if (!takes_location()) return cudaMemAdvise(data, bytes, named(advice), device_of(where));
         return cudaMemAdvise_v2(data, bytes, named(advice), where);
 #endif
     };
@@ -75,6 +91,9 @@ void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Strea
 #if CUDART_VERSION >= 13000
         return cudaMemPrefetchAsync(data, bytes, where, 0, raw(stream));
 #else
+        if (!takes_location()) {
+            return cudaMemPrefetchAsync(data, bytes, device_of(where), raw(stream));
+        }
         return cudaMemPrefetchAsync_v2(data, bytes, where, 0, raw(stream));
 #endif
     };

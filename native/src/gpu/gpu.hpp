@@ -70,6 +70,7 @@ struct Device {
 std::string backend();             // "cuda", "none" or "fake"
 std::string runtime_version();     // of the runtime in this build: "13.0"; "" for none
 std::string driver_version();      // supported by the installed driver: "13.0"; "" for none
+std::string architectures();       // of GPUs that this build has code for: "75-real 90-virtual"
 std::string unavailable_reason();  // "" if devices can be used; else one line with the remedy
 int device_count();                // 0 if unavailable; never throws
 Device device(int index);

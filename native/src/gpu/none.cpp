@@ -6,7 +6,8 @@ namespace waywiser::gpu {
 namespace {
 
 constexpr const char* kReason =
-    "this build has no CUDA (WAYWISER_CUDA=OFF): build again with CUDA to measure GPUs";
+    "this build of Waywiser is for the host alone: 'make WAYWISER_CUDA=ON survey' builds it for "
+    "GPUs, on a machine without one too";
 
 [[noreturn]] void throw_unavailable(const char* call) {
     throw Error(Failure::unavailable, call, 0, kReason);
@@ -17,6 +18,7 @@ constexpr const char* kReason =
 std::string backend() { return "none"; }
 std::string runtime_version() { return {}; }
 std::string driver_version() { return {}; }
+std::string architectures() { return {}; }
 std::string unavailable_reason() { return kReason; }
 int device_count() { return 0; }
 Device device(int) { throw_unavailable("device"); }

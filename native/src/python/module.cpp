@@ -59,6 +59,7 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a killed or failing worker is no leak
     m.attr("backend") = gpu::backend();
     m.attr("runtime_version") = gpu::runtime_version();
+    m.attr("architectures") = gpu::architectures();
     m.attr("hwloc_version") = host::hwloc_version();
     bind_errors(m);
     bind_words(m);
@@ -79,6 +80,7 @@ NB_MODULE(_native, m) {
             }
         },
         "source"_a = nb::none());
+    m.def("driver_version", &gpu::driver_version);
     m.def("gpu_unavailable_reason", &gpu::unavailable_reason);
     m.def("gpu_uuids", &gpu_uuids);
     m.def("gpus", &gpu_list);

@@ -73,6 +73,22 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
     complete(operand, role);
     return true;
 }
+
+// What a view describes, for a moment: the view itself holds the memory for longer.
+class ViewedBuffer {
+public:
+    explicit ViewedBuffer(PyObject* view) {
+        if (PyObject_GetBuffer(view, &buffer_, PyBUF_FULL_RO) != 0) throw nb::python_error();
+    }
+    ~ViewedBuffer() { PyBuffer_Release(&buffer_); }
+    ViewedBuffer(const ViewedBuffer&) = delete;
+    ViewedBuffer& operator=(const ViewedBuffer&) = delete;
+    [[nodiscard]] const Py_buffer* get() const { return &buffer_; }
+
+private:
+    Py_buffer buffer_{};
+};
+
 }  // namespace
 
 bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
@@ -87,7 +103,8 @@ bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
                                      .remedy = "pass a numpy array of the same bytes"});
     }
     held.push_back(nb::steal(view));
-    const Py_buffer* const buffer = PyMemoryView_GET_BUFFER(view);
+    const ViewedBuffer viewed(view);
+    const Py_buffer* const buffer = viewed.get();
     if (buffer->suboffsets != nullptr &&
         std::any_of(buffer->suboffsets, buffer->suboffsets + buffer->ndim,
                     [](Py_ssize_t offset) { return offset >= 0; })) {

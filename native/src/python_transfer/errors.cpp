@@ -64,9 +64,15 @@ nb::object text_of(const std::string& bytes) {
 CallScope::CallScope(const char* name) : before_(call_under_way) { call_under_way = name; }
 CallScope::~CallScope() { call_under_way = before_; }
 
+std::string name_of_type(nb::handle object) {
+    const nb::object name = nb::steal(PyType_GetName(Py_TYPE(object.ptr())));
+    if (!name.is_valid()) throw nb::python_error();
+    return nb::str(name).c_str();
+}
+
 std::string given(nb::handle object) {
     if (object.is_none()) return "None";
-    return std::string("of type ") + Py_TYPE(object.ptr())->tp_name;
+    return "of type " + name_of_type(object);
 }
 
 void raise(Failure kind, const Message& message, std::size_t moved, int error) {

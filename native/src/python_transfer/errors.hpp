@@ -37,6 +37,8 @@ private:
     const char* before_;
 };
 
+// The name of its type, without the module.
+std::string name_of_type(nanobind::handle object);
 // "of type list", or "None": what was given for an argument.
 std::string given(nanobind::handle object);
 

@@ -1,7 +1,6 @@
 #include "operand.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "errors.hpp"
@@ -11,11 +10,23 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
+// numpy's type of arrays, which is never unloaded; null until numpy has been imported.
+PyTypeObject* numpy_array() {
+    static PyTypeObject* known = nullptr;
+    if (known == nullptr) {
+        PyObject* const numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+        if (numpy == nullptr || numpy == Py_None) return nullptr;
+        nb::object type = attribute(numpy, "ndarray");
+        if (type.is_valid()) known = reinterpret_cast<PyTypeObject*>(type.release().ptr());
+    }
+    return known;
+}
+
 // Types that only have host buffers. Other types are tested for device memory first.
 bool is_plain_buffer(nb::handle object) {
     PyObject* const o = object.ptr();
     return PyMemoryView_Check(o) || PyByteArray_CheckExact(o) || PyBytes_CheckExact(o) ||
-           std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0;
+           Py_TYPE(o) == numpy_array();
 }
 
 [[noreturn]] void reject_size(Role role) {

@@ -140,12 +140,22 @@ void check_subclass(nb::handle object, Role role, const Torch& torch) {
     if (type == torch.tensor || type == torch.parameter || torch.no_dispatch == nullptr) return;
     const nb::object dispatch = attribute(reinterpret_cast<PyObject*>(type), "__torch_dispatch__");
     if (dispatch.is_valid() && dispatch.ptr() == torch.no_dispatch) return;
-    reject(role, "is a " + std::string(type->tp_name) + ", whose operations torch redirects",
+    reject(role, "is a " + name_of_type(object) + ", whose operations torch redirects",
            "copy the plain tensors that it is made of");
 }
 
+// With one argument, without a tuple: calls of the stable ABI.
+PyObject* call(PyObject* function, PyObject* argument) {
+    PyObject* const arguments[] = {argument};
+    return PyObject_Vectorcall(function, arguments, 1, nullptr);
+}
+PyObject* call_method(PyObject* object, PyObject* name) {
+    PyObject* const arguments[] = {object};
+    return PyObject_VectorcallMethod(name, arguments, 1, nullptr);
+}
+
 bool asks(nb::handle object, PyObject* method) {
-    const nb::object answer = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), method));
+    const nb::object answer = nb::steal(call_method(object.ptr(), method));
     if (!answer.is_valid()) throw nb::python_error();
     return answer.ptr() == Py_True;
 }
@@ -260,11 +270,11 @@ void note_torch_write(nb::handle object) {
     nb::object done;
     if (known.increments_tuples) {
         const nb::object tensors = nb::make_tuple(object);
-        done = nb::steal(PyObject_CallOneArg(known.increment_version, tensors.ptr()));
+        done = nb::steal(call(known.increment_version, tensors.ptr()));
     }
     if (!done.is_valid()) {
         PyErr_Clear();  // before 2.4 it took the tensor itself
-        done = nb::steal(PyObject_CallOneArg(known.increment_version, object.ptr()));
+        done = nb::steal(call(known.increment_version, object.ptr()));
     }
     if (!done.is_valid()) throw nb::python_error();
 }

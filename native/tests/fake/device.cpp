@@ -14,6 +14,7 @@ using fake::Context;
 
 std::string backend() { return "fake"; }
 std::string runtime_version() { return "13.0"; }
+std::string architectures() { return "75-real 90-real 90-virtual"; }
 std::string driver_version() { return unavailable_reason().empty() ? "13.0" : ""; }
 
 std::string unavailable_reason() {

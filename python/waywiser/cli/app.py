@@ -98,8 +98,21 @@ def parse_fraction(text: str, what: str) -> float:
 
 def _version(requested: bool) -> None:
     if requested:
-        typer.echo(f"waywiser {__version__}")
+        typer.echo(f"waywiser {__version__}\n{_native_text()}")
         raise typer.Exit
+
+
+def _native_text() -> str:
+    """The build of the native library and the driver, a line each; why it does not load."""
+    from waywiser.machine import native
+
+    try:
+        library = native.load()
+    except native.NativeError as error:
+        return f"native library: {error}"
+    driver = library.driver_version()
+    shown = f"supports CUDA {driver}" if driver else library.gpu_unavailable_reason()
+    return f"build: {native.build_text(library)}\ndriver: {shown}"
 
 
 def _cmake_dir(requested: bool) -> None:
@@ -113,7 +126,7 @@ def _waywiser(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+            "--version", callback=_version, is_eager=True, help="Print the versions and exit."
         ),
     ] = False,
     cmake_dir: Annotated[

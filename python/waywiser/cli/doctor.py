@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from waywiser import __version__
 from waywiser.cli.app import Json
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
@@ -44,6 +45,13 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
     hostname = situation.machine.hostname
     document: dict[str, object] = {"schema": 1, "hostname": hostname, "findings": findings}
     parts: list[Block] = [*finding_parts(findings, missing)]
+    if situation.build:
+        machine = situation.machine
+        driver = f"{machine.driver} supports CUDA {machine.cuda_driver}" if machine.driver else ""
+        document |= {"version": __version__, "build": situation.build, "driver": driver}
+        parts.insert(
+            0, Words(f"waywiser {__version__}: {situation.build}; driver: {driver or 'none'}")
+        )
     if file is not None:
         document |= {"profile": file, "created": created, "not_checked": missing}
         when = f"as the profile of {created[:16]} UTC describes it"

@@ -41,7 +41,7 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
             "error",
             f"{count(len(machine.gpus), 'GPU')} found, but this waywiser was built without CUDA",
             "the native library's backend is none",
-            "build it where CUDA 12.4 or later is found, without -DWAYWISER_CUDA=OFF",
+            "'make WAYWISER_CUDA=ON survey' builds it for GPUs",
         )
 
 
@@ -87,8 +87,39 @@ def driver(situation: Situation) -> Iterator[DoctorFinding]:
             f"the driver {machine.driver} supports CUDA up to {machine.cuda_driver}, and this "
             f"waywiser was built with CUDA {built}",
             "NVML's SystemGetCudaDriverVersion",
-            "install a newer driver, or build against the system's older CUDA (12.4 or later)",
+            "install a newer driver, or a released wheel of Waywiser, which needs R525 or later",
         )
+
+
+def machine_code(situation: Situation) -> Iterator[DoctorFinding]:
+    """GPUs that the library has neither machine code nor PTX for."""
+    built = situation.architectures
+    foreign = [gpu for gpu in situation.machine.gpus if built and not has_code(built, gpu.compute)]
+    if foreign:
+        which = ", ".join(f"gpu:{gpu.index} (compute capability {gpu.compute})" for gpu in foreign)
+        yield DoctorFinding(
+            "machine-code",
+            "error",
+            f"this waywiser has no machine code for {which}",
+            f"it was built for {built}",
+            "'make WAYWISER_CUDA=ON build' on this machine builds for its GPUs",
+        )
+
+
+def has_code(built: str, compute: str) -> bool:
+    """Whether a GPU of a compute capability (``8.6``) runs kernels that were built for these
+    architectures: machine code runs from its minor version on within a major version, and the
+    driver translates PTX for all later GPUs. One that is not known is taken to run them."""
+    major, _, minor = compute.partition(".")
+    if not (major.isdecimal() and minor.isdecimal()):
+        return True
+    here = (int(major), int(minor))
+    for architecture in built.split():
+        number, _, kind = architecture.partition("-")
+        least = divmod(int(number), 10)
+        if least <= here and (kind == "virtual" or least[0] == here[0]):
+            return True
+    return False
 
 
 def links(situation: Situation) -> Iterator[DoctorFinding]:

@@ -29,6 +29,10 @@ class Situation:
     queried."""
     runtime_version: str = ""
     """The version of the CUDA runtime in the native library, ``13.0``."""
+    architectures: str = ""
+    """The GPUs that the native library was built for, ``75-real 90-virtual``."""
+    build: str = ""
+    """What the native library was built with and for, for people; empty if it was not queried."""
     nccl: TriedNccl | None = None
     """The NCCL of the live machine; None if nobody looked."""
     stored: Mapping[str, Any] = field(default_factory=dict)

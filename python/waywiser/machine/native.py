@@ -37,3 +37,19 @@ def load() -> ModuleType:
     if (nccl := installed_nccl()) is not None:
         module.use_nccl(nccl.path)
     return module
+
+
+def build_text(library: ModuleType) -> str:
+    """The runtime and the GPUs that the library was built for: ``CUDA runtime 13.0, machine code
+    for 7.5, 9.0, PTX of 9.0``."""
+    if not library.runtime_version:
+        return "for the host alone, without CUDA"
+    kinds: dict[str, list[str]] = {"real": [], "virtual": []}
+    for architecture in library.architectures.split():
+        number, _, kind = architecture.partition("-")
+        kinds.get(kind, kinds["real"]).append(f"{number[:-1]}.{number[-1]}")
+    parts = [f"CUDA runtime {library.runtime_version}"]
+    for kind, text in (("real", "machine code for"), ("virtual", "PTX of")):
+        if kinds[kind]:
+            parts.append(f"{text} {', '.join(kinds[kind])}")
+    return ", ".join(parts)

@@ -271,8 +271,9 @@ def nccl_version() -> str:
 
 def _unavailable_reason() -> str:
     """Why this build or the driver cannot use GPUs; empty if they can."""
-    if native.load().backend == "none":
-        return "this build of Waywiser has no CUDA; build it where nvcc is found"
+    library = native.load()
+    if library.backend == "none":
+        return str(library.gpu_unavailable_reason())
     question = "from waywiser.machine import native; print(native.load().gpu_unavailable_reason())"
     try:
         answer = _answer(question)

@@ -94,7 +94,8 @@ def _torch_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], H
     count = math.prod(sizes)
     if count == 0:
         return torch.empty(sizes, dtype=dtype, device="cpu")
-    memory = allocate(_possible(count * dtype.itemsize))
+    item = torch.empty((), dtype=dtype).element_size()  # dtypes have their size since torch 2.1
+    memory = allocate(_possible(count * item))
     return torch.frombuffer(memory, dtype=dtype, count=count).view(sizes)
 
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 
 from waywiser import transfer
@@ -42,7 +43,11 @@ __all__ = [
 
 
 class TorchMissingError(WaywiserError, ImportError):
-    """PyTorch is not installed."""
+    """PyTorch is not installed, or is older than `OLDEST`."""
+
+
+OLDEST = (2, 0)
+"""The oldest version of PyTorch that these calls were tested with."""
 
 
 try:
@@ -56,7 +61,16 @@ except ModuleNotFoundError as error:
         remedy="install torch; the other calls of waywiser.transfer do not need it",
     ) from None
 
-from waywiser.transfer.torch_patch import patch  # noqa: E402 - after the check above
+_version = str(getattr(torch, "__version__", ""))
+_found = re.match(r"(\d+)\.(\d+)", _version)
+if _found is not None and (int(_found[1]), int(_found[2])) < OLDEST:
+    raise TorchMissingError(
+        f"PyTorch {_version} is older than {OLDEST[0]}.{OLDEST[1]}, the oldest that this supports",
+        where="waywiser.transfer.torch",
+        remedy="install a newer torch",
+    )
+
+from waywiser.transfer.torch_patch import patch  # noqa: E402 - after the checks above
 
 CALL = "load_files"
 DEVICES = "pass 'cpu', 'cuda', 'cuda:0' or the number of a GPU"

@@ -18,6 +18,7 @@ from typing import Any
 
 backend = "fake"
 runtime_version = "13.0"
+architectures = "75-real 90-virtual"
 hwloc_version = "2.9"
 
 

@@ -1,0 +1,68 @@
+"""What a system on which Waywiser does not run is shown: one line with the remedy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tree import ROOT
+
+
+def test_an_older_python_is_reported_with_the_way_to_name_another() -> None:
+    older = (
+        "import runpy, sys; sys.version_info = (3, 10, 13, 'final', 0); sys.argv = ['set-up']; "
+        "runpy.run_path('scripts/set-up', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", older], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert "needs Python 3.11 or later, this is 3.10: make PYTHON=python3.12" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "hook", ["get_requires_for_build_wheel", "get_requires_for_build_editable"]
+)
+def test_musl_is_reported_before_anything_is_fetched(hook: str) -> None:
+    pytest.importorskip("scikit_build_core")
+    code = (
+        "import sysconfig; get = sysconfig.get_config_var; "
+        "sysconfig.get_config_var = lambda name: 'cpython-312-x86_64-linux-musl' "
+        "if name == 'SOABI' else get(name); "
+        f"import waywiser_build; waywiser_build.{hook}()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "build_backend")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert "needs glibc" in done.stderr and "container" in done.stderr
+
+
+def test_a_survey_without_a_gpu_says_how_to_build_for_gpus() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "survey", "WAYWISER_CUDA=OFF"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "builds for the host alone" in done.stdout
+    assert "make WAYWISER_CUDA=ON survey" in done.stdout
+    done = subprocess.run(
+        ["make", "--dry-run", "survey", "WAYWISER_CUDA=ON"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "host alone" not in done.stdout
