@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 import profiles
 from waywiser import cli
+from waywiser.cli import printing
 from waywiser.curves.normal_table import COLUMNS, FILE, LARGE_TEXT, read_values
 from waywiser.machine.machine import PcieLink
 from waywiser.profile import WritableProfile
@@ -206,6 +207,33 @@ def test_a_cause_that_the_profile_shows_comes_first(capsys: Output, tmp_path: Pa
 
 
 class TestShow:
+    def test_80_columns_have_the_range_alone(
+        self, capsys: Output, node: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(printing, "PIPE_COLUMNS", 80)
+        lines = run(capsys, 0, "show", node).splitlines()
+        (head,) = (line for line in lines if line.startswith("headline paths"))
+        (line,) = (line for line in lines if line.startswith("H2D, "))
+        assert "normal" in head.split() and "for" not in head.split()
+        assert re.search(r"  [\d.]+–[\d.]+  ", line) and max(len(head), len(line)) <= 80
+
+    def test_json_has_each_headline_path(self, capsys: Output, slow: str) -> None:
+        found = json.loads(run(capsys, 0, "show", slow, "--json"))["normal"]
+        (own,) = (each for each in found if each["path"] == "H2D")
+        assert own["verdict"] == "below" and own["range"]["low"] > own["gb_per_s"]
+        same = json.loads(run(capsys, 0, "normal", slow, "--json"))["paths"]
+        assert found == same
+
+    def test_reports_side_by_side_have_the_column(
+        self, capsys: Output, healthy: str, slow: str
+    ) -> None:
+        text = run(capsys, 0, "report", healthy, slow, "--format", "md", "-o", "-")
+        table = text.partition("Headline bandwidth")[2].partition("\n## ")[0]
+        (line,) = (line for line in table.splitlines() if line.startswith("| H2D, "))
+        assert "slow" in line and "below PCIe 5 x16" in line
+        (line,) = (line for line in table.splitlines() if line.startswith("| D2H, "))
+        assert line.count("PCIe 5 x16: ") == 1
+
     def test_the_headline_table_has_a_column(self, capsys: Output, node: str) -> None:
         text = run(capsys, 0, "show", node)
         (head,) = (line for line in text.splitlines() if line.startswith("headline paths"))

@@ -13,7 +13,7 @@ from rich.console import Console
 import profiles
 from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.report.parts import Sheet, SheetColumn, Sheets, numbers
+from waywiser.report.parts import Sheet, SheetCell, SheetColumn, Sheets, numbers
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.profile import profile_parts
 
@@ -50,6 +50,23 @@ def test_columns_go_in_the_order_named_and_others_never() -> None:
 def test_columns_count_for_no_less_and_no_more_than_their_bounds() -> None:
     assert kept(26, least=6) == ["size", "time"]
     assert kept(25, folds=True, most=4) == ["size", "time", "samples"]
+
+
+def test_a_column_becomes_brief_before_it_is_left_out() -> None:
+    columns = (
+        SheetColumn("path"),
+        SheetColumn("size", spared=2),
+        SheetColumn("normal for", short="normal", spared=1, shortened=3),
+    )
+    cells = "H2D", "64 MiB", SheetCell("PCIe 9 x4: 1–2", brief="1–2")
+    sheet = Sheet.of("", columns, [cells])
+    for width, lines in (
+        (40, ["path  size    normal for", "H2D   64 MiB  PCIe 9 x4: 1–2"]),
+        (25, ["path  size    normal", "H2D   64 MiB  1–2"]),
+        (15, ["path  normal", "H2D   1–2"]),
+        (10, ["path", "H2D"]),
+    ):
+        assert printed(sheet, width).splitlines() == lines
 
 
 def test_a_brief_text_stands_for_others_before_a_column_folds() -> None:

@@ -101,7 +101,7 @@ def _show_paths(file: str, known: list[NormalValue], *, everything: bool, json: 
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "profile": file,
-        "paths": [_path_of(each) for each in found],
+        "paths": [path_document(each) for each in found],
         "note": NO_BASELINE,
     }
     is_below = any(path.verdict == "below" for path in found)
@@ -111,7 +111,8 @@ def _show_paths(file: str, known: list[NormalValue], *, everything: bool, json: 
     print_result(document, parts, json=json)
 
 
-def _path_of(path: NormalPath) -> dict[str, Any]:
+def path_document(path: NormalPath) -> dict[str, Any]:
+    """The JSON form of a headline path beside those of other machines."""
     from waywiser.curves.normal_causes import causes_of
 
     is_below = path.verdict == "below"

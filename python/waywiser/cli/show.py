@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from waywiser.cli.app import Json, Only, ProfileFile
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
+
+if TYPE_CHECKING:
+    from waywiser.curves.overview import Overview
+    from waywiser.profile import Profile
 
 
 @verb("Show the curves and the headline paths of a profile.")
@@ -42,4 +47,17 @@ def show_profile(
         parts = profile_parts(
             profile, found, only=only, everything=everything, headline_last=headline_last
         )
-        print_result(found.for_json() if json else None, parts, json=json)
+        print_result(_document(profile, found) if json else None, parts, json=json)
+
+
+def _document(profile: Profile, found: Overview) -> dict[str, Any]:
+    """The JSON form, with the headline paths beside those of other machines."""
+    import msgspec
+
+    from waywiser.cli.normal import path_document
+    from waywiser.curves.curve import curves_of
+    from waywiser.curves.normal import normal_paths
+
+    normal = normal_paths(profile.machine, curves_of(found.series))
+    overview = msgspec.to_builtins(found.for_json())
+    return {**overview, "normal": [path_document(path) for path in normal]}

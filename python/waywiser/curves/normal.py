@@ -92,6 +92,15 @@ class NormalPath(Value, frozen=True):
         return f"{place}{self.range}{self._undecided}"
 
     @property
+    def brief(self) -> str:
+        """``24.7–28.4``, ``above``, ``not decided``; empty if too few sources are known."""
+        if self.range is None or not self.range.decides:
+            return ""
+        if not self.verdict:
+            return "not decided"
+        return self.range.figures if self.verdict == "normal" else self.verdict
+
+    @property
     def verdict_text(self) -> str:
         """``normal for PCIe 4 x16: 24.7–28.4 (7 sources)``, ``below what is normal for …``; empty
         without a range."""

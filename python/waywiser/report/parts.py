@@ -48,6 +48,8 @@ class SheetCell(Value, frozen=True):
     link: str = ""
     """The anchor that it leads to, without ``#``."""
     tone: Tone = "plain"
+    brief: str = ""
+    """What stands for the text in a column that is `SheetColumn.shortened`."""
 
 
 class SheetRow(Value, frozen=True):
@@ -81,6 +83,9 @@ class SheetColumn(Value, frozen=True):
     """Characters that it has at least."""
     brief: str = ""
     """What may stand for any of its texts before a column that folds gets less than ``most``."""
+    shortened: int = 0
+    """If not 0: instead of being left out, its cells become brief, and this is the number of the
+    column from then on; its name is ``short``."""
 
 
 class Sheet(Value, frozen=True):

@@ -27,6 +27,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
@@ -196,8 +197,10 @@ def _print_caption(console: Console, sheet: Sheet) -> None:
 class _Grid(NamedTuple):
     """A table as texts; notes with a column of their own are in it."""
 
-    columns: Sequence[SheetColumn]
-    rows: Sequence[Sequence[str]]
+    columns: list[SheetColumn]
+    rows: list[list[str]]
+    brief: list[list[str]]
+    """What may stand for the texts of the rows."""
     styles: Sequence[str]
     """Those of the first cells."""
     notes: frozenset[int]
@@ -234,8 +237,16 @@ def _grid(sheet: Sheet) -> _Grid:
         ]
         for row in sheet.rows
     ]
+    brief = [
+        [
+            text
+            for column, cell in zip(sheet.columns, row.cells, strict=True)
+            for text in (cell.brief, *([""] if column.notes else []))
+        ]
+        for row in sheet.rows
+    ]
     styles = [STYLES[row.cells[0].tone] for row in sheet.rows]
-    return _Grid(columns, rows, styles, frozenset(notes))
+    return _Grid(columns, rows, brief, styles, frozenset(notes))
 
 
 def _texts(column: SheetColumn, cell: SheetCell, is_matrix: bool) -> tuple[str, ...]:
@@ -256,7 +267,12 @@ def _fitted(grids: Sequence[_Grid], room: int, are_joint: bool) -> dict[int, int
     while (spared := [n for n in widths if columns[n].spared]) and _total(
         [least[n] for n in widths]
     ) > room:
-        del widths[min(spared, key=lambda n: columns[n].spared)]
+        first = min(spared, key=lambda n: columns[n].spared)
+        if columns[first].shortened:
+            _shorten(grids, first)
+            widths[first] = least[first] = _needed(grids, first)
+        else:
+            del widths[first]
     for n in widths:
         brief = cell_len(columns[n].brief)
         taken = _total([min(least[each], widths[each]) for each in widths])
@@ -264,6 +280,15 @@ def _fitted(grids: Sequence[_Grid], room: int, are_joint: bool) -> dict[int, int
             widths[n] = brief
     _fold(columns, widths, room)
     return widths
+
+
+def _shorten(grids: Sequence[_Grid], n: int) -> None:
+    """Replaces the texts of a column by brief ones."""
+    for grid in grids:
+        column = grid.columns[n]
+        grid.columns[n] = msgspec.structs.replace(column, spared=column.shortened, shortened=0)
+        for row, brief in zip(grid.rows, grid.brief, strict=True):
+            row[n] = brief[n]
 
 
 def _is_shown(grids: Sequence[_Grid], n: int, are_joint: bool) -> bool:
@@ -339,7 +364,7 @@ def _folded(column: SheetColumn, text: str, width: int) -> list[str]:
 
 
 def _name(column: SheetColumn) -> str:
-    return column.short or column.name
+    return column.name if column.shortened else column.short or column.name
 
 
 def _width(text: str) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows
+from waywiser.curves.normal import NO_BASELINE, normal_paths
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Section, Sheet, SheetCell, numbers
-from waywiser.report.views.headline import bandwidth_cell, headline_sheet
+from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn, numbers
+from waywiser.report.views.headline import NORMAL, bandwidth_cell, headline_sheet, normal_cell
 from waywiser.report.writing import percent
 from waywiser.words.sizes_in_text import size_of
 
@@ -30,6 +31,7 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
     rows_of = (headline_rows(entry.subject.machine, entry.curves) for entry in entries)
     found = [{_key(row): row for row in rows if row.large is not None} for rows in rows_of]
     keys = sorted({key for rows in found for key in rows}, key=lambda key: ORDER.index(key[0]))
+    normal = [normal_paths(entry.subject.machine, entry.curves) for entry in entries]
     sheet = []
     for key in keys:
         rows = [each.get(key) for each in found]
@@ -43,15 +45,36 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
             note = " ".join(filter(None, (cell.note, change)))
             link = entry.links.anchor(row.first.text)
             cells.append(SheetCell(cell.text, "", note, link))
-        sheet.append(cells)
+        names = (entry.name for entry in entries)
+        beside = (
+            normal_cell(row, own) if row is not None else None
+            for row, own in zip(rows, normal, strict=True)
+        )
+        sheet.append([*cells, _normal(dict(zip(names, beside, strict=True)))])
+    caption = f" Normal for: what machines of others with such a link reach. {NO_BASELINE}"
     return Sheet.of(
         "Bandwidth of the first path of each kind at its largest size",
-        ("", *numbers(*(entry.name for entry in entries))),
+        (
+            "",
+            *numbers(*(entry.name for entry in entries)),
+            SheetColumn(NORMAL, spared=1, folds=True),
+        ),
         sheet,
         "In brackets: the difference of the number from that of the first machine that has the "
         "path, if size and call are the same; waywiser compare decides whether it is a change. "
-        "Each number links to its curve.",
-    )
+        "Each number links to its curve."
+        + (caption if any(cells[-1].text for cells in sheet) else ""),
+    ).without_empty_columns()
+
+
+def _normal(cells: Mapping[str, SheetCell | None]) -> SheetCell:
+    """What is normal for each machine, by its name: once if it is the same for all."""
+    known = {name: cell for name, cell in cells.items() if cell is not None and cell.text}
+    texts = list(dict.fromkeys(cell.text for cell in known.values()))
+    if len(texts) > 1:
+        texts = [f"{name}: {cell.text}" for name, cell in known.items()]
+    is_low = any(cell.tone == "warning" for cell in known.values())
+    return SheetCell("; ".join(texts), tone="warning" if is_low else "plain")
 
 
 def _key(row: HeadlineRow) -> tuple[str, str]:

@@ -27,10 +27,10 @@ NORMAL = "normal for"
 
 COLUMNS = (
     SheetColumn("path", short="headline paths"),
-    SheetColumn("GB/s", number=True, notes="±", notes_spared=7),
+    SheetColumn("GB/s", number=True, notes="±", notes_spared=8),
     SheetColumn("of the bound", number=True, short="bound"),
     SheetColumn("size", number=True, short="at", spared=6),
-    SheetColumn(NORMAL, spared=5, folds=True, most=34),
+    SheetColumn(NORMAL, short="normal", spared=5, shortened=7, folds=True, most=34),
     SheetColumn("latency", number=True, notes="±", notes_spared=1),
     SheetColumn(COMPLETION, number=True, spared=2),
     SheetColumn("achieved by", spared=4, folds=True, most=36),
@@ -53,7 +53,7 @@ def headline_sheet(
             bandwidth_cell(row.large),
             _share(row.large),
             row.at,
-            _normal(row, beside),
+            normal_cell(row, beside),
             *_latency(row.small, sized=len(smallest) > 1),
             row.call,
             _range(row),
@@ -86,8 +86,9 @@ def _named(row: HeadlineRow) -> str:
     return f"{row.group}, {ends}"
 
 
-def _normal(row: HeadlineRow, beside: Sequence[NormalPath]) -> SheetCell:
-    """``PCIe 4 x16: 24.7–28.4 (7 sources)``, after how many paths of the row are below it."""
+def normal_cell(row: HeadlineRow, beside: Sequence[NormalPath]) -> SheetCell:
+    """``PCIe 4 x16: 24.7–28.4 (7 sources)``, after how many paths of the row are below it; briefly
+    ``24.7–28.4``."""
     workload = row.large.text if row.large is not None else ""
     own = next((path for path in beside if path.workload == workload), None)
     if own is None:
@@ -95,9 +96,9 @@ def _normal(row: HeadlineRow, beside: Sequence[NormalPath]) -> SheetCell:
     same = [path for path in beside if (path.path, path.range) == (own.path, own.range)]
     below = sum(path.verdict == "below" for path in same)
     if not below:
-        return SheetCell(own.text)
+        return SheetCell(own.text, brief=own.brief)
     number = f"{below} of {len(same)} " if len(same) > 1 else ""
-    return SheetCell(f"{number}below {own.range}", tone="warning")
+    return SheetCell(f"{number}below {own.range}", tone="warning", brief=f"{number}below")
 
 
 def _range(row: HeadlineRow) -> SheetCell:
