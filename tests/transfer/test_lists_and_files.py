@@ -256,6 +256,37 @@ class TestFiles:
         transfer.write(path, b"abc", offset=2)
         assert path.read_bytes() == b"01abc56789"
 
+    @pytest.mark.parametrize("sync", [False, True])
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_a_file_ends_with_what_is_written_if_that_is_asked_for(
+        self, tmp_path: pathlib.Path, sync: bool, asynchronous: bool
+    ) -> None:
+        path = tmp_path / "file"
+
+        def write(source: Any, **options: Any) -> int:
+            if asynchronous:
+                return transfer.write_async(path, source, sync=sync, **options).result()
+            return transfer.write(path, source, sync=sync, **options)
+
+        content = random_array(LARGE)
+        for source in (content, GpuArray(LARGE).set(content)):
+            path.write_bytes(b"x" * (LARGE + 5000))
+            assert write(source, offset=3, truncate=False) == LARGE
+            assert path.read_bytes() == b"xxx" + content.tobytes() + b"x" * 4997
+            assert write(source, offset=3, truncate=True) == LARGE
+            assert path.read_bytes() == b"xxx" + content.tobytes()
+        assert write(b"ab", offset=1, truncate=True) == 2
+        assert path.read_bytes() == b"xab"
+        assert write(b"", offset=2, truncate=True) == 0
+        assert path.read_bytes() == b"xa"
+
+    @pytest.mark.parametrize("name", ["truncate", "sync"])
+    def test_truncate_and_sync_are_true_or_false(self, tmp_path: pathlib.Path, name: str) -> None:
+        for call in (transfer.write, transfer.write_async):
+            with pytest.raises(TypeError, match=f"{name} is of type int"):
+                call(tmp_path / "file", b"abc", **{name: 1})  # type: ignore[arg-type]
+        assert os.listdir(tmp_path) == []
+
     def test_what_a_file_object_has_buffered_comes_first(self, tmp_path: pathlib.Path) -> None:
         with (tmp_path / "file").open("wb") as file:
             file.write(b"0123456789")

@@ -11,7 +11,6 @@ from itertools import accumulate
 from typing import Any
 
 from waywiser import transfer
-from waywiser.transfer.arrays import pinned_empty
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
 from waywiser.transfer.module import native
 from waywiser.transfer.strict_json import clipped
@@ -109,10 +108,9 @@ def _new(sources: Mapping[str, Any], pinned: bool, torch: Any) -> dict[str, Any]
     total = sum(sizes)
     if total == 0:
         memory = torch.empty(0, dtype=torch.uint8, device=torch.device("cpu"))
-    elif pinned:
-        memory = pinned_empty(total, torch.uint8)
     else:
-        memory = torch.frombuffer(native.pageable_memory(total), dtype=torch.uint8, count=total)
+        allocated = native.pinned_memory(total, -1) if pinned else native.pageable_memory(total)
+        memory = torch.frombuffer(allocated, dtype=torch.uint8, count=total)
     begins = accumulate(sizes, initial=0)
     return {
         name: memory[begin : begin + source.nbytes].view(source.dtype).view(tuple(source.shape))
