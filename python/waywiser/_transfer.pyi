@@ -59,6 +59,7 @@ class Context:
         plain: bool = False,
         peer_access: bool = True,
         list_multiprocessors: int | None = None,
+        awake_seconds: float | None = None,
         policy: bytes = b"",
     ) -> None: ...
     def _report_warnings(self) -> None: ...

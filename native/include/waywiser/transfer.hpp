@@ -154,6 +154,7 @@ struct ContextOptions {
     std::size_t list_multiprocessors = 0;
     std::string policy{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     bool quiet = false;
+    double awake_seconds = 0;
 };
 
 // What a write does when the file has its bytes; see the flags WAYWISER_WRITE_… in transfer.h.
@@ -192,6 +193,7 @@ public:
         plain.list_multiprocessors = options.list_multiprocessors;
         plain.policy = options.policy.c_str();
         plain.quiet = options.quiet ? 1 : 0;
+        plain.awake_seconds = options.awake_seconds;
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }

@@ -47,6 +47,7 @@ waywiser_options options_of(const Options& options) {
     plain.plain = options.plain ? 1 : 0;
     plain.no_peer_access = options.peer_access ? 0 : 1;
     plain.list_multiprocessors = options.list_multiprocessors;
+    plain.awake_seconds = options.awake_seconds;
     plain.policy = options.policy.c_str();
     plain.quiet = 1;  // report_warnings() reports them
     return plain;

@@ -26,6 +26,7 @@ struct Options {
     bool plain = false;
     bool peer_access = true;
     std::size_t list_multiprocessors = 0;
+    double awake_seconds = 0;
     std::string policy;
 };
 

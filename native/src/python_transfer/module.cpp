@@ -311,7 +311,7 @@ void bind_context(nb::module_& m) {
            std::optional<std::size_t> pinned_bytes, std::vector<int> relays,
            std::optional<std::size_t> relay_bytes, std::optional<std::size_t> polite_bytes,
            bool plain, bool peer_access, std::optional<std::size_t> list_multiprocessors,
-           const nb::bytes& policy) {
+           std::optional<double> awake_seconds, const nb::bytes& policy) {
             new (self) PyContext({.threads = threads.value_or(0),
                                   .pinned_bytes = pinned_bytes.value_or(0),
                                   .relays = std::move(relays),
@@ -320,12 +320,14 @@ void bind_context(nb::module_& m) {
                                   .plain = plain,
                                   .peer_access = peer_access,
                                   .list_multiprocessors = list_multiprocessors.value_or(0),
+                                  .awake_seconds = awake_seconds.value_or(0),
                                   .policy = policy.c_str()});
         },
         nb::kw_only(), "threads"_a = nb::none(), "pinned_bytes"_a = nb::none(),
         "relays"_a = std::vector<int>(), "relay_bytes"_a = nb::none(),
         "polite_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true,
-        "list_multiprocessors"_a = nb::none(), "policy"_a = nb::bytes(""));
+        "list_multiprocessors"_a = nb::none(), "awake_seconds"_a = nb::none(),
+        "policy"_a = nb::bytes(""));
     context.def("_report_warnings", [](PyContext& self) { report_warnings(*self.state, 2); });
     context.def("close", &PyContext::close);
     context.def("__enter__", [](Object self) { return self; });

@@ -182,6 +182,9 @@ waywiser_options known_options(const waywiser_options* given) {
     return known;
 }
 
+// Threads that spin use their CPUs fully.
+constexpr double kMostAwakeSeconds = 1;
+
 transfer::EngineOptions engine_options(const waywiser_options& known) {
     transfer::EngineOptions options{
         .threads = known.threads,
@@ -191,9 +194,14 @@ transfer::EngineOptions engine_options(const waywiser_options& known) {
         .polite_bytes = known.polite_bytes,
         .list_multiprocessors =
             static_cast<unsigned>(std::min<std::size_t>(known.list_multiprocessors, 1U << 16U)),
+        .awake_seconds = known.awake_seconds,
         .plain = known.plain != 0 || plain_in_environment(),
         .peer_access = known.no_peer_access == 0,
         .report_warnings = known.quiet == 0};
+    if (!(known.awake_seconds >= 0 && known.awake_seconds <= kMostAwakeSeconds)) {
+        throw transfer::InvalidCopy("awake_seconds is " + std::to_string(known.awake_seconds) +
+                                    ": threads may spin for 0 to 1 second after a copy");
+    }
     if (known.relay_count > 0) {
         need_argument(known.relays, "options.relays", "the numbers of relay_count GPUs");
     }

@@ -64,6 +64,13 @@ const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t 
     if (found == nullptr || found->method == PolicyMethod::standard) return nullptr;
     const bool is_polite = options.polite_bytes == 0 || bytes <= options.polite_bytes;
     const bool over_link = from_gpu || to_gpu;
+    // Policies are measured with threads that sleep between copies.
+    const bool staged = from_gpu != to_gpu &&
+                        (key.from == PolicyMemory::pageable || key.to == PolicyMemory::pageable);
+    if (found->method == PolicyMethod::plain && staged && options.awake_seconds > 0 &&
+        bytes >= least_chunked(options)) {
+        return nullptr;
+    }
     if (found->method == PolicyMethod::plain && over_link && !is_polite) return nullptr;
     return found;
 }
@@ -203,8 +210,12 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
                         const EngineOptions& options, bool relayed) {
     const bool from_gpu = is_on_gpu(from);
     const End& host = from_gpu ? to.end : from.end;
-    if (!host.pinned && bytes < kPlainBelow) {
+    if (!host.pinned && bytes < least_chunked(options)) {
         return plain(std::move(choice), "too small for staging");
+    }
+    // Threads that are awake do not help to create pages.
+    if (!host.pinned && bytes < kPlainBelow && from_gpu && is_fresh(host.data, bytes)) {
+        return plain(std::move(choice), "too small for staging: its pages do not exist yet");
     }
     // Creating pages is work for CPUs: all of them help, each with its own huge pages.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {

@@ -26,7 +26,7 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
       // A calling thread works too.
       threads_(machine_, std::max<std::size_t>(options_.threads, 2) - 1,
                [this](int node) { Worker(parts_).work(node); }),
-      schedule_(threads_, options_.threads, machine_.numa.size()),
+      schedule_(threads_, options_.threads, machine_.numa.size(), options_.awake_seconds),
       submission_(events_, streams_, options_.polite_bytes),
       batches_(schedule_, events_, streams_, staging_),
       parts_{.schedule = schedule_,
@@ -34,6 +34,7 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
              .submission = submission_,
              .batches = batches_},
       stop_at_exit_([this] { stop(); }) {
+    plain_below_ = plain_below_with_gpu_ = least_chunked(options_);
     if (!found.warning.empty()) warnings_.add(found.warning);
     if (found.policy && !options_.plain) use_policy(found);
 }
@@ -49,8 +50,8 @@ void Engine::use_policy(const FoundPolicy& found) {
                               .multiprocessors = options_.list_multiprocessors};
     policy_ = std::make_unique<const PolicyTable>(found.policy, limits);
     policy_file_ = found.file;
-    plain_below_ = policy_->plain_below(kPlainBelow);
-    plain_below_with_gpu_ = policy_->plain_below(kPlainBelow, true);
+    plain_below_ = policy_->plain_below(least_chunked(options_));
+    plain_below_with_gpu_ = policy_->plain_below(least_chunked(options_), true);
 }
 
 std::size_t Engine::pinned_bytes() const { return lists_.pinned_bytes() + staging_.pinned_bytes(); }

@@ -43,10 +43,6 @@ namespace waywiser::transfer {
 struct FoundPolicy;
 class PolicyTable;
 
-// Smaller copies are faster by the runtime alone: waking threads takes longer than they gain
-// (measured on H200 with 16 CPUs, docs/transfer.md).
-inline constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
-
 // Thread safe, except for its constructor and destructor.
 class Engine {
 public:

@@ -25,6 +25,10 @@ EngineOptions completed(EngineOptions options) {
     return options;
 }
 
+std::size_t least_chunked(const EngineOptions& options) {
+    return options.awake_seconds > 0 ? kPlainBelowAwake : kPlainBelow;
+}
+
 std::size_t list_table_bytes(const EngineOptions& options) {
     if (options.pinned_bytes < kLeastForLists) return 0;
     return std::max(options.pinned_bytes / kListFraction, kLeastOfLists);

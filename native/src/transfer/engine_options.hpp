@@ -14,6 +14,8 @@ struct EngineOptions {
     std::size_t polite_bytes = 0;  // limit of bytes queued on a copy engine; 0: none
     // For a list of short pieces over a GPU's link. 0: what the policy says, one without.
     unsigned list_multiprocessors = 0;
+    // After a copy, its threads spin for so long before they sleep; 0: not at all.
+    double awake_seconds = 0;
     bool plain = false;            // only plain copies of the runtime
     bool peer_access = true;       // may enable peer access between the GPUs of a copy
     bool report_warnings = false;  // writes each warning to stderr, once per process
@@ -21,6 +23,14 @@ struct EngineOptions {
 
 // The options with a value for each limit that is 0, within the limits of the process.
 EngineOptions completed(EngineOptions options);
+
+// Smaller copies are faster by the runtime alone: waking threads takes longer than they gain
+// (measured on H200 with 16 CPUs, docs/transfer.md).
+inline constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
+// The same of threads that are awake (measured on H100 with 16 CPUs, docs/transfer.md).
+inline constexpr std::size_t kPlainBelowAwake = std::size_t{1} << 20;
+// Without a policy, smaller copies of pageable memory are plain.
+std::size_t least_chunked(const EngineOptions& options);
 
 // Of the pinned memory of completed options, bytes for tables of lists; 0 if the total is too
 // small.

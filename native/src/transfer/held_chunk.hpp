@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,8 +34,9 @@ struct WorkerState {
     // Jobs that it works on until no chunks are left to take: threads that switch between jobs
     // would wake each other constantly and lose their cached slots.
     std::vector<std::weak_ptr<Job>> jobs;
-    bool caller = false;  // the thread of a program that waits
-    int node = -1;        // to which it is bound
+    bool caller = false;                               // the thread of a program that waits
+    int node = -1;                                     // to which it is bound
+    std::chrono::steady_clock::time_point last_chunk;  // when it took one
 
     [[nodiscard]] bool holds_chunks() const { return !chunks.empty() || filled; }
     [[nodiscard]] bool works_on(const Job& job) const {

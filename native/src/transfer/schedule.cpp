@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <thread>
 #include <utility>
+
+#include "host/relax.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -13,8 +16,13 @@ constexpr auto kStartNap = std::chrono::microseconds(20);
 
 }  // namespace
 
-Schedule::Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes)
-    : threads_(threads), most_threads_(most_threads), nodes_(std::max<std::size_t>(nodes, 1)) {}
+Schedule::Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes,
+                   double awake_seconds)
+    : threads_(threads),
+      most_threads_(most_threads),
+      nodes_(std::max<std::size_t>(nodes, 1)),
+      awake_(std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::duration<double>(awake_seconds))) {}
 
 // --- jobs ------------------------------------------------------------------------------------
 
@@ -140,6 +148,7 @@ std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
         });
         if (found == ready_.end()) return nullptr;
         held = take(self, *found);
+        if (keeps_awake()) self.last_chunk = std::chrono::steady_clock::now();
         ready_.erase(found);
         if (!held->job->supply().exhausted()) ready_.push_back(held->job);  // others come first
         waking = sleepers_to_wake();
@@ -186,7 +195,33 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
                     ready_.empty() && waiting_.empty()};
 }
 
+// Looks for a change until it is time to sleep. False if there was none.
+bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
+    constexpr int kLooksPerClock = 64;
+    // A caller waits for its own job, which others are about to end.
+    const auto since = self.caller ? std::chrono::steady_clock::now() : self.last_chunk;
+    if (!self.caller) ++spinning_;
+    bool changed = false;
+    do {
+        for (int i = 0; i < kLooksPerClock && !changed; ++i) {
+            changed = generation_.load(std::memory_order_acquire) != generation;
+            if (!changed) host::relax();
+        }
+        // With fewer CPUs than threads another one must run.
+        if (!changed) std::this_thread::yield();
+    } while (!changed && std::chrono::steady_clock::now() - since < awake_);
+    if (!self.caller) --spinning_;
+    return changed;
+}
+
 void Schedule::sleep(const WorkerState& self, std::uint64_t generation) {
+    if (keeps_awake()) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (generation_ != generation) return;
+        }
+        if (spin(self, generation)) return;
+    }
     std::unique_lock<std::mutex> lock(mutex_);
     if (generation_ != generation) return;
     std::condition_variable& change = self.caller ? help_ : work_;
@@ -293,7 +328,8 @@ std::size_t Schedule::sleepers_to_wake() {
     const std::size_t asleep = sleeping_ - std::min(sleeping_, woken_);
     if (asleep == 0) return 0;
     const std::size_t useful = useful_threads();
-    const std::size_t waking = std::min({kAtOnce, asleep, useful - std::min(useful, woken_)});
+    const std::size_t coming = woken_ + spinning_;  // they find it without being woken
+    const std::size_t waking = std::min({kAtOnce, asleep, useful - std::min(useful, coming)});
     woken_ += waking;
     if (waking > 0) ++generation_;
     return waking;

@@ -1,6 +1,8 @@
 // Which chunk a thread takes next, and which threads sleep until there is one.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +25,10 @@ namespace waywiser::transfer {
 class Schedule {
 public:
     // Threads sleep here; `most_threads` includes a calling thread that works. `nodes`: NUMA nodes
-    // over which threads are spread. The threads must outlive this.
-    Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes);
+    // over which threads are spread. After its last chunk a thread spins for `awake_seconds` before
+    // it sleeps. The threads must outlive this.
+    Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes,
+             double awake_seconds = 0);
 
     // --- jobs
 
@@ -67,6 +71,8 @@ public:
         bool ends = false;             // after close(): nothing is left to do for this thread
     };
     [[nodiscard]] View view(const WorkerState& self, const Job* only) const;
+    // Whether threads spin for a while before they sleep.
+    [[nodiscard]] bool keeps_awake() const { return awake_ > std::chrono::nanoseconds(0); }
     // Sleeps until there may be work, unless that was so since the view.
     void sleep(const WorkerState& self, std::uint64_t generation);
     // A calling thread may work too, if no other does and the threads are too few.
@@ -82,6 +88,7 @@ public:
     void notify_callers();
 
 private:
+    bool spin(const WorkerState& self, std::uint64_t generation);
     [[nodiscard]] bool may_take(const WorkerState& self, const Job& job) const;
     std::unique_ptr<HeldChunk> take(WorkerState& self, const std::shared_ptr<Job>& job);
     static void leave_jobs(WorkerState& self, bool all);
@@ -94,11 +101,14 @@ private:
     const CopyThreads& threads_;
     const std::size_t most_threads_;
     const std::size_t nodes_;
+    const std::chrono::nanoseconds awake_;
 
     mutable host::SpinningMutex mutex_;
     std::condition_variable work_;  // the engine's threads wait on it
     std::condition_variable help_;  // a calling thread waits on it
-    std::uint64_t generation_ = 0;  // counts changes of the available work
+    // Counts changes of the available work. Written with the lock held; who spins reads it without.
+    std::atomic<std::uint64_t> generation_{0};
+    std::atomic<std::size_t> spinning_{0};  // threads that look for work without sleeping
     std::size_t sleeping_ = 0;
     std::size_t woken_ = 0;                            // sleeping threads that are being woken
     std::list<std::shared_ptr<Job>> waiting_;          // jobs that have not started

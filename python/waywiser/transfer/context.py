@@ -20,6 +20,9 @@ _InvalidTransfer = partial(InvalidTransfer, where="Context")
 MOST_GPUS = 255
 """The largest number that a GPU has in the C interface."""
 
+MOST_AWAKE_SECONDS = 1
+"""The longest time in seconds for which threads may spin after a copy."""
+
 
 class Context(native.Context):
     """Threads and staging memory that the copies of this context share, within its limits.
@@ -36,6 +39,9 @@ class Context(native.Context):
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
       its link; None: what the policy says, or one. Two fill a PCIe 5.0 link, and slow down other
       kernels much more.
+    - ``awake_seconds``: for how long the copying threads spin after a copy before they sleep, up to
+      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 8 MiB of pageable
+      memory that follow each other are faster then.
     - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
       configuration folders (docs/policy.md).
 
@@ -58,6 +64,7 @@ class Context(native.Context):
         plain: bool = False,
         peer_access: bool = True,
         list_multiprocessors: int | None = None,
+        awake_seconds: float | None = None,
         policy: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -69,6 +76,7 @@ class Context(native.Context):
             plain=_switch("plain", plain),
             peer_access=_switch("peer_access", peer_access),
             list_multiprocessors=_limit("list_multiprocessors", list_multiprocessors),
+            awake_seconds=_seconds("awake_seconds", awake_seconds),
             policy=_path("policy", policy),
         )
         self._report_warnings()
@@ -106,6 +114,23 @@ def _limit(name: str, value: Any) -> int | None:
             remedy=f"omit {name}, or pass None, for the default",
         )
     return number
+
+
+def _seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        raise _InvalidOperand(
+            f"{name} is {value!r}, not a number of seconds", remedy="pass a float"
+        ) from None
+    if not 0 <= seconds <= MOST_AWAKE_SECONDS:
+        raise _InvalidTransfer(
+            f"{name} is {seconds:g}, not a number of seconds from 0 to {MOST_AWAKE_SECONDS}",
+            remedy=f"pass {name}=0.002, say, or omit it",
+        )
+    return seconds
 
 
 def _path(name: str, value: Any) -> bytes:

@@ -1,0 +1,130 @@
+"""Copies of pageable memory whose copying threads stay awake, beside plain copies.
+
+    python benchmarks/awake.py [--processes 5] [--json FILE] [--within SECONDS]
+
+Each process measures all methods in turn, with memory that was touched before: PyTorch's copies of
+pinned and of pageable memory, and contexts with `plain`, with the defaults, and with
+`awake_seconds`. `to torch` is the time of PyTorch's pageable copy in the same process, divided by
+that of the method. The figure is the median over the processes, with their smallest and largest.
+`CPUs` is the CPU time of the process in its wall time, while copies follow each other. Needs torch
+and a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+MIB = 1 << 20
+SIZES = (MIB // 2, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
+AWAKE_SECONDS = 0.002
+Figures = dict[str, float]
+# Threads of OpenMP, which torch copies between host memories with, would spin on all CPUs.
+QUIET = {**os.environ, "OMP_WAIT_POLICY": "passive", "WAYWISER_POLICY": "off"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--within", type=float, default=float("inf"), metavar="SECONDS")
+    parser.add_argument("--replicate", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.replicate:
+        json.dump(replicate(), sys.stdout)
+        return 0
+    begun = time.monotonic()
+    runs: list[Figures] = []
+    for number in range(asked.processes):
+        gone = time.monotonic() - begun
+        if number > 0 and gone * (number + 1) / number > asked.within:
+            break
+        done = subprocess.run(
+            [sys.executable, __file__, "--replicate"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            env=QUIET,
+        )
+        runs.append(json.loads(done.stdout))
+        if asked.json:
+            asked.json.write_text(json.dumps(runs, indent=1) + "\n")
+    print(f"{len(runs)} processes")
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        print(f"{name}: {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+    return 0
+
+
+def replicate() -> Figures:
+    from waywiser import transfer
+
+    found: Figures = {}
+    with (
+        transfer.Context(plain=True) as plain,
+        transfer.Context() as usual,
+        transfer.Context(awake_seconds=AWAKE_SECONDS) as awake,
+    ):
+        for size in SIZES:
+            for to_gpu in (True, False):
+                found |= one(size, to_gpu, {"plain": plain, "default": usual, "awake": awake})
+    return found
+
+
+def one(size: int, to_gpu: bool, contexts: dict[str, Any]) -> Figures:
+    import torch
+
+    from waywiser import transfer
+
+    there = torch.ones(size, dtype=torch.uint8, device="cuda")
+    pageable = torch.ones(size, dtype=torch.uint8)
+    pinned = transfer.pinned_empty((size,), torch.uint8)
+    pinned.fill_(1)
+
+    def torch_copy(host: Any) -> Callable[[], object]:
+        if to_gpu:
+            return lambda: there.copy_(host, non_blocking=True)
+        return lambda: host.copy_(there, non_blocking=True)
+
+    def copy(context: Any) -> Callable[[], object]:
+        return lambda: context.copy(*((there, pageable) if to_gpu else (pageable, there)))
+
+    methods = {"pinned": torch_copy(pinned), "torch": torch_copy(pageable)}
+    methods |= {name: copy(context) for name, context in contexts.items()}
+    label = f"{'H2D' if to_gpu else 'D2H'} {size / MIB:g} MiB"
+    times, cpus = {}, {}
+    rounds = 15 if size >= 64 * MIB else 60
+    # Each method follows itself: threads stay awake from one copy to the next.
+    for name, method in methods.items():
+        seconds = []
+        method()
+        torch.cuda.synchronize()
+        used, begun = time.process_time(), time.perf_counter()
+        for _ in range(rounds):
+            start = time.perf_counter()
+            method()
+            torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - start)
+        cpus[name] = (time.process_time() - used) / (time.perf_counter() - begun)
+        times[name] = statistics.median(seconds)
+        time.sleep(2 * AWAKE_SECONDS)  # nobody spins in the next method's time
+    found = {f"{label}, {name}, us": seconds * 1e6 for name, seconds in times.items()}
+    found |= {
+        f"{label}, {name}, to torch": times["torch"] / seconds
+        for name, seconds in times.items()
+        if name != "torch"
+    }
+    found[f"{label}, awake, of the pinned bandwidth"] = times["pinned"] / times["awake"]
+    return found | {f"{label}, {name}, CPUs": share for name, share in cpus.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

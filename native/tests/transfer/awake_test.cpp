@@ -1,0 +1,110 @@
+// Threads that stay awake for a while after a copy: medium copies of pageable memory in chunks.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "units.hpp"
+#include "waywiser/transfer.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+class AwakeThreads : public test::OnFake {};
+
+waywiser::ContextOptions awake_options(double seconds) {
+    return {.threads = 4, .pinned_bytes = 16 * kMiB, .policy = "off", .awake_seconds = seconds};
+}
+
+// CPU time of the process.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+std::vector<std::byte> numbered(std::size_t bytes, unsigned start) {
+    std::vector<std::byte> made(bytes);
+    unsigned value = start;
+    for (std::byte& byte : made)
+        byte = static_cast<std::byte>((value = value * 1103515245U + 12345U) >> 16);
+    return made;
+}
+
+TEST_F(AwakeThreads, CopyMediumSizesInChunks) {
+    const gpu::DeviceBuffer device(0, 8 * kMiB);
+    std::vector<std::byte> host(8 * kMiB, std::byte{1});
+    const gpu::HostBuffer pinned(8 * kMiB, gpu::HostUse::portable, 0);
+    waywiser::Context usual(awake_options(0));
+    waywiser::Context awake(awake_options(1e-3));
+    const auto method = [&](waywiser::Context& context, const void* from, std::size_t bytes) {
+        return context.explain(device.data(), from, bytes).substr(0, 7);
+    };
+    EXPECT_EQ(method(usual, host.data(), 4 * kMiB), "plain c");
+    EXPECT_EQ(method(awake, host.data(), 4 * kMiB), "chunked");
+    EXPECT_EQ(method(awake, host.data(), kMiB), "chunked");
+    EXPECT_EQ(method(awake, host.data(), kMiB - 1), "plain c");
+    EXPECT_EQ(method(awake, pinned.data(), 4 * kMiB), "plain c");
+    EXPECT_EQ(awake.explain(host.data(), device.data(), 4 * kMiB).substr(0, 7), "chunked");
+}
+
+// Copies follow each other while threads spin, and after they have gone to sleep.
+TEST_F(AwakeThreads, BringEveryByte) {
+    waywiser::Context context(awake_options(200e-6));
+    const gpu::DeviceBuffer device(0, 6 * kMiB);
+    const gpu::Stream stream(0);
+    unsigned round = 0;
+    for (const std::size_t bytes : {kMiB, kMiB + 1, 3 * kMiB + 77, 6 * kMiB, 64 * kKiB, kMiB}) {
+        for (int again = 0; again < 6; ++again) {
+            const auto source = numbered(bytes, ++round);
+            std::vector<std::byte> back(bytes, std::byte{0});
+            context.copy(device.data(), source.data(), bytes, stream.handle());
+            if (again == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            context.copy(back.data(), device.data(), bytes, stream.handle());
+            stream.synchronize();
+            ASSERT_EQ(std::memcmp(back.data(), source.data(), bytes), 0)
+                << bytes << " bytes, round " << again;
+        }
+    }
+}
+
+TEST_F(AwakeThreads, SleepAfterTheirTime) {
+    waywiser::Context context(awake_options(1e-3));
+    const gpu::DeviceBuffer device(0, 4 * kMiB);
+    const auto source = numbered(4 * kMiB, 1);
+    const gpu::Stream stream(0);
+    context.copy(device.data(), source.data(), source.size(), stream.handle());
+    stream.synchronize();
+    // A thread that never sleeps would use this time fully.
+    const auto used_in = [](std::chrono::milliseconds time) {
+        const double before = cpu_seconds();
+        std::this_thread::sleep_for(time);
+        return cpu_seconds() - before;
+    };
+    double used = 0;
+    for (int tries = 0; tries < 20; ++tries) {
+        used = used_in(std::chrono::milliseconds(100));
+        if (used < 0.05) break;
+    }
+    EXPECT_LT(used, 0.05) << "CPU seconds in 0.1 s after the copy";
+}
+
+TEST_F(AwakeThreads, HaveABound) {
+    for (const double seconds : {-1.0, 1.5, std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::infinity()}) {
+        try {
+            waywiser::Context context(awake_options(seconds));
+            ADD_FAILURE() << seconds;
+        } catch (const TransferError& error) {
+            EXPECT_EQ(error.status(), WAYWISER_INVALID) << seconds;
+            EXPECT_NE(std::string(error.what()).find("awake_seconds"), std::string::npos);
+        }
+    }
+    EXPECT_NO_THROW(waywiser::Context{awake_options(1)});
+}
+
+}  // namespace
+}  // namespace waywiser::transfer
