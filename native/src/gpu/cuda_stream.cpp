@@ -1,5 +1,6 @@
 // Streams and events.
 #include "cuda_call.hpp"
+#include "priority_stream.hpp"
 
 namespace waywiser::gpu {
 
@@ -20,6 +21,16 @@ Stream::Stream(int device) : device_(device) {
     cudaStream_t stream = nullptr;
     WAYWISER_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     handle_.reset(stream);
+}
+
+void* PriorityStream::create(int device) {
+    use(device);
+    int least = 0;
+    int greatest = 0;
+    WAYWISER_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    cudaStream_t stream = nullptr;
+    WAYWISER_CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+    return stream;
 }
 
 void Stream::synchronize() const { WAYWISER_CUDA(cudaStreamSynchronize(raw(*this))); }

@@ -1,6 +1,7 @@
 // The gpu seam for builds without CUDA: no device, and a clear reason why.
 #include "gpu.hpp"
 #include "launch.hpp"
+#include "priority_stream.hpp"
 
 namespace waywiser::gpu {
 namespace {
@@ -37,6 +38,7 @@ void detail::HostDeleter::operator()(std::byte*) const noexcept {}
 void detail::RegistrationDeleter::operator()(std::byte*) const noexcept {}
 
 Stream::Stream(int device) : device_(device) { throw_unavailable("Stream"); }
+void* PriorityStream::create(int) { throw_unavailable("PriorityStream"); }
 void Stream::synchronize() const { throw_unavailable("Stream::synchronize"); }
 bool Stream::done() const { throw_unavailable("Stream::done"); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transfer/list_kernel.hpp"
+#include "transfer/list_pipeline.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -19,6 +20,10 @@ ListPath path_of(const PieceGroup& group) {
                                                       : ListPath::between_gpus;
     }
     return to_gpu ? ListPath::from_host : ListPath::to_host;
+}
+
+int gpu_of(const PieceGroup& group) {
+    return group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
 }
 
 // Pieces that are prepared at once, while the GPU moves earlier ones. The first window is small, so
@@ -76,6 +81,49 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
     lists.events().give_back(legacy.device(), std::move(event));
 }
 
+// The pipeline that a list has taken. What it moves is before the later work of the list's stream.
+class TakenPipeline {
+public:
+    TakenPipeline(ListStaging& lists, const gpu::Stream& stream) : lists_(lists), stream_(stream) {}
+    // Without finish(), after a failure.
+    ~TakenPipeline() {
+        if (!taken_) return;
+        try {
+            (*taken_)->finish_before(stream_);
+            (*taken_)->join();
+        } catch (const gpu::Error&) {
+            taken_.reset();
+        }
+        give_back();
+    }
+    TakenPipeline(const TakenPipeline&) = delete;
+    TakenPipeline& operator=(const TakenPipeline&) = delete;
+
+    // nullptr if none is free now.
+    ListPipeline* get() {
+        if (!taken_) {
+            taken_ = lists_.take_pipeline(stream_);
+            if (taken_) (*taken_)->start_after(stream_);
+        }
+        return taken_ ? &**taken_ : nullptr;
+    }
+    void finish() {
+        if (!taken_) return;
+        (*taken_)->finish_before(stream_);
+        give_back();
+    }
+
+private:
+    void give_back() {
+        lists_.give_back(stream_.device(), std::move(taken_));
+        taken_.reset();
+    }
+
+    ListStaging& lists_;
+    const gpu::Stream& stream_;
+    std::unique_ptr<OwnPipeline> taken_;
+};
+
 // The runs of one side for a kernel, by a formula if its pieces are equally spaced.
 Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
              const std::size_t* offsets) {
@@ -125,16 +173,69 @@ bool move_by_kernel(ListStaging& lists, const ListPart& part, const ListTraits& 
     return true;
 }
 
-void move_part(Engine& engine, const ListPart& part, ListPath path, bool kernel_reaches,
-               const gpu::Stream& queue, const CallerStream& stream) {
+// False if there is no pipeline, or no memory for its table now.
+bool move_by_pipeline(ListStaging& lists, const ListPart& part, ListTraits traits,
+                      const ListChoice& choice, TakenPipeline& taken) {
+    ListPipeline* const pipeline = taken.get();
+    if (pipeline == nullptr) return false;
+    const bool to_host = traits.path == ListPath::to_host;
+    const ListSide on_gpu = to_host ? ListSide::from : ListSide::to;
+    traits.access = traits.gpu_access;
+    std::byte* const host = part.base(to_host ? ListSide::to : ListSide::from, traits.run);
+    const auto move = [&](const Runs& runs) {
+        if (to_host) {
+            pipeline->gather(host, runs, choice.chunk, choice.blocks);
+        } else {
+            pipeline->scatter(runs, host, choice.chunk, choice.blocks);
+        }
+    };
+    const std::size_t entries = traits.pipeline_entries();
+    if (entries == 0) {
+        move(runs_of(part, traits, on_gpu, nullptr));
+        return true;
+    }
+    const std::size_t bytes = entries * sizeof(std::size_t);
+    const gpu::Stream& kernels = pipeline->kernels();
+    auto table =
+        lists.take(kernels.device(), part.is_all() ? bytes : std::max(bytes, kWindowTable));
+    if (!table) return false;
+    const Runs runs = runs_of(part, traits, on_gpu,
+                              reinterpret_cast<const std::size_t*>(table->on_device.data()));
+    part.write_offsets(traits.run, on_gpu, runs.data,
+                       reinterpret_cast<std::size_t*>(table->pinned.data()));
+    // After a failure the table may be in use in either stream of the pipeline.
+    const auto give_back = [&] { lists.retire(std::move(*table), kernels); };
+    try {
+        pipeline->upload(table->on_device.data(), table->pinned.data(), bytes, to_host);
+        move(runs);
+    } catch (...) {
+        pipeline->join();
+        give_back();
+        throw;
+    }
+    give_back();
+    return true;
+}
+
+void move_part(Engine& engine, const ListPart& part, const PieceGroup& group, bool kernel_reaches,
+               TakenPipeline& pipeline, const gpu::Stream& queue, const CallerStream& stream) {
     ListStaging& lists = engine.lists();
-    const ListTraits traits = part.traits(path);
-    const ListChoice choice =
-        choose_list_method(traits,
-                           {.multiprocessors = lists.multiprocessors(queue.device()),
-                            .most_over_link = std::max(engine.options().list_multiprocessors, 1U),
-                            .spare_engine = engine.options().polite_bytes != 0},
-                           engine.policy());
+    const EngineOptions& options = engine.options();
+    const ListTraits traits = part.traits(path_of(group));
+    ListLimits limits{.multiprocessors = lists.multiprocessors(queue.device()),
+                      .most_over_link = std::max(options.list_multiprocessors, 1U),
+                      .spare_engine = options.polite_bytes != 0,
+                      .list_bytes = group.list.bytes()};
+    if (gpu_of(group) == queue.device()) {
+        limits.of_pipeline = options.list_multiprocessors != 0 ? options.list_multiprocessors
+                                                               : PipelineShape{}.blocks;
+    }
+    ListChoice choice = choose_list_method(traits, limits, engine.policy());
+    if (choice.method == ListMethod::pipeline) {
+        if (move_by_pipeline(lists, part, traits, choice, pipeline)) return;
+        limits.of_pipeline = 0;
+        choice = choose_list_method(traits, limits, engine.policy());
+    }
     if (choice.method == ListMethod::kernel && kernel_reaches &&
         move_by_kernel(lists, part, traits, choice.blocks, queue)) {
         return;
@@ -188,17 +289,24 @@ ListTraits ListPart::traits(ListPath path) const {
             joined += follows ? 1U : 0U;
         }
     }
-    std::uintptr_t bits = list_.block;
-    for (const ListSide side : {ListSide::to, ListSide::from}) {
-        bits |= reinterpret_cast<std::uintptr_t>(blocks(side).data) | blocks(side).stride;
-    }
+    const auto bits = [&](ListSide side) {
+        return list_.block | reinterpret_cast<std::uintptr_t>(blocks(side).data) |
+               blocks(side).stride;
+    };
+    const std::uintptr_t to_bits = bits(ListSide::to);
+    const std::uintptr_t from_bits = bits(ListSide::from);
+    const bool to_host = path == ListPath::to_host;
+    const std::size_t to_pitch = pitch(ListSide::to);
+    const std::size_t from_pitch = pitch(ListSide::from);
     return {.path = path,
             .bytes = list_.block * count(),
             .merged = count() - joined,
             .run = list_.block,
-            .access = common_access(bits),
-            .to_pitch = pitch(ListSide::to),
-            .from_pitch = pitch(ListSide::from)};
+            .access = common_access(to_bits | from_bits),
+            .to_pitch = to_pitch,
+            .from_pitch = from_pitch,
+            .host_contiguous = count() == 1 || (to_host ? to_pitch : from_pitch) == list_.block,
+            .gpu_access = common_access(to_host ? from_bits : to_bits)};
 }
 
 std::byte* ListPart::base(ListSide side, std::size_t pitch) const {
@@ -242,14 +350,15 @@ void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
     if (order.capturing || engine.options().plain) {
         return move_by_copies(group.list.part(0, count, buffer), queue);
     }
-    const int gpu = group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
-    const bool kernel_reaches = group.same_addresses && gpu == queue.device();
+    const bool kernel_reaches = group.same_addresses && gpu_of(group) == queue.device();
+    TakenPipeline pipeline(engine.lists(), queue);
     std::size_t most = kFirstWindow;
     for (std::size_t first = 0; first < count; most = std::min(2 * most, kWindow)) {
         const ListPart part(group.list, first, most, buffer);
         first += part.count();
-        move_part(engine, part, path_of(group), kernel_reaches, queue, stream);
+        move_part(engine, part, group, kernel_reaches, pipeline, queue, stream);
     }
+    pipeline.finish();
 }
 
 }  // namespace waywiser::transfer

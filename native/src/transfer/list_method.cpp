@@ -4,10 +4,15 @@
 #include <bit>
 #include <cstdint>
 
+#include "transfer/list_pipeline.hpp"
+
 namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kWidest = 16;
+// Chunks of a pipeline: at least as many for a list, and not smaller.
+constexpr std::size_t kFewestOfPipeline = 4;
+constexpr std::size_t kLeastOfPipeline = std::size_t{512} << 10;
 // Fewer pieces are not worth a table.
 constexpr std::size_t kFewRuns = 4;
 // Bytes in flight per block: 1,024 threads with 8 accesses of 16 bytes.
@@ -22,8 +27,8 @@ unsigned most_blocks(ListPath path, const ListLimits& limits) {
 }
 
 // No more than have something to do.
-unsigned useful_blocks(const ListTraits& traits, unsigned most) {
-    const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;
+unsigned useful_blocks(std::size_t bytes, unsigned most) {
+    const std::size_t work = (bytes + kBytesOfBlock - 1) / kBytesOfBlock;
     return static_cast<unsigned>(std::clamp<std::size_t>(work, 1, most));
 }
 
@@ -32,6 +37,40 @@ unsigned useful_blocks(const ListTraits& traits, unsigned most) {
 bool can_be_moved_by_kernel(const ListTraits& traits) {
     return (traits.run >= kWidest || traits.table_entries() == 0) &&
            traits.path != ListPath::between_gpus;
+}
+
+// Whether a pipeline can move the list: the chunks of the host are contiguous, and hold a run.
+bool can_be_moved_by_pipeline(const ListTraits& traits, const ListLimits& limits) {
+    return limits.of_pipeline != 0 && !limits.spare_engine && with_host(traits.path) &&
+           traits.host_contiguous && traits.run <= kLeastOfPipeline &&
+           (traits.run >= kWidest || traits.pipeline_entries() == 0);
+}
+
+// The bytes of the list that a list of this part belongs to.
+std::size_t bytes_of_list(const ListTraits& traits, const ListLimits& limits) {
+    return std::max(limits.list_bytes, traits.bytes);
+}
+
+ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits) {
+    const std::size_t chunk = std::clamp(bytes_of_list(traits, limits) / kFewestOfPipeline,
+                                         kLeastOfPipeline, PipelineShape{}.chunk);
+    const unsigned most = std::min(limits.of_pipeline, std::max(limits.multiprocessors, 1U));
+    return {.method = ListMethod::pipeline,
+            .blocks = useful_blocks(std::min(chunk, traits.bytes), most),
+            .chunk = chunk};
+}
+
+// Seconds that a pipeline takes. Parts of a list share its start and end.
+double pipeline_seconds(const ListTraits& traits, const ListLimits& limits,
+                        const ListCosts& costs) {
+    const auto bytes = static_cast<double>(traits.bytes);
+    const double share = bytes / static_cast<double>(bytes_of_list(traits, limits));
+    const double width = static_cast<double>(traits.gpu_access) / kWidest;
+    const double kernels =
+        costs.block_bandwidth_within_gpu * static_cast<double>(limits.of_pipeline) * width;
+    return share * costs.pipeline_seconds +
+           static_cast<double>(traits.pipeline_entries()) * costs.table_seconds_per_entry +
+           bytes / std::min(costs.pipeline_bandwidth, kernels);
 }
 
 PolicyKey key_of(ListPath path) {
@@ -65,6 +104,11 @@ std::size_t ListTraits::table_entries() const {
     return run == 0 ? 0 : sides * (bytes / run);
 }
 
+std::size_t ListTraits::pipeline_entries() const {
+    const std::size_t pitch = path == ListPath::to_host ? from_pitch : to_pitch;
+    return run == 0 || pitch != 0 ? 0 : bytes / run;
+}
+
 std::size_t common_access(std::uintptr_t bits) {
     const std::size_t access = std::size_t{1} << std::countr_zero(bits | kWidest);
     return access == 2 ? 1 : access;
@@ -77,12 +121,16 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
                       .run = common_run(pieces),
                       .to_pitch = pitch_of(pieces, ListSide::to),
                       .from_pitch = pitch_of(pieces, ListSide::from)};
-    std::uintptr_t bits = traits.run;
+    std::uintptr_t to_bits = traits.run;
+    std::uintptr_t from_bits = traits.run;
     for (const Piece& piece : pieces) {
-        bits |= reinterpret_cast<std::uintptr_t>(piece.to) |
-                reinterpret_cast<std::uintptr_t>(piece.from);
+        to_bits |= reinterpret_cast<std::uintptr_t>(piece.to);
+        from_bits |= reinterpret_cast<std::uintptr_t>(piece.from);
     }
-    traits.access = common_access(bits);
+    traits.access = common_access(to_bits | from_bits);
+    traits.gpu_access = common_access(path == ListPath::to_host ? from_bits : to_bits);
+    if (path == ListPath::to_host) traits.host_contiguous = is_contiguous(pieces, ListSide::to);
+    if (path == ListPath::from_host) traits.host_contiguous = is_contiguous(pieces, ListSide::from);
     return traits;
 }
 
@@ -91,7 +139,7 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (traits.merged <= kFewRuns || traits.run == 0) return {};
     const auto pieces = static_cast<double>(traits.merged);
     const auto bytes = static_cast<double>(traits.bytes);
-    const unsigned blocks = useful_blocks(traits, most_blocks(traits.path, limits));
+    const unsigned blocks = useful_blocks(traits.bytes, most_blocks(traits.path, limits));
     const bool kernel_can = can_be_moved_by_kernel(traits);
     const double width = static_cast<double>(traits.access) / kWidest;
     const double by_kernel =
@@ -101,6 +149,11 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     const double by_engine = std::max(
         pieces * costs.engine_seconds_per_piece,
         bytes / (with_host(traits.path) ? costs.engine_bandwidth : costs.engine_bandwidth_of_gpus));
+    const double by_others = kernel_can ? std::min(by_engine, by_kernel) : by_engine;
+    if (can_be_moved_by_pipeline(traits, limits) &&
+        pipeline_seconds(traits, limits, costs) < by_others) {
+        return pipeline_of(traits, limits);
+    }
     if (kernel_can && (limits.spare_engine || by_kernel < by_engine)) {
         return {.method = ListMethod::kernel, .blocks = blocks};
     }
@@ -125,7 +178,7 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (!can_be_moved_by_kernel(traits)) return standard;
     unsigned most = most_blocks(traits.path, limits);
     if (made->blocks != 0) most = std::min(made->blocks, std::max(limits.multiprocessors, 1U));
-    return {.method = ListMethod::kernel, .blocks = useful_blocks(traits, most)};
+    return {.method = ListMethod::kernel, .blocks = useful_blocks(traits.bytes, most)};
 }
 
 }  // namespace waywiser::transfer

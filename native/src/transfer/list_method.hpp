@@ -11,9 +11,10 @@
 namespace waywiser::transfer {
 
 enum class ListMethod {
-    copies,  // one copy of the runtime for each merged piece
-    batch,   // the runtime's batched copy of merged pieces
-    kernel,  // loads and stores of a GPU's threads
+    copies,    // one copy of the runtime for each merged piece
+    batch,     // the runtime's batched copy of merged pieces
+    kernel,    // loads and stores of a GPU's threads
+    pipeline,  // a kernel and a copy engine, through staging memory on the GPU
 };
 
 // The links that the bytes of a list cross.
@@ -28,9 +29,13 @@ struct ListTraits {
     // Bytes from piece to piece if a side is regular; 0 if it needs a table.
     std::size_t to_pitch = 0;
     std::size_t from_pitch = 0;
+    bool host_contiguous = false;  // each piece follows the one before it in host memory
+    std::size_t gpu_access = 1;    // like `access`, if the other side is staging memory on the GPU
 
     // Number of table entries that a kernel needs: one per run for each side without a pitch.
     [[nodiscard]] std::size_t table_entries() const;
+    // The same of a pipeline, which needs none for the host.
+    [[nodiscard]] std::size_t pipeline_entries() const;
 };
 // Bytes that a thread can load at once if these bits are set in an address or a length.
 std::size_t common_access(std::uintptr_t bits);
@@ -42,7 +47,7 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 // use no multiprocessor.
 struct ListCosts {
     double engine_seconds_per_piece = 0.7e-6;  // to submit it, concurrently with moving others
-    double engine_bandwidth = 55e9;            // bytes/s over the link to the host
+    double engine_bandwidth = 53.2e9;          // bytes/s over the link to the host
     double engine_bandwidth_of_gpus = 380e9;
     double block_bandwidth_to_gpu = 48e9;   // bytes/s of one block over the link to the host,
     double block_bandwidth_to_host = 42e9;  // with accesses of 16 bytes
@@ -50,11 +55,14 @@ struct ListCosts {
     double kernel_bandwidth = 51e9;         // any number of blocks over the link to the host
     double kernel_seconds = 10e-6;          // its launch and the copy of its tables
     double table_seconds_per_entry = 2e-9;  // to write it and copy it to the GPU
+    double pipeline_seconds = 40e-6;        // before and after its copies over the link
+    double pipeline_bandwidth = 54e9;       // bytes/s over the link to the host
 };
 
 struct ListChoice {
     ListMethod method = ListMethod::copies;
-    unsigned blocks = 1;  // of a kernel
+    unsigned blocks = 1;    // of a kernel
+    std::size_t chunk = 0;  // bytes of a chunk of a pipeline
 };
 
 // Limits of a list on the GPU that would run a kernel.
@@ -62,6 +70,8 @@ struct ListLimits {
     unsigned multiprocessors = 1;  // of the GPU
     unsigned most_over_link = 1;   // limit for a list to or from the host
     bool spare_engine = false;     // polite: use the engine only for what a kernel cannot move
+    unsigned of_pipeline = 0;      // limit for the kernels of a pipeline; 0: no pipeline
+    std::size_t list_bytes = 0;    // of the whole list, if this is a part of it
 };
 
 // The fastest method within the limits.

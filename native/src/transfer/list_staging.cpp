@@ -1,11 +1,17 @@
 #include "transfer/list_staging.hpp"
 
+#include <algorithm>
 #include <new>
+
+#include "transfer/list_pipeline.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kListSlabBytes = std::size_t{2} << 20;
+
+// Staging memory on a GPU: as many lists in different streams are moved at once.
+constexpr std::size_t kMostPipelines = 4;
 
 std::optional<Slot> take_or_nothing(Slots& pool, std::size_t bytes) {
     try {
@@ -19,6 +25,18 @@ std::optional<Slot> take_or_nothing(Slots& pool, std::size_t bytes) {
 }
 
 }  // namespace
+
+// The pipelines of a device that no thread has taken now, and the number of all.
+struct ListStaging::Pipelines {
+    std::vector<std::unique_ptr<OwnPipeline>> idle;
+    std::size_t all = 0;
+};
+
+ListStaging::ListStaging(std::size_t budget, NumaNode node, EventPool& events,
+                         std::function<void(const std::string&)> warn)
+    : budget_(budget), node_(std::move(node)), events_(events), warn_(std::move(warn)) {}
+
+ListStaging::~ListStaging() = default;
 
 std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
     if (budget_ == 0) return std::nullopt;
@@ -67,6 +85,47 @@ void ListStaging::retire(Table table, const gpu::Stream& stream) {
     stream.synchronize();
 }
 
+std::unique_ptr<OwnPipeline> ListStaging::take_pipeline(const gpu::Stream& stream) {
+    const int device = stream.device();
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopped_) return nullptr;
+        Pipelines& own = pipelines_[device];
+        const auto follows = [&](const auto& one) {
+            return (*one)->last_stream() == stream.handle();
+        };
+        auto found = std::ranges::find_if(own.idle, follows);
+        if (found == own.idle.end()) {
+            found = std::ranges::find_if(own.idle, [](const auto& one) { return (*one)->done(); });
+        }
+        if (found != own.idle.end()) {
+            std::unique_ptr<OwnPipeline> taken = std::move(*found);
+            own.idle.erase(found);
+            return taken;
+        }
+        if (own.all == kMostPipelines) return nullptr;
+        ++own.all;
+    }
+    const auto uncount = [&] {
+        const std::lock_guard lock(mutex_);
+        --pipelines_[device].all;
+    };
+    try {
+        return std::make_unique<OwnPipeline>(device, PipelineShape{});
+    } catch (const gpu::Error& error) {
+        uncount();
+        if (error.kind() != gpu::Failure::out_of_memory) throw;
+        return nullptr;
+    }
+}
+
+void ListStaging::give_back(int device, std::unique_ptr<OwnPipeline> pipeline) {
+    const std::lock_guard lock(mutex_);
+    Pipelines& own = pipelines_[device];
+    if (pipeline != nullptr && !stopped_) return own.idle.push_back(std::move(pipeline));
+    --own.all;
+}
+
 gpu::Stream& ListStaging::legacy_substitute(int device) {
     const std::lock_guard lock(mutex_);
     const auto known = streams_.find(device);
@@ -97,10 +156,12 @@ void ListStaging::reap(int device) {
 
 void ListStaging::stop() noexcept {
     std::map<int, std::vector<Retired>> waited;
+    std::map<int, Pipelines> pipelines;  // their destructors wait
     {
         const std::lock_guard lock(mutex_);
         stopped_ = true;
         waited.swap(retired_);
+        pipelines.swap(pipelines_);
     }
     for (const auto& [device, all] : waited) {
         for (const Retired& one : all) {

@@ -1,8 +1,9 @@
-// Memory for the tables of lists that kernels move on callers' streams.
+// Memory for lists that are moved on callers' streams: tables for kernels, and pipelines through
+// staging memory on a GPU.
 //
 // A kernel uses its tables until the caller's stream reaches it, which may be never. So they are
-// separate from the staging memory of jobs, small and bounded. If no table is free, lists are
-// copied without tables instead of waiting.
+// separate from the staging memory of jobs, small and bounded. If no table or pipeline is free,
+// lists are copied without instead of waiting.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,8 @@ struct Table {
     Slot on_device;  // of the same size
 };
 
+class OwnPipeline;  // list_pipeline.hpp
+
 // Thread safe. Its lock guards what it keeps; events are queried and given back to their pool with
 // it held. Memory is allocated without it. Call stop() before the destructor.
 class ListStaging {
@@ -35,8 +38,8 @@ public:
     // Pinned memory is at the node and limited to `budget`; as much is used on each GPU. Calls
     // `warn` with the reason if memory cannot be pinned. The pool must outlive this.
     ListStaging(std::size_t budget, NumaNode node, EventPool& events,
-                std::function<void(const std::string&)> warn)
-        : budget_(budget), node_(std::move(node)), events_(events), warn_(std::move(warn)) {}
+                std::function<void(const std::string&)> warn);
+    ~ListStaging();
     ListStaging(const ListStaging&) = delete;
     ListStaging& operator=(const ListStaging&) = delete;
 
@@ -46,6 +49,12 @@ public:
     // Frees a table once the work now in the stream is done. If no event can be created, waits for
     // that.
     void retire(Table table, const gpu::Stream& stream);
+    // A pipeline for a list in a stream; nullptr if none is free now or allocation fails. One whose
+    // moves are not done is free only for the stream that follows them. Throws gpu::Error for other
+    // failures.
+    std::unique_ptr<OwnPipeline> take_pipeline(const gpu::Stream& stream);
+    // After its moves for the list, and finish_before() the stream.
+    void give_back(int device, std::unique_ptr<OwnPipeline> pipeline);
     // A stream for copies that the legacy stream of a device does not support. It only follows
     // legacy streams, which are ordered among themselves anyway, so nobody waits for unrelated
     // work.
@@ -64,6 +73,7 @@ private:
         gpu::Event event;
         Table table;
     };
+    struct Pipelines;
     void reap(int device);
 
     const std::size_t budget_;
@@ -77,6 +87,7 @@ private:
     std::map<int, gpu::Stream> streams_;
     std::map<int, std::vector<Retired>> retired_;  // by device; streams end in any order
     std::map<int, unsigned> multiprocessors_;
+    std::map<int, Pipelines> pipelines_;  // by device
     bool stopped_ = false;
 };
 

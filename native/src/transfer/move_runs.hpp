@@ -48,6 +48,17 @@ struct Runs {
                 .pitch = length,
                 .bits = length};
     }
+    // `some` runs from `first` on; not of a side with planes.
+    [[nodiscard]] Runs part(std::size_t first, std::size_t some) const {
+        Runs runs = *this;
+        runs.count = some;
+        if (offsets != nullptr) {
+            runs.offsets += first;
+        } else {
+            runs.data += first * pitch;
+        }
+        return runs;
+    }
     // The largest power of two, up to `widest`, to which the start and end of every run are
     // aligned.
     [[nodiscard]] std::size_t access(std::size_t widest) const {

@@ -81,7 +81,15 @@ bool any_twice(const Blocks& to) {
     return twice;
 }
 
+// Without a branch.
+bool ascends(std::span<const std::int64_t> index) {
+    bool all = true;
+    for (std::size_t i = 1; i < index.size(); ++i) all &= index[i - 1] < index[i];
+    return all;
+}
+
 void check_blocks_once(const Blocks& to) {
+    if (ascends(to.index)) return;
     constexpr std::size_t kFew =
         64;  // for fewer than one in so many blocks, sorting is faster than bits
     if (to.index.size() >= to.blocks / kFew && !any_twice(to)) return;
@@ -230,6 +238,15 @@ void CopyList::make_pieces() {
 std::byte* lowest(std::span<const Piece> pieces, ListSide side) {
     const auto at = [side](const Piece& piece) { return address_of(piece, side); };
     return at(*std::ranges::min_element(pieces, std::less<>(), at));
+}
+
+bool is_contiguous(std::span<const Piece> pieces, ListSide side) {
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+        if (address_of(pieces[i - 1], side) + pieces[i - 1].bytes != address_of(pieces[i], side)) {
+            return false;
+        }
+    }
+    return !pieces.empty();
 }
 
 std::size_t pitch_of(std::span<const Piece> pieces, ListSide side) {

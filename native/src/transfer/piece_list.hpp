@@ -66,6 +66,8 @@ std::size_t common_run(std::span<const Piece> pieces);
 enum class ListSide { to, from };
 // The lowest address of the pieces' destinations or sources.
 std::byte* lowest(std::span<const Piece> pieces, ListSide side);
+// Whether each piece starts where the one before it ends, on a side.
+bool is_contiguous(std::span<const Piece> pieces, ListSide side);
 // Bytes from piece to piece on a side if all have the same length and distance and ascending
 // addresses; else 0.
 std::size_t pitch_of(std::span<const Piece> pieces, ListSide side);

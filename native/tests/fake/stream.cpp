@@ -1,6 +1,7 @@
 // Streams and events of the fake.
 #include "context.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/priority_stream.hpp"
 #include "handles.hpp"
 
 namespace waywiser::gpu {
@@ -19,6 +20,13 @@ fake::Instant tick(fake::Instant when) { return when - when.time_since_epoch() %
 
 void enqueue(fake::StreamHandle& stream, std::function<void()> work) {
     stream.thread->enqueue(std::move(work));
+}
+
+void* new_stream(int device) {
+    void* const made =
+        new fake::StreamHandle{fake::StreamThread::start(device), enqueue, fake::busy_streams};
+    ++fake::living().streams;
+    return made;
 }
 
 void before_waiting(const char* call) {
@@ -49,9 +57,12 @@ void detail::EventDeleter::operator()(void* handle) const noexcept {
 
 Stream::Stream(int device) : device_(device) {
     Context::instance().enter("cudaStreamCreateWithFlags", device);
-    handle_.reset(
-        new fake::StreamHandle{fake::StreamThread::start(device), enqueue, fake::busy_streams});
-    ++fake::living().streams;
+    handle_.reset(new_stream(device));
+}
+
+void* PriorityStream::create(int device) {
+    Context::instance().enter("cudaStreamCreateWithPriority", device);
+    return new_stream(device);
 }
 
 void Stream::synchronize() const {
