@@ -150,6 +150,7 @@ def measured(folder: Path, arguments: argparse.Namespace) -> list[dict[str, floa
         if done.returncode != 0:
             sys.exit(done.stderr)
         runs.append(json.loads(done.stdout.splitlines()[-1]))
+        print(json.dumps(runs[-1]), file=sys.stderr, flush=True)
     return runs
 
 

@@ -286,6 +286,7 @@ def main() -> None:
         if done.returncode != 0:
             sys.exit(done.stderr)
         runs.append(json.loads(done.stdout.splitlines()[-1]))
+        print(table(runs), end="\n\n", file=sys.stderr, flush=True)
         if arguments.out:
             arguments.out.write_text(json.dumps(runs, indent=1))
     print(table(runs))

@@ -33,7 +33,8 @@ class TransferHandle:
     def wait(self, stream: Any = None) -> None:
         """Blocks until the last device operation is submitted, then makes ``stream`` wait for it.
 
-        With a host destination it blocks until that is filled. None means the streams that the
+        With a pageable destination it blocks until that is filled; with a pinned one it only orders
+        the GPU, unless the context has relays or polite_bytes. None means the streams that the
         call was ordered in; the numbers 0, 1 and 2 mean default streams of the operand's GPU.
         """
     def before_change(self, stream: Any = None) -> None:

@@ -281,7 +281,7 @@ void bind_handle(nb::module_& m) {
         },
         "stream"_a = nb::none(),
         "Blocks until the last device operation is submitted, then makes the stream wait for "
-        "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
+        "it.\n\nWith a pageable destination it blocks until that is filled. None means the streams "
         "that the\ncall was ordered in.");
     define(
         "before_change",

@@ -262,6 +262,29 @@ TEST_F(Snapshots, OfOneStreamFollowEachOther) {
     stream_.synchronize();
 }
 
+TEST_F(Snapshots, ACopyIntoPinnedMemoryIsOrderedOnTheGpuAlone) {
+    Context context;
+    const gpu::Stream other(0);
+    for (const std::size_t bytes : {kSecond, kFirst + kSecond}) {
+        const gpu::DeviceBuffer source(0, bytes);
+        test::copy_bytes(source.data(), before_.data(), bytes);
+        test::fill_bytes(pinned_.data(), 0, bytes);
+        gpu::Gate gate(0);
+        gate.close(stream_);
+        const TransferHandle handle =
+            context.copy_async(pinned_.data(), source.data(), bytes, stream_.handle());
+        EXPECT_FALSE(handle.will_block());
+        handle.wait(other.handle());
+        const gpu::DeviceBuffer seen(0, bytes);
+        gpu::copy_async(seen.data(), pinned_.data(), bytes, other);
+        EXPECT_FALSE(handle.done());
+        gate.open();
+        other.synchronize();
+        EXPECT_TRUE(test::same_bytes(seen.data(), before_.data(), bytes));
+        EXPECT_EQ(handle.result(), bytes);
+    }
+}
+
 // A host source is read until the transfer has ended, and not after that.
 TEST_F(Snapshots, AHostSourceOfACopyMayBeWrittenWhenTheTransferHasEnded) {
     Context context(two_chunks());
