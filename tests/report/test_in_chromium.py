@@ -386,7 +386,7 @@ WORDS_ON_THE_SCREEN = """() => {
 """Counts the words that are seen without scrolling, tables, code and figures apart."""
 
 
-@pytest.mark.parametrize("name", ["alone", "direct", "recorded"])
+@pytest.mark.parametrize("name", ["alone", "beside", "direct", "recorded"])
 def test_the_first_screen_has_few_words(look: Look, name: str) -> None:
     page = look(name, viewport=FIRST_SCREEN)
     assert 40 < page.evaluate(WORDS_ON_THE_SCREEN) <= MOST_WORDS_ON_IT

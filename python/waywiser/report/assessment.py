@@ -52,15 +52,16 @@ def findings(entry: Entry) -> list[Found]:
 
 def assess(entry: Entry, name: str = "") -> Verdict:
     """The status of the machine: OK, Review or Problem, by the gravest finding that changes what a
-    person would do; ``name`` is given if there are several machines.
+    person would do; ``name`` is given if there are several machines, and then it is brief.
 
     The status is about what was measured. Questions that need more are named beside it.
     """
     if not entry.curves:
         return Verdict("error", "Problem: nothing could be measured here.", name)
     severity, statement = _status(entry)
+    brief = bool(name)
     return Verdict(
-        severity, statement, name, *_quality(entry), _not_determined(entry.answers),
+        severity, statement, name, *_quality(entry, brief), _not_determined(entry.answers, brief),
         *_equivalence(entry),
     )  # fmt: skip
 
@@ -89,15 +90,14 @@ def _status(entry: Entry) -> tuple[Severity, str]:
     return "info", "OK: no problem was found on this machine."
 
 
-def _not_determined(answers: Sequence[Answer]) -> str:
-    """``Not determined: 2 of 8 questions (NUMA affinity, Link equivalence)``; empty if all
-    are."""
+def _not_determined(answers: Sequence[Answer], brief: bool) -> str:
+    """``Not determined: 2 of 8 questions (NUMA affinity, Link equivalence)``, briefly without their
+    names; empty if all are."""
     titles = [answer.title.partition(":")[0] for answer in answers if not answer.answered]
     if not titles:
         return ""
-    return (
-        f"Not determined: {len(titles)} of {count(len(answers), 'question')} ({', '.join(titles)})"
-    )
+    number = f"Not determined: {len(titles)} of {count(len(answers), 'question')}"
+    return number if brief else f"{number} ({', '.join(titles)})"
 
 
 def _equivalence(entry: Entry) -> tuple[str, str]:
@@ -117,10 +117,10 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
     return of_numbers and finding.severity != "error"
 
 
-def _quality(entry: Entry) -> tuple[str, str]:
+def _quality(entry: Entry, brief: bool) -> tuple[str, str]:
     """The quality of the numbers with its anchor: what the warnings are about, the gravest first,
-    and the processes that no figure uses. Empty if nothing is known of it, or if numbers are
-    wrong."""
+    and the processes that no figure uses; briefly, how many warnings there are. Empty if nothing is
+    known of it, or if numbers are wrong."""
     for answer in entry.answers:
         if answer.question != OF_NUMBERS or worst_of(answer) == "error":
             continue
@@ -132,6 +132,8 @@ def _quality(entry: Entry) -> tuple[str, str]:
         more = len(warnings) - MOST_WARNINGS
         rest = [f"and {more} more"] if more > 0 else []
         named = f" ({', '.join([*warnings[:MOST_WARNINGS], *rest])})" if warnings else ""
+        if brief:
+            return f"Quality of the numbers: {what}", question_anchor(entry, answer)
         outliers = outliers_text(entry.subject.overview.series)
         text = "; ".join(filter(None, (f"{what}{named}", outliers)))
         return f"Quality of the numbers: {text}", question_anchor(entry, answer)

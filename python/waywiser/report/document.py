@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from waywiser import __version__
+from waywiser.analysis.comparison.hardware import counted_models
 from waywiser.machine.machine import machine_line
 from waywiser.machine.traits import DECLARED
 from waywiser.report.chapters.curves import curves
@@ -26,7 +27,6 @@ from waywiser.report.families import families, of_family
 from waywiser.report.figures.render import MADE
 from waywiser.report.origin import when
 from waywiser.report.parts import Document, Section
-from waywiser.words.number_format import count
 
 
 def document(entries: Sequence[Entry]) -> Document:
@@ -86,14 +86,10 @@ def made_now() -> str:
 
 
 def _about(entry: Entry, named: bool) -> str:
-    summary = entry.subject.overview.summary
-    measured = summary.converged + summary.not_converged
-    of_all = f"{measured} measured of " if measured < summary.series else ""
-    parts = [
-        entry.name if named else "",
-        machine_line(entry.subject.machine, host=False),
-        when(entry),
-        f"{entry.preset} survey" if entry.preset else "",
-        f"{of_all}{count(summary.series, 'series')} of {count(summary.curves, 'curve')}",
-    ]
-    return " · ".join(filter(None, parts))
+    """The machine and the date; of one of several machines, briefly: the lines to cite have all."""
+    machine = entry.subject.machine
+    if named:
+        models = counted_models(machine.gpus, len(machine.gpus)) if machine.gpus else ""
+        return " · ".join(filter(None, (entry.name, models, when(entry))))
+    preset = f"{entry.preset} survey" if entry.preset else ""
+    return " · ".join(filter(None, (machine_line(machine, host=False), when(entry), preset)))

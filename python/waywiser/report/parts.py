@@ -84,8 +84,8 @@ class SheetColumn(Value, frozen=True):
     brief: str = ""
     """What may stand for any of its texts before a column that folds gets less than ``most``."""
     shortened: int = 0
-    """If not 0: instead of being left out, its cells become brief, and this is the number of the
-    column from then on; its name is ``short``."""
+    """Its number once its cells are brief, which they become instead of being left out, under its
+    short name; 0: they do not."""
 
 
 class Sheet(Value, frozen=True):
