@@ -442,6 +442,43 @@ def test_without_torch_the_import_says_what_to_do(monkeypatch: pytest.MonkeyPatc
     assert MODULE not in sys.modules
 
 
+@pytest.mark.parametrize("version", ["1.13.1", "2.0.1+cu117"])
+def test_with_an_old_torch_the_import_says_which_is_needed(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(torch_stand_in, "__version__", version)
+    with pytest.raises(ImportError) as caught:
+        load_module(monkeypatch, torch_stand_in)
+    assert str(caught.value) == (
+        f"waywiser.transfer.torch: PyTorch {version} is installed, and 2.1 or later is needed "
+        "(python -m pip install 'torch>=2.1')"
+    )
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.15.0a0+git1", "10.0", "stand-in"])
+def test_later_versions_and_unknown_ones_are_used(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(torch_stand_in, "__version__", version)
+    load_module(monkeypatch, torch_stand_in)
+
+
+def test_new_arrays_of_an_old_torch_are_an_error_of_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch_stand_in, "__version__", "1.13.1")
+    monkeypatch.setitem(sys.modules, "torch", torch_stand_in)
+    tensor = torch_stand_in.empty(
+        4, dtype=torch_stand_in.uint8, device=torch_stand_in.device("cpu")
+    )
+    for call in (
+        lambda: waywiser.transfer.to_host(tensor),
+        lambda: waywiser.transfer.pinned_empty(4, torch_stand_in.float32),
+    ):
+        with pytest.raises(UnsupportedTransfer, match=r"1\.13\.1 is installed, and 2\.1 or later"):
+            call()
+
+
 def test_nothing_else_imports_torch() -> None:
     program = "import sys, waywiser.transfer.checkpoint; sys.exit('torch' in sys.modules)"
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -201,3 +201,29 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", {__file__!r}]))
     )
     assert answer.returncode == 0, answer.stdout
     assert "1 skipped" in answer.stdout
+
+
+def test_a_torch_that_cannot_count_writes_is_an_error_of_one_line(
+    fake_transfer_environment: dict[str, str],
+) -> None:
+    script = """
+import torch
+if hasattr(torch._C, "_increment_version"):
+    del torch._C._increment_version
+if hasattr(torch.autograd.graph, "increment_version"):
+    del torch.autograd.graph.increment_version
+from waywiser import transfer
+try:
+    transfer.copy(torch.zeros(4), torch.ones(4))
+except transfer.UnsupportedTransfer as error:
+    print(error)
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", script],
+        env=fake_transfer_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert len(answer.stdout.splitlines()) == 1, answer.stderr
+    assert "before 2.1" in answer.stdout

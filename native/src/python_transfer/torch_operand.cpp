@@ -27,7 +27,8 @@ struct Torch {
     PyObject* no_dispatch = nullptr;  // __torch_dispatch__ of tensors that have memory
     const dlpack::ExchangeApi* exchange = nullptr;
     PyObject* is_grad_enabled = nullptr;
-    PyObject* increment_version = nullptr;  // of torch._C, takes a tuple; or torch's own; or null
+    PyObject* increment_version =
+        nullptr;  // of torch._C, takes a tuple; or torch's own; null before 2.1
     bool increments_tuples = true;
     PyObject* current_stream = nullptr;  // torch._C._cuda_getCurrentRawStream
     PyObject* strided = nullptr;
@@ -246,6 +247,10 @@ bool is_torch_tensor(nb::handle object) {
 
 void read_torch(nb::handle object, Role role, Operand& operand) {
     const Torch& known = *torch();
+    if (known.increment_version == nullptr) {
+        reject(role, "is a tensor of a PyTorch before 2.1, which cannot count a write for autograd",
+               "python -m pip install 'torch>=2.1'");
+    }
     check_subclass(object, role, known);
     if (known.exchange != nullptr) {
         read_by_exchange(object, role, known, operand);
@@ -266,7 +271,6 @@ void read_torch(nb::handle object, Role role, Operand& operand) {
 
 void note_torch_write(nb::handle object) {
     const Torch& known = *torch();
-    if (known.increment_version == nullptr) return;
     nb::object done;
     if (known.increments_tuples) {
         const nb::object tensors = nb::make_tuple(object);

@@ -9,8 +9,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, TransferMemoryError
+from waywiser.transfer.errors import (
+    InvalidOperand,
+    InvalidTransfer,
+    TransferMemoryError,
+    UnsupportedTransfer,
+)
 from waywiser.transfer.module import native
+from waywiser.transfer.torch_version import REMEDY, too_old
 
 if TYPE_CHECKING:
     from waywiser._transfer import HostMemory
@@ -68,7 +74,12 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
 def _is_torch(thing: Any, kind: str) -> bool:
     torch = sys.modules.get("torch")
     known = getattr(torch, kind, None)
-    return known is not None and isinstance(thing, known)
+    if known is None or not isinstance(thing, known):
+        return False
+    why = too_old(torch)
+    if why is not None:
+        raise UnsupportedTransfer(why, where="waywiser.transfer", remedy=REMEDY)
+    return True
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:

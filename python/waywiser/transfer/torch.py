@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 
 from waywiser import transfer
@@ -26,6 +25,7 @@ from waywiser.transfer.snapshots import Snapshot
 from waywiser.transfer.snapshots import snapshot as _snapshot
 from waywiser.transfer.strict_json import clipped
 from waywiser.transfer.torch_tensors import SharedTensorsError
+from waywiser.transfer.torch_version import REMEDY, too_old
 from waywiser.transfer.transfer_window import TransferWindow
 
 __all__ = [
@@ -43,11 +43,7 @@ __all__ = [
 
 
 class TorchMissingError(WaywiserError, ImportError):
-    """PyTorch is not installed, or is older than `OLDEST`."""
-
-
-OLDEST = (2, 0)
-"""The oldest version of PyTorch that these calls were tested with."""
+    """PyTorch is not installed, or is too old."""
 
 
 try:
@@ -61,16 +57,10 @@ except ModuleNotFoundError as error:
         remedy="install torch; the other calls of waywiser.transfer do not need it",
     ) from None
 
-_version = str(getattr(torch, "__version__", ""))
-_found = re.match(r"(\d+)\.(\d+)", _version)
-if _found is not None and (int(_found[1]), int(_found[2])) < OLDEST:
-    raise TorchMissingError(
-        f"PyTorch {_version} is older than {OLDEST[0]}.{OLDEST[1]}, the oldest that this supports",
-        where="waywiser.transfer.torch",
-        remedy="install a newer torch",
-    )
+if (_why := too_old(torch)) is not None:
+    raise TorchMissingError(_why, where="waywiser.transfer.torch", remedy=REMEDY)
 
-from waywiser.transfer.torch_patch import patch  # noqa: E402 - after the checks above
+from waywiser.transfer.torch_patch import patch  # noqa: E402 - after the check above
 
 CALL = "load_files"
 DEVICES = "pass 'cpu', 'cuda', 'cuda:0' or the number of a GPU"

@@ -347,7 +347,7 @@ def _is_unobserved(*tensors: Any) -> bool:
             and torch._C._functorch.peek_interpreter_stack() is None
             and torch._C._get_tracing_state() is None
             and torch.autograd.forward_ad._current_level < 0
-            and not torch.compiler.is_compiling()
+            and not getattr(torch.compiler, "is_compiling", bool)()  # from 2.3 on
             and not torch.cuda.is_current_stream_capturing()
             and torch.cuda.get_sync_debug_mode() == 0
         )
