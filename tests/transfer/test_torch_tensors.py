@@ -227,3 +227,22 @@ except transfer.UnsupportedTransfer as error:
     )
     assert len(answer.stdout.splitlines()) == 1, answer.stderr
     assert "before 2.1" in answer.stdout
+
+
+def test_a_transpose_of_very_many_pieces_is_copied_by_torch() -> None:
+    source = torch.arange(1025 * 1030, dtype=torch.int32).reshape(1025, 1030)
+    for target in (torch.zeros(1030, 1025, dtype=torch.int32), np.zeros((1030, 1025), np.int32)):
+        transfer.copy(target, source.t())
+        assert np.array_equal(np.asarray(target), source.numpy().T)
+    target = torch.zeros(1030, 1025, dtype=torch.int32)
+    before = target._version
+    handle = transfer.copy_async(target, source.t())
+    assert handle.result() == 4 * source.numel()
+    assert torch.equal(target, source.t())
+    assert target._version > before
+
+
+def test_a_tensor_with_a_gradient_is_not_written_by_torch_either() -> None:
+    target = torch.zeros(1030, 1025, requires_grad=True)
+    with pytest.raises(transfer.TransferError):
+        transfer.copy(target, torch.ones(1025, 1030).t())

@@ -67,7 +67,22 @@ void set_blocks(BlockList blocks, const char* call, Submission& submission) {
     submission.blocks = std::move(blocks);
 }
 
-Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+// Whether torch, if the program has imported it, made a copy of more pieces than a list takes. The
+// library would reject it.
+bool copied_by_torch(const Pair& pair, nb::handle to, nb::handle from,
+                     const std::optional<void*>& stream, bool waits) {
+    if (!has_too_many_pieces(pair.to, pair.from, "copy")) return false;
+    nb::object number = nb::none();
+    if (stream) number = nb::int_(reinterpret_cast<std::uintptr_t>(*stream));
+    return nb::cast<bool>(nb::module_::import_("waywiser.transfer.many_pieces")
+                              .attr("copy_by_torch")(
+                                  to, from, reinterpret_cast<std::uintptr_t>(pair.to.data),
+                                  reinterpret_cast<std::uintptr_t>(pair.from.data), number, waits));
+}
+
+// `waits`: the caller gets a handle, so that a copy by torch has to end first.
+Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream,
+                        bool waits) {
     constexpr const char* kCall = "copy";
     prune();
     context->check_process();
@@ -90,6 +105,11 @@ Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, 
             note_write(to, pair.to);
             return submission;
         }
+    }
+    if (copied_by_torch(pair, to, from, requested, waits)) {
+        submission.moved = pair.to.bytes;
+        note_write(to, pair.to);
+        return submission;
     }
     PieceList pieces;
     add_pieces(pair.to, pair.from, kCall, pieces);
@@ -208,12 +228,12 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
 }  // namespace
 
 void copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
-    Submission submission = prepare_copy(context, to, from, stream);
+    Submission submission = prepare_copy(context, to, from, stream, false);
     run(*context, submission);
 }
 
 Handle copy_async(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
-    Submission submission = prepare_copy(context, to, from, stream);
+    Submission submission = prepare_copy(context, to, from, stream, true);
     return start(*context, submission);
 }
 

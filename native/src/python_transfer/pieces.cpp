@@ -138,6 +138,14 @@ void check_compatible(const Operand& destination, const Operand& source, const c
            .remedy = "reshape or slice one side; nothing is broadcast"});
 }
 
+bool has_too_many_pieces(const Operand& destination, const Operand& source, const char* call) {
+    if (destination.bytes == 0 || (destination.contiguous && source.contiguous)) return false;
+    Nest nest = nest_of(destination, source);
+    check_destination(nest, call);
+    merge(nest);
+    return destination.bytes / nest.run > kMostPieces;
+}
+
 void add_pieces(const Operand& destination, const Operand& source, const char* call,
                 PieceList& pieces) {
     if (destination.bytes == 0) return;

@@ -63,6 +63,9 @@ struct BlockList {
 // Raises InvalidOperand if the dtypes differ, and InvalidTransfer if the shapes do. `call` is the
 // name of the call in messages.
 void check_compatible(const Operand& destination, const Operand& source, const char* call);
+// Whether the pieces of a copy between compatible arrays are more than a list takes. Raises
+// InvalidTransfer if elements of the destination share memory.
+bool has_too_many_pieces(const Operand& destination, const Operand& source, const char* call);
 // Appends the pieces of a copy between compatible arrays, each as long as possible. Raises
 // UnsupportedTransfer if there are too many, InvalidTransfer if elements of the destination share
 // memory.

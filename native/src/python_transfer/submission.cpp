@@ -157,7 +157,7 @@ std::shared_ptr<PendingTransfer> start_by(ContextState& context, Submission& cop
             return status == WAYWISER_OK ? start(c, copy, &transfer) : status;
         }));
     }
-    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes,
+    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes + copy.moved,
                                                      std::move(copy.kept).all(), copy.streams);
     keep(pending);
     return pending;

@@ -44,6 +44,7 @@ struct Submission {
     void* to = nullptr;
     const void* from = nullptr;
     std::size_t bytes = 0;
+    std::size_t moved = 0;      // that have arrived already
     PieceList list;             // pieces, or
     BlockList blocks;           // blocks, unless it is a copy of one piece
     std::size_t operands = 1;   // pairs of arrays
