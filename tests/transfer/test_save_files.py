@@ -13,6 +13,7 @@ import random
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -517,6 +518,32 @@ class TestFailures:
         loaded = saving.load_files(tmp_path / "model", "cpu")
         assert bytes_of(loaded["a"]) == bytes_of(loaded["b"])
         assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("fault", ["", "oom_at=1+"])
+def test_tensors_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    from fake_gpu import configure, random_array
+
+    from transfer.test_snapshots import GpuTensor
+    from waywiser import transfer
+
+    saving = load_module(monkeypatch, torch_stand_in)
+    tensors = {
+        "a": GpuTensor(random_array(5 * 2**20 + 3, seed=1)),
+        "b": GpuTensor(random_array((700, 1000), np.float32, seed=2), gpu=1),
+        "c": tensor_of(torch_stand_in, "BF16", (3, SMALL_BYTES), 3),
+        "d": GpuTensor(random_array(9, seed=4)),
+    }
+    configure(fault)
+    with transfer.Context(threads=2, pinned_bytes=2**20) as context, monkeypatch.context() as here:
+        here.setattr(transfer, "write_async", context.write_async)  # through a ring of two chunks
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # no memory can be pinned
+            saving.save_files(tensors, tmp_path / "a")
+    on_host = {
+        name: torch_stand_in.Tensor(each.array, each.dtype) for name, each in tensors.items()
+    }
+    assert (tmp_path / "a").read_bytes() == reference(on_host, None)
 
 
 def test_headers_are_valid(saving: Any, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ REMEDIES = {
     errno.EFBIG: "pass a smaller shard_bytes: the file system or ulimit -f bounds files",
     errno.EMFILE: "close files, or raise the limit of open files (ulimit -n)",
     errno.ENAMETOOLONG: "pass a shorter name",
+    errno.EXDEV: "save to a new folder: the file system cannot exchange these two",
 }
 
 _EXCHANGE = 2
