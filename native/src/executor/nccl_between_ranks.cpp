@@ -71,9 +71,10 @@ private:
     gpu::Stream& lane_;
 };
 
-class PingPong final : public RoundTrip {
+class NcclPingPong final : public RoundTrip {
 public:
-    PingPong(Side side, const OnLane& lane) : RoundTrip(side), lane_(lane), peer_(peer_of(side)) {}
+    NcclPingPong(Side side, const OnLane& lane)
+        : RoundTrip(side), lane_(lane), peer_(peer_of(side)) {}
     void finish() override { lane_.await("round trips with", peer_); }
 
 private:
@@ -171,7 +172,7 @@ std::optional<std::string> ranks_unsupported_reason(const Transfer& transfer,
 std::unique_ptr<Execution> prepare_message(MessageTest test, std::size_t bytes, Side side,
                                            gpu::Stream& lane, ranks::Messenger& pair) {
     const OnLane on_lane(pair, lane);
-    if (test == MessageTest::round_trip) return std::make_unique<PingPong>(side, on_lane);
+    if (test == MessageTest::round_trip) return std::make_unique<NcclPingPong>(side, on_lane);
     return std::make_unique<OneDirection>(bytes, side, on_lane);
 }
 

@@ -18,7 +18,7 @@
 namespace waywiser {
 namespace {
 
-constexpr unsigned kThreads = 512;
+constexpr unsigned kPackThreads = 512;
 constexpr unsigned kBlocksPerMultiprocessor = 2;  // enough threads to keep a GPU's memory busy
 
 // Whether the bytes are contiguous and in order.
@@ -62,7 +62,7 @@ public:
         : stream_(stream),
           shape_{.blocks = kBlocksPerMultiprocessor *
                            static_cast<unsigned>(gpu::device(stream.device()).multiprocessors),
-                 .threads = kThreads},
+                 .threads = kPackThreads},
           table_(&arrangement, stream.device()),
           staging_(std::move(staging)) {}
 

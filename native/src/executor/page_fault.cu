@@ -20,7 +20,7 @@ namespace waywiser {
 namespace {
 
 // As in the paper: a grid of 256 blocks of 256 threads, one warp per page.
-constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
+constexpr gpu::Shape kPaperShape{.blocks = 256, .threads = 256};
 constexpr std::size_t kWarp = 32;
 
 std::size_t page_bytes() {
@@ -58,7 +58,7 @@ public:
 
     void restore(const View& source, const View&) override { home_.restore(source); }
     void start(const View& source, const View&) override {
-        gpu::launch(stream_, kPaper, TouchByWarps{source.data, pattern_.of(source)});
+        gpu::launch(stream_, kPaperShape, TouchByWarps{source.data, pattern_.of(source)});
     }
     void finish() override { stream_.synchronize(); }
 

@@ -14,7 +14,7 @@ constexpr gpu::Shape kAllThreads{.blocks = 256, .threads = 256};
 constexpr std::size_t kNumber = sizeof(std::uint32_t);
 constexpr int kBits = 8;
 // Between the seeds of two sources; the seeds of two slices of a buffer differ by less.
-constexpr Word kApart = Word{1} << 32;
+constexpr Word kSourcesApart = Word{1} << 32;
 constexpr std::uint32_t kWhole = 0xFFFF;
 
 using Element = Exchange::Element;
@@ -43,7 +43,7 @@ struct Expected {
         const std::size_t n = (from + offset) / kNumber;
         std::uint32_t sum = 0;
         for (std::size_t source = 0; source < sources; ++source) {
-            const std::uint32_t number = number_of(seed + source * kApart, n);
+            const std::uint32_t number = number_of(seed + source * kSourcesApart, n);
             sum += element == Element::int32 ? number : (number & kWhole);
         }
         // Below 2^24: exact as a float.
@@ -105,7 +105,7 @@ View of_one(const View& view, const std::vector<Memory>& all, std::size_t n) {
 Expected expected(const Exchange& exchange, const Exchange::Arrival& arrival, Word seed,
                   std::size_t sources) {
     if (!arrival.source) return {exchange.element, seed, sources, arrival.from};
-    return {exchange.element, seed + *arrival.source * kApart, 1, arrival.from};
+    return {exchange.element, seed + *arrival.source * kSourcesApart, 1, arrival.from};
 }
 
 // Counts the wrong bytes of one destination.
@@ -143,7 +143,7 @@ void fill_source(const View& source, const Exchange& exchange, std::uint64_t see
     const gpu::Stream stream(source.memory->place.index);
     gpu::launch(stream, kAllThreads,
                 WriteExpected{source.data, exchange.source_bytes,
-                              Expected{exchange.element, seed + n * kApart}, 0});
+                              Expected{exchange.element, seed + n * kSourcesApart}, 0});
     stream.synchronize();
 }
 
@@ -163,7 +163,7 @@ Mismatch check_source(const View& source, const Exchange& exchange, std::uint64_
                       std::size_t n) {
     Counter counter(source.memory->place.index);
     const Exchange::Arrival whole{.destination = 0, .source = n, .bytes = exchange.source_bytes};
-    counter.add(source.data, whole, Expected{exchange.element, seed + n * kApart});
+    counter.add(source.data, whole, Expected{exchange.element, seed + n * kSourcesApart});
     return counter.found();
 }
 

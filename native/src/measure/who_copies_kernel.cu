@@ -4,12 +4,12 @@
 namespace waywiser::measure {
 namespace {
 
-struct Nothing {
+struct ShortKernel {
     WAYWISER_ON_GPU void operator()(gpu::Thread) const {}
 };
 
 }  // namespace
 
-void launch_short_kernel(const gpu::Stream& stream) { gpu::launch(stream, {}, Nothing{}); }
+void launch_short_kernel(const gpu::Stream& stream) { gpu::launch(stream, {}, ShortKernel{}); }
 
 }  // namespace waywiser::measure

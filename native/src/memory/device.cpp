@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-constexpr const char* kFrom = "from";
+constexpr const char* kAllocatedBy = "from";
 
 struct Allocator {
     const char* name;
@@ -26,7 +26,7 @@ constexpr std::array<Allocator, 4> kAllocators = {{
 }};
 
 const Allocator& allocator_of(const Memory& memory) {
-    const auto from = memory.variant.find(kFrom);
+    const auto from = memory.variant.find(kAllocatedBy);
     if (from == memory.variant.end()) return kAllocators.front();
     const auto allocator = std::ranges::find_if(
         kAllocators, [&](const Allocator& each) { return from->second == each.name; });
@@ -63,7 +63,7 @@ public:
             .name = "device",
             .description = "a GPU's own memory",
             .parameters =
-                {{.name = kFrom,
+                {{.name = kAllocatedBy,
                   .description =
                       "what allocates it: cudaMalloc, the stream-ordered pool (cudaMallocAsync), "
                       "virtual memory management (cuMemCreate and a mapping), or another process "
@@ -83,7 +83,7 @@ public:
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] std::optional<std::string> peer_unsupported_reason(
         const Memory& memory) const override {
-        const auto from = memory.variant.find(kFrom);
+        const auto from = memory.variant.find(kAllocatedBy);
         if (from == memory.variant.end() || from->second != "ipc") return std::nullopt;
         return "memory of another process is mapped for kernels of its own GPU alone";
     }

@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kMostRepetitions = 64;
+constexpr std::size_t kMostAllocations = 64;
 
 class DeviceTrial final : public Trial {
 public:
@@ -18,7 +18,7 @@ public:
     double run(std::size_t repetitions) override {
         return seconds_of<gpu::DeviceBuffer>(phase_, repetitions, gpu_, bytes_);
     }
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostAllocations; }
 
 private:
     Phase phase_;
@@ -38,7 +38,7 @@ public:
         stream_.synchronize();
         return seconds;
     }
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostAllocations; }
 
 private:
     [[nodiscard]] double allocate_and_free() const {
@@ -60,7 +60,7 @@ public:
     double run(std::size_t repetitions) override {
         return seconds_of<gpu::ManagedBuffer>(phase_, repetitions, bytes_, gpu_);
     }
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostAllocations; }
 
 private:
     Phase phase_;

@@ -10,7 +10,7 @@ namespace waywiser {
 namespace {
 
 // A stream takes about a thousand entries before it blocks the host.
-constexpr std::size_t kMostRepetitions = 256;
+constexpr std::size_t kMostCalls = 256;
 
 struct Nothing {
     WAYWISER_ON_GPU void operator()(gpu::Thread) const {}
@@ -67,7 +67,7 @@ public:
     double once() override {
         return timed([this] { run(1); });
     }
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostCalls; }
 
 private:
     const Call& call_;

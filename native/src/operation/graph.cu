@@ -11,10 +11,10 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kMostRepetitions = 64;
+constexpr std::size_t kMostLaunches = 64;
 constexpr std::size_t kCopied = 8;  // bytes per copy
 
-struct Nothing {
+struct EmptyNode {
     WAYWISER_ON_GPU void operator()(gpu::Thread) const {}
 };
 
@@ -39,7 +39,7 @@ private:
         if (copies) {
             gpu::copy_async(device_.data(), host_.data(), kCopied, stream);
         } else {
-            gpu::launch(stream, {}, Nothing{});
+            gpu::launch(stream, {}, EmptyNode{});
         }
     }
 
@@ -57,7 +57,7 @@ public:
         for (std::size_t i = 0; i < repetitions; ++i) seconds += once();
         return seconds;
     }
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostLaunches; }
 
 protected:
     [[nodiscard]] gpu::Stream& stream() const { return stream_; }

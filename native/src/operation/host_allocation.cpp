@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHeldBytes = std::size_t{64}
                                    << 20;  // maximum held by all repetitions of a sample
-constexpr std::size_t kMostRepetitions = 1024;
+constexpr std::size_t kMostHeldBlocks = 1024;
 
 void touch(void* data, std::size_t bytes) {
     static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -118,7 +118,7 @@ public:
         return seconds;
     }
     [[nodiscard]] std::size_t most_repetitions() const override {
-        return std::clamp<std::size_t>(kHeldBytes / bytes_, 1, kMostRepetitions);
+        return std::clamp<std::size_t>(kHeldBytes / bytes_, 1, kMostHeldBlocks);
     }
 
 private:

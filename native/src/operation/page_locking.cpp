@@ -10,7 +10,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kMostRepetitions = 64;
+constexpr std::size_t kMostLockings = 64;
 
 class RegistrationTrial final : public Trial {
 public:
@@ -27,7 +27,7 @@ public:
         return seconds_of<gpu::Registration>(phase_, repetitions, pages_.data(), pages_.bytes(),
                                              gpu_);
     }
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostLockings; }
 
 private:
     Phase phase_;

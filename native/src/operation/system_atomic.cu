@@ -16,7 +16,7 @@ namespace {
 
 using Counter = unsigned long long;
 
-constexpr std::size_t kApart = 128;           // bytes: each counter is a GPU cache line
+constexpr std::size_t kCounterApart = 128;    // bytes: each counter is a GPU cache line
 constexpr std::size_t kLeastAdds = 256;       // per sample, by a single thread
 constexpr std::size_t kLeastAddsOfMany = 16;  // per sample, by each of many threads
 constexpr std::size_t kMostAdds = 1 << 20;    // per sample, by all threads together
@@ -44,7 +44,7 @@ const AddMethod& method_named(const std::string& name) {
 }
 
 WAYWISER_BOTH inline Counter* counter(std::byte* data, std::size_t i) {
-    return reinterpret_cast<Counter*>(data + i * kApart);
+    return reinterpret_cast<Counter*>(data + i * kCounterApart);
 }
 
 struct Clear {
@@ -83,8 +83,8 @@ public:
                 const Machine& machine, OperationTools& tools)
         : method_(method),
           stream_(stream),
-          memory_(stream.device(), ReachedMemory::at(place), method.counters() * kApart, machine,
-                  tools),
+          memory_(stream.device(), ReachedMemory::at(place), method.counters() * kCounterApart,
+                  machine, tools),
           slope_(stream, tools) {
         const auto counters = static_cast<unsigned>(method.counters());
         gpu::launch(stream_, {.blocks = counters, .threads = 1}, Clear{memory_.data()});

@@ -441,7 +441,8 @@ TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
 TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
     fake::configure("h2d=60;d2h=60;d2d=90;peer=90;staged=50");
     std::minstd_rand random(5);
-    for (int policy = 0; policy < 30; ++policy) {
+    constexpr std::size_t kPolicies = 30 / test::kCaseStride;
+    for (std::size_t policy = 0; policy < kPolicies; ++policy) {
         Engine engine(discover_machine(), {.threads = 2, .pinned_bytes = 8 * kMiB},
                       policy_of(random_classes(random)));
         const gpu::Stream stream(0);
