@@ -11,18 +11,23 @@ from waywiser.analysis.policy.advice import CopyRequest, advise
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 
-SURVEYS = RESULTS / "2026-11-23-surveys"
+ONE_GPU = "2026-11-20-h200-catalogue/one-gpu"
+SURVEYS, POLICY, SETS = "2026-11-23-surveys", "2026-11-24-policy", "2026-11-25-sets"
 FILES = {
-    "H200": [*(SURVEYS / f"h200-standard-{n}.wwp.xz" for n in (1, 3, 5)),
-             RESULTS / "2026-11-24-policy" / "h200-standard.wwp.xz"],
-    "H100": [*(SURVEYS / f"h100-standard-{n}.wwp.xz" for n in (1, 3)),
-             RESULTS / "2026-11-24-policy" / "h100-standard.wwp.xz"],
+    "H200": [f"{ONE_GPU}/standard", f"{ONE_GPU}/standard-again",
+             *(f"{SURVEYS}/h200-standard-{n}" for n in range(1, 6)), f"{POLICY}/h200-standard",
+             *(f"{SETS}/h200-model-{n}" for n in (1, 2, 3))],
+    "H100": [*(f"{SURVEYS}/h100-standard-{n}" for n in (1, 2, 3)), f"{POLICY}/h100-standard",
+             f"{POLICY}/h100-standard-2", *(f"{SETS}/h100-model-{n}" for n in (1, 2))],
 }  # fmt: skip
+"""All kept surveys of standard copies on one GPU, of one kind of virtual machine each."""
+
+HOST, GPU = "numa:0", "gpu:0"
 COPIES = (
-    ("pageable@numa:0", "device@gpu:0", "1GiB"),
-    ("pageable@numa:0", "device@gpu:0", "64MiB"),
-    ("device@gpu:0", "pageable@numa:0", "64MiB"),
-    ("pinned@numa:0", "device@gpu:0", "64MiB"),
+    *((f"pageable@{HOST}", f"device@{GPU}", size) for size in ("16MiB", "64MiB", "1GiB")),
+    *((f"device@{GPU}", f"pageable@{HOST}", size) for size in ("16MiB", "64MiB", "1GiB")),
+    *((f"pinned@{HOST}", f"device@{GPU}", size) for size in ("1MiB", "64MiB")),
+    *((f"device@{GPU}", f"pinned@{HOST}", size) for size in ("1MiB", "64MiB")),
 )
 
 
@@ -31,7 +36,9 @@ def test_profiles_that_decide_advise_the_same_method(kind: str, tmp_path: Path) 
     decided: dict[tuple[str, ...], set[str]] = {}
     silent = 0
     for number, packed in enumerate(FILES[kind]):
-        with Profile.open(unpacked(packed, tmp_path / f"{number}.wwp")) as profile:
+        with Profile.open(
+            unpacked(RESULTS / f"{packed}.wwp.xz", tmp_path / f"{number}.wwp")
+        ) as profile:
             subject = Subject.of(profile)
         for copy in COPIES:
             found = advise([subject], CopyRequest.of(*copy))

@@ -131,12 +131,19 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
 
 
 def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:
-    """Why the profiles do not decide which method is the fastest: another one has an interval that
-    is wider than what the two differ by, or was measured with the defaults of another version."""
+    """Why the profiles do not decide which method is the fastest: no other one was measured; another
+    one has an interval that is wider than what the two differ by; or a method was measured with the
+    defaults of another version."""
     if found.request.polite or found.request.beside:
         return
     files = " and ".join(each.overview.profile or each.name for each in subjects)
     rivals = [each for each in found.alternatives if not each.excluded]
+    table = found.table
+    if not found.alternatives and (table.not_measured or len(table.methods) > 1):
+        of = f", and not {' or '.join(table.not_measured)}" if table.not_measured else ""
+        size = format_bytes(found.request.bytes)
+        yield f"{files} does not decide: only {found.best.method} was measured at {size}{of}"
+        return
     for each in (found.best, *rivals):
         name, settings = each.method.executor, each.method.settings
         taken = DECLARED.executor(name).library.settings

@@ -509,6 +509,8 @@ def _time(points: Sequence[_Found], noise: tuple[Variance | None, Variance | Non
     seen = estimate.seen_interval
     if len(points) > 1:
         seen = Interval(min(blocks), max(blocks))
+    if seen is not None and seen.low <= 0:  # wider than the time: as far below as above, by ratio
+        seen = Interval(seconds * min(1.0, seconds / seen.high), seen.high)
     transfer = first.workload.transfer
     assert transfer is not None
     return MeasuredTime(
