@@ -131,9 +131,9 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
 
 
 def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:
-    """Why the profiles do not decide which method is the fastest: no other one was measured; another
-    one has an interval that is wider than what the two differ by; or a method was measured with the
-    defaults of another version."""
+    """Why the profiles do not decide which method is the fastest: no other one was measured, or it
+    has an interval that is wider than what the two differ by, or one was measured with the defaults
+    of another version."""
     if found.request.polite or found.request.beside:
         return
     files = " and ".join(each.overview.profile or each.name for each in subjects)
