@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,8 @@ Method = Callable[[], object]
 
 
 def both(call: Method) -> dict[str, Method]:
-    """A call outside and inside of `patch()`."""
-    from waywiser.transfer.torch import patch
-
-    def patched() -> None:
-        with patch():
-            call()
-
-    return {BEFORE: call, AFTER: patched}
+    """A call outside and inside of `patch()`; `times` enters the block before it starts."""
+    return {BEFORE: call, AFTER: call}
 
 
 # --- programs ----------------------------------------------------------------------------------
@@ -256,18 +251,22 @@ def times(methods: dict[str, Method], seconds: float) -> dict[str, Any]:
     """The times of each method in all rounds: three at least, and as many as fit."""
     import torch
 
+    from waywiser.transfer.torch import patch
+
     found: dict[str, list[float]] = {name: [] for name in methods}
     order = list(methods)
     begun = time.perf_counter()
     for round_ in range(200):
         random.shuffle(order)
         for name in order:
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            methods[name]()
-            torch.cuda.synchronize()
+            with patch() if name == AFTER else nullcontext():
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                methods[name]()
+                torch.cuda.synchronize()
+                seconds_of_call = time.perf_counter() - start
             if round_:  # the first one warms up
-                found[name].append(time.perf_counter() - start)
+                found[name].append(seconds_of_call)
         if round_ >= 3 and time.perf_counter() - begun > seconds:
             break
     return found

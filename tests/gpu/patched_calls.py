@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 import sys
+import time
 import warnings
 import zlib
 from collections import Counter
@@ -47,7 +48,7 @@ PROPERTIES: dict[str, list[Any]] = {
         *("contiguous", "transposed", "channels last", "offset", "one", "every second", "expanded"),
         *("conjugate", "negative", "reordered"),
     ],
-    "nbytes": [0, 4096, MIB + 64, PLAIN_BELOW - 64, PLAIN_BELOW, 9 * MIB + 64],
+    "nbytes": [0, 4096, MIB + 64, PLAIN_BELOW - 64, PLAIN_BELOW, PLAIN_BELOW + 64],
     "non_blocking": [False, True],
     "grad": ["none", "source", "destination", "both", "no_grad", "inference", "left inference"],
     "kind": ["tensor", "parameter", "subclass", "overriding subclass"],
@@ -321,7 +322,7 @@ def is_ours(case: Case) -> bool:
     ):
         return False
     if case.call == "pin_memory":
-        return case.source == "pageable"
+        return False
     sides = {case.source}
     if case.call.startswith("copy_"):
         sides.add(case.destination)
@@ -364,7 +365,7 @@ def cases(count: int) -> Iterator[Case]:
             if source.random() < 0.6:
                 values[name] = value
         if source.random() < 0.6:
-            values["nbytes"] = source.choice([PLAIN_BELOW, 9 * MIB + 64])
+            values["nbytes"] = source.choice([PLAIN_BELOW, PLAIN_BELOW + 64])
         return Case(**{**values, **fixed})
 
     for number in itertools.count():
@@ -390,8 +391,11 @@ def check_cases(count: int) -> None:
     module: Any = torch_patch
     module._copy = noted
     found: Counter[str] = Counter()
+    begun = time.perf_counter()
     failures = []
-    for case in cases(count):
+    for number, case in enumerate(cases(count)):
+        if number % 100 == 0:
+            print(f"{number} cases after {time.perf_counter() - begun:.1f} s", flush=True)
         expected = outcome(case, patched=False)
         assert not any(copies), case
         copies.clear()
@@ -548,7 +552,7 @@ def main() -> None:
         raise SystemExit("torch finds no GPU")
     torch.cuda.init()
     warnings.simplefilter("ignore")
-    check_cases(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+    check_cases(int(sys.argv[1]) if len(sys.argv) > 1 else 600)
     check_errors()
     check_another_stream()
     check_a_source_that_changes()

@@ -20,7 +20,7 @@ from fake_gpu import default_stream as stream_of_gpu
 MODULE = "waywiser.transfer.torch_patch"
 MIB = 1 << 20
 LARGE, SMALL = 9 * MIB, 3 * MIB
-NAMES = ("copy_", "to", "cpu", "cuda", "pin_memory")
+NAMES = ("copy_", "to", "cpu", "cuda")
 
 
 class Device:
@@ -201,7 +201,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "cpu": lambda torch: on_gpu(torch).cpu(memory_format=torch.preserve_format),
     "cuda": lambda torch: on_host(torch).cuda(),
     "cuda number": lambda torch: on_host(torch).cuda(0, True),
-    "pin_memory": lambda torch: on_host(torch).pin_memory(),
 }
 
 
@@ -211,8 +210,7 @@ def test_calls_are_made_by_the_library(torch: Any, patch: Any, name: str) -> Non
         made = CALLS[name](torch)
     assert not CALLED
     from_gpu = name in ("copy_ to the host", "to device and dtype", "to keywords", "cpu")
-    assert made.device.type == ("cpu" if from_gpu or name == "pin_memory" else "cuda")
-    assert made.pinned == (name == "pin_memory")
+    assert made.device.type == ("cpu" if from_gpu else "cuda")
     assert same_bytes(values(made), random_array(LARGE, seed=int(from_gpu)))
 
 
@@ -231,8 +229,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "truth value": lambda torch: on_host(torch).to(True),
     "pinned result": lambda torch: on_gpu(torch).to("cpu", non_blocking=True),
     "pinned source": lambda torch: on_host(torch, pinned=True).to("cuda", non_blocking=True),
-    "pinned already": lambda torch: on_host(torch, pinned=True).pin_memory(),
-    "pinned device": lambda torch: on_host(torch).pin_memory("cuda"),
+    "pin_memory": lambda torch: on_host(torch).pin_memory(),
     "memory format": lambda torch: on_host(torch).cuda(memory_format="channels_last"),
     "number as truth value": lambda torch: on_host(torch).cuda(0, 1),
     "shape": lambda torch: on_gpu(torch).copy_(on_host(torch, LARGE + 1)),
@@ -379,6 +376,22 @@ def in_thread(call: Callable[[], Any]) -> Any:
     return answers[0]
 
 
+def test_after_many_blocks_the_class_is_not_changed_any_more(torch: Any, patch: Any) -> None:
+    """Python would stop remembering where its attributes are."""
+    module = sys.modules[MODULE]
+    for _ in range(module.MOST_INSTALLATIONS):
+        with patch():
+            pass
+    kept = dict(vars(torch.Tensor))
+    with patch():
+        assert is_patched(torch)
+        assert dict(vars(torch.Tensor)) == kept
+    assert not is_patched(torch)
+    assert torch.Tensor.to is Base.to
+    for name in NAMES:
+        delattr(torch.Tensor, name)
+
+
 def test_other_threads_are_not_changed(torch: Any, patch: Any) -> None:
     with patch():
         assert not in_thread(lambda: is_patched(torch))
@@ -395,7 +408,10 @@ def test_a_block_belongs_to_the_thread_that_entered_it(torch: Any, patch: Any) -
         assert is_patched(torch)
 
 
-def test_many_threads_enter_and_leave(torch: Any, patch: Any) -> None:
+def test_many_threads_enter_and_leave(
+    torch: Any, patch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[MODULE], "MOST_INSTALLATIONS", 10_000)
     failures: list[str] = []
 
     def run() -> None:

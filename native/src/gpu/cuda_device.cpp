@@ -1,7 +1,10 @@
 // The gpu seam on the CUDA runtime, which is linked statically and opens the driver when first
 // used, so that the same build runs with and without a GPU. This file: the devices, and what every
 // launch needs from them.
+#include <unistd.h>
+
 #include <array>
+#include <atomic>
 #include <cctype>
 
 #include "cuda_call.hpp"
@@ -35,6 +38,22 @@ bool maps_memory(int device) {
            has != 0;
 }
 
+std::atomic<pid_t> user{0};  // the process in which the runtime has found a GPU
+
+// Asks the runtime. CUDA works in no child of a process that has used it, but the runtime answers
+// this there from what it remembers of the parent.
+cudaError_t count_devices(int& count) {
+    const pid_t known = user;
+    if (known != 0 && known != getpid()) return cudaErrorInitializationError;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess) {
+        cudaGetLastError();
+    } else if (count > 0 && known == 0) {
+        user = getpid();
+    }
+    return code;
+}
+
 }  // namespace
 
 std::string backend() { return "cuda"; }
@@ -49,9 +68,12 @@ std::string driver_version() {
 
 std::string unavailable_reason() {
     int count = 0;
-    const cudaError_t code = cudaGetDeviceCount(&count);
+    const cudaError_t code = count_devices(count);
     if (code == cudaSuccess && count > 0) return {};
-    cudaGetLastError();
+    if (code == cudaErrorInitializationError) {
+        return "CUDA does not start in a process that was forked from one that has used it: start "
+               "the process with the spawn method";
+    }
     const std::string driver = driver_version();
     if (driver.empty()) {
         return "no NVIDIA driver was found: install one that supports CUDA " + needed_driver();
@@ -75,11 +97,7 @@ std::string unavailable_reason() {
 
 int device_count() {
     int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess) {
-        cudaGetLastError();
-        return 0;
-    }
-    return count;
+    return count_devices(count) == cudaSuccess ? count : 0;
 }
 
 Device device(int index) {

@@ -5,9 +5,9 @@
     with patch():
         model.to("cuda")
 
-``copy_``, ``to``, ``cpu``, ``cuda`` and ``pin_memory`` are attributes of the class ``torch.Tensor``
-while any thread is in a block. An attribute acts only if it is called on a tensor, and by a thread
-that is in a block. Read from the class, it is PyTorch's method: that is what PyTorch passes to
+``copy_``, ``to``, ``cpu`` and ``cuda`` are attributes of the class ``torch.Tensor`` while any
+thread is in a block. An attribute acts only if it is called on a tensor, and by a thread that is in
+a block. Read from the class, it is PyTorch's method: that is what PyTorch passes to
 ``__torch_function__``, and what other programs compare and save.
 
 PyTorch's method is called for all that is not known to be the same copy. No private part of PyTorch
@@ -55,15 +55,16 @@ class patch:
     """Makes PyTorch's copies between host and GPU by this library, in this thread, in the block.
 
     Calls of ``Tensor.copy_``, ``to``, ``cpu`` and ``cuda`` that copy between pageable memory of the
-    host and a GPU are made by ``waywiser.transfer.copy``, and ``pin_memory`` fills its new memory
-    with it, if the library has a faster method than a plain copy of the GPU runtime for this size.
-    Results and errors are those of PyTorch. All other calls are PyTorch's own: other types than
-    ``Tensor`` and ``Parameter``, dtypes that differ, gradients that would be recorded, function and
-    dispatch modes, compiling, tracing, capturing, and all that the how-to lists.
+    host and a GPU are made by the library, if it has a faster method than a plain copy of the GPU
+    runtime for this size. Results and errors are those of PyTorch. All other calls are PyTorch's
+    own: ``pin_memory``, other types than ``Tensor`` and ``Parameter``, dtypes that differ,
+    gradients that would be recorded, function and dispatch modes, compiling, tracing, capturing,
+    and all that the how-to lists.
 
-    Blocks may be nested, and may end in any order. A block that ends with an exception ends like
-    any other. If the library cannot make a copy, PyTorch makes it, and a `UserWarning` says why,
-    once per process.
+    Enter a block around a program or a loop, not around each call: to enter and to leave it takes
+    longer than a small copy. Blocks may be nested, and may end in any order. A block that ends with
+    an exception ends like any other. If the library cannot make a copy, PyTorch makes it, and a
+    `UserWarning` says why, once per process.
     """
 
     def __init__(self) -> None:
@@ -154,17 +155,30 @@ class PatchedMethod:
         return self.original(tensor, *args, **kwargs)
 
 
+MOST_INSTALLATIONS = 50
+"""After as many, the methods stay on the class. Python forgets what it knows of a class that is
+changed, and from some hundreds of changes on it remembers nothing of it any more: every attribute
+of a tensor would be slower to find, also after the last block."""
+
+_installations = 0
+
+
 def _install() -> None:
+    global _installations
+    changed = {}
     for method in METHODS:
         current = vars(torch.Tensor).get(method.__name__)
-        if current is method:  # another program has put it back after a block
-            continue
-        method.before = current
-        method.original = getattr(torch.Tensor, method.__name__)
+        if current is not method:  # else it has stayed, or another program has put it back
+            changed[method] = current, getattr(torch.Tensor, method.__name__)
+    for method, (current, original) in changed.items():
+        method.before, method.original = current, original
         setattr(torch.Tensor, method.__name__, method)
+    _installations += bool(changed)
 
 
 def _remove() -> None:
+    if _installations >= MOST_INSTALLATIONS:
+        return
     for method in METHODS:
         if vars(torch.Tensor).get(method.__name__) is not method:
             continue  # another program has put its own there
@@ -223,22 +237,6 @@ def _try_cuda(tensor: Any, args: Arguments, kwargs: Keywords) -> Any:
     return _moved(tensor, "cuda" if device is None else device, given)
 
 
-def _try_pin_memory(tensor: Any, args: Arguments, kwargs: Keywords) -> Any:
-    if (
-        args
-        or kwargs
-        or tensor.device.type != "cpu"
-        or not _is_plain(tensor)
-        or not _is_unobserved(tensor)
-        or tensor.is_pinned()
-    ):
-        return NotImplemented
-    made = torch.empty_strided(
-        tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu", pin_memory=True
-    )
-    return made if _copy(made.data, tensor, False) else NotImplemented
-
-
 METHODS = tuple(
     PatchedMethod(name, attempt)
     for name, attempt in {
@@ -246,7 +244,6 @@ METHODS = tuple(
         "to": _try_to,
         "cpu": _try_cpu,
         "cuda": _try_cuda,
-        "pin_memory": _try_pin_memory,
     }.items()
 )
 
