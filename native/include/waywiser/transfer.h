@@ -104,8 +104,9 @@ typedef struct waywiser_options {
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
     /* Maximum of multiprocessors that move a list of short pieces over a GPU's link; 0: what the
-     * policy says, or one without. Two fill a PCIe 5.0 link, but slow down concurrent kernels much
-     * more. */
+     * policy says, or one without, and eight for a part of the time if the pieces are contiguous in
+     * host memory. Two that access host memory fill a PCIe 5.0 link, but slow down concurrent
+     * kernels much more. */
     size_t list_multiprocessors;
     /* The file of a policy, or "off". NULL: the file of WAYWISER_POLICY, or the first one that fits
      * this machine in the user's and the system's folder (docs/policy.md). A file that cannot be
@@ -113,7 +114,7 @@ typedef struct waywiser_options {
     const char* policy;
     int quiet; /* 1: writes no warnings to stderr; see waywiser_context_warnings() */
     /* Seconds for which the threads of a copy spin after it, up to 1; 0: they sleep at once. Each
-     * uses a CPU meanwhile. Pageable copies of 1 to 8 MiB that follow are faster. */
+     * uses a CPU meanwhile. Pageable copies of 2 to 8 MiB that follow are faster. */
     double awake_seconds;
 } waywiser_options;
 

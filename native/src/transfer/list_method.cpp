@@ -166,6 +166,8 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (policy == nullptr || limits.spare_engine || traits.merged < 2 || traits.run == 0) {
         return standard;
     }
+    // Policies are made of lists that are scattered on both sides.
+    if (standard.method == ListMethod::pipeline) return standard;
     const PolicyDecision* made =
         policy->list(key_of(traits.path), traits.merged, traits.bytes / traits.merged);
     if (made == nullptr) return standard;

@@ -45,8 +45,8 @@ TEST_F(AwakeThreads, CopyMediumSizesInChunks) {
     };
     EXPECT_EQ(method(usual, host.data(), 4 * kMiB), "plain c");
     EXPECT_EQ(method(awake, host.data(), 4 * kMiB), "chunked");
-    EXPECT_EQ(method(awake, host.data(), kMiB), "chunked");
-    EXPECT_EQ(method(awake, host.data(), kMiB - 1), "plain c");
+    EXPECT_EQ(method(awake, host.data(), 2 * kMiB), "chunked");
+    EXPECT_EQ(method(awake, host.data(), 2 * kMiB - 1), "plain c");
     EXPECT_EQ(method(awake, pinned.data(), 4 * kMiB), "plain c");
     EXPECT_EQ(awake.explain(host.data(), device.data(), 4 * kMiB).substr(0, 7), "chunked");
 }

@@ -273,6 +273,18 @@ TEST_F(PolicyCopies, ListsFollowThePolicy) {
                                  {})
                   .method)
         << "a class that the policy does not have";
+    const PolicyTable table(found.policy, {.threads = 4});
+    EXPECT_EQ(choose_list_method({.path = ListPath::from_host,
+                                  .bytes = std::size_t{1000} << 15,
+                                  .merged = 1000,
+                                  .run = 1 << 15,
+                                  .access = 16,
+                                  .host_contiguous = true,
+                                  .gpu_access = 16},
+                                 {.multiprocessors = 132, .of_pipeline = 8}, &table)
+                  .method,
+              ListMethod::pipeline)
+        << "the lists of a policy are scattered in host memory too";
 }
 
 // --- bytes arrive ----------------------------------------------------------------------------

@@ -37,10 +37,11 @@ class Context(native.Context):
     - ``plain``: only plain copies of the GPU runtime; one thread reads or writes a file.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
-      its link; None: what the policy says, or one. Two fill a PCIe 5.0 link, and slow down other
-      kernels much more.
+      its link; None: what the policy says, or one, and eight for a part of the time if the pieces
+      are contiguous in host memory. Two that access host memory fill a PCIe 5.0 link, and slow down
+      other kernels much more.
     - ``awake_seconds``: for how long the copying threads spin after a copy before they sleep, up to
-      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 8 MiB of pageable
+      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 2 to 8 MiB of pageable
       memory that follow each other are faster then.
     - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
       configuration folders (docs/policy.md).
