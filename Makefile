@@ -51,7 +51,7 @@ release: $(ready) .venv/ready-release
 release-checks: $(ready) .venv/ready-release
 	@if [ -e .venv/ready-release ]; then \
 	    CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release release_checks && \
-	    .venv/bin/ctest --preset release; fi
+	    PATH="$(CURDIR)/.venv/bin:$$PATH" ctest --preset release; fi
 
 $(ready): $(set_up)
 	$(PYTHON) scripts/set-up
