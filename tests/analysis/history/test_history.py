@@ -67,7 +67,7 @@ def test_a_loss_is_found_in_the_faster_processes_where_the_median_has_too_much_n
             ),
         )
 
-    nights = {f"n{seed}": 12 + 3 * seed for seed in range(NODES)}
+    nights = {f"n{seed}": 25 + 3 * seed for seed in range(NODES)}
     every = [
         [slowed(each) for each in planted(name, night + 3, seed, change=step(night, 0.95))]
         for seed, (name, night) in enumerate(nights.items())
@@ -76,8 +76,8 @@ def test_a_loss_is_found_in_the_faster_processes_where_the_median_has_too_much_n
         sum(line(history_of(own), node=own[0].host).status == "slower" for own in surveys)
         for surveys in (every, [[median_only(night) for night in own] for own in every])
     )
-    assert found >= 0.8 * NODES
-    assert without <= 0.5 * NODES
+    assert found >= 0.6 * NODES
+    assert without <= 0.5 * NODES and found >= without + 3
 
 
 def median_only(night: Night) -> Night:

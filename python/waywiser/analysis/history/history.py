@@ -32,6 +32,10 @@ SCHEMA = 1
 WHOLE_NODE = 0.8
 """The share of the paths of a node from which on a change in one night is of the node."""
 
+FAST_FALSE_ALARM = 1e-8
+"""Chance from which on a change of the lower quartiles alone counts as one of noise. Their noise
+differs more from path to path than that of medians, so that it is more often underestimated."""
+
 NORMAL_95 = 1.96
 """Half the width of a 95 % interval, in standard errors."""
 
@@ -240,6 +244,8 @@ def _clearer(usual: FittedSeries | None, fast: FittedSeries | None) -> FittedSer
     """What is known of a path: its level by the medians, and the changes by what shows some, or by
     what has less noise."""
     if usual is None or fast is None:
+        return usual
+    if any(change.confirmed and change.p > FAST_FALSE_ALARM for change in fast.changes):
         return usual
     changes = max(usual, fast, key=_clearness).changes
     noise = min(usual.noise, fast.noise, key=lambda each: each.value)
