@@ -44,6 +44,11 @@ public:
         return side_;
     }
 
+    // Whether an allocation or a registration begins at the address that side() was asked for.
+    [[nodiscard]] bool begins(const std::byte* data) const {
+        return known_.bytes != 0 && data == known_.data;
+    }
+
     // Called before side(): whether all pieces are at one place, and which.
     [[nodiscard]] bool knows_all() const { return known_.bytes != 0; }
     [[nodiscard]] const Side& all() const { return side_; }
@@ -79,7 +84,8 @@ std::vector<PieceGroup> grouped(CopyList list) {
             last = static_cast<std::size_t>(std::ranges::find_if(groups, is_of) - groups.begin());
             if (last == groups.size()) groups.push_back({.to = out, .from = in, .list = {}});
         }
-        groups[last].list.pieces.push_back(piece);
+        Piece& mine = groups[last].list.pieces.emplace_back(piece);
+        mine.begins = to.begins(piece.to) || from.begins(piece.from);
     }
     return groups;
 }

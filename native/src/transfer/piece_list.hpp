@@ -13,6 +13,9 @@ struct Piece {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     std::size_t bytes = 0;
+    // Whether a side begins an allocation or a registration: the runtime rejects a copy from before
+    // it, even if the memory before it is another allocation that ends there.
+    bool begins = false;
 };
 
 // Blocks of an array selected by an index.

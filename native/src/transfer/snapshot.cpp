@@ -19,16 +19,18 @@ namespace {
 constexpr std::size_t kTurn = std::size_t{8} << 20;
 constexpr std::size_t kMostTurns = 256;
 
-// Both sides of all pieces.
+// What both sides of all pieces are.
 struct Sides {
     int gpu = -1;
     bool pinned = true;
 };
 
-Sides sides_of(const CopyList& list) {
+// Also notes which pieces begin an allocation of the GPU.
+Sides sides_of(CopyList& list) {
     Sides all;
     bool first = true;
-    for (const Piece& piece : list.pieces) {
+    for (Piece& piece : list.pieces) {
+        piece.begins = gpu::pointer_info(piece.from).start == piece.from;
         const Side from = side_of(const_cast<std::byte*>(piece.from), piece.bytes);
         const Side to = side_of(piece.to, piece.bytes);
         if (from.end.kind != End::Kind::device || from.managed) {

@@ -86,7 +86,8 @@ std::vector<Piece> StagedList::parts(const Chunk& chunk) const {
     for (std::size_t at = chunk.at; at < end; ++n) {
         const std::size_t skip = at - starts_[n];
         const std::size_t bytes = std::min(pieces_[n].bytes - skip, end - at);
-        found.push_back({pieces_[n].to + skip, pieces_[n].from + skip, bytes});
+        const bool begins = skip == 0 && pieces_[n].begins;
+        found.push_back({pieces_[n].to + skip, pieces_[n].from + skip, bytes, begins});
         at += bytes;
     }
     return found;

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -270,29 +272,41 @@ TEST(ListMethods, ReadOfBlocksWhatTheirPiecesShow) {
 // Memory of every kind, for pieces of lists.
 class Arena {
 public:
-    static constexpr std::size_t kKinds = 5;
-    static constexpr const char* kNames[kKinds] = {"gpu:0", "gpu:1", "pinned", "managed",
-                                                   "pageable"};
+    static constexpr std::size_t kKinds = 6;
+    static constexpr const char* kNames[kKinds] = {"gpu:0",   "gpu:1",    "pinned",
+                                                   "managed", "pageable", "two registrations"};
     explicit Arena(std::size_t bytes)
         : devices_{gpu::DeviceBuffer(0, bytes), gpu::DeviceBuffer(1, bytes)},
           pinned_(bytes, gpu::HostUse::portable, 0),
           managed_(bytes, 0),
-          pageable_(bytes) {}
+          pageable_(bytes),
+          two_(static_cast<std::byte*>(std::aligned_alloc(kPage, bytes))),
+          first_(two_.get(), bytes / 2, 0),
+          second_(two_.get() + bytes / 2, bytes / 2, 0) {}
     [[nodiscard]] std::byte* of(std::size_t kind) {
         switch (kind) {
             case 0:
             case 1: return devices_[kind].data();
             case 2: return pinned_.data();
             case 3: return managed_.data();
-            default: return pageable_.data();
+            case 4: return pageable_.data();
+            default: return two_.get();
         }
     }
 
 private:
+    static constexpr std::size_t kPage = 4096;
+    struct Free {
+        void operator()(std::byte* data) const noexcept { std::free(data); }
+    };
     gpu::DeviceBuffer devices_[2];
     gpu::HostBuffer pinned_;
     gpu::ManagedBuffer managed_;
     std::vector<std::byte> pageable_;
+    // The runtime rejects a copy across both, as it does across two allocations.
+    std::unique_ptr<std::byte, Free> two_;
+    gpu::Registration first_;
+    gpu::Registration second_;
 };
 
 class Lists : public test::OnFake {};
