@@ -34,31 +34,26 @@ constexpr std::size_t kWindow = 16384;
 // The tables of all windows have one size, so that later windows can reuse them.
 constexpr std::size_t kWindowTable = 2 * kWindow * sizeof(std::size_t);
 
-// Pieces for calls of the runtime. Neighbours are joined only if they belong to one array. Two
-// arrays may be neighbours by chance, in two allocations, and the driver rejects a copy over both.
-std::vector<Piece> joined(std::span<const Piece> pieces, bool of_one_array) {
-    return of_one_array ? merged(pieces) : std::vector<Piece>(pieces.begin(), pieces.end());
-}
-
-void move_by_copies(const std::vector<Piece>& pieces, const gpu::Stream& stream) {
-    for (const Piece& piece : pieces) {
+void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
+    for (const Piece& piece : merged(pieces)) {
         gpu::copy_async(piece.to, piece.from, piece.bytes, stream);
     }
 }
 
-void move_by_batches(const std::vector<Piece>& pieces, const gpu::Stream& stream) {
+void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
+    const std::vector<Piece> joined = merged(pieces);
     std::vector<void*> to;
     std::vector<const void*> from;
     std::vector<std::size_t> sizes;
-    for (std::size_t first = 0; first < pieces.size(); first += kMostInBatch) {
-        const std::size_t last = std::min(pieces.size(), first + kMostInBatch);
+    for (std::size_t first = 0; first < joined.size(); first += kMostInBatch) {
+        const std::size_t last = std::min(joined.size(), first + kMostInBatch);
         to.clear();
         from.clear();
         sizes.clear();
         for (std::size_t i = first; i < last; ++i) {
-            to.push_back(pieces[i].to);
-            from.push_back(pieces[i].from);
-            sizes.push_back(pieces[i].bytes);
+            to.push_back(joined[i].to);
+            from.push_back(joined[i].from);
+            sizes.push_back(joined[i].bytes);
         }
         gpu::copy_batch_async(to, from, sizes, true, stream);
     }
@@ -245,7 +240,7 @@ void move_part(Engine& engine, const ListPart& part, const PieceGroup& group, bo
         move_by_kernel(lists, part, traits, choice.blocks, queue)) {
         return;
     }
-    const std::vector<Piece> pieces = joined(part.pieces(), group.list.block != 0);
+    const std::span<const Piece> pieces = part.pieces();
     if (choice.method == ListMethod::copies || !gpu::has_batch()) {
         return move_by_copies(pieces, queue);
     }
@@ -353,9 +348,7 @@ void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
     std::vector<Piece> buffer;
     const std::size_t count = group.list.count();
     if (order.capturing || engine.options().plain) {
-        const std::vector<Piece> pieces =
-            joined(group.list.part(0, count, buffer), group.list.block != 0);
-        return move_by_copies(pieces, queue);
+        return move_by_copies(group.list.part(0, count, buffer), queue);
     }
     const bool kernel_reaches = group.same_addresses && gpu_of(group) == queue.device();
     TakenPipeline pipeline(engine.lists(), queue);
