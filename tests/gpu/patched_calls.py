@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import random
 import sys
-import time
 import warnings
 import zlib
 from collections import Counter
@@ -391,11 +390,10 @@ def check_cases(count: int) -> None:
     module: Any = torch_patch
     module._copy = noted
     found: Counter[str] = Counter()
-    begun = time.perf_counter()
     failures = []
     for number, case in enumerate(cases(count)):
         if number % 100 == 0:
-            print(f"{number} cases after {time.perf_counter() - begun:.1f} s", flush=True)
+            print(f"{number} cases", flush=True)
         expected = outcome(case, patched=False)
         assert not any(copies), case
         copies.clear()
