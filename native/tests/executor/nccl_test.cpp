@@ -16,8 +16,8 @@
 namespace waywiser {
 namespace {
 
-const std::vector<std::string> kCollectives{"allreduce", "allgather", "reduce-scatter", "broadcast",
-                                            "alltoall"};
+const std::vector<std::string> kNcclCollectives{"allreduce", "allgather", "reduce-scatter",
+                                                "broadcast", "alltoall"};
 constexpr std::size_t kSizes[] = {1, 7, 10007, 256 << 10};
 
 class NcclTest : public SessionTest {
@@ -42,7 +42,7 @@ protected:
 };
 
 TEST_F(NcclTest, MovesTheBytesOfEveryCollective) {
-    for (const std::string& collective : kCollectives) {
+    for (const std::string& collective : kNcclCollectives) {
         for (const std::size_t bytes : kSizes) {
             SCOPED_TRACE(collective + " of " + std::to_string(bytes));
             const Outcome outcome = measure(among(bytes, {{"collective", collective}}));
@@ -155,7 +155,7 @@ TEST_F(NcclTest, RepeatsWhatIsBesideACollective) {
 }
 
 TEST_F(NcclTest, FindsAWrongByteOfAnyGpu) {
-    for (const std::string& collective : kCollectives) {
+    for (const std::string& collective : kNcclCollectives) {
         for (const char* flip : {"flip=1", "flip=2", "flip=3"}) {
             SCOPED_TRACE(collective + " " + flip);
             test::configure_fake_nccl(flip);
@@ -176,7 +176,7 @@ TEST_F(NcclTest, FindsAWrongByteOfAnyGpu) {
 // A size of nothing cannot be measured, but it can be moved.
 TEST_F(NcclTest, MovesNothing) {
     const Machine machine = test::this_machine();
-    for (const std::string& collective : kCollectives) {
+    for (const std::string& collective : kNcclCollectives) {
         const Transfer transfer = among(0, {{"collective", collective}}).transfers.front();
         const test::Caller caller(transfer, machine);
         const auto execution = caller.prepare();
