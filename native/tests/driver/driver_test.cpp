@@ -9,7 +9,7 @@
 namespace waywiser::gpu {
 namespace {
 
-int supported() { return std::atoi(std::getenv("FAKE_DRIVER")); }
+int supported() { return std::stoi(std::getenv("FAKE_DRIVER")); }
 
 TEST(Driver, SaysItsVersion) {
     EXPECT_EQ(driver_version(),

@@ -102,7 +102,7 @@ def test_the_headline_bandwidths_of_all_views_are_equal(
     assert isinstance(sheet, Sheet)
     (h2d,) = (row for row in sheet.rows if row.cells[0].text == "H2D, GB/s")
     firsts = [next(row for row in each.values() if row.group == "H2D") for each in rows]
-    for cell, first in zip(h2d.cells[1:], firsts, strict=True):
+    for cell, first in zip(h2d.cells[1:3], firsts, strict=True):
         known = (first.gb_per_s_high - first.gb_per_s_low) / 2 / first.gb_per_s
         assert cell.text == format_rate(first.gb_per_s * 1e9, known)
     change = firsts[1].gb_per_s / firsts[0].gb_per_s - 1
