@@ -28,9 +28,10 @@ import torch
 from waywiser import transfer
 from waywiser.transfer.errors import TransferError
 
-FEWEST_BYTES = 1 << 20
-"""Smaller copies are PyTorch's. The library is not asked about them, which would take part of the
-time of the copy: no policy and no default of the library makes such a copy in another way."""
+FEWEST_BYTES = 8 << 20
+"""Smaller copies are PyTorch's, and the library is not asked about them. On one H100 the calls of
+4 MiB took 1.23 to 1.29 of PyTorch's time in the block, those of 8 MiB 0.90 to 0.96
+(docs/results/2026-11-26-patch)."""
 
 _len_function_modes: Callable[[], int] = getattr(
     getattr(torch, "_C", None), "_len_torch_function_stack", lambda: 1
