@@ -125,12 +125,15 @@ TEST_F(NcclTest, FindsWhatACopyTakesFromACollective) {
     test::configure_fake_nccl("rate=0.2;busy=20");
     Request set = among(64 << 10);
     set.transfers.push_back(from_gpu(16 * kMiB).transfers.front());
-    // On a busy machine any sample alone may be a slow one.
+    // On a busy machine all samples alone may be slow ones: it is measured again.
+    constexpr int kMeasurements = 10;
     double most = 0;
     double alone = std::numeric_limits<double>::infinity();
-    for (const Sample& sample : measure(set).samples) {
-        most = std::max(most, sample.transfers[0]);
-        alone = std::min(alone, sample.alone[0]);
+    for (int number = 0; number < kMeasurements && most <= 2 * alone; ++number) {
+        for (const Sample& sample : measure(set).samples) {
+            most = std::max(most, sample.transfers[0]);
+            alone = std::min(alone, sample.alone[0]);
+        }
     }
     EXPECT_GT(most, 2 * alone);
 }

@@ -157,7 +157,7 @@ TEST_F(WhoCopies, WrongBytesProveNothing) {
 }
 
 TEST_F(WhoCopies, ALostContextIsAnError) {
-    fake::configure("lost=launch@20");
+    fake::configure("lost=launch@3");
     std::vector<Transfer> transfers;
     for (const auto& [kind, members] : kinds()) {
         transfers.insert(transfers.end(), members.begin(), members.end());

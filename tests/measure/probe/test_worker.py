@@ -55,11 +55,19 @@ def fake_machine() -> Machine:
 Measure = Callable[..., list[Visit]]
 
 
+def _children() -> set[int]:
+    """The children of this process; tests before may have left helpers of multiprocessing."""
+    return {
+        int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    }
+
+
 @pytest.fixture
 def measure(
     fake_native_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Measure]:
-    """Measures orders with a fault that strikes once; afterwards no child may be left."""
+    """Measures orders with a fault that strikes once; afterwards no child of it may be left."""
+    before = _children()
     for name in ("WAYWISER_NATIVE", "PYTHONPATH"):
         monkeypatch.setenv(name, fake_native_environment[name])
 
@@ -72,8 +80,7 @@ def measure(
         return visits
 
     yield measure
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    assert not any(is_alive(int(child)) for child in children)
+    assert not any(is_alive(child) for child in _children() - before)
 
 
 def test_paths_of_host_and_gpu_are_measured_by_one_worker(measure: Measure) -> None:

@@ -51,6 +51,34 @@ def example(executor: ExecutorKind) -> Layout | None:
     return next((layout for layout in LAYOUTS if layout.kind in executor.layouts), None)
 
 
+def one_sided(layout: Layout) -> list[Layout]:
+    """Returns the lists whose other side is contiguous; none of other layouts."""
+    if layout.kind != "list":
+        return []
+    sides = ("source", "destination")
+    return [Layout("list", {**layout.settings, "scattered": side}) for side in sides]
+
+
+def example_on(path: Path, catalogue: Catalogue) -> Layout | None:
+    """Returns a layout to ask the registry about a path with: the example of its executor, or with
+    one contiguous side if the path is served only so; None if it moves contiguous bytes."""
+    layout = example(catalogue.executors[path.executor])
+    if layout is None or catalogue.unsupported_reason(Transfer(path, layout=layout)) is None:
+        return layout
+    return _served(path, one_sided(layout), catalogue) or layout
+
+
+def _served(path: Path, layouts: Iterable[Layout], catalogue: Catalogue) -> Layout | None:
+    return next(
+        (
+            each
+            for each in layouts
+            if catalogue.unsupported_reason(Transfer(path, layout=each)) is None
+        ),
+        None,
+    )
+
+
 def usual_sizes(layout: Layout) -> tuple[int, ...]:
     """The default sizes of a layout: of a list of short pieces also `FEW_PIECES`."""
     short = [FEW_PIECES * layout.run] if layout.kind == "list" and layout.run <= SHORT_RUN else []
@@ -82,12 +110,15 @@ def layout_curves(
             if layout.kind not in catalogue.executors[path.executor].layouts:
                 continue
             bare = Transfer(path, layout=layout)
-            if reason := catalogue.unsupported_reason(bare):
+            reason = catalogue.unsupported_reason(bare)
+            if reason and (served := _served(path, one_sided(layout), catalogue)):
+                bare, reason = Transfer(path, layout=served), None
+            if reason:
                 what = f"{path.kinds} as {layout.kind}"
                 unsupported_paths.setdefault(what, Unsupported(what, reason))
                 continue
             for settings in combinations(catalogue.parameters(bare), depth):
-                transfer = Transfer(path, parameters=settings, layout=layout)
+                transfer = Transfer(path, parameters=settings, layout=bare.layout)
                 if not settings or catalogue.unsupported_reason(transfer) is None:
                     remote = basis.preset.depth is Depth.DEFAULTS
                     curves.append(PlannedCurve.of([transfer], catalogue, remote=remote))

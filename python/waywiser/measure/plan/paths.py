@@ -17,7 +17,7 @@ import msgspec
 from waywiser.machine.catalogue import Catalogue, ExecutorKind, MemoryKind
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.basis import with_hypothetical_gpu
-from waywiser.measure.plan.layouts import example
+from waywiser.measure.plan.layouts import example_on
 from waywiser.words import Layout, Memory, Path, Place, Transfer
 from waywiser.words.records import Unsupported
 
@@ -63,12 +63,12 @@ def find_paths(machine: Machine) -> MachinePaths:
         usable: list[Path] = []
         missing: list[Unsupported] = []
         nonsense: list[tuple[Path, str]] = []
-        layout = example(executor)
         ends = list(itertools.product(_memories(source, world), _memories(destination, world)))
         if executor.among_several and source is destination:
             ends += ((both, both) for both in _at_all_gpus(source, world))
         for a, b in ends:
             path = Path(a, b, executor.name)
+            layout = example_on(path, anywhere)
             possible: Iterable[Path] = (path,)
             if reason := anywhere.unsupported_reason(Transfer(path, layout=layout)):
                 nonsense.append((path, reason))
