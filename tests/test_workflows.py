@@ -28,21 +28,24 @@ def commands(workflow: Path) -> str:
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_jobs_are_bounded_and_do_something(workflow: Path) -> None:
     for job in jobs(workflow).values():
-        assert job["runs-on"] == "ubuntu-latest" and job["timeout-minutes"] <= 60
+        assert job["runs-on"] == "ubuntu-latest" and job["timeout-minutes"] <= 90
         assert all(("run" in step) != ("uses" in step) for step in job["steps"])
         assert all(re.search(r"@v\d+$", step.get("uses", "@v1")) for step in job["steps"])
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_pythons_are_supported(workflow: Path) -> None:
+def least_python() -> str:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    least = project["requires-python"].removeprefix(">=")
+    return str(project["requires-python"]).removeprefix(">=")
+
+
+def test_every_supported_python_is_tested() -> None:
+    found = jobs(ROOT / ".github" / "workflows" / "ci.yml")
     (versions,) = (
-        job["strategy"]["matrix"]["python"] for job in jobs(workflow).values() if "strategy" in job
+        job["strategy"]["matrix"]["python"] for job in found.values() if "strategy" in job
     )
     numbers = [tuple(map(int, version.split("."))) for version in versions]
     assert all(isinstance(version, str) for version in versions)
-    assert min(numbers) == tuple(map(int, least.split(".")))
+    assert min(numbers) == tuple(map(int, least_python().split(".")))
 
 
 def test_a_change_passes_what_it_passes_elsewhere() -> None:
@@ -52,9 +55,12 @@ def test_a_change_passes_what_it_passes_elsewhere() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_a_release_has_the_wheel_of_make() -> None:
+def test_a_release_has_the_wheels_of_make() -> None:
     said = commands(ROOT / ".github" / "workflows" / "release.yml")
-    assert "make wheel\n" in said
+    assert f"make PYTHON=python{least_python()} wheel\n" in said
     assert re.search(r"^wheel:", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert "mv " in (made := (ROOT / "scripts" / "make-wheel").read_text()) and "dist/" in made
-    assert "gh release create" in said and "dist/*.whl" in said
+    made = (ROOT / "scripts" / "make-wheel").read_text()
+    (pythons,) = re.findall(r"PYTHONS:-([^}]+)}", made)
+    assert pythons.split()[0] == f"python{least_python()}"
+    assert "--wheel-dir dist" in made and 'build_sdist("dist")' in made
+    assert "gh release create" in said and "dist/* " in said
