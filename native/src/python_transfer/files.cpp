@@ -148,6 +148,15 @@ void end_empty(ContextState& context, const FileCall& call) {
                0, &call.file);
 }
 
+FileCall prepare_write(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
+                       nb::handle bytes, nb::handle truncate, nb::handle sync, nb::handle stream) {
+    const std::uint32_t flags = flags_of(truncate, sync);
+    FileCall call = prepare(context, Direction::write, file, from, offset, bytes, stream);
+    call.flags = flags;
+    end_empty(*context, call);
+    return call;
+}
+
 waywiser_status submit(waywiser_context* context, const FileCall& call,
                        waywiser_transfer** transfer) {
     const int file = call.file.descriptor();
@@ -185,20 +194,13 @@ Handle read_file_async(const Context& context, nb::handle file, nb::handle to, n
 
 std::size_t write_file(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
                        nb::handle bytes, nb::handle truncate, nb::handle sync, nb::handle stream) {
-    const std::uint32_t flags = flags_of(truncate, sync);
-    FileCall call = prepare(context, Direction::write, file, from, offset, bytes, stream);
-    call.flags = flags;
-    end_empty(*context, call);
-    return run(*context, std::move(call));
+    return run(*context, prepare_write(context, file, from, offset, bytes, truncate, sync, stream));
 }
 
 Handle write_file_async(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
                         nb::handle bytes, nb::handle truncate, nb::handle sync, nb::handle stream) {
-    const std::uint32_t flags = flags_of(truncate, sync);
-    FileCall call = prepare(context, Direction::write, file, from, offset, bytes, stream);
-    call.flags = flags;
-    end_empty(*context, call);
-    return start(*context, std::move(call));
+    return start(*context,
+                 prepare_write(context, file, from, offset, bytes, truncate, sync, stream));
 }
 
 }  // namespace waywiser::python

@@ -231,6 +231,22 @@ waywiser_status too_late(const char* what, double timeout) {
                                         std::to_string(timeout) + " s; it goes on");
 }
 
+// Orders a caller's stream after a transfer, or after its reads, by a call of `Started`.
+waywiser_status order_stream(waywiser_transfer* handle, void* stream, double timeout,
+                             bool (transfer::Started::*order)(const transfer::Engine&,
+                                                              const transfer::CallerStream&, double)
+                                 const) {
+    if (handle == nullptr) return WAYWISER_OK;
+    bool ordered = true;
+    const waywiser_status status = guarded([&] {
+        handle->engine->check_process();
+        const gpu::CallerState keep;
+        need(!std::isnan(timeout), kNotANumber);
+        ordered = (handle->started.*order)(*handle->engine, CallerStream::of(stream), timeout);
+    });
+    return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
+}
+
 // Writes what fits, and returns what all of it needs with its final NUL.
 std::size_t write_text(const std::string& whole, char* text, std::size_t capacity) {
     if (capacity > 0) {
@@ -643,28 +659,12 @@ waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeo
 }
 
 waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream, double timeout) {
-    if (handle == nullptr) return WAYWISER_OK;
-    bool ordered = true;
-    const waywiser_status status = guarded([&] {
-        handle->engine->check_process();
-        const gpu::CallerState keep;
-        need(!std::isnan(timeout), kNotANumber);
-        ordered = handle->started.order(*handle->engine, CallerStream::of(stream), timeout);
-    });
-    return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
+    return order_stream(handle, stream, timeout, &transfer::Started::order);
 }
 
 waywiser_status waywiser_transfer_before_change(waywiser_transfer* handle, void* stream,
                                                 double timeout) {
-    if (handle == nullptr) return WAYWISER_OK;
-    bool ordered = true;
-    const waywiser_status status = guarded([&] {
-        handle->engine->check_process();
-        const gpu::CallerState keep;
-        need(!std::isnan(timeout), kNotANumber);
-        ordered = handle->started.order_reads(*handle->engine, CallerStream::of(stream), timeout);
-    });
-    return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
+    return order_stream(handle, stream, timeout, &transfer::Started::order_reads);
 }
 
 int waywiser_transfer_will_block(waywiser_transfer* handle) {

@@ -15,22 +15,18 @@ using test::at;
 using test::in_box;
 using test::in_list;
 
-std::string reason(const Transfer& transfer, const Machine& machine) {
-    return unsupported_reason(transfer, machine).value_or("");
-}
-
 TEST(Batch, TakesListsToAndFromGpus) {
     const Machine machine = test::three_gpus();
     const Memory host = at("pinned", "numa:0");
     const Memory gpu = at("device", "gpu:0");
-    EXPECT_EQ(reason(in_list("batch", host, gpu), machine), "");
-    EXPECT_EQ(reason(in_list("batch", gpu, at("device", "gpu:1")), machine), "");
-    EXPECT_EQ(reason(in_list("batch", host, host), machine),
+    EXPECT_EQ(test::reason(in_list("batch", host, gpu), machine), "");
+    EXPECT_EQ(test::reason(in_list("batch", gpu, at("device", "gpu:1")), machine), "");
+    EXPECT_EQ(test::reason(in_list("batch", host, host), machine),
               "a batched copy needs a side on a GPU");
-    EXPECT_EQ(reason(in_list("batch", gpu, at("device", "gpu:2")), machine),
+    EXPECT_EQ(test::reason(in_list("batch", gpu, at("device", "gpu:2")), machine),
               "gpu:0 and gpu:2 cannot access each other's memory directly");
-    EXPECT_NE(reason(in_box("batch", host, gpu), machine), "");
-    EXPECT_NE(reason({{host, gpu, "batch"}, 512, {}}, machine), "");
+    EXPECT_NE(test::reason(in_box("batch", host, gpu), machine), "");
+    EXPECT_NE(test::reason({{host, gpu, "batch"}, 512, {}}, machine), "");
 }
 
 class BatchOnFake : public test::OnFake {

@@ -16,26 +16,22 @@ using test::in_list;
 
 const Executor& gather() { return *Executors::instance().find("gather-scatter"); }
 
-std::string why_not(const Transfer& transfer, const Machine& machine) {
-    return unsupported_reason(transfer, machine).value_or("");
-}
-
 TEST(Gather, TakesListsThatAreContiguousOnTheHost) {
     const Machine machine = test::three_gpus();
     const Memory host = at("pinned", "numa:0");
     const Memory gpu = at("device", "gpu:0");
-    EXPECT_EQ(why_not(in_list("gather-scatter", host, gpu, "destination"), machine), "");
-    EXPECT_EQ(why_not(in_list("gather-scatter", gpu, host, "source"), machine), "");
-    EXPECT_EQ(why_not(in_list("gather-scatter", gpu, host, "destination"), machine),
+    EXPECT_EQ(test::reason(in_list("gather-scatter", host, gpu, "destination"), machine), "");
+    EXPECT_EQ(test::reason(in_list("gather-scatter", gpu, host, "source"), machine), "");
+    EXPECT_EQ(test::reason(in_list("gather-scatter", gpu, host, "destination"), machine),
               "the pieces have to be contiguous in host memory: scattered=source");
-    EXPECT_NE(why_not(in_list("gather-scatter", gpu, host), machine), "");
-    EXPECT_NE(why_not(in_list("gather-scatter", gpu, at("device", "gpu:1"), "source"), machine),
-              "");
+    EXPECT_NE(test::reason(in_list("gather-scatter", gpu, host), machine), "");
     EXPECT_NE(
-        why_not(in_list("gather-scatter", at("pageable", "numa:0"), gpu, "destination"), machine),
-        "");
-    EXPECT_NE(why_not(in_box("gather-scatter", host, gpu), machine), "");
-    EXPECT_NE(why_not({{host, gpu, "gather-scatter"}, 512, {}}, machine), "");
+        test::reason(in_list("gather-scatter", gpu, at("device", "gpu:1"), "source"), machine), "");
+    EXPECT_NE(test::reason(in_list("gather-scatter", at("pageable", "numa:0"), gpu, "destination"),
+                           machine),
+              "");
+    EXPECT_NE(test::reason(in_box("gather-scatter", host, gpu), machine), "");
+    EXPECT_NE(test::reason({{host, gpu, "gather-scatter"}, 512, {}}, machine), "");
 }
 
 TEST(Gather, CountsItsStagingAndTable) {

@@ -24,6 +24,11 @@ inline Transfer in_box(const char* executor, const Memory& from, const Memory& t
     return {{from, to, executor}, 64UL * 8 * 5, {}, box};
 }
 
+// Why an executor does not move this; empty if it does.
+inline std::string reason(const Transfer& transfer, const Machine& machine) {
+    return unsupported_reason(transfer, machine).value_or("");
+}
+
 // Two GPUs with peer access to each other, and one without.
 inline Machine three_gpus() {
     return {.numa = {{0, {0, 1, 2}}},
