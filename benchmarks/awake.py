@@ -16,12 +16,13 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from replicates import replicates
 
 MIB = 1 << 20
 SIZES = (MIB // 2, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
@@ -41,20 +42,9 @@ def main() -> int:
     if asked.replicate:
         json.dump(replicate(), sys.stdout)
         return 0
-    begun = time.monotonic()
     runs: list[Figures] = []
-    for number in range(asked.processes):
-        gone = time.monotonic() - begun
-        if number > 0 and gone * (number + 1) / number > asked.within:
-            break
-        done = subprocess.run(
-            [sys.executable, __file__, "--replicate"],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            env=QUIET,
-        )
-        runs.append(json.loads(done.stdout))
+    for figures in replicates(__file__, [], asked.processes, asked.within, QUIET):
+        runs.append(figures)
         if asked.json:
             asked.json.write_text(json.dumps(runs, indent=1) + "\n")
     print(f"{len(runs)} processes")

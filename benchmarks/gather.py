@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from replicates import replicates
+
 KIB, MIB = 1 << 10, 1 << 20
 BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
 TOTAL = 256 * MIB
@@ -41,19 +43,14 @@ def main() -> int:
     if asked.replicate:
         json.dump(replicate(), sys.stdout)
         return 0
-    begun = time.monotonic()
     runs: list[Figures] = []
     with tempfile.TemporaryDirectory() as folder:
         prototype = Path(folder) / "gather"
         subprocess.run(
             ["nvcc", "-O3", "-std=c++20", "-arch=native", "-o", prototype, PROTOTYPE], check=True
         )
-        for number in range(asked.processes):
-            gone = time.monotonic() - begun
-            if number > 0 and gone * (number + 1) / number > asked.within:
-                break
-            ours = output([sys.executable, __file__, "--replicate"])
-            runs.append({**json.loads(ours), **of_prototype(output([str(prototype)]))})
+        for figures in replicates(__file__, [], asked.processes, asked.within):
+            runs.append({**figures, **of_prototype(output([str(prototype)]))})
             if asked.json:
                 asked.json.write_text(json.dumps(runs, indent=1) + "\n")
     print(f"{len(runs)} processes")

@@ -111,8 +111,8 @@ def _with_losses(first: int, at: tuple[tuple[str, int], ...]) -> list[list[Night
 def _found_after(
     first: int, at: dict[str, int], quiet: set[str], look: tuple[int, int]
 ) -> tuple[int, int, int, int]:
-    """Of the nodes with a loss from one night on, when so many nights show it: losses found, those
-    with the right date, other paths of theirs that are slower, and losses found of calm paths."""
+    """Counts, when so many nights show a loss of the nodes: losses found, those with the right
+    date, other paths of theirs that are slower, and losses found of calm paths."""
     shown, night = look
     history = history_of(_until(_with_losses(first, tuple(at.items())), night + shown))
     right = dated = others = calm = 0

@@ -18,13 +18,14 @@ import os
 import random
 import re
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+from replicates import replicates
 
 MIB = 1 << 20
 BEFORE, AFTER = "PyTorch", "patch()"
@@ -289,19 +290,10 @@ def main() -> int:
         os.dup2(2, 1)
         json.dump(replicate(options.only, options.seconds), answers)
         return 0
-    begun = time.monotonic()
     runs: list[dict[str, Any]] = []
-    for number in range(options.processes):
-        gone = time.monotonic() - begun
-        if number and gone * (number + 1) / number > options.within:
-            print(f"{number} of {options.processes} processes fit into {options.within:.0f} s")
-            break
-        done = subprocess.run(
-            [sys.executable, __file__, "--replicate", "--only", options.only,
-             "--seconds", str(options.seconds)],
-            stdout=subprocess.PIPE, text=True, check=True, env=QUIET,
-        )  # fmt: skip
-        runs.append(json.loads(done.stdout))
+    own = ["--only", options.only, "--seconds", str(options.seconds)]
+    for times_of_rows in replicates(__file__, own, options.processes, options.within, QUIET):
+        runs.append(times_of_rows)
         if options.json:
             options.json.write_text(json.dumps(runs) + "\n")
     print("\n".join(page(runs)))
