@@ -159,8 +159,8 @@ def architectures(toolkit: tuple[int, int]) -> str:
 
 
 RELEASE = "60-real;70-real;75-real;80-real;86-real;89-real;90-real;90-virtual"
-"""Of release builds, by the compiler of `lay_out_debian`: every generation from Pascal to Hopper
-has machine code, since PTX that is newer than the driver does not load."""
+"""The architectures of release builds, by the compiler of `lay_out_debian`: each from Pascal to
+Hopper has machine code, since PTX that is newer than the driver does not load."""
 
 
 def local_architectures() -> str:

@@ -30,7 +30,7 @@ SYSTEM = {
 """Libraries that every distribution has, and the loader itself."""
 
 OURS = {"libwaywiser_transfer.so.1", "libhwloc.so.15", "libpciaccess.so.0"}
-"""Those that a wheel carries."""
+"""The libraries that a wheel carries."""
 
 
 BINARIES = ("libwaywiser_transfer.so.1", "_native.*.so", "_transfer.*.so", "waywiser-owner")

@@ -173,8 +173,8 @@ def open_read_only(path: Path) -> Opened:
 
 
 def open_snapshot(path: Path) -> Opened:
-    """The same within one transaction, and without a check of every page: half the cost for a
-    reader of thousands of small files. Each row is checked when it is read, as always."""
+    """Opens a profile within one transaction, and without a check of every page: half the cost for
+    a reader of thousands of small files. Each row is checked when it is read, as always."""
     stated = stated_bytes(path)
     with explained(path):
         opened = _connect_read_only(path)

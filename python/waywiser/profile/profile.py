@@ -104,7 +104,7 @@ class Profile(Closeable):
 
     @staticmethod
     def open_snapshot(path: str | os.PathLike[str]) -> Profile:
-        """As `open`, as it is at one moment, for a reader of thousands: `opening.open_snapshot`."""
+        """Opens a profile as it is at one moment, for a reader of thousands of them."""
         file = _named(path)
         return Profile(file, open_snapshot(file))
 

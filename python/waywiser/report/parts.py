@@ -84,8 +84,8 @@ class SheetColumn(Value, frozen=True):
     brief: str = ""
     """What may stand for any of its texts before a column that folds gets less than ``most``."""
     shortened: int = 0
-    """Its number once its cells are brief, which they become instead of being left out, under its
-    short name; 0: they do not."""
+    """The number of the column once its cells are brief. They become brief, under the short name,
+    instead of being left out; 0: they do not."""
 
 
 class Sheet(Value, frozen=True):

@@ -58,7 +58,7 @@ class NewFile:
     def __init__(self, descriptor: int, name: Path) -> None:
         self._descriptor = descriptor
         self.name = str(name)
-        """The one that it is to have, for messages."""
+        """The name that the file is to have, for messages."""
 
     def fileno(self) -> int:
         return self._descriptor

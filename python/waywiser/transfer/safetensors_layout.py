@@ -32,7 +32,7 @@ _RANK = {name: rank for rank, name in enumerate(_DTYPES_IN_FILE.split())}
 """The order of the tensors in a file: by type, with the most aligned ones first, then by name."""
 
 MOST_SHARDS = 99_999
-"""Their number has five digits in the names of the files."""
+"""The largest number of shards: file names have five digits for it."""
 
 
 class SizedTensor(NamedTuple):
@@ -40,7 +40,7 @@ class SizedTensor(NamedTuple):
 
     name: str
     dtype: str
-    """As the format writes it."""
+    """The type by its name in the format."""
     shape: tuple[int, ...]
     nbytes: int
 
@@ -51,7 +51,7 @@ class FileLayout(NamedTuple):
     start: bytes
     """The length of the header, and the header."""
     entries: tuple[TensorEntry, ...]
-    """In the order of the file."""
+    """The tensors in the order of the file."""
     nbytes: int
     """The size of the whole file."""
 

@@ -99,7 +99,7 @@ class _Blocks:
     thread leaves it."""
 
     all = 0
-    """Those of all threads."""
+    """The number of blocks of all threads."""
 
     def __init__(self) -> None:
         self.count = 0

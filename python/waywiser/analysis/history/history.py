@@ -206,7 +206,7 @@ class _Line(NamedTuple):
     series: SeriesOfNights
     """The medians over processes, as bandwidths."""
     fast: SeriesOfNights
-    """The lower quartiles of their times, as bandwidths."""
+    """The lower quartiles over processes, as bandwidths."""
 
 
 def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:

@@ -157,7 +157,7 @@ class DecisionTable(Value, frozen=True):
     hidden: str = ""
     """At which sizes noise hides whether another method is better. Empty if there are none."""
     remedy: str = ""
-    """What decides it."""
+    """What to do so that the times decide."""
     fewer_cpus: tuple[DecisionTable, ...] = ()
     """The tables of the methods that fewer CPUs can do, ascending in their number."""
 
