@@ -358,7 +358,7 @@ def test_a_dry_run_says_how_many_how_much_and_how_long(capsys: Output) -> None:
     text = capsys.readouterr().out
     # Of 112 visits, 12 are of sizes at which the rate is expected to have saturated.
     assert "standard: 28 series in 100 visits by 4 processes, up to 2 GiB of memory, about " in text
-    assert "deadline after 1 min 56 s: all is expected to fit; if time runs out, these " in text
+    assert "deadline after 1 min 58 s: all is expected to fit; if time runs out, these " in text
     assert "pinned@numa:0 -> device@gpu:0 by copy-engine: 28 sizes, 8 B to 1 GiB" in text
     assert cli.run([*arguments, "--json", "--memory", "1GiB", "--seed", "5"]) == 0
     plan = json.loads(capsys.readouterr().out)
