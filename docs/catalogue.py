@@ -16,6 +16,7 @@ import lzma
 import math
 import tempfile
 from collections.abc import Iterator, Sequence, Set
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,7 @@ from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.profile.estimate import Estimate, estimate
 from waywiser.words import format_bytes, parse_bytes
+from waywiser.words.grouping import grouped
 from waywiser.words.records import Series, Unsupported
 
 DOCS = Path(__file__).parent
@@ -88,6 +90,7 @@ class Measured(msgspec.Struct):
         return self.machine.gpus[0].name
 
 
+@cache
 def measured() -> list[Measured]:
     """All kept profiles of real GPUs: first those of `GPU`, then newest first, and those of fewer
     GPUs before those of more."""
@@ -141,17 +144,19 @@ def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str =
     before the nearest other size, then of the profiles for this page before others, then of the
     most blocks, then from the first profile. The text names another GPU and another size. The
     reason if it is not supported or failed in all profiles; ``elsewhere`` if none has it."""
-    found: list[tuple[tuple[bool, float, bool, int], str]] = []
-    for profile in profiles:
-        for at, series in profile.series.get(curve, {}).items():
-            if (shown := estimate(series, profile.machine)) is not None:
-                where = [] if profile.gpu == GPU else [f"on {profile.gpu}"]
-                where += [] if at == size else [f"at {format_bytes(at)}"]
-                off = abs(math.log2((at or 1) / (size or 1)))
-                rank = (profile.gpu != GPU, off, not profile.is_of_catalogue, -len(shown.blocks))
-                found.append((rank, ", ".join([_shown(shown), *where])))
-    if found:
-        return min(found, key=lambda one: one[0])[1]
+    known = grouped(
+        ((profile.gpu != GPU, abs(math.log2((at or 1) / (size or 1))), not profile.is_of_catalogue),
+         (profile, at, series))
+        for profile in profiles
+        for at, series in profile.series.get(curve, {}).items()
+    )  # fmt: skip
+    for _, equal in sorted(known.items()):
+        found = [(p, at, e) for p, at, one in equal if (e := estimate(one, p.machine)) is not None]
+        if found:
+            profile, at, shown = max(found, key=lambda one: len(one[2].blocks))
+            where = [] if profile.gpu == GPU else [f"on {profile.gpu}"]
+            where += [] if at == size else [f"at {format_bytes(at)}"]
+            return ", ".join([_shown(shown), *where])
     for profile in profiles:
         if unsupported := profile.unsupported_paths.get(curve):
             return f"not supported: {unsupported.reason}"

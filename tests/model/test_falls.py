@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -54,14 +56,11 @@ def test_several_messages_rise_or_say_so(factors: list[float], count: int, seed:
     ]  # fmt: skip
     model = fit_counts(messages, "pinned", "messages")
     assert model is not None
-
-    def times(at: np.ndarray) -> np.ndarray:
-        return np.array([model.seconds(count, int(n)) for n in at])
-
     longest = 0.0
     for size in requested(seed):
         seconds = model.seconds(count, size)
         if seconds < (1 - 2 * LEAST_FALL) * longest:
+            times = partial(model.times_at, count)
             assert longer_before(times, model.sizes, size) is not None
         longest = max(longest, seconds)
 
@@ -104,8 +103,8 @@ def test_intervals_hold_times_of_other_jobs(seed: int) -> None:
     (model,) = fit_all_counts(messages)
     inside = [
         found.interval.contains(n * expected(size) * factors[row, n - 1, job])
-        for row, size in enumerate(SIZES) for n in range(1, 10) for job in range(6, 12)
-        if (found := model.predict(n, size)) is not None
+        for row, size in enumerate(SIZES) for n in range(1, 10)
+        if (found := model.predict(n, size)) is not None for job in range(6, 12)
     ]  # fmt: skip
     assert 0.9 < np.mean(inside) < 0.995
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -106,7 +108,7 @@ class OperationKind(Value, frozen=True):
 
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
-    return msgspec.convert(native.load().executors(), tuple[ExecutorKind, ...])
+    return _executors_of(native.load())
 
 
 def collective_executor(collective: str) -> str:
@@ -126,12 +128,27 @@ def collective_executor(collective: str) -> str:
 
 def list_memories() -> tuple[MemoryKind, ...]:
     """Every registered kind of memory, by name. Needs no GPU and no driver."""
-    return msgspec.convert(native.load().memories(), tuple[MemoryKind, ...])
+    return _memories_of(native.load())
 
 
 def list_operations() -> tuple[OperationKind, ...]:
     """Every registered operation, by name. Needs no GPU and no driver."""
-    return msgspec.convert(native.load().operations(), tuple[OperationKind, ...])
+    return _operations_of(native.load())
+
+
+@cache
+def _executors_of(library: ModuleType) -> tuple[ExecutorKind, ...]:
+    return msgspec.convert(library.executors(), tuple[ExecutorKind, ...])
+
+
+@cache
+def _memories_of(library: ModuleType) -> tuple[MemoryKind, ...]:
+    return msgspec.convert(library.memories(), tuple[MemoryKind, ...])
+
+
+@cache
+def _operations_of(library: ModuleType) -> tuple[OperationKind, ...]:
+    return msgspec.convert(library.operations(), tuple[OperationKind, ...])
 
 
 def registered_traits() -> Traits:

@@ -13,7 +13,7 @@ declared but observed: a survey adds what it saw (`Traits.who_copies`).
 from __future__ import annotations
 
 import pathlib
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 import msgspec
@@ -145,7 +145,7 @@ BY_MULTIPROCESSORS = ", by multiprocessors"
 """What follows a call if multiprocessors were observed to do its work."""
 
 
-class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
+class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True, dict=True):
     """The traits that a registry declared; of what it did not have, those of this version."""
 
     executors: tuple[ExecutorTraits, ...] = ()
@@ -153,9 +153,16 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
     who_copies: tuple[WhoCopies, ...] = ()
     """What a survey observed of the machine's GPUs; empty if nobody looked."""
 
+    @cached_property
+    def _executors(self) -> dict[str, ExecutorTraits]:
+        return {each.name: each for each in (*_declared().executors, *self.executors)}
+
+    @cached_property
+    def _memories(self) -> dict[str, MemoryTraits]:
+        return {each.name: each for each in (*_declared().memories, *self.memories)}
+
     def executor(self, name: str) -> ExecutorTraits:
-        known = (*self.executors, *_declared().executors)
-        return next((each for each in known if each.name == name), ExecutorTraits(name))
+        return self._executors.get(name) or ExecutorTraits(name)
 
     def call(self, transfer: Transfer) -> Call | None:
         """The call that makes the transfer, or None. An executor of a profile without calls has
@@ -219,8 +226,7 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
         return migrates and (one == other or one.kind == other.kind == "numa")
 
     def memory(self, kind: str) -> MemoryTraits:
-        known = (*self.memories, *_declared().memories)
-        return next((each for each in known if each.name == kind), MemoryTraits(kind))
+        return self._memories.get(kind) or MemoryTraits(kind)
 
     def reference_executor(self, paths: PathClass) -> str:
         """The executor that paths of the class are compared by; empty if there is none."""

@@ -55,10 +55,11 @@ def between(sizes: Array, times: Array, at: Array) -> InterpolatedTimes:
     after = np.where(above < last, slopes[np.minimum(above, last - 1)], np.nan)
     seconds, chord, sides = _at_jump(at, (n0, n1), (t0, t1), (before, after))
     outside = (at < sizes[0]) | (at > sizes[-1])
-    for n in np.flatnonzero(~outside & (at != n0) & (at != n1)):
-        window = times[max(0, above[n] - FLAT_SIZES) : above[n] + FLAT_SIZES]
+    is_between = ~outside & (at != n0) & (at != n1)
+    for n in {*above[is_between].tolist()}:
+        window = times[max(0, n - FLAT_SIZES) : n + FLAT_SIZES]
         if window.max() <= FLAT * window.min():
-            seconds[n] = np.median(window)
+            seconds[is_between & (above == n)] = np.median(window)
     seconds = np.where(at < sizes[0], np.clip(chord, t0 * at / n0, t0), seconds)
     seconds = np.where(at > sizes[-1], np.clip(chord, t1, t1 * at / n1), seconds)
     with np.errstate(invalid="ignore"):

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from waywiser.curves.texts import size_span
 from waywiser.machine.machine import Machine
@@ -584,11 +581,7 @@ def _notes_of(
 
 def _count_notes(model: CountModel, found: CountPrediction) -> Iterator[str]:
     """What is to be known of a prediction of several messages."""
-
-    def times(at: NDArray[Any]) -> NDArray[Any]:
-        return np.array([model.seconds(found.count, int(each)) for each in at])
-
-    longer = longer_before(times, model.sizes, found.bytes)
+    longer = longer_before(partial(model.times_at, found.count), model.sizes, found.bytes)
     if longer is not None:
         yield longer.text(found.bytes, found.seconds)
     if model.jobs == 1:

@@ -127,30 +127,32 @@ class CountModel(OfMethod, frozen=True):
         return CountKey(self.kind, self.test, self.method, self.locality)
 
     def seconds(self, count: int, bytes: int) -> float:
-        return self._seconds(count, bytes)[0]
+        return float(self.times_at(count, np.array([float(bytes)]))[0])
+
+    def times_at(self, count: int, at: Array) -> Array:
+        """Seconds of so many messages of each of some sizes."""
+        return self._times_at(count, at)[0]
 
     def predict(self, count: int, bytes: int) -> CountPrediction | None:
         """Returns None for counts and sizes beyond the measured ones."""
         if not 1 <= count <= self.counts[-1] or not self.sizes[0] <= bytes <= self.sizes[-1]:
             return None
-        seconds, limited = self._seconds(count, bytes)
+        (seconds,), (alone,) = self._times_at(count, np.array([float(bytes)]))
+        seconds, limited = float(seconds), bool(seconds > alone)
         factor = math.exp(self.deviation)
         around = Interval(seconds / factor, seconds * factor)
         return CountPrediction(count, bytes, seconds, around, limited)
 
-    def _seconds(self, count: int, bytes: int) -> tuple[float, bool]:
-        """(seconds, whether the limit sets them)."""
-        sizes, at = np.array(self.sizes, float), np.array([float(bytes)])
+    def _times_at(self, count: int, at: Array) -> tuple[Array, Array]:
+        """(seconds, those without the limit)."""
+        sizes = np.array(self.sizes, float)
         if len(sizes) == 1:
-            first, gap = self.first[0], self.gaps[0]
+            alone: Array = np.full(at.shape, self.first[0] + (count - 1) * self.gaps[0])
         else:
-            first = float(between(sizes, np.array(self.first), at).seconds[0])
-            gap = float(np.interp(at, sizes, np.array(self.gaps))[0])
-        alone = first + (count - 1) * gap
-        if self.limit is None:
-            return alone, False
-        limited = float(self.limit.seconds(count * bytes))
-        return max(alone, limited), limited > alone
+            first = between(sizes, np.array(self.first), at).seconds
+            alone = first + (count - 1) * np.interp(at, sizes, np.array(self.gaps))
+        limit = self.limit
+        return alone if limit is None else np.maximum(alone, limit.seconds(count * at)), alone
 
 
 def fit_all_counts(

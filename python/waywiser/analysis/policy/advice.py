@@ -184,7 +184,9 @@ def find_table(
             "there is no advice for lists of pageable memory or files",
             remedy="use waywiser.transfer.copy_batch or copy_blocks without a policy",
         )
-    tables = decision_tables(subjects, request.places, request.bytes, request.count, of_tools=True)
+    tables = decision_tables(
+        subjects, request.places, request.bytes, request.count, kind=kind, of_tools=True
+    )
     table, notes = _table(tables, kind, request, subjects)
     ends = request.source, request.destination
     if not all(is_of_library(each, ends, request.count) for each in table.methods):

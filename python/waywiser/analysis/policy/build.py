@@ -96,11 +96,13 @@ def decision_tables(
     size: int = 0,
     count: int = 0,
     *,
+    kind: CopyKind | None = None,
     of_tools: bool = False,
 ) -> tuple[DecisionTable, ...]:
     """The tables of all kinds of copies that were measured, of one machine or of several surveys
-    of it. Raises `PolicyError` if the profiles are of different machines. Surveys during which
-    other programs used the machine count only if all are such.
+    of it; of one ``kind``, with and without the links of other GPUs, if it is given. Raises
+    `PolicyError` if the profiles are of different machines. Surveys during which other programs
+    used the machine count only if all are such.
 
     A table is of the pair of places that was measured most, and of its equivalents; of ``places``
     (``numa:1 -> gpu:0``) and its equivalents if these were measured. If ``size`` is larger than
@@ -114,11 +116,13 @@ def decision_tables(
     subjects = idle or subjects
     tables: list[DecisionTable] = []
     former: dict[CopyKind, int] = {}
-    for found in candidates(subjects, places, of_tools=of_tools):
+    known: dict[int, CostsOfMethods] = {}
+    for found in candidates(subjects, places, kind=kind, of_tools=of_tools):
         # With as many CPUs as a survey had, its times count, and not those of one with more.
         least = former.get(found.kind, 0) + 1
         former[found.kind] = found.threads
-        costs = CostsOfMethods(found.machine, found.kind, subjects)
+        if (costs := known.get(found.threads)) is None:
+            costs = known[found.threads] = CostsOfMethods(found.machine, subjects)
         loads = (f"{load}: it is not used" for load in skipped)
         found = found._replace(notes=(*loads, *found.notes))
         made = _TableMaker(found, least, costs).tables(size, count)
@@ -388,7 +392,7 @@ class _TableMaker:
         if needs_idle_peers(method):
             method = self._costs.method(largest)
         plain = is_plain(method, *(place.kind for place in largest.path.places))
-        key = simplicity(self._costs.of(largest), method, plain)
+        key = simplicity(self._costs.of(largest, self._found.kind), method, plain)
         return _Option(method, largest, times, plain, key)
 
     def _at(
@@ -427,7 +431,7 @@ class _TableMaker:
             seconds=known.timed.seconds,
             low=known.interval.low,
             high=known.interval.high,
-            costs=self._costs.of(transfer),
+            costs=self._costs.of(transfer, self._found.kind),
             series=known.series,
             pieces=size // layout.run if layout is not None else 1,
             processes=known.processes,

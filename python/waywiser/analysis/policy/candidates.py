@@ -146,20 +146,24 @@ def threads_of(machine: Machine) -> int:
 
 
 def candidates(
-    subjects: Sequence[Subject], places: str = "", *, of_tools: bool = False
+    subjects: Sequence[Subject],
+    places: str = "",
+    *,
+    kind: CopyKind | None = None,
+    of_tools: bool = False,
 ) -> Iterator[Candidates]:
-    """Those of each kind of copy and each number of threads. ``places`` is the pair to decide of,
-    ``numa:1 -> gpu:0``; by default the pair that was measured most. With ``of_tools`` the methods
-    of other tools count in imported profiles, with whatever settings these had, and messages in
-    surveys of ranks."""
+    """Those of each kind of copy, or of one, and each number of threads. ``places`` is the pair to
+    decide of, ``numa:1 -> gpu:0``; by default the pair that was measured most. With ``of_tools``
+    the methods of other tools count in imported profiles, with whatever settings these had, and
+    messages in surveys of ranks."""
     by_threads = grouped((threads_of(each.machine), each) for each in subjects)
     for threads, same in sorted(by_threads.items()):
-        kinds = grouped(chain.from_iterable(_found(each, of_tools=of_tools) for each in same))
-        for kind in sorted(kinds, key=str):
-            copies = [(text, each) for text, each in kinds[kind] if not each.of_ranks]
-            known = grouped(copies or kinds[kind])
+        kinds = grouped(chain.from_iterable(_found(each, kind, of_tools) for each in same))
+        for own in sorted(kinds, key=str):
+            copies = [(text, each) for text, each in kinds[own] if not each.of_ranks]
+            known = grouped(copies or kinds[own])
             pairs = [_Pair(text, found) for text, found in known.items()]
-            found = _of_kind(kind, threads, pairs, same[0].machine, places)
+            found = _of_kind(own, threads, pairs, same[0].machine, places)
             imported = any(map(_has_others, same))
             of_survey = all(each.machine.ranks for each in same)
             messages = SURVEYED_MESSAGES if of_survey else MESSAGES
@@ -192,8 +196,10 @@ def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool)
     return "peers" if access and peer else "no-peers"
 
 
-def _found(subject: Subject, *, of_tools: bool) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
-    """(kind, (pair of places, measured point)) of all methods that count."""
+def _found(
+    subject: Subject, only: CopyKind | None, of_tools: bool
+) -> Iterator[tuple[CopyKind, tuple[str, _Found]]]:
+    """(kind, (pair of places, measured point)) of all methods that count, of one kind or of all."""
     reported = _reported_blocks(subject)
     of_tools = of_tools and _has_others(subject)
     for curve in (*subject.decidable.curves, *subject.alone):
@@ -204,7 +210,9 @@ def _found(subject: Subject, *, of_tools: bool) -> Iterator[tuple[CopyKind, tupl
         peer = transfer.parameters.get(_PEER) != "off"
         source, destination = map(kind_alone, path.ends) if of_tools else path.ends
         kind = kind_of(source, destination, subject.machine, peer=peer)
-        if kind is None or not _counts(curve, transfer, kind, of_tools=of_tools):
+        if kind is None or only not in (None, kind):
+            continue
+        if not _counts(curve, transfer, kind, of_tools=of_tools):
             continue
         settings = {n: v for n, v in transfer.parameters.items() if n != _PEER}
         if of_tools:

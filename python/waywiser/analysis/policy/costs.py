@@ -41,10 +41,9 @@ _BLOCKS = "blocks"
 
 
 class CostsOfMethods:
-    """The costs of the methods of one kind of copy on one machine, by its registry."""
+    """The costs of the methods of copies on one machine, by its registry."""
 
-    def __init__(self, machine: Machine, kind: CopyKind, subjects: Sequence[Subject]) -> None:
-        self._kind = kind
+    def __init__(self, machine: Machine, subjects: Sequence[Subject]) -> None:
         self._machine = machine
         self._catalogue = Catalogue(machine)
         self._traits = machine.traits
@@ -99,10 +98,11 @@ class CostsOfMethods:
                 found.append(kind.name)
         return tuple(found)
 
-    def of(self, transfer: Transfer) -> MethodCosts:
+    def of(self, transfer: Transfer, kind: CopyKind) -> MethodCosts:
+        """Those of a transfer, which is a copy of this kind."""
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
-        own = _LargeCopy(self._kind, _text(transfer), transfer.layout is not None)
+        own = _LargeCopy(kind, _text(transfer), transfer.layout is not None)
         slowdowns = self._slowdowns.get(own, {})
         collectives = {name: slowdowns[name] for name in sorted(slowdowns.keys() - _OTHERS)}
         return MethodCosts(
