@@ -8,7 +8,7 @@ import typer
 
 from waywiser import __version__
 from waywiser.cli import cmake
-from waywiser.cli.command_help import Waywiser
+from waywiser.cli.command_help import HELP_OPTIONS, Waywiser
 from waywiser.cli.option_parameters import option_of
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
@@ -24,7 +24,7 @@ app = typer.Typer(
     # Plain help: rich would cost a third of a second before the first word.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP_OPTIONS,
 )
 
 Threshold = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -94,8 +95,10 @@ def _helped(words: Sequence[str]) -> list[str]:
     return ["--help"] if list(words) == ["help"] else [*words, "--help"]
 
 
+@cache
 def command() -> Any:
-    """The whole command as click's object, for running and for documenting it."""
+    """The whole command as click's object, for running and for documenting it. It is made once in a
+    process: typer reads the annotations of all verbs for it."""
     modules = [f"waywiser.cli.{module}" for module in _VERBS]
     for module in modules:
         import_module(module)

@@ -41,6 +41,9 @@ EXIT_CODES = {
 }
 """The exit codes of all commands."""
 
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+"""How help is asked for, as click takes it for a context."""
+
 GLOSSARY = "docs/glossary.md"
 
 SEE = f"Words: {GLOSSARY}. Exit codes: waywiser --help."

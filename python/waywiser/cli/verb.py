@@ -25,7 +25,7 @@ from dataclasses import is_dataclass
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from waywiser.cli.app import app
-from waywiser.cli.command_help import EXAMPLES, Example, Verb
+from waywiser.cli.command_help import EXAMPLES, HELP_OPTIONS, Example, Verb
 from waywiser.cli.option_parameters import option_of, with_options
 from waywiser.measure.option import Option
 from waywiser.words.numbers import Bounds
@@ -46,7 +46,9 @@ def verb(
             EXAMPLES[name or function.__name__] = tuple(map(_example, examples))
             _describe(function, (entry for entries in described for entry in entries))
         called = with_options(function)
-        app.command(name, cls=cls, help=about, short_help=short_help)(called)
+        app.command(
+            name, cls=cls, help=about, short_help=short_help, context_settings=HELP_OPTIONS
+        )(called)
         return function
 
     return register

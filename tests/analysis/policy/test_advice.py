@@ -201,11 +201,16 @@ def test_numbers_that_are_too_small_are_errors(wrong: dict[str, int]) -> None:
         advice(**wrong)  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    packed = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
+    return unpacked(packed, tmp_path_factory.mktemp("kept") / "node.wwp")
+
+
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    kept = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
-    return unpacked(kept, tmp_path / "node.wwp")
+def node(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(kept.parent)
+    return kept
 
 
 def test_the_first_line_is_the_method(node: Path, capsys: Output) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from kept import RESULTS
 from script_module import script_module
-from waywiser.analysis.policy.build import build_policy, decision_tables
-from waywiser.analysis.policy.decision_table import Method
+from waywiser.analysis.policy.build import decision_tables, policy_of
+from waywiser.analysis.policy.decision_table import DecisionTable, Method
+from waywiser.analysis.policy.table import Policy
 from waywiser.stats.order import median
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,14 @@ def test_other_profiles_are_lines_of_the_same_tables() -> None:
     assert own.replace(kept.name, name) in script().page().splitlines()
 
 
+@cache
+def tables_of(survey: str, tuned: str) -> tuple[Policy, tuple[DecisionTable, ...]]:
+    packed = (f"2026-11-23-surveys/{survey}", f"2026-11-23-tuning/live/{tuned}")
+    subjects = [script().subject_of(RESULTS / f"{name}.wwp.xz") for name in packed]
+    tables = decision_tables(subjects)
+    return policy_of(tables, subjects), tables
+
+
 @pytest.mark.parametrize(
     ("survey", "tuned"), [("h100-standard-3", "h100-tuned"), ("h200-standard-5", "h200-tuned")]
 )
@@ -57,16 +66,14 @@ def test_policies_that_a_gpu_has_shown_to_be_slow_are_not_made_again(
 ) -> None:
     """The first policies of these profiles had 7 to 18 % less bandwidth than the defaults in
     transfers.md: with `staged` for 4 MiB D2H, and with 4 threads for large D2H on the H100."""
-    packed = (f"2026-11-23-surveys/{survey}", f"2026-11-23-tuning/live/{tuned}")
-    subjects = [script().subject_of(RESULTS / f"{name}.wwp.xz") for name in packed]
-    policy = build_policy(subjects)
+    policy, tables = tables_of(survey, tuned)
     found = policy.class_of(source, destination)
     assert found is not None
     few = found.row(4 * 2**20, 1, 16)
     assert few is not None and few.executor == "copy-engine"
     (table,) = [
         each
-        for each in decision_tables(subjects)
+        for each in tables
         if (each.kind.source, each.kind.destination, each.count) == (source, destination, 1)
     ]
     usual = table.methods.index(Method("staged", {}))
