@@ -46,12 +46,13 @@ wheel: $(ready) .venv/ready-wheel .venv/ready-release
 release: $(ready) .venv/ready-release
 	CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release
 
-# The part of it that CI builds: the library of copies with its kernels, and what needs no GPU of its
-# tests. On another system than Debian there is no such compiler, and nothing is built.
-release-checks: $(ready) .venv/ready-release
+# The same for CI, in build/release-checks/: the files without CUDA are those of "make build", which has
+# compiled them with the same options. On another system than Debian there is no such compiler, and
+# nothing is built.
+release-checks: build .venv/ready-release
 	@if [ -e .venv/ready-release ]; then \
-	    CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release release_checks && \
-	    PATH="$(CURDIR)/.venv/bin:$$PATH" ctest --preset release; fi
+	    CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release-checks && \
+	    PATH="$(CURDIR)/.venv/bin:$$PATH" ctest --preset release-checks; fi
 
 $(ready): $(set_up)
 	$(PYTHON) scripts/set-up
