@@ -20,7 +20,7 @@ inline constexpr bool kManySizes = true;
 
 // Under a sanitizer a test of very many similar cases runs one in `kCaseStride`, else all of them.
 #if defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t kCaseStride = 5;
+inline constexpr std::size_t kCaseStride = 15;
 #elif defined(__SANITIZE_ADDRESS__)
 inline constexpr std::size_t kCaseStride = 3;
 #else

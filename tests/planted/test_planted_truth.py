@@ -16,7 +16,7 @@ from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, tog
 from planted.trial import hypotheses, hypotheses_on
 from waywiser.analysis.questions import identical
 
-MACHINES = range(20_000, 20_120)
+MACHINES = range(20_000, 20_060)
 FEW_BLOCKS = range(20_200, 20_220)
 JUMPING = range(20_220, 20_240)
 
@@ -60,7 +60,7 @@ def test_what_was_planted_is_found_and_what_is_null_is_kept(
     question: str, every: list[Hypothesis]
 ) -> None:
     score = scored(every)[question]
-    assert score.found.of >= 30 and score.rejected.of >= 50
+    assert score.found.of >= 20 and score.rejected.of >= 40
     assert not score.broken
 
 

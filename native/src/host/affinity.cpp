@@ -23,7 +23,9 @@ std::vector<int> allowed_cpus() {
     CPU_ZERO_S(bytes, set.get());
     std::vector<int> cpus;
     if (sched_getaffinity(0, bytes, set.get()) != 0) return cpus;
-    for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+    const auto count = static_cast<std::size_t>(CPU_COUNT_S(bytes, set.get()));
+    cpus.reserve(count);
+    for (int cpu = 0; cpus.size() < count; ++cpu) {
         if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) cpus.push_back(cpu);
     }
     return cpus;

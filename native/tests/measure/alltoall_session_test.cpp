@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "case_stride.hpp"
 #include "measure/rank_measurements.hpp"
 #include "measure/session_test.hpp"
 #include "ranks/rank_places.hpp"
@@ -48,7 +49,7 @@ protected:
     }
 };
 
-const std::vector<Settings> kStrategies{
+const std::vector<Settings> kStrategies = test::few_of(std::vector<Settings>{
     {{"strategy", "direct"}},
     {{"strategy", "direct"}, {"exchange", "pairs"}},
     {},
@@ -58,7 +59,7 @@ const std::vector<Settings> kStrategies{
     {{"strategy", "extra-message"}, {"unique", "1/2"}},
     {{"strategy", "duplicate-pointer"}},
     {{"strategy", "duplicate-pointer"}, {"exchange", "pairs"}},
-    {{"strategy", "duplicate-pointer"}, {"unique", "1/2"}, {"split", "messages"}}};
+    {{"strategy", "duplicate-pointer"}, {"unique", "1/2"}, {"split", "messages"}}});
 
 std::size_t ranks_in(const Settings& settings) {
     const auto strategy = settings.find("strategy");
