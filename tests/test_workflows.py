@@ -1,9 +1,14 @@
-"""The workflows of GitHub are YAML, run commands that exist, and use Pythons that are supported."""
+"""The workflows of GitHub are YAML, run commands that exist, and use Pythons that are supported.
+
+They cannot run here. What they say is read, and their shorter commands run beside what they need.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -31,6 +36,47 @@ def test_jobs_are_bounded_and_do_something(workflow: Path) -> None:
         assert job["runs-on"] == "ubuntu-latest" and job["timeout-minutes"] <= 90
         assert all(("run" in step) != ("uses" in step) for step in job["steps"])
         assert all(re.search(r"@v\d+$", step.get("uses", "@v1")) for step in job["steps"])
+
+
+KEYS = {
+    "": {"name", True, "permissions", "concurrency", "jobs"},  # YAML 1.1 reads "on" as true
+    "job": {"runs-on", "container", "timeout-minutes", "needs", "permissions", "strategy", "steps"},
+    "step": {"name", "uses", "with", "env", "run"},
+}
+"""The keys that the workflows have. GitHub refuses a file with an unknown one."""
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_keys_and_references_are_known(workflow: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    whole = yaml.safe_load(workflow.read_text())
+    assert set(whole) <= KEYS[""] and True in whole
+    for job in whole["jobs"].values():
+        assert set(job) <= KEYS["job"]
+        assert all(set(step) <= KEYS["step"] for step in job["steps"])
+        assert job.get("needs", next(iter(whole["jobs"]))) in whole["jobs"]
+        matrix = {f"matrix.{name}" for name in job.get("strategy", {}).get("matrix", {})}
+        known = matrix | {"github.ref", "github.token", "github.repository"}
+        used = set(re.findall(r"\$\{\{\s*(.*?)\s*\}\}", str(job)))
+        assert used <= known and matrix <= used
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_commands_are_sound_in_the_shell_that_runs_them(workflow: Path) -> None:
+    shellcheck = ROOT / ".venv" / "bin" / "shellcheck"
+    if not shellcheck.exists():
+        pytest.skip("there is no shellcheck (make lint installs it)")
+    for job in jobs(workflow).values():
+        shell = "sh" if "container" in job else "bash"  # in a container GitHub's default is sh
+        for command in (step["run"] for step in job["steps"] if "run" in step):
+            done = subprocess.run(
+                [shellcheck, "--shell", shell, "-"],
+                input=command,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout
 
 
 def least_python() -> str:
@@ -64,3 +110,75 @@ def test_a_release_has_the_wheels_of_make() -> None:
     assert pythons.split()[0] == f"python{least_python()}"
     assert "--wheel-dir dist" in made and 'build_sdist("dist")' in made
     assert "gh release create" in said and "dist/* " in said
+
+
+def steps_of(job: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = jobs(ROOT / ".github" / "workflows" / "release.yml")[job]["steps"]
+    return found
+
+
+def test_the_release_has_the_files_that_the_wheel_job_kept() -> None:
+    (kept,) = (step for step in steps_of("wheel") if "upload" in step.get("uses", ""))
+    (taken,) = (step for step in steps_of("release") if "download" in step.get("uses", ""))
+    assert kept["with"]["name"] == taken["with"]["name"]
+    assert kept["with"]["path"].rstrip("/") == taken["with"]["path"] == "dist"
+    assert kept["with"]["if-no-files-found"] == "error"
+
+
+def run_step(
+    job: str, part: str, folder: Path, programs: dict[str, str], **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs the step of the release workflow that has a text in its command, as GitHub does in a
+    container, beside programs of the given names."""
+    (command,) = (step["run"] for step in steps_of(job) if part in step.get("run", ""))
+    for name, script in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    path = f"{folder}:/usr/bin:/bin"
+    return subprocess.run(
+        ["sh", "-e", "-c", command],
+        cwd=ROOT if job == "wheel" else folder,
+        env={"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_tag_of_another_version_stops_the_release(tmp_path: Path) -> None:
+    # Nothing is installed then: the version is read without the packages that it needs.
+    python = {"python3.12": f'exec {sys.executable} -S "$@"'}
+    (version,) = re.findall(
+        r'^__version__ = "(.*)"', (ROOT / "python/waywiser/__init__.py").read_text(), re.MULTILINE
+    )
+    right = run_step("wheel", "REF_NAME", tmp_path, python, GITHUB_REF_NAME=f"v{version}")
+    assert (right.returncode, right.stderr) == (0, "")
+    for tag in (version, f"v{version}.1", "v"):
+        wrong = run_step("wheel", "REF_NAME", tmp_path, python, GITHUB_REF_NAME=tag)
+        assert wrong.returncode == 1
+        assert f"the tag is {tag}, and" in wrong.stderr and wrong.stderr.count("\n") == 1
+
+
+def test_every_file_is_attached_to_the_tag(tmp_path: Path) -> None:
+    (tmp_path / "dist").mkdir()
+    files = ["a-cp311-cp311-x.whl", "a-cp312-abi3-x.whl", "a.tar.gz"]
+    for name in files:
+        (tmp_path / "dist" / name).touch()
+    shows = {"gh": 'printf "%s\\n" "$@"'}
+    done = run_step("release", "gh release", tmp_path, shows, GITHUB_REF_NAME="v9.8.7")
+    arguments = done.stdout.splitlines()
+    assert arguments[:3] == ["release", "create", "v9.8.7"]
+    assert [each for each in arguments if each.startswith("dist/")] == [f"dist/{n}" for n in files]
+    assert "--verify-tag" in arguments
+
+
+def test_the_container_has_what_the_wheels_are_made_with() -> None:
+    job = jobs(ROOT / ".github" / "workflows" / "release.yml")["wheel"]
+    image = re.fullmatch(r"python:(3\.\d+)-bookworm", job["container"])
+    made = (ROOT / "scripts" / "make-wheel").read_text()
+    (pythons,) = re.findall(r"PYTHONS:-([^}]+)}", made)
+    # Debian 12 itself has Python 3.11; the image adds one.
+    assert image and pythons.split() == ["python3.11", f"python{image[1]}"]
+    assert "apt-get install --yes python3.11-venv python3.11-dev" in commands(
+        ROOT / ".github" / "workflows" / "release.yml"
+    )

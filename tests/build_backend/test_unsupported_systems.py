@@ -48,21 +48,26 @@ def test_musl_is_reported_before_anything_is_fetched(hook: str) -> None:
     assert "needs glibc" in done.stderr and "container" in done.stderr
 
 
-def test_a_survey_without_a_gpu_says_how_to_build_for_gpus() -> None:
+@pytest.mark.parametrize(
+    ("goal", "device", "cuda"),
+    [
+        ("survey", "", "OFF"),  # as on a login node
+        ("survey", "/dev/nvidiactl", "ON"),
+        ("survey WAYWISER_CUDA=ON", "", "ON"),
+        ("build", "", "ON"),
+        ("survey wheel", "", "ON"),
+    ],
+)
+def test_only_a_survey_without_a_gpu_builds_for_the_host_and_says_how_to_build_for_gpus(
+    goal: str, device: str, cuda: str
+) -> None:
     done = subprocess.run(
-        ["make", "--dry-run", "survey", "WAYWISER_CUDA=OFF"],
+        ["make", "--dry-run", *goal.split(), f"nvidia={device}"],
         cwd=ROOT,
+        env={name: text for name, text in os.environ.items() if name != "WAYWISER_CUDA"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "builds for the host alone" in done.stdout
-    assert "make WAYWISER_CUDA=ON survey" in done.stdout
-    done = subprocess.run(
-        ["make", "--dry-run", "survey", "WAYWISER_CUDA=ON"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "host alone" not in done.stdout
+    assert ("builds for the host alone" in done.stdout) is (cuda == "OFF")
+    assert ("make WAYWISER_CUDA=ON survey" in done.stdout) is (cuda == "OFF")
