@@ -13,7 +13,7 @@ from waywiser.machine.machine import machine_line
 from waywiser.machine.traits import DECLARED
 from waywiser.report.chapters.curves import curves
 from waywiser.report.chapters.glossary import glossary
-from waywiser.report.chapters.headlines import headlines
+from waywiser.report.chapters.headlines import headlines, tiles
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import method
 from waywiser.report.chapters.methods import methods
@@ -48,6 +48,7 @@ def document(entries: Sequence[Entry]) -> Document:
         subtitle=tuple(_about(entry, len(entries) > 1) for entry in entries),
         sections=tuple(each for each in chapters if each.blocks or each.sections),
         made=made_now(),
+        tiles=tiles(entries[0]) if len(entries) == 1 else (),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,13 @@ from waywiser.report.parts import (
     SEVERITIES,
     Document,
     Picture,
+    Tile,
+    Verdict,
     shown_of,
     shown_there,
 )
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import with_sizes
 from waywiser.words.visible import visible
 
 if TYPE_CHECKING:
@@ -26,6 +31,12 @@ SHORT_ROWS = 12
 
 MOST_IN_PRINTED_COLUMN = 380.0
 """The widest figure whose text can be read if it is printed in half a page's width."""
+
+MOST_WORDS = 120
+"""Words on the first screen of one machine's report."""
+
+BRAND, MORE, ALL_NUMBERS, TO_DO = "Waywiser report", "More", "All numbers", "To do:"
+"""Texts of the first screen."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -70,6 +81,11 @@ def page(document: Document) -> str:
         kind=lambda part: type(part).__name__.lower(),  # the name of its macro
         marks=MARKS,
         severities=SEVERITIES,
+        grounds_of=_grounds,
+        key_of_tiles=_key_of_tiles,
+        percent=lambda share: f"{share:.0%}" if share else "",
+        to_do=_to_do,
+        texts={"brand": BRAND, "more": MORE, "all_numbers": ALL_NUMBERS, "to_do": TO_DO},
         short_rows=SHORT_ROWS,
         shown_of=shown_of,
         shown_there=shown_there,
@@ -80,6 +96,56 @@ def page(document: Document) -> str:
     )
     template = environment.get_template("page.html.j2")
     return visible(template.render(document=document, style=Markup(_style())))
+
+
+def _grounds(verdict: Verdict) -> list[str]:
+    """What a status rests on, briefly: ``Link equivalence``, ``Not determined: 2 of 8 questions``,
+    ``3 warnings``."""
+    found = (
+        verdict.equivalence.partition(":")[0],
+        verdict.unknown.partition(" (")[0],
+        verdict.quality.partition(" (")[0].rpartition(": ")[2],
+    )
+    return list(filter(None, found))
+
+
+def _key_of_tiles(tiles: Sequence[Tile]) -> str:
+    """What the small figures of tiles are."""
+    bar = "Bar: share of the bound." if any(each.share for each in tiles) else ""
+    time = "Time: latency." if any(each.latency for each in tiles) else ""
+    return " ".join(filter(None, (bar, time)))
+
+
+def _to_do(document: Document) -> tuple[str, str, str]:
+    """(words, a link to the findings, what to do) below the tiles: the gravest finding, unless the
+    status states it, with its remedy if there is room for both; or how many there are."""
+    found = document.first_remarks()
+    if found is None:
+        return "", "No finding asks for a change.", ""
+    first, findings = found.remarks[0], count(max(found.of, len(found.remarks)), "finding")
+    if first.severity == "info":
+        return "Nothing needs attention.", f"{findings} to know", ""
+    said = " ".join(verdict.statement.lower() for verdict in _verdicts(document))
+    statement = findings if with_sizes(first.statement).lower() in said else first.statement
+    left = MOST_WORDS - _words_above(document)
+    if len(f"{statement} {TO_DO} {first.remedy}".split()) <= left:
+        return "", statement, first.remedy
+    return "", statement if len(statement.split()) <= left else findings, ""
+
+
+def _verdicts(document: Document) -> list[Verdict]:
+    return [block for block in document.sections[0].blocks if isinstance(block, Verdict)]
+
+
+def _words_above(document: Document) -> int:
+    """The words on the first screen besides those of `_to_do`, the contents among them."""
+    shown = [f"{BRAND} {MORE} {ALL_NUMBERS}", document.title, *document.subtitle]
+    shown += [document.sections[0].title, _key_of_tiles(document.tiles)]
+    shown += [section.title for section in document.sections if not section.folded]
+    for verdict in _verdicts(document):
+        shown += [MARKS[verdict.severity][0], verdict.statement, verdict.about, *_grounds(verdict)]
+    shown += [f"{t.name} {t.bandwidth} GB/s {t.latency} {t.normal}" for t in document.tiles]
+    return sum(len(text.split()) for text in shown)
 
 
 def _style() -> str:

@@ -273,6 +273,22 @@ class Verdict(Value, frozen=True):
     """The anchor of what is said about it."""
 
 
+class Tile(Value, frozen=True):
+    """A headline number, which a page shows large."""
+
+    name: str
+    bandwidth: str
+    """GB/s."""
+    share: float | None
+    """The bandwidth over its bound; None without a bound."""
+    latency: str
+    normal: str
+    """Whether it is normal for its link; empty if that is not known."""
+    tone: Tone
+    link: str
+    """The anchor that it leads to, without ``#``."""
+
+
 class Picture(Value, frozen=True):
     """A figure: drawn when somebody looks at it, with a table that says the same."""
 
@@ -330,10 +346,19 @@ class Document(Value, frozen=True):
     sections: tuple[Section, ...]
     made: str
     """The program and the date of the report."""
+    tiles: tuple[Tile, ...] = ()
+    """The headline numbers. On a page they, the status and what to do first fill the first screen;
+    other forms have them in a table."""
 
     def section(self, anchor: str) -> Section | None:
         """The section of the first level with this anchor; None if there is none."""
         return next((section for section in self.sections if section.anchor == anchor), None)
+
+    def first_remarks(self) -> Remarks | None:
+        """The findings that ask for something; None if there are none."""
+        section = self.section("findings")
+        blocks = section.blocks if section is not None else ()
+        return next((block for block in blocks if isinstance(block, Remarks)), None)
 
     def pictures(self) -> list[Picture]:
         """All of them, in order."""

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows
-from waywiser.curves.normal import NO_BASELINE, normal_paths
+from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
+from waywiser.machine.traits import DECLARED
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn, numbers
+from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn, Tile, numbers
 from waywiser.report.views.headline import NORMAL, bandwidth_cell, headline_sheet, normal_cell
 from waywiser.report.writing import percent
+from waywiser.words.number_format import format_time
 from waywiser.words.sizes_in_text import size_of
 
 TITLE = "Headline bandwidth and latency"
+
+MOST_TILES = 6
+"""Numbers on the first screen of a page."""
 
 
 def headlines(entries: Sequence[Entry]) -> Section:
@@ -24,6 +29,42 @@ def headlines(entries: Sequence[Entry]) -> Section:
         machine, link = entries[0].subject.machine, entries[0].links.anchor
         sheet = headline_sheet(machine, entries[0].curves, link)
     return Section("headlines", TITLE, (sheet,) if sheet.rows else ())
+
+
+def tiles(entry: Entry) -> tuple[Tile, ...]:
+    """The bandwidth of the first groups of headline paths with a GPU, if there are any, with the
+    share of the bound, the latency, and whether it is normal for its link."""
+    rows = headline_rows(entry.subject.machine, entry.curves)
+    rows = [row for row in rows if row.large is not None]
+    with_gpu = [row for row in rows if _is_of_gpus(row)]
+    beside = normal_paths(entry.subject.machine, entry.curves)
+    return tuple(_tile(entry, row, beside) for row in (with_gpu or rows)[:MOST_TILES])
+
+
+def _tile(entry: Entry, row: HeadlineRow, beside: Sequence[NormalPath]) -> Tile:
+    assert row.large is not None
+    small = row.small.estimate if row.small is not None else None
+    own = next((path for path in beside if path.workload == row.large.text), None)
+    verdict = own.verdict if own is not None else ""
+    normal = normal_cell(row, beside)
+    is_low = normal.tone == "warning"
+    return Tile(
+        name=row.group,
+        bandwidth=bandwidth_cell(row.large).text,
+        share=row.large.of_bound,
+        latency=format_time(small.median, small.relative) if small and row.first.transfer else "",
+        normal=f"{normal.brief} normal" if is_low else _WORDS_OF_NORMAL.get(verdict, ""),
+        tone="warning" if is_low else "plain",
+        link=entry.links.anchor(row.first.text),
+    )
+
+
+_WORDS_OF_NORMAL = {"normal": "normal", "above": "above normal"}
+
+
+def _is_of_gpus(row: HeadlineRow) -> bool:
+    ends = (end for each in row.first.workload.transfers for end in each.path.ends)
+    return any(map(DECLARED.is_of_gpu, ends))
 
 
 def _beside(entries: Sequence[Entry]) -> Sheet:
