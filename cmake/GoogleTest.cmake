@@ -1,5 +1,5 @@
-# GTest::gmock_main, compiled here from the distribution's sources so that sanitizers of memory and
-# threads see into it: those of the system, else of its package in a folder of the project.
+# GTest::gmock_main, compiled here from the distribution's sources, so that the thread sanitizer sees
+# into it: those of the system, else of its package in a folder of the project.
 
 find_path(WAYWISER_GOOGLETEST googletest/CMakeLists.txt
     PATHS /usr/src/googletest "${WAYWISER_DEPENDENCIES}/usr/src/googletest" NO_DEFAULT_PATH)
@@ -22,12 +22,10 @@ target_include_directories(waywiser_googletest SYSTEM
     PRIVATE "${WAYWISER_GOOGLETEST}/googletest" "${WAYWISER_GOOGLETEST}/googlemock")
 target_link_libraries(waywiser_googletest PUBLIC Threads::Threads)
 # It takes several times as long to compile optimised, and no time when tests run. Its own undefined
-# behaviour is not ours to find. Under the address sanitizer its death tests need optimisation: they
-# compare addresses of locals to see where the stack grows, and these are on a heap otherwise.
-if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=[^ ]*address")
-    target_compile_options(waywiser_googletest PRIVATE -O0)
-endif()
-if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[^ ]*undefined")
-    target_compile_options(waywiser_googletest PRIVATE -fno-sanitize=undefined)
+# behaviour and its own use of memory are not ours to find; with the address sanitizer its locals would
+# be on a heap, and its death tests compare their addresses to see where the stack grows.
+target_compile_options(waywiser_googletest PRIVATE -O0)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[^ ]*(address|undefined)")
+    target_compile_options(waywiser_googletest PRIVATE -fno-sanitize=address,undefined)
 endif()
 add_library(GTest::gmock_main ALIAS waywiser_googletest)

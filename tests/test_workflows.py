@@ -43,7 +43,7 @@ KEYS = {
     "job": {"runs-on", "container", "timeout-minutes", "needs", "permissions", "strategy", "steps"},
     "step": {"name", "uses", "with", "env", "run"},
 }
-"""The keys that the workflows have. GitHub refuses a file with an unknown one."""
+"""The keys that the workflows have. With an unknown one GitHub runs nothing."""
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
@@ -62,7 +62,7 @@ def test_keys_and_references_are_known(workflow: Path) -> None:
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_commands_are_sound_in_the_shell_that_runs_them(workflow: Path) -> None:
+def test_commands_are_valid_in_the_shell_that_runs_them(workflow: Path) -> None:
     shellcheck = ROOT / ".venv" / "bin" / "shellcheck"
     if not shellcheck.exists():
         pytest.skip("there is no shellcheck (make lint installs it)")
