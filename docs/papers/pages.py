@@ -56,6 +56,21 @@ class MessagePicture(NamedTuple):
     what: Quantity
 
 
+SEVERAL_MESSAGES = (
+    "waywiser survey --ranks 8 --only '*; *' --only 'device@rank:0 -> device@rank:? by mpi' "
+    "--only 'device@rank:0 -> device@rank:? by mpi-staged' "
+    "--only 'pinned@rank:0 -> pinned@rank:? by mpi' "
+    "--sizes 64,1KiB,16KiB,256KiB,4MiB -o ranks.wwp"
+)
+"""Messages that start together, and each of them alone. A standard survey plans those that start
+together at two sizes."""
+NO_CROWD = (
+    "The command takes these messages alone, at five sizes, in about four minutes; a standard "
+    "survey has messages that start together at 16 MiB and 64 MiB only. It was not run: the "
+    "machine at hand has no GPU, and eight ranks that share its two CPUs take turns, which shows "
+    "nothing."
+)
+
 NVLINK, TCP = "2026-11-25-ranks-and-nccl/nvlink", "2026-11-26-ranks-and-collectives/tcp"
 OVER_NVLINK = "{0}@rank:0 -> {0}@rank:1 by {1}"
 OVER_TCP = "device@rank:0 -> device@rank:8 by {}"
@@ -196,9 +211,8 @@ DATA_MOVEMENT = (
         "All cores of a node together are the fastest at every size, although their injection is "
         "limited.",
         of_units("process"),
-        "it needs several processes of two GPUs, each with its own CPUs: "
-        "`waywiser survey --ranks 8`.",
-        command="waywiser survey --ranks 8 -o ranks.wwp",
+        f"it needs several processes of two GPUs, each with its own CPUs. {NO_CROWD}",
+        command=f"{SEVERAL_MESSAGES}; waywiser model ranks.wwp --crossovers",
     ),
     Figure(
         "Figure 5: several messages (theirs is a model)",
@@ -206,9 +220,9 @@ DATA_MOVEMENT = (
         "large. For small messages that is from 7 on by the paper's model of Summit, and from 5 on "
         "by [its raw data](../results/models/summit.md). For Lassen n is larger.",
         of_units("peer", "message"),
-        "it needs several messages of one rank: `waywiser survey --ranks 8`, or windows, "
-        "`--ranks 2 --preset standard`; then `waywiser model FILE --crossovers`.",
-        command="waywiser survey --ranks 8 -o ranks.wwp; waywiser model ranks.wwp --crossovers",
+        "it needs several messages of one rank, or windows: `--ranks 2 --preset standard`. "
+        f"{NO_CROWD}",
+        command=f"{SEVERAL_MESSAGES}; waywiser model ranks.wwp --crossovers",
     ),
     Figure(
         "Figure 6: MPI_Alltoall and MPI_Alltoallv by four strategies",
