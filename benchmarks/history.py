@@ -1,6 +1,6 @@
 """What `waywiser history` finds of planted changes, and what it costs for a large fleet.
 
-    python benchmarks/history.py [--part found|drifts|alarms|cost] [--first 1] [--jobs 1] [-o FILE]
+    python benchmarks/history.py [--part found|drifts|alarms|cost] [--first 1] [-o FILE]
 
 - ``found``: 100 nodes × 60 nights, each with a loss of 5 % on one path, in a night of its own. The
   history is made with the nights until three nights show the loss, and again with all.
@@ -29,15 +29,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
-from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import msgspec
+from scipy.special import gammaincinv
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
@@ -52,151 +50,122 @@ from analysis.history.planted_nights import (  # noqa: E402
     step,
 )
 from kept import RESULTS, unpacked  # noqa: E402
-from waywiser.analysis.history.history import History, PathHistory, history_of  # noqa: E402
+from waywiser.analysis.history.history import (  # noqa: E402
+    NightsOfPath,
+    PathHistory,
+    path_histories,
+    path_nights,
+)
 from waywiser.analysis.history.night import Night  # noqa: E402
+from waywiser.analysis.history.nodes import named_nodes, nodes_of  # noqa: E402
 from waywiser.profile import Profile, writing  # noqa: E402
 
 NIGHTS = 60
 NODES = 100
 LOSS = 0.95
-QUIET_NIGHT = 0.012
+SHOWN = 2, 3, 4
 ALARM_NODES = 500
+KEPT = {"quiet": QUIET, "busy": BUSY}
 FROM = 8
 """The first night after which false alarms are looked for: with fewer nothing is said."""
 COST_NODES = 400
 TEMPLATES = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in range(1, 6)]
 
 
-def _line(found: History, node: str) -> PathHistory:
-    return next(each for each in found.paths if (each.node, each.path) == (node, H2D))
-
-
-def found_changes(first: int, jobs: int) -> Iterator[str]:
+def found_changes(first: int) -> Iterator[str]:
     """Rows of a table: how many losses are found after how many nights, and their dates."""
     at = {f"n{n:03}": 10 + n * 47 // NODES for n in range(NODES)}
-    whole = history_of(_until(_with_losses(first, tuple(at.items())), NIGHTS))
-    quiet = {name for name in at if (_line(whole, name).noise or 1.0) <= QUIET_NIGHT}
-    yield (
-        "| nights that show the loss | found | date within one night | other paths changed "
-        f"| found where a night has a noise of at most {QUIET_NIGHT:.1%} |"
-    )
-    yield "|---|---|---|---|---|"
-    looks = [(shown, night) for shown in (2, 3, 4, 5) for night in sorted(set(at.values()))]
-    results = _each(partial(_found_after, first, at, quiet), looks, jobs)
-    for shown in (2, 3, 4, 5):
-        own = [found for (nights, _), found in zip(looks, results, strict=True) if nights == shown]
-        right, dated, others, calm = map(sum, zip(*own, strict=True))
-        yield f"| {shown} | {right} of {NODES} | {dated} | {others} | {calm} of {len(quiet)} |"
-    history = whole
-    right = sum(_line(history, name).status == "slower" for name in at)
-    near = sum(
-        any(
-            change.date[:10] in {moment(night + n)[:10] for n in (-1, 0, 1)}
-            for change in _line(history, name).changes
-        )
-        for name, night in at.items()
-    )
-    others = sum(path.path != H2D for path in history.of("slower", "changed"))
-    yield f"| all {NIGHTS} nights of all nodes | {right} of {NODES} | {near} | {others} | |"
-
-
-@cache
-def _with_losses(first: int, at: tuple[tuple[str, int], ...]) -> list[list[Night]]:
-    return [
+    lines = _lines(
         planted(name, NIGHTS, first * 10_000 + n, change=step(night, LOSS))
-        for n, (name, night) in enumerate(at)
-    ]
+        for n, (name, night) in enumerate(at.items())
+    )
+    yield "| nights that show the loss | found | date within one night | other paths changed |"
+    yield "|---|---|---|---|"
+    for shown in SHOWN:
+        found: Counter[str] = Counter()
+        for look in sorted(set(at.values())):
+            now = {name for name, night in at.items() if night == look}
+            paths = path_histories([line.first(look + shown) for line in lines])
+            found += _found(paths, {name: at[name] for name in now})
+        yield f"| {shown} | {_cells(found)} |"
+    yield f"| all of {NIGHTS} | {_cells(_found(path_histories(lines), at))} |"
 
 
-def _found_after(
-    first: int, at: dict[str, int], quiet: set[str], look: tuple[int, int]
-) -> tuple[int, int, int, int]:
-    """Counts, when so many nights show a loss of the nodes: losses found, those with the right
-    date, other paths of theirs that are slower, and losses found of calm paths."""
-    shown, night = look
-    history = history_of(_until(_with_losses(first, tuple(at.items())), night + shown))
-    right = dated = others = calm = 0
-    for name in (name for name, own in at.items() if own == night):
-        path = _line(history, name)
+def _lines(surveys: Iterable[list[Night]]) -> list[NightsOfPath]:
+    nodes, _ = nodes_of(night for own in surveys for night in own)
+    return path_nights(named_nodes(nodes))
+
+
+def _found(paths: Sequence[PathHistory], at: Mapping[str, int]) -> Counter[str]:
+    """What is found of nodes with a loss, in these nights."""
+    found: Counter[str] = Counter()
+    for path in paths:
+        if path.node not in at:
+            continue
         losses = [each for each in path.changes if each.confirmed and each.ratio < 1]
-        right += bool(losses)
-        calm += bool(losses) and name in quiet
-        near = {moment(night + n)[:10] for n in (-1, 0, 1)}
-        dated += bool(losses) and losses[-1].date[:10] in near
-        others += sum(p.node == name and p.path != H2D for p in history.of("slower"))
-    return right, dated, others, calm
+        if path.path != H2D:
+            found["others"] += bool(losses)
+        elif losses:
+            near = {moment(at[path.node] + n)[:10] for n in (-1, 0, 1)}
+            found["right"] += 1
+            found["dated"] += losses[-1].date[:10] in near
+    return found
 
 
-def _each(look: Callable[[Any], Any], places: Sequence[Any], jobs: int) -> list[Any]:
-    if jobs < 2:
-        return [*map(look, places)]
-    with ProcessPoolExecutor(jobs) as pool:
-        return [*pool.map(look, places)]
+def _cells(found: Counter[str]) -> str:
+    return f"{found['right']} of {NODES} | {found['dated']} | {found['others']}"
 
 
-def _until(surveys: object, nights: int) -> list[Night]:
-    return [each for own in surveys for each in own[:nights]]  # type: ignore[attr-defined]
-
-
-def false_alarms(first: int, nodes: int, jobs: int) -> Iterator[str]:
+def false_alarms(first: int, nodes: int, names: Sequence[str]) -> Iterator[str]:
     """Rows: what is said of nodes without a change, after each night."""
-    yield "| noise of | node-nights | path-nights | confirmed changes | drifts | suspected |"
-    yield "|---|---|---|---|---|---|"
-    for name, kept in (("quiet profiles", QUIET), ("busy profiles", BUSY)):
-        _without_change(first, nodes, kept)  # once, for all processes
-        looks = _each(partial(_alarms_after, first, nodes, kept), range(FROM, NIGHTS + 1), jobs)
-        said = sum((each.said for each in looks), Counter[str]())
-        steps = set[tuple[str, str, str]]().union(*(each.steps for each in looks))
-        lines = looks[-1].lines
+    yield (
+        "| noise of | node-nights | path-nights | confirmed steps | of these losses "
+        "| confirmed drifts | nights on which a path is suspected | at most a confirmed change in "
+        "so many node-nights (95 %) |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    for name in names:
+        lines = _lines(
+            planted(f"n{n:03}", NIGHTS, first * 10_000 + 5_000 + n, kept=KEPT[name])
+            for n in range(nodes)
+        )
+        steps: dict[tuple[str, str, str], float] = {}
+        drifting = set()
+        suspected = 0
+        for nights in range(FROM, NIGHTS + 1):
+            for path in path_histories([line.first(nights) for line in lines]):
+                for change in path.changes:
+                    place = path.node, path.path, change.date[:10]
+                    if not change.confirmed:
+                        suspected += 1
+                    elif change.kind == "step":
+                        steps.setdefault(place, change.ratio)
+                    else:
+                        drifting.add(place[:2])
+        losses = sum(ratio < 1 for ratio in steps.values())
+        most = gammaincinv(len(steps) + len(drifting) + 1, 0.95)
         yield (
-            f"| {name} | {nodes * NIGHTS:,} | {lines * NIGHTS:,} | {len(steps)} "
-            f"| {said['drift']} | {said['suspected']} |"
+            f"| {name} profiles | {nodes * NIGHTS:,} | {len(lines) * NIGHTS:,} | {len(steps)} "
+            f"| {losses} | {len(drifting)} | {suspected} | {nodes * NIGHTS / most:,.0f} |"
         )
 
 
-@cache
-def _without_change(first: int, nodes: int, kept: Sequence[str]) -> list[list[Night]]:
-    return [
-        planted(f"n{n:03}", NIGHTS, first * 10_000 + 5_000 + n, kept=kept) for n in range(nodes)
-    ]
-
-
-class _Alarms(NamedTuple):
-    said: Counter[str]
-    steps: set[tuple[str, str, str]]
-    lines: int
-
-
-def _alarms_after(first: int, nodes: int, kept: Sequence[str], nights: int) -> _Alarms:
-    """What is said of nodes without a change after so many nights."""
-    history = history_of(_until(_without_change(first, nodes, kept), nights))
-    said: Counter[str] = Counter()
-    steps = set()
-    for path in history.paths:
-        for change in path.changes:
-            kind = change.kind if change.confirmed else "suspected"
-            said[kind] += 1
-            if kind == "step":
-                steps.add((path.node, path.path, change.date[:10]))
-    return _Alarms(said, steps, len(history.paths))
-
-
-def drifts(first: int, jobs: int) -> Iterator[str]:
+def drifts(first: int) -> Iterator[str]:
     """Rows: what a drift of 1 % a week is called, after how many nights."""
-    surveys = [
+    lines = _lines(
         planted(f"n{n:03}", NIGHTS, first * 10_000 + 9_000 + n, change=drift(-0.01))
         for n in range(NODES)
-    ]
+    )
     yield "| nights | drift | step | suspected only | nothing | % a week, mean |"
     yield "|---|---|---|---|---|---|"
     for nights in (28, 35, 42, 60):
-        history = history_of(_until(surveys, nights))
         named: Counter[str] = Counter()
         slopes = []
-        for n in range(NODES):
-            changes = _line(history, f"n{n:03}").changes
-            kinds = [c.kind if c.confirmed else "suspected" for c in changes]
-            slopes += [c.per_week for c in changes if c.kind == "drift"]
+        for path in path_histories([line.first(nights) for line in lines]):
+            if path.path != H2D:
+                continue
+            kinds = [c.kind if c.confirmed else "suspected" for c in path.changes]
+            slopes += [c.per_week for c in path.changes if c.kind == "drift"]
             named[next((k for k in ("drift", "step", "suspected") if k in kinds), "nothing")] += 1
         mean = f"{100 * sum(slopes) / len(slopes):.2f}" if slopes else ""
         cells = (named[each] for each in ("drift", "step", "suspected", "nothing"))
@@ -288,7 +257,7 @@ def _memory(pid: int) -> int:
     return total
 
 
-PARTS: dict[str, tuple[str, Callable[[int, int], Iterator[str]]]] = {
+PARTS: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "found": (f"A loss of 5 % on one path of each of {NODES} nodes", found_changes),
     "drifts": ("A path of each node 1 % a week slower", drifts),
 }
@@ -300,21 +269,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words.add_argument("--nodes", type=int, default=COST_NODES, help="of the part cost")
     words.add_argument("--alarm-nodes", type=int, default=ALARM_NODES, help="of the part alarms")
     words.add_argument("--first", type=int, default=1)
-    words.add_argument("--jobs", type=int, default=1, help="processes of found and alarms")
+    words.add_argument("--noise", choices=KEPT, action="append", help="of the part alarms")
     words.add_argument("-o", "--output", type=Path)
     given = words.parse_args(arguments)
     lines = [f"Seeds from {given.first}; {os.cpu_count()} CPUs, {platform.machine()}.", ""]
     for part in given.part or [*PARTS, "alarms", "cost"]:
         if part == "alarms":
             lines += ["## Nodes without a change, looked at after each night", ""]
-            lines += [*false_alarms(given.first, given.alarm_nodes, given.jobs), ""]
+            lines += [*false_alarms(given.first, given.alarm_nodes, given.noise or [*KEPT]), ""]
             continue
         if part == "cost":
             title = f"{given.nodes} nodes × {NIGHTS} nights as files"
             lines += [f"## {title}", "", *costs(given.first, given.nodes), ""]
             continue
         title, rows = PARTS[part]
-        lines += [f"## {title}", "", *rows(given.first, given.jobs), ""]
+        lines += [f"## {title}", "", *rows(given.first), ""]
     text = "\n".join(lines).rstrip() + "\n"
     if given.output:
         given.output.write_text(text)

@@ -11,10 +11,12 @@ together, as the rows of an array; values are logarithms.
   looked at again.
 - A drift is a slope from some night on, at least `DRIFT_NIGHTS` long. Of the best step and the best
   drift the one that explains more is taken: half of a slope remains if steps stand for it.
-- The noise is the variance around the levels, without outliers (`waywiser.stats.noise_model`),
-  moderated by that of equivalent series (Smyth, Statistical Applications in Genetics and Molecular
-  Biology 3, 2004): few nights of one series show little of its noise. A change counts if Student's
-  t of it is rarer than `FALSE_ALARM`, and if it is larger than a threshold.
+- The noise is the variance around the levels, without single odd nights and without the last ones,
+  together with that of equivalent series (`waywiser.stats.night_noise`): few nights of one series
+  show little of its noise. A change counts if noise alone makes it with a chance of less than
+  `FALSE_ALARM`, and if it is larger than a threshold.
+- The last nights are looked at each time, at one place. A level that ended could be anywhere, so
+  that its chance has to be less by the number of nights.
 
 asv finds steps by dynamic programming on absolute deviations, with a penalty that its information
 criterion chooses (Friedrich et al., J. Computational and Graphical Statistics 17, 2008). It does
@@ -24,15 +26,21 @@ not bound the rate of false alarms, knows no drift, and takes milliseconds for e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from waywiser.stats.distributions import student_quantile, student_tail
-from waywiser.stats.noise_model import LEAST_VARIANCE, Variance, are_outliers, variance_of
+from waywiser.stats.night_noise import (
+    LEAST_DEVIATION,
+    UNKNOWN_NOISE,
+    NightNoise,
+    own_noise,
+    usual_noise,
+)
+from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import NORMAL_SCALE
 from waywiser.words.grouping import grouped
 
@@ -43,10 +51,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-FALSE_ALARM = 1e-6
-"""Chance that noise alone looks like a change, for each place where one could be. A fleet of 4,000
-series has 4,000 such places each night. Most changes so improbable are also below the threshold
-(benchmarks/history.py counts false alarms)."""
+FALSE_ALARM = 1e-7
+"""Chance that noise alone looks like a change, for each place where one could be. 500 nodes with
+eight paths have 240,000 such places in 60 nights (benchmarks/history.py counts false alarms)."""
 
 SUSPICIOUS = 1e-4
 """The same of what is worth to be measured again."""
@@ -55,7 +62,7 @@ CONFIRMING = 3
 """Nights that show a level before it counts."""
 
 SUSPECT_NIGHTS = 6
-"""Last nights that are looked at for what is suspected."""
+"""Last nights that are looked at for what is suspected. Of a level so short each night shows it."""
 
 DRIFT_NIGHTS = 14
 """Nights over which a drift is seen at least."""
@@ -63,17 +70,20 @@ DRIFT_NIGHTS = 14
 CLIPPED = 3.0
 """Deviations from the median of its neighbours to which a value is clipped."""
 
+ROUGH_SHARE = 0.3
+"""Degrees of freedom of the first estimate of the noise, over nights: it is made of medians."""
+
+NORMAL_MEAN = math.pi**0.5 / 2
+"""The deviation of normal values over the mean absolute difference of two of them."""
+
+MOST_ODD = 0.05
+"""Largest share of nights that are no part of the noise, because they differ very much."""
+
 CANDIDATE = 3.5
 """Deviations, by a first estimate of the noise, from which on a change is a candidate."""
 
 LEAST_NIGHTS = 6
 """Nights before which nothing is said of a series: its noise is not known."""
-
-FEWEST_PEERS = 4
-"""Series from which on their variances say something of one another."""
-
-MOST_PRIOR = 1e4
-"""Most degrees of freedom that other series add."""
 
 MOST_CELLS = 2_000_000
 """Numbers of one temporary array."""
@@ -93,6 +103,11 @@ class SeriesOfNights(NamedTuple):
     """Surveys of each night."""
     peers: Hashable = None
     """Series with an equal one have equal noise."""
+
+    def first(self, nights: int) -> SeriesOfNights:
+        """Its first nights."""
+        values, days, surveys = self.values[:nights], self.days[:nights], self.surveys[:nights]
+        return SeriesOfNights(values, days, surveys, self.peers)
 
 
 class LevelChange(NamedTuple):
@@ -117,8 +132,7 @@ class FittedSeries(NamedTuple):
 
     level: float
     """The level of the last nights."""
-    noise: Variance
-    """Variance of one night."""
+    noise: NightNoise
     changes: tuple[LevelChange, ...]
     """In the order of time."""
     slope: float = 0.0
@@ -132,8 +146,16 @@ def fit_series(series: Sequence[SeriesOfNights], threshold: float) -> list[Fitte
     found = [_Fit.of(each) if len(each.values) >= LEAST_NIGHTS else None for each in series]
     known = [each for each in found if each is not None]
     _clip(known)
+    _share_noise(known, _Fit.rough_squares)
     _divide(known, limit)
-    _share_noise(known)
+    _share_noise(known, _Fit.settled_squares)
+    steady = [fit for fit in known if fit.onset >= 0 and fit.drift(limit) is None]
+    for fit in steady:
+        fit.is_drifting, fit.onset, fit.slope = False, -1, 0.0
+        fit.cuts.clear()
+    _divide(steady, limit)
+    for fit in steady:
+        fit.noise = own_noise(fit.usual, *fit.settled_squares())
     return [None if each is None else each.fitted(limit) for each in found]
 
 
@@ -152,8 +174,10 @@ class _Fit:
         self.onset = -1
         """The first night of a drift; -1 for none."""
         self.slope = 0.0
-        self.own = Variance(LEAST_VARIANCE, 0.0)
-        self.noise = self.own
+        self.is_drifting = True
+        """Whether a drift is looked for."""
+        self.usual = self.noise = UNKNOWN_NOISE
+        """The noise of its peers; its own."""
 
     @classmethod
     def of(cls, series: SeriesOfNights) -> _Fit:
@@ -173,32 +197,39 @@ class _Fit:
         found: Array = np.maximum(0.0, self.days - self.days[max(self.onset, 0)])
         return found
 
-    def segments(self) -> list[slice]:
-        ends = [0, *sorted(self.cuts), len(self.values)]
+    def segments(self, *more: int) -> list[slice]:
+        ends = [0, *sorted(self.cuts.union(more)), len(self.values)]
         return [slice(a, b) for a, b in pairwise(ends)]
 
-    def measure_noise(self) -> None:
-        """The variance around the levels, without outliers."""
+    def rough_squares(self) -> tuple[float, float]:
+        """The same by the first estimate alone."""
+        freedom = ROUGH_SHARE * len(self.values)
+        return freedom * self.rough**2, freedom
+
+    def settled_squares(self) -> tuple[float, float]:
+        """The squares of all nights but the last ones, which the next have to confirm."""
+        return self.squares(len(self.values) - CONFIRMING + 1, with_last=False)
+
+    def squares(self, *cuts: int, with_last: bool = True) -> tuple[float, float]:
+        """What it shows of its noise: squares around its levels without outliers, and their degrees
+        of freedom; with further ``cuts`` between levels, and with or without the last level."""
         flat = self.detrended(self.values)
-        middles = np.concatenate(
-            [np.full(part.stop - part.start, _middle(flat[part])) for part in self.segments()]
-        )
-        rest = flat - middles
-        kept = ~np.array(are_outliers(rest.tolist()))
-        squares, freedom = 0.0, 0.0
-        for part in self.segments():
-            own = flat[part][kept[part]]
+        parts = self.segments(*cuts)
+        parts = parts if with_last else parts[:-1]
+        rest = np.concatenate([flat[part] - _middle(flat[part]) for part in parts])
+        odd = np.array(are_outliers(rest.tolist()))
+        kept = ~odd if odd.sum() <= max(1, MOST_ODD * len(odd)) else np.ones(len(odd), bool)
+        squares, freedom = 0.0, -1.0 if self.onset >= 0 else 0.0
+        for part in parts:
+            own = rest[part][kept[part]]
             if len(own) > 1:
                 squares += float(((own - own.mean()) ** 2).sum())
                 freedom += len(own) - 1
-        freedom -= 1 if self.onset >= 0 else 0
-        self.own = variance_of(squares, max(freedom, 1.0))
+        return squares, max(freedom, 1.0)
 
     def fitted(self, limit: float) -> FittedSeries:
-        drift = self._drift(limit)
-        if drift is None and self.onset >= 0:
-            self.onset, self.slope = -1, 0.0
-        self._prune(limit)
+        drift = self.drift(limit)
+        self.prune(limit)
         flat = self.detrended(self.clipped)
         parts = self.segments()
         changes = [self._step(flat, a, b) for a, b in pairwise(parts)]
@@ -210,31 +241,40 @@ class _Fit:
         return FittedSeries(level, self.noise, tuple(moved), _slope(self.days, self.clipped))
 
     def _step(self, flat: Array, before: slice, after: slice) -> LevelChange:
-        size = float(flat[after].mean() - flat[before].mean())
-        return self._change(after.start, size, before, after)
+        """The size is that of means or of medians, whichever is smaller: few nights of a short
+        level can be odd."""
+        by_mean = float(flat[after].mean() - flat[before].mean())
+        by_median = _middle(flat[after]) - _middle(flat[before])
+        size = min(by_mean, by_median, key=abs)
+        return _change(self.noise, size, before, after)
 
-    def _change(self, start: int, size: float, before: slice, after: slice) -> LevelChange:
-        share = 1 / (before.stop - before.start) + 1 / (after.stop - after.start)
-        error = self.noise.deviation * share**0.5
-        p = 2 * student_tail(self.noise.freedom, size / error)
-        return LevelChange(start, size, error, p)
-
-    def _prune(self, limit: float) -> None:
+    def prune(self, limit: float) -> None:
         """Removes the boundaries that are no change, the least certain one first."""
-        while self.cuts:
+        rarest = FALSE_ALARM / len(self.values)
+        raw = self.detrended(self.values)
+        while True:
+            # what is left of a boundary that was removed is noise
+            self.noise = own_noise(self.usual, *self.settled_squares())
             flat, parts = self.detrended(self.clipped), self.segments()
-            changes = [self._step(flat, a, b) for a, b in pairwise(parts)]
-            weak = [c for c in changes if c.p > FALSE_ALARM or abs(c.size) <= limit]
+            weak = []
+            for before, after in pairwise(parts):
+                change = self._step(flat, before, after)
+                base = flat[before].mean()
+                odd = not _stands_out(raw[before] - base, raw[after] - base, change.size, limit)
+                first = before.start == 0 and before.stop < LEAST_NIGHTS - 1
+                if first or odd or change.p > rarest or abs(change.size) <= limit:
+                    weak.append(change)
             if not weak:
                 return
             self.cuts.remove(max(weak, key=lambda c: (c.p, -abs(c.size))).start)
 
-    def _drift(self, limit: float) -> LevelChange | None:
+    def drift(self, limit: float) -> LevelChange | None:
         if self.onset < 0:
             return None
         hinge = self.hinge
-        error = self.noise.deviation / float(((hinge - hinge.mean()) ** 2).sum()) ** 0.5
-        p = 2 * student_tail(self.noise.freedom, self.slope / error)
+        share = 1 / float(((hinge - hinge.mean()) ** 2).sum())
+        error = self.noise.deviation * share**0.5
+        p = self.noise.chance(self.slope, share)
         size, span = self.slope * float(hinge[-1]), float(hinge[-1])
         if p > FALSE_ALARM or abs(size) <= limit:
             return None
@@ -244,23 +284,43 @@ class _Fit:
         """What the last few nights show, of all numbers of nights the least probable. Nights of
         which each was measured several times confirm it."""
         raw = self.detrended(self.values)
-        best: LevelChange | None = None
+        shown: list[LevelChange] = []
         for nights in range(1, SUSPECT_NIGHTS + 1):
             start = last.stop - nights
             if start - last.start < LEAST_NIGHTS - 1:
                 break
             before, after = slice(last.start, start), slice(start, last.stop)
-            reference = float(flat[before].mean())
-            apart = raw[after] - reference
-            size = _middle(apart)
-            if abs(size) <= limit or float((apart * np.sign(size)).min()) < limit / 2:
+            base = flat[before].mean()
+            apart = raw[after] - base
+            # of an even number the smaller one of the two in the middle
+            middle = float(apart[np.argsort(np.abs(apart))[(nights - 1) // 2]])
+            if abs(middle) <= limit or not _stands_out(raw[before] - base, apart, middle, limit):
                 continue
-            found = self._change(start, size, before, after)
-            if found.p <= SUSPICIOUS and (best is None or found.p < best.p):
+            noise = own_noise(self.usual, *self.squares(start))
+            reach = CLIPPED * noise.deviation
+            size = float(np.clip(apart, middle - reach, middle + reach).mean())
+            found = _change(noise, size, before, after)
+            if found.p <= SUSPICIOUS:
                 surveys = sum(self.series.surveys[start:])
                 sure = surveys >= CONFIRMING and found.p <= FALSE_ALARM
-                best = found._replace(confirmed=sure)
-        return best
+                shown.append(found._replace(confirmed=sure))
+        return min(shown, key=lambda each: (not each.confirmed, each.p), default=None)
+
+
+def _stands_out(before: Array, after: Array, size: float, limit: float) -> bool:
+    """Whether each of a few nights shows a change, and few nights before them are as far from their
+    level as most of these: noise need not be normal. True for many nights."""
+    if len(after) > SUSPECT_NIGHTS:
+        return True
+    sign = np.sign(size)
+    as_far = int((before * sign >= _middle(after) * sign).sum())
+    shown = float((after * sign).min()) >= limit / 2
+    return shown and as_far <= max(1, MOST_ODD * len(before))
+
+
+def _change(noise: NightNoise, size: float, before: slice, after: slice) -> LevelChange:
+    share = 1 / (before.stop - before.start) + 1 / (after.stop - after.start)
+    return LevelChange(after.start, size, noise.deviation * share**0.5, noise.chance(size, share))
 
 
 def _middle(values: Array) -> float:
@@ -287,7 +347,10 @@ def _clip(fits: Sequence[_Fit]) -> None:
         apart = np.abs(rows - middle)
         # the differences of a series that alternates are its noise, those of one that wanders not
         around = np.median(apart, axis=1) * NORMAL_SCALE * (1.25 if count >= 5 else 1.0)
-        rough = np.maximum(np.maximum(half, around), LEAST_VARIANCE**0.5)
+        # neither shows the noise of a series with two levels, of which each night has one or other
+        apart = np.sort(np.abs(np.diff(rows, axis=1)), axis=1)[:, : -2 - count // 12]
+        wide = apart.mean(axis=1) * NORMAL_MEAN
+        rough = np.maximum.reduce([half, around, wide, np.full(len(rows), LEAST_DEVIATION)])
         reach = CLIPPED * rough[:, None]
         clipped = np.clip(rows, middle - reach, middle + reach)
         for fit, own, deviation in zip(same, clipped, rough.tolist(), strict=True):
@@ -322,22 +385,21 @@ def _divide(fits: Sequence[_Fit], limit: float) -> None:
             for first in range(0, len(same), size):
                 again += _divided(same[first : first + size], limit)
         parts = again
-    for fit in fits:
-        fit.measure_noise()
 
 
 def _divided(parts: Sequence[_Part], limit: float) -> Iterator[_Part]:
     """Takes the best step or drift of each part, and yields what is to be looked at again."""
     rows = np.array([p.fit.detrended(p.fit.clipped)[p.start : p.stop] for p in parts])
-    rough = np.array([part.fit.rough for part in parts])
+    rough = np.array([part.fit.noise.deviation for part in parts])
     score, start, stop = _best_stretch(rows)
     score = score / rough
     slopes, onsets, drift_score = _best_drift(parts, rows)
     drift_score = drift_score / rough
     count = rows.shape[1]
     for n, part in enumerate(parts):
-        is_whole = part.start == 0 and part.stop == len(part.fit.values) and part.fit.onset < 0
-        if is_whole and drift_score[n] > max(score[n], CANDIDATE):
+        is_whole = part.start == 0 and part.stop == len(part.fit.values)
+        may_drift = is_whole and part.fit.is_drifting and part.fit.onset < 0
+        if may_drift and drift_score[n] > max(score[n], CANDIDATE):
             fit = part.fit
             span = fit.days[-1] - fit.days[onsets[n]]
             if abs(slopes[n]) * span > limit:
@@ -398,54 +460,18 @@ def _best_drift(parts: Sequence[_Part], rows: Array) -> tuple[Array, Array, Arra
     return slope[at], onsets[best], score[at]
 
 
-def _share_noise(fits: Sequence[_Fit]) -> None:
-    """Moderates the variance of each series by those of its peers. The more these differ beyond
-    what their degrees of freedom explain, the less they count."""
+def _share_noise(fits: Sequence[_Fit], squares: Callable[[_Fit], tuple[float, float]]) -> None:
+    """Estimates the noise of each series by that of it and of its peers."""
     for peers, same in grouped((fit.series.peers, fit) for fit in fits).items():
-        usual = _usual([fit.own for fit in same]) if peers is not None else None
-        for fit in same:
-            fit.noise = fit.own if usual is None else _moderated(fit.own, usual)
+        for part in [same] if peers is not None else [[fit] for fit in same]:
+            shown = [squares(fit) for fit in part]
+            usual = usual_noise(*zip(*shown, strict=True))
+            for fit, own in zip(part, shown, strict=True):
+                fit.usual, fit.noise = usual, own_noise(usual, *own)
 
 
-def _usual(known: Sequence[Variance]) -> Variance | None:
-    """The prior of variances, by the mean and the variance of their logarithms; None for too few
-    series."""
-    from scipy.special import digamma, polygamma
-
-    if len(known) < FEWEST_PEERS:
-        return None
-    half = np.array([each.freedom for each in known]) / 2
-    logs = np.log([each.value for each in known]) - digamma(half) + np.log(half)
-    excess = float(logs.var(ddof=1) - polygamma(1, half).mean())
-    freedom = MOST_PRIOR
-    if excess > polygamma(1, MOST_PRIOR / 2):
-        freedom = min(MOST_PRIOR, 2 * _inverse_trigamma(excess))
-    middle = float(logs.mean()) + float(digamma(freedom / 2)) - math.log(freedom / 2)
-    return Variance(math.exp(middle), freedom)
-
-
-def _inverse_trigamma(value: float) -> float:
-    """By Newton's method, which converges from this start for every value."""
-    from scipy.special import polygamma
-
-    found = 0.5 + 1 / value
-    for _ in range(50):
-        trigamma = float(polygamma(1, found))
-        change = trigamma * (1 - trigamma / value) / float(polygamma(2, found))
-        found += change
-        if abs(change) < 1e-8 * found:
-            break
-    return found
-
-
-def _moderated(own: Variance, usual: Variance) -> Variance:
-    freedom = own.freedom + usual.freedom
-    return Variance((own.value * own.freedom + usual.value * usual.freedom) / freedom, freedom)
-
-
-def least_change(noise: Variance, before: int, threshold: float) -> float:
+def least_change(noise: NightNoise, before: int, threshold: float) -> float:
     """The smallest relative change that `CONFIRMING` nights show with a chance of one half, after
     so many nights ``before``."""
     share = 1 / max(before, 1) + 1 / CONFIRMING
-    sure = student_quantile(noise.freedom, 1 - FALSE_ALARM / 2)
-    return float(np.expm1(max(sure * noise.deviation * share**0.5, np.log1p(threshold))))
+    return float(np.expm1(max(noise.least_size(FALSE_ALARM, share), np.log1p(threshold))))

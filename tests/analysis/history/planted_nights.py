@@ -18,7 +18,6 @@ from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.history.night import Night, NightGpu, PathNight
 from waywiser.curves.headlines import headline_groups
 from waywiser.stats.noise_model import Surveys
-from waywiser.stats.order import lower_quartile
 
 FIRST = datetime(2026, 9, 1, 3, 15, tzinfo=UTC)
 
@@ -107,8 +106,8 @@ def planted(
             seconds = size / (rate * 1e9 * change(path, night)) * math.exp(rng.normal(0, noise))
             drawn = rng.choice(lent[path], PROCESSES)
             medians = [seconds * math.exp(each) for each in drawn]
-            time, fast = Surveys([medians]).median, lower_quartile(medians)
-            own.append(PathNight(curve, path, group, size, time, PROCESSES, fast))
+            time, fastest = Surveys([medians]).median, min(medians)
+            own.append(PathNight(curve, path, group, size, time, PROCESSES, fastest))
         found.append(
             Night(
                 file=f"{name}-{night:02}.wwp",
@@ -144,7 +143,7 @@ def again(night: Night, hours: float, ratio: float = 1.0) -> Night:
     moved = datetime.fromisoformat(night.created) + timedelta(hours=hours)
     changed = tuple(
         msgspec.structs.replace(
-            path, seconds=path.seconds / ratio, fast_seconds=path.fast_seconds / ratio
+            path, seconds=path.seconds / ratio, fastest_seconds=path.fastest_seconds / ratio
         )
         if path.path == H2D
         else path

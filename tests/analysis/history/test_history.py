@@ -21,7 +21,6 @@ from analysis.history.planted_nights import (
 )
 from waywiser.analysis.history.history import History, PathHistory, history_of
 from waywiser.analysis.history.night import Night, NightGpu
-from waywiser.stats.order import lower_quartile
 
 NODES, NIGHTS = 10, 60
 
@@ -61,7 +60,7 @@ def test_a_loss_is_found_in_the_faster_processes_where_the_median_has_too_much_n
                 msgspec.structs.replace(
                     path,
                     seconds=path.seconds * float(np.median(own)),
-                    fast_seconds=path.fast_seconds * lower_quartile(own.tolist()),
+                    fastest_seconds=path.fastest_seconds * own.min(),
                 )
                 for path, own in zip(night.paths, factors, strict=True)
             ),
@@ -81,7 +80,7 @@ def test_a_loss_is_found_in_the_faster_processes_where_the_median_has_too_much_n
 
 
 def median_only(night: Night) -> Night:
-    same = (msgspec.structs.replace(path, fast_seconds=path.seconds) for path in night.paths)
+    same = (msgspec.structs.replace(path, fastest_seconds=path.seconds) for path in night.paths)
     return msgspec.structs.replace(night, paths=tuple(same))
 
 

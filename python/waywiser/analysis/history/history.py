@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -32,9 +33,9 @@ SCHEMA = 1
 WHOLE_NODE = 0.8
 """The share of the paths of a node from which on a change in one night is of the node."""
 
-FAST_FALSE_ALARM = 1e-8
-"""Chance from which on a change of the lower quartiles alone counts as one of noise. Their noise
-differs more from path to path than that of medians, so that it is more often underestimated."""
+MOST_PROCESSES = 1.5
+"""Processes of one survey over those of another up to which their fastest ones are compared: the
+fastest of more processes is faster."""
 
 NORMAL_95 = 1.96
 """Half the width of a 95 % interval, in standard errors."""
@@ -97,8 +98,8 @@ class PathHistory(Value, frozen=True):
     trend_per_week: float
     """The relative change in a week, over all nights."""
     noise: float | None
-    """Relative standard deviation of a night, of the median over processes or of their lower
-    quartile, whichever has less; None if there are too few nights."""
+    """Relative standard deviation of a night, of the median over processes or of the fastest
+    one, whichever has less; None if there are too few nights."""
     detectable: float | None
     """The smallest relative change that three nights would show with a chance of one half."""
     nights: tuple[NightValue, ...]
@@ -174,11 +175,7 @@ def history_of(
     are those of hosts and GPUs, by name and by UUID."""
     nodes, unused = nodes_of(surveys, now)
     named = named_nodes(nodes)
-    lines = [line for name, node in named.items() for line in _lines_of(name, node)]
-    usual = fit_series([line.series for line in lines], threshold)
-    fast = fit_series([line.fast for line in lines], threshold)
-    fitted = [_clearer(*both) for both in zip(usual, fast, strict=True)]
-    paths = [_path(line, fit, threshold, since) for line, fit in zip(lines, fitted, strict=True)]
+    paths = path_histories(path_nights(named), threshold, since)
     by_node = grouped((path.node, path) for path in paths)
     found = [_node(name, node, by_node.get(name, []), labels or {}) for name, node in named.items()]
     worst = {path.node: n for n, path in reversed(list(enumerate(sorted(paths, key=_rank))))}
@@ -186,6 +183,21 @@ def history_of(
     paths.sort(key=_rank)
     every = {**(unreadable or {}), **unused}
     return History(SCHEMA, threshold, since, tuple(found), tuple(paths), every)
+
+
+def path_nights(nodes: Mapping[str, NodeNights]) -> list[NightsOfPath]:
+    """The nights of all paths of nodes, which have these names."""
+    return [line for name, node in nodes.items() for line in _lines_of(name, node)]
+
+
+def path_histories(
+    lines: Sequence[NightsOfPath], threshold: float = THRESHOLD, since: str = ""
+) -> list[PathHistory]:
+    """Follows paths, each with the noise that all show."""
+    usual = fit_series([line.series for line in lines], threshold)
+    fastest = fit_series([line.fastest for line in lines], threshold)
+    fitted = [_clearer(*each) for each in zip(lines, usual, fastest, strict=True)]
+    return [_path(line, fit, threshold, since) for line, fit in zip(lines, fitted, strict=True)]
 
 
 def _rank(path: PathHistory) -> tuple[object, ...]:
@@ -196,7 +208,7 @@ def _rank(path: PathHistory) -> tuple[object, ...]:
     return status, round(loss, 4), latest, natural_key(path.node), natural_key(path.path)
 
 
-class _Line(NamedTuple):
+class NightsOfPath(NamedTuple):
     """The nights of one path."""
 
     node: str
@@ -205,17 +217,36 @@ class _Line(NamedTuple):
     paths: list[list[PathNight]]
     series: SeriesOfNights
     """The medians over processes, as bandwidths."""
-    fast: SeriesOfNights
-    """The lower quartiles over processes, as bandwidths."""
+    fastest: SeriesOfNights
+    """The fastest processes, as bandwidths."""
+
+    def first(self, nights: int) -> NightsOfPath:
+        """Its first nights."""
+        return self._replace(
+            surveys=self.surveys[:nights],
+            paths=self.paths[:nights],
+            series=self.series.first(nights),
+            fastest=self.fastest.first(nights),
+        )
+
+    @property
+    def has_calm_fastest(self) -> bool:
+        """Whether the fastest processes differ less from night to night than the medians do."""
+        counts = [path.processes for paths in self.paths for path in paths]
+        wander, calm = (
+            sum((b - a) ** 2 for a, b in pairwise(series.values))
+            for series in (self.series, self.fastest)
+        )
+        return calm < wander and max(counts) <= MOST_PROCESSES * min(counts)
 
 
-def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:
+def _lines_of(name: str, node: NodeNights) -> Iterator[NightsOfPath]:
     nights = node.nights()
     found: dict[str, dict[int, list[tuple[Night, PathNight]]]] = {}
     for number, together in enumerate(nights):
         for survey in together:
-            for path in survey.paths:
-                by_night = found.setdefault(survey.key_of(path), {})
+            for key, path in zip(survey.keys, survey.paths, strict=True):
+                by_night = found.setdefault(key, {})
                 by_night.setdefault(number, []).append((survey, path))
     start = nights[0][0].moment
     for by_night in found.values():
@@ -229,35 +260,37 @@ def _lines_of(name: str, node: NodeNights) -> Iterator[_Line]:
             surveys=[len(each) for each in surveys],
             peers=(*peers, "medians"),
         )
-        fast = series._replace(
-            values=[_log_rate(each, [path.fast_seconds for path in each]) for each in paths],
-            peers=(*peers, "lower quartiles"),
+        fastest = series._replace(
+            values=[_log_rate(each, [path.fastest_seconds for path in each]) for each in paths],
+            peers=(*peers, "fastest"),
         )
-        yield _Line(name, surveys, paths, series, fast)
+        yield NightsOfPath(name, surveys, paths, series, fastest)
 
 
 def _log_rate(paths: Sequence[PathNight], seconds: Sequence[float]) -> float:
-    return math.log(paths[0].bytes / median(seconds))
+    return math.log(paths[0].bytes / (median(seconds) if len(seconds) > 1 else seconds[0]))
 
 
-def _clearer(usual: FittedSeries | None, fast: FittedSeries | None) -> FittedSeries | None:
+def _clearer(
+    line: NightsOfPath, usual: FittedSeries | None, fastest: FittedSeries | None
+) -> FittedSeries | None:
     """What is known of a path: its level by the medians, and the changes by what shows some, or by
     what has less noise."""
-    if usual is None or fast is None:
+    if usual is None or fastest is None or not line.has_calm_fastest:
         return usual
-    if any(change.confirmed and change.p > FAST_FALSE_ALARM for change in fast.changes):
-        return usual
-    changes = max(usual, fast, key=_clearness).changes
-    noise = min(usual.noise, fast.noise, key=lambda each: each.value)
+    changes = max(usual, fastest, key=_clearness).changes
+    noise = min(usual.noise, fastest.noise, key=lambda each: each.deviation)
     return usual._replace(changes=changes, noise=noise)
 
 
 def _clearness(fit: FittedSeries) -> tuple[bool, bool, float]:
     is_confirmed = any(change.confirmed for change in fit.changes)
-    return is_confirmed, bool(fit.changes), -fit.noise.value
+    return is_confirmed, bool(fit.changes), -fit.noise.deviation
 
 
-def _path(line: _Line, fit: FittedSeries | None, threshold: float, since: str) -> PathHistory:
+def _path(
+    line: NightsOfPath, fit: FittedSeries | None, threshold: float, since: str
+) -> PathHistory:
     survey, path = line.surveys[-1][-1], line.paths[-1][-1]
     rates = [math.exp(value) for value in line.series.values]
     status: PathStatus = "too few nights"
@@ -310,7 +343,7 @@ def _status(changes: Sequence[DatedChange], threshold: float) -> tuple[PathStatu
     return ("changed" if changes else "steady"), ratio
 
 
-def _dated(line: _Line, fit: FittedSeries) -> Iterator[DatedChange]:
+def _dated(line: NightsOfPath, fit: FittedSeries) -> Iterator[DatedChange]:
     for change in fit.changes:
         before = line.surveys[max(change.start - 1, 0)][-1]
         first = line.surveys[change.start][0]

@@ -33,7 +33,7 @@ INDEX_SUFFIX = ".history"
 
 MARK = "waywiser history index"
 
-VERSION = f"3 {__version__}"
+VERSION = f"4 {__version__}"
 
 LARGEST = 2**30
 """Bytes of an index that is read."""
@@ -222,7 +222,7 @@ def _lean(entry: _Entry) -> _Entry:
             p.bytes,
             p.seconds,
             p.processes,
-            p.fast_seconds,
+            p.fastest_seconds,
         )
         for p in night.paths
     )

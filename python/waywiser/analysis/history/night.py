@@ -1,11 +1,12 @@
 """One profile as a history needs it: its GPUs, what could explain a change, and two times for each
-headline path: the median and the lower quartile over processes."""
+headline path: the median and the fastest of its processes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,7 +22,6 @@ from waywiser.profile import Profile
 from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.noise_model import Surveys
-from waywiser.stats.order import lower_quartile
 from waywiser.words import Value, Workload, json_text
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES
@@ -53,8 +53,8 @@ class PathNight(Value, frozen=True):
     seconds: float
     """The median over processes of the median of each."""
     processes: int
-    fast_seconds: float
-    """The lower quartile over processes: what slows some processes of each survey moves it less."""
+    fastest_seconds: float
+    """The median of the fastest process: what slows some processes of each survey moves it less."""
 
 
 class Night(Value, frozen=True):
@@ -82,10 +82,12 @@ class Night(Value, frozen=True):
     def uuids(self) -> frozenset[str]:
         return frozenset(gpu.uuid for gpu in self.gpus if gpu.uuid)
 
-    def key_of(self, path: PathNight) -> str:
-        """The curve with the UUIDs of its GPUs, and the size: equal for one path of one node, even
-        if the GPUs have other numbers."""
-        return f"{with_uuids(path.curve, self.known_gpus)} of {path.bytes}"
+    @property
+    def keys(self) -> list[str]:
+        """The curve of each path with the UUIDs of its GPUs, and its size: equal for one path of
+        one node, even if the GPUs have other numbers."""
+        uuids = tuple(self.known_gpus.items())
+        return [f"{_with_uuids(path.curve, uuids)} of {path.bytes}" for path in self.paths]
 
     @property
     def known_gpus(self) -> dict[str, str]:
@@ -98,8 +100,10 @@ def moment_of(created: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def with_uuids(curve: str, uuids: Mapping[str, str]) -> str:
-    return _GPU.sub(lambda found: uuids.get(found[1], found[0]), curve)
+@lru_cache(maxsize=65536)
+def _with_uuids(curve: str, uuids: tuple[tuple[str, str], ...]) -> str:
+    known = dict(uuids)
+    return _GPU.sub(lambda found: known.get(found[1], found[0]), curve)
 
 
 def gpus_in(curve: str) -> list[int]:
@@ -217,8 +221,8 @@ def _paths(machine: Machine, series: Sequence[_Measured]) -> Iterator[PathNight]
         found = min(sizes, key=lambda each: (abs(each.each - USUAL_BYTES), each.bytes))
         group, path = names[curve]
         seconds = Surveys([found.medians]).median
-        fast = lower_quartile(found.medians)
-        yield PathNight(curve, path, group, found.bytes, seconds, len(found.medians), fast)
+        fastest = min(found.medians)
+        yield PathNight(curve, path, group, found.bytes, seconds, len(found.medians), fastest)
 
 
 _Names = dict[str, tuple[str, str]]

@@ -1,0 +1,95 @@
+"""The noise of series that have one value a night, by what they and equivalent series show of it.
+
+The deviation of a series is one of a grid, each with a weight. Before anything is known all are
+equally probable: of normal values this gives Student's t. Equivalent series show how probable each
+deviation is (nonparametric maximum likelihood: Kiefer & Wolfowitz, Annals of Mathematical
+Statistics 27, 1956; for variances: Lu & Stephens, Bioinformatics 32, 2016), and together count
+against ignorance as their number against `IGNORANCE`. So a series of few nights borrows from the
+others, and if a few of these have much more noise, it may be one of those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+LEAST_DEVIATION = 1e-4
+"""Least deviation of a logarithm: 0.01 %. Clocks and timers do not agree better."""
+
+DEVIATIONS: Array = np.geomspace(LEAST_DEVIATION, 1.0, 97)
+"""The grid: each is a tenth larger than the one before it."""
+
+IGNORANCE = 1.0
+"""Weight of equal probabilities of all deviations, in series."""
+
+ROUNDS = 40
+"""Rounds of expectation and maximization. More make the distribution of deviations spikier than its
+series show."""
+
+
+class NightNoise(NamedTuple):
+    """What is known of the noise of one night of a series."""
+
+    weights: Array
+    """The probability of each of `DEVIATIONS`."""
+
+    @property
+    def deviation(self) -> float:
+        """The deviation of one night; of a series without equivalent ones, that of its values."""
+        return 1 / math.sqrt(float((self.weights / DEVIATIONS**2).sum()))
+
+    def chance(self, size: float, share: float) -> float:
+        """The chance that noise alone makes a difference as large as ``size``, whose variance is
+        ``share`` of that of a night."""
+        from scipy.special import ndtr
+
+        tails = ndtr(-abs(size) / (DEVIATIONS * share**0.5))
+        return 2 * float(self.weights @ tails)
+
+    def least_size(self, chance: float, share: float) -> float:
+        """The difference that noise alone makes with this chance."""
+        low, high = 0.0, 100 * math.sqrt(share)
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.chance(middle, share) > chance else (low, middle)
+        return high
+
+
+UNKNOWN_NOISE = NightNoise(np.full(len(DEVIATIONS), 1 / len(DEVIATIONS)))
+"""Each deviation is as probable as any other."""
+
+_LOGS = np.log(DEVIATIONS)
+_HALF_PRECISIONS = 0.5 / DEVIATIONS**2
+
+
+def usual_noise(squares: Sequence[float], freedom: Sequence[float]) -> NightNoise:
+    """What equivalent series show of one another: each has a sum of squares with so many degrees of
+    freedom."""
+    likely = _likelihood(np.array(squares, float)[:, None], np.array(freedom, float)[:, None])
+    weights = UNKNOWN_NOISE.weights
+    for _ in range(ROUNDS if len(likely) > 1 else 0):
+        mixed = likely @ weights
+        held = weights * (likely / mixed[:, None]).sum(axis=0)
+        weights = (held + IGNORANCE * UNKNOWN_NOISE.weights) / (len(likely) + IGNORANCE)
+    return NightNoise(weights)
+
+
+def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
+    """The noise of a series by that of equivalent ones and by its own squares."""
+    weights = usual.weights * _likelihood(np.array(squares), np.array(freedom))
+    return NightNoise(weights / weights.sum())
+
+
+def _likelihood(squares: Array, freedom: Array) -> Array:
+    """The likelihood of each deviation, of the most probable one 1."""
+    logs = -freedom * _LOGS - np.maximum(squares, freedom * LEAST_DEVIATION**2) * _HALF_PRECISIONS
+    found: Array = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return found

@@ -1,0 +1,51 @@
+"""The noise of a series of nights, by itself and by equivalent series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from waywiser.stats.night_noise import UNKNOWN_NOISE, own_noise, usual_noise
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(5.0, 3.0), (9.0, 6.0), (40.0, 5.0)])
+def test_a_lone_series_has_students_t(freedom: float, t: float) -> None:
+    noise = own_noise(UNKNOWN_NOISE, freedom * 0.02**2, freedom)
+    assert noise.deviation == pytest.approx(0.02, rel=0.01)
+    expected = 2 * stats.t.sf(t, freedom)
+    assert noise.chance(t * 0.02 * 0.6, 0.36) == pytest.approx(expected, rel=0.05)
+
+
+def test_the_least_size_has_its_chance() -> None:
+    noise = own_noise(UNKNOWN_NOISE, 12 * 0.01**2, 12)
+    size = noise.least_size(1e-6, 0.4)
+    assert noise.chance(size, 0.4) == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_equal_peers_show_the_noise_of_a_series_of_few_nights() -> None:
+    squares = np.random.default_rng(1).chisquare(9, 200) * 0.01**2
+    usual = usual_noise(squares.tolist(), [9.0] * 200)
+    for own in (0.006, 0.01, 0.015):
+        assert own_noise(usual, 9 * own**2, 9).deviation == pytest.approx(0.01, rel=0.12)
+    lone = own_noise(UNKNOWN_NOISE, 9 * 0.01**2, 9)
+    shared = own_noise(usual, 9 * 0.01**2, 9)
+    assert shared.chance(0.04, 0.4) < lone.chance(0.04, 0.4) / 100
+
+
+def test_a_path_may_be_one_of_the_few_with_more_noise() -> None:
+    """Also one whose few nights happen to agree."""
+    rng = np.random.default_rng(2)
+    deviations = np.where(np.arange(200) % 10 == 0, 0.04, 0.01)
+    usual = usual_noise((rng.chisquare(40, 200) * deviations**2).tolist(), [40.0] * 200)
+    quiet = usual_noise((rng.chisquare(40, 200) * 0.01**2).tolist(), [40.0] * 200)
+    own = 4 * 0.015**2, 4.0
+    assert own_noise(usual, *own).chance(0.06, 0.5) > 10 * own_noise(quiet, *own).chance(0.06, 0.5)
+    noisy = own_noise(usual, 40 * 0.04**2, 40.0)
+    assert noisy.deviation == pytest.approx(0.04, rel=0.1)
+
+
+def test_series_without_noise_have_the_least() -> None:
+    usual = usual_noise([0.0, 0.0, 0.0], [9.0, 9.0, 9.0])
+    noise = own_noise(usual, 0.0, 9.0)
+    assert 1e-4 <= noise.deviation < 2e-4
