@@ -8,6 +8,7 @@ nothing, and one without any can still build.
 from __future__ import annotations
 
 import contextlib
+import sys
 import sysconfig
 from typing import Any
 
@@ -58,7 +59,7 @@ def _announce(config_settings: dict[str, Any] | None) -> None:
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
     """CMake and Ninja where the system's are absent or too old, and CUDA likewise."""
-    _refuse_musl()
+    _check_python()
     return [
         *_core.get_requires_for_build_wheel(config_settings),
         *cuda_toolkit.requirements(config_settings),
@@ -67,15 +68,24 @@ def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) 
 
 def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
     """The same as for a wheel."""
-    _refuse_musl()
+    _check_python()
     return [
         *_core.get_requires_for_build_editable(config_settings),
         *cuda_toolkit.requirements(config_settings),
     ]
 
 
-def _refuse_musl() -> None:
-    """Exits with one line, which pip shows, on a system without glibc."""
+def _check_python() -> None:
+    """Exits with one line, which pip shows, for a Python that is too old or without glibc.
+
+    Otherwise pip would first fetch a compiler and all packages that Waywiser needs.
+    """
+    if sys.version_info < (3, 11):
+        found = ".".join(map(str, sys.version_info[:2]))
+        raise SystemExit(
+            f"Waywiser needs Python 3.11 or later, and this is Python {found}: install it with a "
+            "later one, such as 'python3.12 -m pip install .'"
+        )
     if "musl" in str(sysconfig.get_config_var("SOABI")):
         raise SystemExit(
             "Waywiser needs glibc, and this Python is one of musl (Alpine): install it on a "

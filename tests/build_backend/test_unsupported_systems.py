@@ -24,17 +24,26 @@ def test_an_older_python_is_reported_with_the_way_to_name_another() -> None:
     assert "needs Python 3.11 or later, this is 3.10: make PYTHON=python3.12" in done.stderr
 
 
+MUSL = (
+    "import sysconfig; get = sysconfig.get_config_var; "
+    "sysconfig.get_config_var = lambda name: 'cpython-312-x86_64-linux-musl' "
+    "if name == 'SOABI' else get(name); "
+)
+OLD = "import sys; sys.version_info = (3, 10, 13, 'final', 0); "
+
+
 @pytest.mark.parametrize(
     "hook", ["get_requires_for_build_wheel", "get_requires_for_build_editable"]
 )
-def test_musl_is_reported_before_anything_is_fetched(hook: str) -> None:
+@pytest.mark.parametrize(
+    ("patch", "cause", "remedy"),
+    [(MUSL, "needs glibc", "container"), (OLD, "this is Python 3.10", "python3.12 -m pip install")],
+)
+def test_pip_reports_a_python_that_cannot_run_it_before_anything_is_fetched(
+    hook: str, patch: str, cause: str, remedy: str
+) -> None:
     pytest.importorskip("scikit_build_core")
-    code = (
-        "import sysconfig; get = sysconfig.get_config_var; "
-        "sysconfig.get_config_var = lambda name: 'cpython-312-x86_64-linux-musl' "
-        "if name == 'SOABI' else get(name); "
-        f"import waywiser_build; waywiser_build.{hook}()"
-    )
+    code = f"import waywiser_build; {patch}waywiser_build.{hook}()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
@@ -45,7 +54,7 @@ def test_musl_is_reported_before_anything_is_fetched(hook: str) -> None:
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert "needs glibc" in done.stderr and "container" in done.stderr
+    assert cause in done.stderr and remedy in done.stderr
 
 
 @pytest.mark.parametrize(
