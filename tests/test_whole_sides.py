@@ -21,6 +21,9 @@ REMOTE_MICROSECONDS = 200
 DEALT = (1, 2)
 """Seeds by which blocks of memory are dealt to the sides."""
 
+pytestmark = pytest.mark.quiet
+"""Sides are told apart by 200 us: less than what many other processes add."""
+
 
 @pytest.fixture(scope="module")
 def surveyed(

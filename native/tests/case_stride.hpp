@@ -22,7 +22,7 @@ inline constexpr bool kManySizes = true;
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t kCaseStride = 15;
 #elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t kCaseStride = 3;
+inline constexpr std::size_t kCaseStride = 6;
 #else
 inline constexpr std::size_t kCaseStride = 1;
 #endif
