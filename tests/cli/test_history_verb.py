@@ -21,14 +21,14 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two nodes on twenty nights: the link of gpu:1 of n2 is slower from the twelfth on."""
+    """Two nodes on fourteen nights: the link of gpu:1 of n2 is slower from the eighth on."""
     folder = tmp_path_factory.mktemp("history")
     original = unpacked(CHECK, folder / "node.wwp")
     for host, words in (
         ("n1", []),
-        ("n2", ["--set", "PCIe to gpu:1=44GB/s", "--from-night", "12"]),
+        ("n2", ["--set", "PCIe to gpu:1=44GB/s", "--from-night", "8"]),
     ):
-        simulated = ["simulate", str(original), "--host", host, "--nights", "20", *words]
+        simulated = ["simulate", str(original), "--host", host, "--nights", "14", *words]
         assert run([*simulated, "-o", str(folder / "nodes")]) == 0
     return folder / "nodes"
 
@@ -41,8 +41,8 @@ def lines(words: list[str], capsys: Output, code: int = 1) -> list[str]:
 
 def test_the_changed_path_is_first_with_its_date_and_a_chart(nodes: Path, capsys: Output) -> None:
     said = lines(["history", str(nodes)], capsys)
-    assert re.match(r"\d+ slower, \d+ steady of 20 paths of 2 nodes, up to 20 nights", said[0])
-    worst = r"n2 +H2D gpu:1 +slower .*[▁▂▃▄▅▆▇█]{20} +\d+ % slower since 2026-11-14"
+    assert re.match(r"\d+ slower, \d+ steady of 20 paths of 2 nodes, up to 14 nights", said[0])
+    worst = r"n2 +H2D gpu:1 +slower .*[▁▂▃▄▅▆▇█]{14} +\d+ % slower since 2026-11-16"
     assert any(re.match(worst, line) for line in said)
     assert said[2].startswith("n2 ")
     assert not any(line.startswith("n1 ") for line in said)
@@ -60,8 +60,8 @@ def test_json_has_levels_changes_and_nights(nodes: Path, capsys: Output) -> None
     assert found["paths"][0]["node"] == "n2"
     (worst,) = [e for e in found["paths"] if (e["node"], e["path"]) == ("n2", "H2D gpu:1")]
     assert worst["status"] == "slower"
-    assert worst["changes"][0]["date"][:10] == "2026-11-14"
-    assert len(worst["nights"]) == 20
+    assert worst["changes"][0]["date"][:10] == "2026-11-16"
+    assert len(worst["nights"]) == 14
     assert len(worst["gpus"]) == 1
 
 
@@ -111,10 +111,10 @@ def test_junit_has_a_test_for_each_path(nodes: Path, tmp_path: Path) -> None:
 def test_suspects_are_a_host_list(nodes: Path, tmp_path: Path, capsys: Output) -> None:
     """A node is suspected on its first slow night, and not on the nights before."""
     for path in nodes.glob("*.wwp"):
-        if path.stem[3:] <= "2026-11-14":
+        if path.stem[3:] <= "2026-11-16":
             shutil.copy(path, tmp_path / path.name)
     assert lines(["history", str(tmp_path), "--suspects"], capsys, 3) == ["n2"]
-    for path in tmp_path.glob("n2-2026-11-14.wwp"):
+    for path in tmp_path.glob("n2-2026-11-16.wwp"):
         path.unlink()
     assert lines(["history", str(tmp_path), "--suspects"], capsys, 0) == []
 
@@ -131,7 +131,7 @@ def test_fleet_shows_the_last_change_of_each_node(
     nodes: Path, tmp_path: Path, capsys: Output
 ) -> None:
     said = lines(["fleet", str(nodes), "--page", str(tmp_path / "fleet.html")], capsys, 3)
-    assert any(re.match(r"last change: n2: .* slower since 2026-11-14", line) for line in said)
+    assert any(re.match(r"last change: n2: .* slower since 2026-11-16", line) for line in said)
     assert not any("last change: n1" in line for line in said)
     assert "last change" in (tmp_path / "fleet.html").read_text()
 
@@ -147,7 +147,7 @@ def test_fleet_and_check_write_metrics_and_junit(nodes: Path, tmp_path: Path) ->
     root = ElementTree.parse(tmp_path / "f.xml").getroot()
     assert (root.get("tests"), root.get("skipped")) == ("2", "2")
 
-    first, last = files[-20], files[-1]
+    first, last = files[-14], files[-1]
     words = ["--no-measure", "--junit", str(tmp_path / "c.xml")]
     code = run(["check", last, "--baseline", first, *words])
     cases = list(ElementTree.parse(tmp_path / "c.xml").getroot().iter("testcase"))

@@ -15,8 +15,8 @@ together, as the rows of an array; values are logarithms.
   together with that of equivalent series (`waywiser.stats.night_noise`): few nights of one series
   show little of its noise. A change counts if noise alone makes it with a chance of less than
   `FALSE_ALARM`, and if it is larger than a threshold.
-- The last nights are looked at each time, at one place. A level that ended could be anywhere, so
-  that its chance has to be less by the number of nights.
+- The last nights are looked at each time, at one place. A longer level could begin on any night,
+  and one that ended could also end on any: its chance has to be less by the number of places.
 
 asv finds steps by dynamic programming on absolute deviations, with a penalty that its information
 criterion chooses (Friedrich et al., J. Computational and Graphical Statistics 17, 2008). It does
@@ -63,6 +63,9 @@ CONFIRMING = 3
 
 SUSPECT_NIGHTS = 6
 """Last nights that are looked at for what is suspected. Of a level so short each night shows it."""
+
+LEAST_SHARE = 1 / 3
+"""Share of a change that each of so few nights shows."""
 
 DRIFT_NIGHTS = 14
 """Nights over which a drift is seen at least."""
@@ -250,7 +253,7 @@ class _Fit:
 
     def prune(self, limit: float) -> None:
         """Removes the boundaries that are no change, the least certain one first."""
-        rarest = FALSE_ALARM / len(self.values)
+        count = len(self.values)
         raw = self.detrended(self.values)
         while True:
             # what is left of a boundary that was removed is noise
@@ -260,9 +263,14 @@ class _Fit:
             for before, after in pairwise(parts):
                 change = self._step(flat, before, after)
                 base = flat[before].mean()
-                odd = not _stands_out(raw[before] - base, raw[after] - base, change.size, limit)
+                apart = raw[after] - base
+                least = max(limit / 2, abs(_middle(apart)) * LEAST_SHARE)
+                odd = not _stands_out(raw[before] - base, apart, change.size, least)
                 first = before.start == 0 and before.stop < LEAST_NIGHTS - 1
-                if first or odd or change.p > rarest or abs(change.size) <= limit:
+                # a level that ended has a first and a last night
+                places = count if after.stop == count else count**2
+                is_rare = change.p * places <= FALSE_ALARM
+                if first or odd or not is_rare or abs(change.size) <= limit:
                     weak.append(change)
             if not weak:
                 return
@@ -294,7 +302,8 @@ class _Fit:
             apart = raw[after] - base
             # of an even number the smaller one of the two in the middle
             middle = float(apart[np.argsort(np.abs(apart))[(nights - 1) // 2]])
-            if abs(middle) <= limit or not _stands_out(raw[before] - base, apart, middle, limit):
+            least = max(limit / 2, abs(middle) * LEAST_SHARE)
+            if abs(middle) <= limit or not _stands_out(raw[before] - base, apart, middle, least):
                 continue
             noise = own_noise(self.usual, *self.squares(start))
             reach = CLIPPED * noise.deviation
@@ -307,14 +316,14 @@ class _Fit:
         return min(shown, key=lambda each: (not each.confirmed, each.p), default=None)
 
 
-def _stands_out(before: Array, after: Array, size: float, limit: float) -> bool:
-    """Whether each of a few nights shows a change, and few nights before them are as far from their
-    level as most of these: noise need not be normal. True for many nights."""
+def _stands_out(before: Array, after: Array, size: float, least: float) -> bool:
+    """Whether each of a few nights differs by at least ``least``, and few nights before them are as
+    far from their level as most of these: noise need not be normal. True for many nights."""
     if len(after) > SUSPECT_NIGHTS:
         return True
     sign = np.sign(size)
     as_far = int((before * sign >= _middle(after) * sign).sum())
-    shown = float((after * sign).min()) >= limit / 2
+    shown = float((after * sign).min()) >= least
     return shown and as_far <= max(1, MOST_ODD * len(before))
 
 
