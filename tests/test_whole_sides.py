@@ -22,7 +22,7 @@ DEALT = (1, 2)
 """Seeds by which blocks of memory are dealt to the sides."""
 
 pytestmark = pytest.mark.quiet
-"""Sides are told apart by 200 us: less than what many other processes add."""
+"""Sides differ by 200 us here: less than what many other processes add."""
 
 
 @pytest.fixture(scope="module")
