@@ -86,6 +86,14 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     except KeyboardInterrupt:
         streams.say("waywiser: interrupted\n")
         return INTERRUPTED
+    except UnicodeEncodeError as error:
+        if not any("\ud800" <= c <= "\udfff" for c in error.object[error.start : error.end]):
+            raise
+        shown = error.object[max(error.start - 20, 0) : error.end + 20]
+        streams.say(
+            f"waywiser: error: a name is not UTF-8: {shown!a}: give the file another name\n"
+        )
+        return FAILED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return _not_written(error)

@@ -88,9 +88,9 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
     from waywiser.analysis.comparison.fleet import assess_fleet
     from waywiser.analysis.comparison.node import Node, read_node
     from waywiser.analysis.comparison.own_findings import own_findings
+    from waywiser.analysis.history.index import why_no_profile
     from waywiser.analysis.history.last_change import with_last_changes
     from waywiser.profile import ProfileError
-    from waywiser.profile.name import SUFFIX
 
     nodes: list[Node] = []
     unreadable: dict[str, str] = {}
@@ -100,7 +100,7 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
             nodes.append(msgspec.structs.replace(node, own_findings=own_findings(node)))
         except ProfileError as error:
             is_folder = os.path.isdir(file)
-            unreadable[file] = f"no *{SUFFIX} is in this folder" if is_folder else error.what
+            unreadable[file] = why_no_profile(file) if is_folder else error.what
     found = assess_fleet(nodes, threshold, unreadable, expected_gpus)
     return with_last_changes(found, nodes)
 

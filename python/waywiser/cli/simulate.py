@@ -85,6 +85,11 @@ def simulate_nights(
 
     noise = parse_fraction(options.night_noise, "deviation between nights")
     nights, first = options.nights or 0, options.from_night or 1
+    if first > nights:
+        raise WordError(
+            f"--from-night {first} is after the last of {count(nights, 'night')}",
+            remedy=f"give 1 to {nights}",
+        )
     require_host(options.host)
     request = _request(options)
     later = prepare_simulation(file, changes, request, options.seed, options.host)

@@ -106,6 +106,8 @@ def require_output(output: str, kind: OutputKind | None = None) -> None:
     path = Path(output)
     if output in ("", STANDARD_OUTPUT):
         return
+    if output.endswith(os.sep):
+        raise NotWritable("names a folder", where=output, remedy="name a file in it")
     with _explained(path):
         if _is_stream(path):
             return
@@ -123,8 +125,18 @@ def require_output(output: str, kind: OutputKind | None = None) -> None:
 
 
 def require_one_output(**outputs: str | bool) -> None:
-    """Raises `NotWritable` if more than one of these options writes to standard output: True and
-    ``-`` do."""
+    """Raises `NotWritable` if two of these options write to one file, or more than one to standard
+    output: True and ``-`` do."""
+    files: dict[str, str] = {}
+    for name, output in outputs.items():
+        if isinstance(output, str) and output not in ("", STANDARD_OUTPUT):
+            other = files.setdefault(os.path.realpath(output), name)
+            if other != name and not _is_stream(Path(output)):
+                raise NotWritable(
+                    f"--{other} and --{name} both write to this file",
+                    where=output,
+                    remedy="name another file for one of them",
+                )
     taken = [name for name, output in outputs.items() if output in (True, STANDARD_OUTPUT)]
     if len(taken) > 1:
         options = [f"--{name}" if outputs[name] is True else f"--{name} -" for name in taken]

@@ -105,6 +105,8 @@ class PathHistory(Value, frozen=True):
     nights: tuple[NightValue, ...]
     changes: tuple[DatedChange, ...] = ()
     """In the order of time; gains that are not confirmed are not listed."""
+    slower_before: bool = False
+    """Whether a loss lasts that began before the first day whose changes are listed."""
 
     @property
     def last_change(self) -> DatedChange | None:
@@ -296,13 +298,12 @@ def _path(
     status: PathStatus = "too few nights"
     ratio, level, trend, noise, detectable = 1.0, median(rates), 0.0, None, None
     changes: tuple[DatedChange, ...] = ()
+    slower_before = False
     if fit is not None:
-        changes = tuple(
-            each
-            for each in _dated(line, fit)
-            if (not since or each.date[:10] >= since) and (each.confirmed or each.ratio < 1)
-        )
+        every = [each for each in _dated(line, fit) if each.confirmed or each.ratio < 1]
+        changes = tuple(each for each in every if not since or each.date[:10] >= since)
         status, ratio = _status(changes, threshold)
+        slower_before = status != "slower" and _status(every, threshold)[0] == "slower"
         level, trend = math.exp(fit.level), math.expm1(fit.slope * WEEK)
         noise = fit.noise.deviation
         detectable = least_change(fit.noise, len(rates), threshold)
@@ -325,6 +326,7 @@ def _path(
             for each, rate in zip(line.surveys, rates, strict=True)
         ),
         changes=changes,
+        slower_before=slower_before,
     )
 
 

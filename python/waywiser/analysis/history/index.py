@@ -9,13 +9,12 @@ as many processes as there are CPUs.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
@@ -47,8 +46,8 @@ FEW = 64
 
 MOST_PROCESSES = 8
 
-AT_ONCE = 32
-"""Profiles that a process is given at a time."""
+COMMAND = (sys.executable, "-m", "waywiser.analysis.history.entry_process")
+"""Reads the entries of the files that it is given: see `print_entries`."""
 
 
 class _Head(Value, frozen=True):
@@ -94,12 +93,19 @@ def read_nights(files: Sequence[str]) -> ReadNights:
         read += number
         entries |= found
         if not found:
-            unreadable[name] = f"no *{SUFFIX} is in this folder"
+            unreadable[name] = why_no_profile(name)
     missing = [name for name in singles if name not in entries]
     entries |= {entry.file: entry for entry in _read(missing)}
     unreadable |= {e.file: e.error for e in entries.values() if e.night is None}
     nights = tuple(entry.night for entry in entries.values() if entry.night is not None)
     return ReadNights(nights, unreadable, read + len(missing))
+
+
+def why_no_profile(folder: str) -> str:
+    """Why a folder has no profile."""
+    if os.access(folder, os.R_OK | os.X_OK):
+        return f"no *{SUFFIX} is in this folder"
+    return "this folder cannot be read: permission denied"
 
 
 def index_of(folder: Path) -> Path:
@@ -186,19 +192,31 @@ def _read(files: Sequence[str]) -> Iterator[_Entry]:
     if processes < 2:
         yield from map(_entry, files)
         return
-    parts = [files[n : n + AT_ONCE] for n in range(0, len(files), AT_ONCE)]
-    done: set[str] = set()
+    parts = [files[n::processes] for n in range(processes)]
+    with ThreadPoolExecutor(processes) as pool:
+        read = [{each.file: each for each in part} for part in pool.map(_read_elsewhere, parts)]
+    for number, file in enumerate(files):
+        # If a process was killed, its files are read here.
+        yield read[number % processes].get(file) or _entry(file)
+
+
+def _read_elsewhere(files: Sequence[str]) -> list[_Entry]:
+    """The entries of files as another process reads them; none if it fails."""
+    names = b"\0".join(map(os.fsencode, files))
     try:
-        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            for entries in pool.map(_entries, parts):
-                done.update(entry.file for entry in entries)
-                yield from entries
-    except BrokenProcessPool:  # one was killed: what is left is read here
-        yield from map(_entry, (file for file in files if file not in done))
+        done = subprocess.run(COMMAND, input=names, stdout=subprocess.PIPE, check=True)
+        decode = msgspec.msgpack.Decoder(list[_Entry]).decode
+        return [_lean(entry) for entry in decode(done.stdout)]
+    except (OSError, subprocess.CalledProcessError, msgspec.MsgspecError):
+        return []
 
 
-def _entries(files: Sequence[str]) -> list[_Entry]:
-    return [_entry(file) for file in files]
+def print_entries() -> None:
+    """Reads names of files from standard input, with a zero byte between two, and writes their
+    entries to standard output. A library must not start processes by `multiprocessing`: each would
+    run the caller's script again."""
+    files = [os.fsdecode(name) for name in sys.stdin.buffer.read().split(b"\0")]
+    sys.stdout.buffer.write(msgspec.msgpack.encode([_entry(file) for file in files]))
 
 
 def _entry(file: str) -> _Entry:

@@ -21,6 +21,7 @@ from waywiser.curves.texts import named, percent
 from waywiser.report.parts import Block, Tone, Words
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
+from waywiser.words.visible import single_line
 
 LESS = 0.005
 """How much smaller a loss must be to be named as well as another."""
@@ -65,7 +66,7 @@ def fleet_parts(found: Fleet) -> Iterator[Block]:
         if host.notes and host not in ill:
             yield Words(f"note: {host.host}: {'; '.join(host.notes)}")
     for file, why in found.unreadable.items():
-        yield Words(f"not read: {file}: {why}")
+        yield Words(f"not read: {single_line(file)}: {why}")
 
 
 def _own_findings(found: Fleet) -> Iterator[Words]:

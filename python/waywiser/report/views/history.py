@@ -17,6 +17,7 @@ from waywiser.analysis.history.history import (
 from waywiser.analysis.history.history_texts import change_text, node_change_text
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words
 from waywiser.words.number_format import count, format_rate
+from waywiser.words.visible import single_line
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -59,7 +60,7 @@ def history_parts(found: History, *, everything: bool = False) -> Iterator[Block
         for note in node.notes:
             yield Words(f"note: {node.name}: {note}")
     for file, why in found.unreadable.items():
-        yield Words(f"not read: {file}: {why}")
+        yield Words(f"not read: {single_line(file)}: {why}")
 
 
 def headline(found: History) -> str:
@@ -72,6 +73,8 @@ def headline(found: History) -> str:
     nodes = count(len(found.nodes), "node")
     nights = max(node.nights for node in found.nodes)
     since = f" since {found.since}" if found.since else ""
+    if before := sum(path.slower_before for path in found.paths):
+        since += f"; {count(before, 'path')} slower since an earlier day: leave --since out"
     paths = count(len(found.paths), "path")
     return f"{text} of {paths} of {nodes}, up to {count(nights, 'night')}{since}{unread}"
 
