@@ -28,9 +28,12 @@ if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):
     # Before any file of tests imports waywiser.transfer.
     os.environ["WAYWISER_TRANSFER_NATIVE"] = FAKE_TRANSFER
 
+# Shells start what runs in the background so, as nohup does, and every program that a test starts
+# would ignore these signals too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Shells start what runs in the background so, and every program that a test starts would too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

@@ -49,13 +49,29 @@ protected:
     template <class Enough>
     WhoCopiesOutcome observe_until(const std::vector<Transfer>& transfers, Enough enough) {
         WhoCopiesOutcome outcome = observe(transfers);
-        for (int n = 0; n < 20 && !enough(outcome); ++n) outcome = observe(transfers);
+        for (int n = 0; n < 100 && !enough(outcome); ++n) outcome = observe(transfers);
         return outcome;
     }
+    // Observations on a busy host until each is decided once.
     WhoCopiesOutcome decide(const std::vector<Transfer>& transfers) {
-        return observe_until(transfers, [](const WhoCopiesOutcome& outcome) {
-            return is_decided(outcome.fill) && std::ranges::all_of(outcome.copies, is_decided);
-        });
+        WhoCopiesOutcome known = observe(transfers);
+        const auto keep = [](Observation& one, const Observation& again) {
+            if (!is_decided(one)) one = again;
+        };
+        for (int n = 0; n < 300 && !is_decided(known); ++n) {
+            const WhoCopiesOutcome again = observe(transfers);
+            keep(known.kernel, again.kernel);
+            keep(known.fill, again.fill);
+            for (std::size_t i = 0; i < known.copies.size() && i < again.copies.size(); ++i) {
+                keep(known.copies[i], again.copies[i]);
+            }
+        }
+        return known;
+    }
+    static bool is_decided(const WhoCopiesOutcome& outcome) {
+        return has_kernel(outcome) && is_decided(outcome.fill) &&
+               std::ranges::all_of(outcome.copies,
+                                   [](const Observation& each) { return is_decided(each); });
     }
     static bool is_decided(const Observation& each) {
         return each.found != WhileOccupied::undecided;

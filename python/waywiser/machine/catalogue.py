@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
-from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -108,7 +108,7 @@ class OperationKind(Value, frozen=True):
 
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
-    return _executors_of(native.load())
+    return _executors_of(native.load().executors)
 
 
 def collective_executor(collective: str) -> str:
@@ -128,27 +128,27 @@ def collective_executor(collective: str) -> str:
 
 def list_memories() -> tuple[MemoryKind, ...]:
     """Every registered kind of memory, by name. Needs no GPU and no driver."""
-    return _memories_of(native.load())
+    return _memories_of(native.load().memories)
 
 
 def list_operations() -> tuple[OperationKind, ...]:
     """Every registered operation, by name. Needs no GPU and no driver."""
-    return _operations_of(native.load())
+    return _operations_of(native.load().operations)
 
 
 @cache
-def _executors_of(library: ModuleType) -> tuple[ExecutorKind, ...]:
-    return msgspec.convert(library.executors(), tuple[ExecutorKind, ...])
+def _executors_of(listed: Callable[[], Any]) -> tuple[ExecutorKind, ...]:
+    return msgspec.convert(listed(), tuple[ExecutorKind, ...])
 
 
 @cache
-def _memories_of(library: ModuleType) -> tuple[MemoryKind, ...]:
-    return msgspec.convert(library.memories(), tuple[MemoryKind, ...])
+def _memories_of(listed: Callable[[], Any]) -> tuple[MemoryKind, ...]:
+    return msgspec.convert(listed(), tuple[MemoryKind, ...])
 
 
 @cache
-def _operations_of(library: ModuleType) -> tuple[OperationKind, ...]:
-    return msgspec.convert(library.operations(), tuple[OperationKind, ...])
+def _operations_of(listed: Callable[[], Any]) -> tuple[OperationKind, ...]:
+    return msgspec.convert(listed(), tuple[OperationKind, ...])
 
 
 def registered_traits() -> Traits:
