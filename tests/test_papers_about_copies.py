@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +19,7 @@ from tree import ROOT
 from waywiser.machine.machine import FilePlace
 from waywiser.measure.plan.plan import make_plan
 from waywiser.measure.plan.preset import Request
+from waywiser.measure.ranks.placement import place_ranks
 
 PAPERS = ROOT / "docs" / "papers"
 COPIES = ["comm-scope-2019.md", "explicit-transfers-2018.md", "power-nvlink-2018.md"]
@@ -80,15 +82,21 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     """The page and the words of each survey that it has for the reader."""
     for name in PAGES:
         for text in re.findall(r"`([^`]*waywiser survey[^`]*)`", (PAPERS / name).read_text()):
-            for command in text.split("; "):
-                if command.startswith("waywiser survey") and "--only" in command:
-                    yield name, shlex.split(command)
+            words = shlex.shlex(text, posix=True, punctuation_chars=";")
+            words.whitespace_split = True
+            for is_end, command in groupby(words, key=";".__eq__):
+                found = list(command)
+                if not is_end and found[:2] == ["waywiser", "survey"] and "--only" in found:
+                    yield name, found
 
 
 @pytest.mark.parametrize(("page", "words"), [*commands()])
 def test_a_command_selects_paths(page: str, words: list[str]) -> None:
     files = (FilePlace("scratch", "/scratch", scratch=True, bytes=4 << 30, filesystem="ext4"),)
     two = msgspec.structs.replace(machine(gpus=2), files=files)
+    if "--ranks" in words:
+        ranks = place_ranks(two, int(words[words.index("--ranks") + 1]))
+        two = msgspec.structs.replace(two, ranks=ranks)
     preset = "full" if "full" in words else "standard"
     for pattern in (words[n + 1] for n, word in enumerate(words) if word == "--only"):
         assert make_plan(two, Request(preset=preset, only=(pattern,))).points, page
