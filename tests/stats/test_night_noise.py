@@ -34,7 +34,7 @@ def test_equal_peers_show_the_noise_of_a_series_of_few_nights() -> None:
 
 
 def test_a_path_may_be_one_of_the_few_with_more_noise() -> None:
-    """Also one whose few nights happen to agree."""
+    """A path whose few nights happen to agree may be one too."""
     rng = np.random.default_rng(2)
     deviations = np.where(np.arange(200) % 10 == 0, 0.04, 0.01)
     usual = usual_noise((rng.chisquare(40, 200) * deviations**2).tolist(), [40.0] * 200)

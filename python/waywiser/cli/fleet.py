@@ -88,9 +88,9 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
     from waywiser.analysis.comparison.fleet import assess_fleet
     from waywiser.analysis.comparison.node import Node, read_node
     from waywiser.analysis.comparison.own_findings import own_findings
-    from waywiser.analysis.history.index import why_no_profile
     from waywiser.analysis.history.last_change import with_last_changes
     from waywiser.profile import ProfileError
+    from waywiser.profile.name import why_no_profile
 
     nodes: list[Node] = []
     unreadable: dict[str, str] = {}

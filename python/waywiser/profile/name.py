@@ -26,3 +26,10 @@ def unused_file(file: Path, is_used: Callable[[Path], bool] = os.path.lexists) -
     """``file`` if nothing has this name, else ``NAME-2.wwp``, ``NAME-3.wwp`` …."""
     names = (file.with_stem(f"{file.stem}-{n}") for n in itertools.count(2))
     return next(name for name in itertools.chain((file,), names) if not is_used(name))
+
+
+def why_no_profile(folder: str) -> str:
+    """Says why a folder has no profile: it has none, or it cannot be read."""
+    if os.access(folder, os.R_OK | os.X_OK):
+        return f"no *{SUFFIX} is in this folder"
+    return "this folder cannot be read: permission denied"

@@ -108,7 +108,7 @@ class SeriesOfNights(NamedTuple):
     """Series with an equal one have equal noise."""
 
     def first(self, nights: int) -> SeriesOfNights:
-        """Its first nights."""
+        """Returns the series with its first nights alone."""
         values, days, surveys = self.values[:nights], self.days[:nights], self.surveys[:nights]
         return SeriesOfNights(values, days, surveys, self.peers)
 
@@ -179,8 +179,10 @@ class _Fit:
         self.slope = 0.0
         self.is_drifting = True
         """Whether a drift is looked for."""
-        self.usual = self.noise = UNKNOWN_NOISE
-        """The noise of its peers; its own."""
+        self.usual = UNKNOWN_NOISE
+        """The noise that the peers of the series show together."""
+        self.noise = UNKNOWN_NOISE
+        """The noise of the series itself."""
 
     @classmethod
     def of(cls, series: SeriesOfNights) -> _Fit:
@@ -205,7 +207,7 @@ class _Fit:
         return [slice(a, b) for a, b in pairwise(ends)]
 
     def rough_squares(self) -> tuple[float, float]:
-        """The same by the first estimate alone."""
+        """Returns squares and degrees of freedom by the first estimate of the noise alone."""
         freedom = ROUGH_SHARE * len(self.values)
         return freedom * self.rough**2, freedom
 
@@ -214,7 +216,7 @@ class _Fit:
         return self.squares(len(self.values) - CONFIRMING + 1, with_last=False)
 
     def squares(self, *cuts: int, with_last: bool = True) -> tuple[float, float]:
-        """What it shows of its noise: squares around its levels without outliers, and their degrees
+        """Returns the squares of the series around its levels without outliers, and their degrees
         of freedom; with further ``cuts`` between levels, and with or without the last level."""
         flat = self.detrended(self.values)
         parts = self.segments(*cuts)

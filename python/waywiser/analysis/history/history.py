@@ -223,7 +223,7 @@ class NightsOfPath(NamedTuple):
     """The fastest processes, as bandwidths."""
 
     def first(self, nights: int) -> NightsOfPath:
-        """Its first nights."""
+        """Returns the line with its first nights alone."""
         return self._replace(
             surveys=self.surveys[:nights],
             paths=self.paths[:nights],

@@ -22,7 +22,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.analysis.history.night import Night, NightGpu, PathNight, read_night
 from waywiser.profile.errors import ProfileError
-from waywiser.profile.name import SUFFIX
+from waywiser.profile.name import SUFFIX, why_no_profile
 from waywiser.words import Value
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.regular_file import read_regular
@@ -99,13 +99,6 @@ def read_nights(files: Sequence[str]) -> ReadNights:
     unreadable |= {e.file: e.error for e in entries.values() if e.night is None}
     nights = tuple(entry.night for entry in entries.values() if entry.night is not None)
     return ReadNights(nights, unreadable, read + len(missing))
-
-
-def why_no_profile(folder: str) -> str:
-    """Why a folder has no profile."""
-    if os.access(folder, os.R_OK | os.X_OK):
-        return f"no *{SUFFIX} is in this folder"
-    return "this folder cannot be read: permission denied"
 
 
 def index_of(folder: Path) -> Path:

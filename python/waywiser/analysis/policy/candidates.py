@@ -152,10 +152,10 @@ def candidates(
     kind: CopyKind | None = None,
     of_tools: bool = False,
 ) -> Iterator[Candidates]:
-    """Those of each kind of copy, or of one, and each number of threads. ``places`` is the pair to
-    decide of, ``numa:1 -> gpu:0``; by default the pair that was measured most. With ``of_tools``
-    the methods of other tools count in imported profiles, with whatever settings these had, and
-    messages in surveys of ranks."""
+    """Yields the methods of each kind of copy, or of one kind, for each number of threads.
+    ``places`` is the pair to decide of, ``numa:1 -> gpu:0``; by default the pair that was measured
+    most. With ``of_tools`` the methods of other tools count in imported profiles, with whatever
+    settings these had, and messages in surveys of ranks."""
     by_threads = grouped((threads_of(each.machine), each) for each in subjects)
     for threads, same in sorted(by_threads.items()):
         kinds = grouped(chain.from_iterable(_found(each, kind, of_tools) for each in same))

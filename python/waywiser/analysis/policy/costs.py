@@ -99,7 +99,7 @@ class CostsOfMethods:
         return tuple(found)
 
     def of(self, transfer: Transfer, kind: CopyKind) -> MethodCosts:
-        """Those of a transfer, which is a copy of this kind."""
+        """Returns the costs of a transfer, which is a copy of this kind."""
         needs = self._requirements(transfer)
         executor = DECLARED.executor(transfer.path.executor)
         own = _LargeCopy(kind, _text(transfer), transfer.layout is not None)
