@@ -38,6 +38,33 @@ def test_what_names_no_signal_is_as_it_was_printed() -> None:
     assert logged("a\nb [12]\nerror 0x1f\n[3] of 4\n") == "a | b [12] | error 0x1f | [3] of 4"
 
 
+RULE = "-" * 74
+CLOSING = f"""{RULE}
+prterun has exited due to process rank 1 with PID 0 on node vm calling
+"abort". This may have caused other processes to be terminated.
+{RULE}
+"""
+
+
+def test_a_message_of_mpi_is_its_first_paragraph() -> None:
+    message = (
+        f"{RULE}\nNo components were able to be opened in the pml framework.\n\n"
+        "This typically means that either no components of this type were\ninstalled.\n\n"
+        f"  Host:      vm\n  Framework: pml\n{RULE}\n"
+    )
+    said = "No components were able to be opened in the pml framework."
+    assert logged(message + CLOSING) == said
+    assert logged(f"starting\n{message}{message}ended\n{CLOSING}") == f"starting | {said} | ended"
+
+
+def test_what_a_launcher_prints_last_does_not_hide_the_reason() -> None:
+    closing = f"{'=' * 60}\n=   BAD TERMINATION OF ONE OF YOUR PROCESSES\n=   EXIT CODE: 3\n"
+    assert logged(f"no such device\n{closing}{'=' * 60}\n") == "no such device"
+    assert logged(f"no such device\n{CLOSING}") == "no such device"
+    assert "prterun has exited" in logged(CLOSING)  # nothing else is known
+    assert logged(f"one\n{RULE}\ntwo\n\nthree\n") == "one | two | three"
+
+
 def test_reasons_that_differ_in_addresses_alone_become_one() -> None:
     def reason(process: int, base: int) -> str:
         return "rank 0 ended; it printed: " + " | ".join(trace(process, base).splitlines()[-4:])

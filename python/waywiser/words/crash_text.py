@@ -3,6 +3,7 @@ and process numbers in which equal crashes differ."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -18,16 +19,48 @@ _FRAME = re.compile(r"^\[ *(\d+)\] .*\[0x[0-9a-f]+\]$")
 _ADDRESS = re.compile(r"(\[| at address:? )0x[0-9a-f]+\]?")
 _RULER = re.compile(r"^\*\*\* .* \*\*\*$|^(Signal code|Failing at address): ")
 _SIGNAL = re.compile(r"^Signal: |^Fatal Python error: |\bCaught signal \d+")
+_RULE = re.compile(r"[-=]{20,}")
+_CLOSING = re.compile(
+    r"\S+ has exited due to process rank |= +BAD TERMINATION |Primary job +terminated normally"
+)
+"""The first line of what a launcher prints after any rank that failed."""
 
 
 def crash_lines(lines: Iterable[str]) -> list[str]:
     """The lines without addresses, process numbers, deep frames and repetitions, each once. If one
-    names a signal, it is the first; lines before it are skipped."""
-    kept = list(filter(None, map(_kept, lines)))
+    names a signal, it is the first; lines before it are skipped. Of a message between two ruled
+    lines, as MPI prints them, its first paragraph is kept; what a launcher prints after any rank
+    that failed is left out if there is something else."""
+    kept = list(filter(None, map(_kept, _without_advice(lines))))
     first = next((n for n, line in enumerate(kept) if names_signal(line)), None)
     if first is None:
         return list(dict.fromkeys(reversed(kept)))[::-1]
     return list(dict.fromkeys(kept[first:]))
+
+
+def _without_advice(lines: Iterable[str]) -> list[str]:
+    """The lines without the advice of ruled messages and without closing messages of launchers."""
+    given = list(lines)
+    kept: list[str] = []
+    message: list[str] | None = None
+    for line in given:
+        if not _RULE.fullmatch(line.strip()):
+            (kept if message is None else message).append(line)
+        elif message:
+            kept += _first_paragraph(message)
+            message = None
+        else:
+            message = []
+    # A message that was not closed, or a single ruled line.
+    kept += message or []
+    return kept if any(map(_kept, kept)) else given
+
+
+def _first_paragraph(message: list[str]) -> list[str]:
+    text = list(itertools.dropwhile(lambda line: not line.strip(), message))
+    if text and _CLOSING.match(text[0].strip()):
+        return []
+    return list(itertools.takewhile(str.strip, text))
 
 
 def names_signal(line: str) -> bool:
