@@ -125,7 +125,14 @@ def bytes_of(dtype: torch.dtype, nbytes: int, start: int) -> torch.Tensor:
 
 
 def operand(case: Case, where: str, dtype: torch.dtype, layout: str, start: int) -> Any:
-    """A tensor of about `nbytes` with this layout, on this device."""
+    """A tensor of about `nbytes` with this layout, in this memory."""
+    made = laid_out(case, where, dtype, layout, start)
+    assert not made.numel() or made.is_cuda == (where == "gpu"), (case, where)
+    assert not made.numel() or made.is_pinned() == (where == "pinned"), (case, where)
+    return made
+
+
+def laid_out(case: Case, where: str, dtype: torch.dtype, layout: str, start: int) -> Any:
     width = 16
     rows = case.nbytes // getattr(torch, case.dtype).itemsize // width
     count = rows * width
@@ -145,7 +152,9 @@ def operand(case: Case, where: str, dtype: torch.dtype, layout: str, start: int)
     if layout == "reordered":
         return whole.view(4, 4, rows).permute(2, 0, 1)
     if layout == "channels last":
-        return whole.view(rows, 4, 2, 2).to(memory_format=torch.channels_last)
+        reordered = whole.view(rows, 4, 2, 2).to(memory_format=torch.channels_last)
+        pinned = torch.empty_like(reordered, pin_memory=where == "pinned")
+        return pinned.copy_(reordered)  # `to` has returned pageable memory
     if layout == "one":
         return whole.view(1, rows, 1, width)
     if layout == "expanded":
@@ -325,7 +334,9 @@ def is_ours(case: Case) -> bool:
     sides = {case.source}
     if case.call.startswith("copy_"):
         sides.add(case.destination)
-        if case.call in ("copy_ to another dtype", "copy_ broadcast"):
+        if case.call == "copy_ to another dtype":
+            return False
+        if case.call == "copy_ broadcast" and case.layout != "one":  # its first length is 1
             return False
         if case.grad == "left inference":
             return False

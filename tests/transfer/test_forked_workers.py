@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_gpu import GpuArray
 
 from tree import ROOT
 from waywiser import transfer
@@ -69,6 +70,29 @@ def test_a_worker_gets_one_line_from_a_context_of_its_parent(tmp_path: Path) -> 
     assert answer.startswith("ForkedContextError: ")
     assert "\n" not in answer
     assert "spawn" in answer
+
+
+def test_a_worker_of_a_parent_with_a_gpu_says_why_it_has_none() -> None:
+    """It does not say that the machine has no GPU."""
+    there = GpuArray(8)
+    calls: dict[str, Callable[[], Any]] = {
+        "pinned_empty": lambda: transfer.pinned_empty(8, np.uint8),
+        "copy": lambda: transfer.Context().copy(bytearray(8), there),
+        "read": lambda: transfer.Context().read(__file__, there),
+        "relays": lambda: transfer.Context(relays=[1]),
+    }
+
+    def work() -> list[str]:
+        reasons = [transfer.machine()["gpu_unavailable"]]
+        for name, call in calls.items():
+            with pytest.raises(transfer.TransferError) as caught:
+                call()
+            reasons.append(f"{name}: {caught.value}")
+        return [reason for reason in reasons if "forked" not in reason or "spawn" not in reason]
+
+    assert in_child(work) == "[]"
+    assert transfer.machine()["gpu_unavailable"] == ""
+    assert transfer.pinned_empty(8, np.uint8).nbytes == 8, "the parent goes on"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

@@ -877,7 +877,7 @@ atexit.register(gate.open)
             {**fake_transfer_environment, "WAYWISER_FAKE": "unavailable=no driver here"},
         )
         reason, found = answer.stdout.splitlines()
-        assert "cannot be pinned without a GPU" in reason, answer.stderr
+        assert "cannot be pinned without a GPU: no driver here" in reason, answer.stderr
         assert found == "[] no driver here"
 
     def test_plain_copies_by_the_environment(

@@ -433,6 +433,23 @@ def test_a_device_that_is_not_there_is_named_with_what_to_do(
     assert transfers.requests == []
 
 
+def test_a_forked_worker_that_has_no_gpu_names_the_fork(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """torch still counts the GPUs of the parent there."""
+    monkeypatch.setattr(torch_stand_in.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch_stand_in.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch_stand_in.cuda, "_is_in_bad_fork", lambda: True, raising=False)
+    monkeypatch.setattr(torch_stand_in.version, "cuda", "12.4")
+    loading = load_module(monkeypatch, torch_stand_in)
+    reason = "CUDA does not start in a process that was forked: spawn it"
+    monkeypatch.setattr(loading.transfer, "machine", lambda: {"gpu_unavailable": reason})
+    with pytest.raises(UnsupportedTransfer) as caught:
+        loading.load_file(tmp_path / "it-is-not-opened.safetensors", "cuda")
+    assert reason in str(caught.value)
+    assert "load to 'cpu'" in str(caught.value)
+
+
 def test_without_torch_the_import_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, MODULE, ModuleType("in between"))
     del sys.modules[MODULE]

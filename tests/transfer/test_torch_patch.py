@@ -321,6 +321,28 @@ def test_a_copy_that_blocks_returns_when_the_gpu_has_all_bytes(torch: Any, patch
     assert same_bytes(np.frombuffer(gpu.array.buffer.read(), np.uint8)[:LARGE], values(host))
 
 
+@pytest.mark.parametrize("is_inference", [False, True])
+def test_a_write_to_the_result_counts_as_with_pytorch(
+    torch: Any, patch: Any, monkeypatch: pytest.MonkeyPatch, is_inference: bool
+) -> None:
+    """PyTorch's result has version 0, and version 1 if the source is an inference tensor."""
+    transfer = sys.modules[MODULE].transfer
+    written, copy = [], transfer.copy
+
+    def noted(destination: Any, source: Any) -> None:
+        written.append(destination)
+        copy(destination, source)
+
+    monkeypatch.setattr(transfer, "copy", noted)
+    host = on_host(torch)
+    host.is_inference = lambda: is_inference
+    with patch():
+        made = host.to("cuda", non_blocking=True)
+    assert len(written) == 1 and not CALLED
+    assert (written[0] is made) == is_inference
+    assert same_bytes(values(made), values(host))
+
+
 # --- where it holds ----------------------------------------------------------------------------
 
 

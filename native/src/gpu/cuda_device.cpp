@@ -70,10 +70,7 @@ std::string unavailable_reason() {
     int count = 0;
     const cudaError_t code = count_devices(count);
     if (code == cudaSuccess && count > 0) return {};
-    if (code == cudaErrorInitializationError) {
-        return "CUDA does not start in a process that was forked from one that has used it: start "
-               "the process with the spawn method";
-    }
+    if (code == cudaErrorInitializationError) return kForkedReason;
     const std::string driver = driver_version();
     if (driver.empty()) {
         return "no NVIDIA driver was found: install one that supports CUDA " + needed_driver();

@@ -78,6 +78,11 @@ bool can_access_peer(int from, int to);
 std::size_t free_bytes(int device);
 void synchronize_device(int device);
 
+// The unavailable_reason() of a child of a process that has used a GPU.
+inline constexpr const char* kForkedReason =
+    "CUDA does not start in a process that was forked from one that has used it: start the process "
+    "with the spawn method";
+
 // --- streams and events --------------------------------------------------------------------
 
 namespace detail {

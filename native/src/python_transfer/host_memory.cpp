@@ -32,6 +32,11 @@ bool is_pinned(const void* data) {
     return waywiser_describe(data, 1, &found) == WAYWISER_OK && found.kind == WAYWISER_PINNED;
 }
 
+std::string why_no_gpu() {
+    const nb::object machine = nb::module_::import_("waywiser.transfer.context").attr("machine")();
+    return nb::cast<std::string>(machine["gpu_unavailable"]);
+}
+
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const auto* memory = nb::inst_ptr<HostMemory>(self);
     return PyBuffer_FillInfo(view, self, memory->data(), static_cast<Py_ssize_t>(memory->bytes()),
@@ -73,9 +78,9 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
     check(status);
     if (!pinned) {
         raise(Failure::unsupported,
-              {.what = "memory cannot be pinned without a GPU",
+              {.what = "memory cannot be pinned without a GPU: " + why_no_gpu(),
                .where = "pinned_empty",
-               .remedy = "use an ordinary array there: machine()[\"gpus\"] is empty"});
+               .remedy = "or use an ordinary array"});
     }
     return {data, bytes, nullptr, 0, true};
 }

@@ -217,9 +217,10 @@ Machine discovered() {
 void check_relays(const std::vector<int>& relays, const Machine& machine) {
     for (const int relay : relays) {
         if (machine.gpu(relay) != nullptr) continue;
-        throw transfer::InvalidCopy("there is no GPU " + std::to_string(relay) +
-                                    " that could relay: this machine has " +
-                                    std::to_string(machine.gpus.size()));
+        const std::string reason = machine.gpus.empty() ? gpu::unavailable_reason() : "";
+        throw transfer::InvalidCopy(
+            "there is no GPU " + std::to_string(relay) + " that could relay: " +
+            (reason.empty() ? "this machine has " + std::to_string(machine.gpus.size()) : reason));
     }
 }
 

@@ -27,6 +27,7 @@ namespace waywiser::gpu {
 using fake::Context;
 
 PointerInfo pointer_info(const void* data) {
+    if (Context::instance().forked()) return {};
     Context::instance().count(fake::Point::call, "cuPointerGetAttributes");
     const auto known = fake::Ranges::instance().range(data);
     if (!known) return {};
@@ -52,6 +53,7 @@ StreamInfo stream_info(void* stream, int otherwise) {
 }
 
 std::vector<int> active_devices() {
+    if (Context::instance().forked()) return {};
     const auto entered = Context::instance().entered();
     return {entered.begin(), entered.end()};
 }
@@ -61,9 +63,9 @@ bool capturing(void* stream) noexcept {
     return static_cast<fake::StreamHandle*>(stream)->thread->capturing();
 }
 
-bool has_context() noexcept { return Context::current() >= 0; }
+bool has_context() noexcept { return Context::current() >= 0 && !Context::instance().forked(); }
 
-bool has_context_of(int device) noexcept { return Context::current() == device; }
+bool has_context_of(int device) noexcept { return has_context() && Context::current() == device; }
 
 bool is_idle(void* stream) {
     const int own = fake::is_default_stream(stream)

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kNotSupported = 801;
 constexpr int kOutOfMemory = 2;
+constexpr int kNotInitialized = 3;
 constexpr int kNoDevice = 100;
 constexpr int kIllegalAddress = 700;
 
@@ -51,6 +52,7 @@ void Context::configure(Options options) {
         peers_.clear();
         entered_.clear();
         lost_ = false;
+        user_ = 0;
         once_claimed_ = false;
         opening_ignored_ = false;
         ++generation_;
@@ -75,11 +77,26 @@ Counts Context::counts() const {
             .queries = of(Point::query)};
 }
 
+bool Context::forked() const {
+    const pid_t known = user_;
+    return known != 0 && known != getpid();
+}
+
+void Context::note_use() const {
+    pid_t none = 0;
+    user_.compare_exchange_strong(none, getpid());
+}
+
 void Context::check(const char* call) const {
+    if (forked()) {
+        throw gpu::Error(gpu::Failure::unavailable, call, kNotInitialized,
+                         "cudaErrorInitializationError");
+    }
     const auto settings = options();
     if (!settings->unavailable.empty() || settings->devices == 0) {
         throw gpu::Error(gpu::Failure::unavailable, call, kNoDevice, "cudaErrorNoDevice");
     }
+    note_use();
     if (lost_) throw_lost(call);
 }
 

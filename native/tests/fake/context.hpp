@@ -2,6 +2,8 @@
 // lost, and the waiting of threads for external events (gates, hangs).
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -39,8 +41,13 @@ public:
     [[nodiscard]] std::shared_ptr<const Options> options() const;
     [[nodiscard]] Counts counts() const;
 
-    // Throws if the context is lost or no device is available.
+    // Throws if the context is lost or no device is available, as in a child of a process that has
+    // used one.
     void check(const char* call) const;
+    // Whether this process was forked from one that has used a device since configure().
+    [[nodiscard]] bool forked() const;
+    // Notes that this process has used a device, if none has.
+    void note_use() const;
     void check_device(const char* call, int device) const;
     // Counts a call, or a query, and applies the configured faults.
     void count(Point point, const char* call);
@@ -109,6 +116,7 @@ private:
     std::uint64_t generation_ = 0;
     bool opening_ignored_ = false;
     std::atomic<bool> lost_{false};
+    mutable std::atomic<pid_t> user_{0};  // the process that has used a device; 0: none
     bool once_claimed_ = false;
 };
 

@@ -18,13 +18,16 @@ std::string architectures() { return "75-real 90-real 90-virtual"; }
 std::string driver_version() { return unavailable_reason().empty() ? "13.0" : ""; }
 
 std::string unavailable_reason() {
+    if (Context::instance().forked()) return kForkedReason;
     const auto settings = Context::instance().options();
     if (!settings->unavailable.empty()) return settings->unavailable;
     return settings->devices == 0 ? "the fake has no device: set devices in WAYWISER_FAKE" : "";
 }
 
 int device_count() {
-    return unavailable_reason().empty() ? Context::instance().options()->devices : 0;
+    if (!unavailable_reason().empty()) return 0;
+    Context::instance().note_use();
+    return Context::instance().options()->devices;
 }
 
 Device device(int index) {

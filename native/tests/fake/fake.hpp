@@ -1,5 +1,6 @@
 // A GPU runtime on host memory, for tests. It implements src/gpu/gpu.hpp with a thread per stream,
-// blocks the host when the real runtime was observed to do so, and fails on command.
+// blocks the host when the real runtime was observed to do so, and fails on command. As with CUDA,
+// a child of a process that has used a GPU has none; configure() makes it a process of its own.
 //
 // Its configuration is `key=value;key=value;...`, from the environment variable WAYWISER_FAKE at
 // the first use, or from configure(). Unknown keys and malformed values throw

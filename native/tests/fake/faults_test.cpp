@@ -1,8 +1,13 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "async_call.hpp"
@@ -200,6 +205,35 @@ TEST(FakeDevice, CanLackPeers) {
     EXPECT_THROW(gpu::enable_peer_access(1, 0), gpu::Error);
     gpu::enable_peer_access(0, 2);
     gpu::enable_peer_access(0, 2);
+    fake::reset();
+}
+
+TEST(FakeDevice, IsNoneInAChildOfAProcessThatHasUsedOne) {
+    const auto reason_in_child = [] {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(pipe(ends.data()), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            const bool fails = failure([] { gpu::free_bytes(0); }) == gpu::Failure::unavailable;
+            const std::string reason = gpu::unavailable_reason();
+            const bool written = write(ends[1], reason.data(), reason.size()) >= 0;
+            _exit(written && fails == !reason.empty() && (gpu::device_count() == 0) == fails ? 0
+                                                                                             : 1);
+        }
+        close(ends[1]);
+        std::array<char, 200> text{};
+        const ssize_t got = read(ends[0], text.data(), text.size());
+        close(ends[0]);
+        int status = -1;
+        waitpid(child, &status, 0);
+        EXPECT_EQ(status, 0);
+        return std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    };
+    fake::reset();
+    EXPECT_EQ(reason_in_child(), "");
+    EXPECT_EQ(gpu::device_count(), 2);
+    EXPECT_EQ(reason_in_child(), gpu::kForkedReason);
+    EXPECT_EQ(gpu::unavailable_reason(), "") << "the parent still has its GPUs";
     fake::reset();
 }
 

@@ -154,6 +154,7 @@ TEST_F(FakeMemory, OtherProcessesOpenForeignMemory) {
     const gpu::ForeignHandle handle = gpu::foreign_handle(foreign.data());
     const pid_t child = fork();
     if (child == 0) {
+        fake::reset();  // as a process that was not forked from one with a GPU
         const gpu::OpenedBuffer opened(0, handle);
         const bool right = opened.data()[4095] == std::byte{7};
         opened.data()[0] = std::byte{9};

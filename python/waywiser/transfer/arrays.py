@@ -53,7 +53,8 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
     ``dtype`` is what numpy takes for a dtype, or a torch dtype: then a torch tensor is returned.
     ``numa`` is the node of the memory; None: that of the calling thread. The memory is freed with
     the last array that uses it, and does not belong to any context. Raises `TransferMemoryError`
-    if the limit of locked memory is reached and `UnsupportedTransfer` without a GPU.
+    if the limit of locked memory is reached, and `UnsupportedTransfer` with the reason if this
+    process can use no GPU.
     """
     sizes = _sizes(shape)
     try:

@@ -229,18 +229,18 @@ def _device(device: str | int | torch.device) -> torch.device:
 
 def _gpu(device: object, index: int | None) -> int:
     """The number of a GPU that torch can use; ``index`` None: the current one."""
-    if not torch.cuda.is_available():
-        has_cuda = torch.version.cuda is not None
+    # torch counts the GPUs of a parent in a forked child too, which can use none.
+    if not torch.cuda.is_available() or getattr(torch.cuda, "_is_in_bad_fork", bool)():
+        why, remedy = "this torch has no CUDA", "install a torch with CUDA"
+        if torch.version.cuda is not None:
+            why = "torch finds no GPU that it can use"
+            remedy = "check what nvidia-smi and CUDA_VISIBLE_DEVICES show"
+            if reason := transfer.machine()["gpu_unavailable"]:
+                why, remedy = reason, "make the GPU usable by this process"
         raise UnsupportedTransfer(
-            f"device is {device!r}, and "
-            + ("torch finds no GPU that it can use" if has_cuda else "this torch has no CUDA"),
+            f"device is {device!r}, and {why}",
             where=CALL,
-            remedy="load to 'cpu', or "
-            + (
-                "check what nvidia-smi and CUDA_VISIBLE_DEVICES show"
-                if has_cuda
-                else "install a torch with CUDA"
-            ),
+            remedy=f"load to 'cpu', or {remedy}",
         )
     if index is None:
         current: int = torch.cuda.current_device()

@@ -278,8 +278,10 @@ def _moved(tensor: Any, target: Any, given: Keywords) -> Any:
     ):
         return NotImplemented
     made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
-    # `data` has a version counter of its own: that of a new tensor is 0.
-    return made if _copy(made.data, tensor, non_blocking) else NotImplemented
+    # `data` has a version counter of its own. The version of PyTorch's result is 0; it is 1 if the
+    # source is an inference tensor, since PyTorch's copy into the new memory counts then.
+    filled = made if tensor.is_inference() else made.data
+    return made if _copy(filled, tensor, non_blocking) else NotImplemented
 
 
 def _gpu_or_host(target: Any) -> Any:
