@@ -172,7 +172,8 @@ def copy_blocks(dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: A
     """Copies ``src[src_index[i]]`` to ``dst[dst_index[i]]`` for all i, as `copy` does.
 
     The blocks, the entries of the first dimension, are contiguous each. An index is a sequence of
-    integers or a one-dimensional array of them on the host.
+    integers or a one-dimensional array of them on the host. No other thread may change it during
+    the call.
     """
 
 def copy_blocks_async(

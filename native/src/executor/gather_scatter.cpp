@@ -40,7 +40,7 @@ public:
         check_arrangement(host, host_);
         const Runs runs = table_.of(on_gpu, on_gpu.data);
         const PipelineShape& shape = pipeline_.shape();
-        pipeline_.start_after(stream_);
+        pipeline_.start_after(stream_, runs.count * runs.run);
         if (to_host_) {
             pipeline_.gather(host.data, runs, shape.chunk, shape.blocks);
         } else {

@@ -1,11 +1,13 @@
 #include "block_index.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "errors.hpp"
 
@@ -23,27 +25,28 @@ constexpr const char* kPassNumbers =
 }
 
 template <class Integer>
-std::vector<std::int64_t> read_entries(const Operand& operand) {
-    std::vector<std::int64_t> index(static_cast<std::size_t>(operand.shape[0]));
-    if (std::is_same_v<Integer, std::int64_t> && operand.contiguous && !index.empty()) {
-        std::memcpy(index.data(), operand.data, index.size() * sizeof(std::int64_t));
+BlockIndex read_entries(const Operand& operand) {
+    BlockIndex index;
+    const auto count = static_cast<std::size_t>(operand.shape[0]);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(operand.data) % alignof(Integer) == 0;
+    if (std::is_same_v<Integer, std::int64_t> && operand.contiguous && aligned) {
+        index.entries = {reinterpret_cast<const std::int64_t*>(operand.data), count};
         return index;
     }
+    index.own.reserve(count);
     const std::byte* at = operand.data;
-    for (std::int64_t& entry : index) {
+    for (std::size_t i = 0; i < count; ++i) {
         Integer value{};
         std::memcpy(&value, at, sizeof value);
         // NOLINTNEXTLINE(bugprone-signed-char-misuse): an index of 8 bits is a number.
-        entry = static_cast<std::int64_t>(value);
+        index.own.push_back(static_cast<std::int64_t>(value));
         at += operand.strides[0];
     }
+    index.entries = index.own;
     return index;
 }
 
-std::vector<std::int64_t> read_array(nb::handle object, const char* name) {
-    Operand operand;
-    Held held;
-    read_operand(object, Role::source, std::nullopt, operand, held);
+BlockIndex read_array(const Operand& operand, const char* name) {
     if (operand.gpu != kHost) {
         reject(Failure::unsupported, std::string(name) + " is on a GPU", "pass it on the host");
     }
@@ -81,8 +84,8 @@ bool is_sequence(nb::handle object) {
            Py_TYPE(object.ptr()) == &PyRange_Type;
 }
 
-std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
-    std::vector<std::int64_t> index;
+BlockIndex index_of(nb::handle object, const char* name) {
+    BlockIndex index;
     if (PyIndex_Check(object.ptr()) && !PyObject_HasAttrString(object.ptr(), "shape")) {
         reject(Failure::invalid_operand,
                std::string(name) + " is one number, not a list or an array of integers",
@@ -94,27 +97,33 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
                kPassNumbers);
     }
     if (!is_sequence(object)) {
-        return read_array(object, name);
+        Operand operand;
+        Held held;
+        read_operand(object, Role::source, std::nullopt, operand, held);
+        index = read_array(operand, name);
+        index.held = std::move(held);
+        return index;
     }
     for (const nb::handle entry : object) {
         const nb::object number = nb::steal(PyNumber_Index(entry.ptr()));
         if (!number.is_valid() || PyBool_Check(entry.ptr())) {
             PyErr_Clear();
             reject(Failure::invalid_operand,
-                   std::string(name) + "[" + std::to_string(index.size()) + "] is " + given(entry) +
-                       ", not an integer",
+                   std::string(name) + "[" + std::to_string(index.own.size()) + "] is " +
+                       given(entry) + ", not an integer",
                    kPassNumbers);
         }
         const long long value = PyLong_AsLongLong(number.ptr());
         if (value == -1 && PyErr_Occurred() != nullptr) {
             PyErr_Clear();
             reject(Failure::invalid_transfer,
-                   std::string(name) + "[" + std::to_string(index.size()) +
+                   std::string(name) + "[" + std::to_string(index.own.size()) +
                        "] is a number that is no index of any array",
                    kPassNumbers);
         }
-        index.push_back(value);
+        index.own.push_back(value);
     }
+    index.entries = index.own;
     return index;
 }
 
@@ -160,14 +169,16 @@ void check_blocks(const Operand& destination, const Operand& source) {
     }
 }
 
-void check_index(const std::vector<std::int64_t>& index, const Operand& operand, const char* name) {
-    for (std::size_t i = 0; i < index.size(); ++i) {
-        if (index[i] >= 0 && index[i] < operand.shape[0]) continue;
-        reject(Failure::invalid_transfer,
-               std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(index[i]) +
-                   ", out of range for " + std::to_string(operand.shape[0]) + " blocks",
-               "blocks are counted from 0");
-    }
+void check_index(std::span<const std::int64_t> index, std::size_t blocks, const char* name) {
+    const auto outside = [&](std::int64_t entry) {
+        return static_cast<std::uint64_t>(entry) >= blocks;
+    };
+    const auto found = std::ranges::find_if(index, outside);
+    if (found == index.end()) return;
+    reject(Failure::invalid_transfer,
+           std::string(name) + "[" + std::to_string(found - index.begin()) + "] is " +
+               std::to_string(*found) + ", out of range for " + std::to_string(blocks) + " blocks",
+           "blocks are counted from 0");
 }
 
 }  // namespace
@@ -185,14 +196,12 @@ BlockList blocks_of(const Operand& destination, const Operand& source, nb::handl
     blocks.to_index = index_of(to_index, "dst_index");
     blocks.from_index = index_of(from_index, "src_index");
     const std::size_t count = blocks.count();
-    if (count != blocks.from_index.size()) {
+    if (count != blocks.from_index.entries.size()) {
         reject(Failure::invalid_transfer,
                "dst_index has " + std::to_string(count) + " entries, src_index " +
-                   std::to_string(blocks.from_index.size()),
+                   std::to_string(blocks.from_index.entries.size()),
                "give each destination block its source block");
     }
-    check_index(blocks.to_index, destination, "dst_index");
-    check_index(blocks.from_index, source, "src_index");
     if (blocks.block > 0 && count > kMostPieces) {
         reject(Failure::unsupported,
                std::to_string(count) + " blocks are more than " + std::to_string(kMostPieces),
@@ -201,7 +210,13 @@ BlockList blocks_of(const Operand& destination, const Operand& source, nb::handl
     return blocks;
 }
 
+void check_indexes(const BlockList& blocks) {
+    check_index(blocks.to_index.entries, blocks.to_blocks, "dst_index");
+    check_index(blocks.from_index.entries, blocks.from_blocks, "src_index");
+}
+
 PieceList pieces_of(const BlockList& blocks) {
+    check_indexes(blocks);
     PieceList pieces;
     if (blocks.block == 0) return pieces;
     pieces.make_room(blocks.count());

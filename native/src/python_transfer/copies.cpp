@@ -58,11 +58,14 @@ void set_blocks(BlockList blocks, const char* call, Submission& submission) {
         blocks.from_stride < block) {
         return set_pieces(pieces_of(blocks), call, submission);
     }
-    std::size_t in_place = 0;
-    while (in_place < blocks.count() && blocks.at(in_place).to == blocks.at(in_place).from) {
-        ++in_place;
+    if (!submission.to_host && !submission.from_host) {  // they may be blocks of one array
+        check_indexes(blocks);
+        std::size_t in_place = 0;
+        while (in_place < blocks.count() && blocks.at(in_place).to == blocks.at(in_place).from) {
+            ++in_place;
+        }
+        if (in_place == blocks.count()) return;
     }
-    if (in_place == blocks.count()) return;
     submission.bytes = blocks.count() * blocks.block;
     submission.blocks = std::move(blocks);
 }
@@ -225,6 +228,17 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     return submission;
 }
 
+// The library checks the indexes of blocks, but does not know their names and positions.
+template <class Copy>
+auto name_wrong_index(const Submission& submission, const Copy& copy) {
+    try {
+        return copy();
+    } catch (const nb::python_error&) {
+        check_indexes(submission.blocks);
+        throw;
+    }
+}
+
 }  // namespace
 
 void copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
@@ -262,13 +276,13 @@ Handle snapshot_batch(const Context& context, nb::handle to, nb::handle from, nb
 void copy_blocks(const Context& context, nb::handle to, nb::handle from, nb::handle to_index,
                  nb::handle from_index, nb::handle stream) {
     Submission submission = prepare_blocks(context, to, from, to_index, from_index, stream);
-    run(*context, submission);
+    name_wrong_index(submission, [&] { run(*context, submission); });
 }
 
 Handle copy_blocks_async(const Context& context, nb::handle to, nb::handle from,
                          nb::handle to_index, nb::handle from_index, nb::handle stream) {
     Submission submission = prepare_blocks(context, to, from, to_index, from_index, stream);
-    return start(*context, submission);
+    return name_wrong_index(submission, [&] { return start(*context, submission); });
 }
 
 std::string explain(const Context& context, nb::handle to, nb::handle from) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "operand.hpp"
@@ -45,6 +46,13 @@ struct PieceList {
     [[nodiscard]] PieceView at(std::size_t i) const { return {to[i], from[i], sizes[i]}; }
 };
 
+// The numbers of blocks in an array.
+struct BlockIndex {
+    std::span<const std::int64_t> entries;  // the caller's, which must not change them, or `own`
+    std::vector<std::int64_t> own;
+    Held held;  // keeps the caller's
+};
+
 // Blocks of two arrays that two indexes select.
 struct BlockList {
     std::byte* to = nullptr;  // the first block of each array
@@ -52,11 +60,13 @@ struct BlockList {
     std::int64_t to_stride = 0, from_stride = 0;  // bytes from block to block
     std::size_t to_blocks = 0, from_blocks = 0;   // in the arrays
     std::size_t block = 0;                        // bytes of each
-    std::vector<std::int64_t> to_index, from_index;
+    BlockIndex to_index, from_index;
 
-    [[nodiscard]] std::size_t count() const { return to_index.size(); }
+    [[nodiscard]] std::size_t count() const { return to_index.entries.size(); }
+    // Of indexes that are in range.
     [[nodiscard]] PieceView at(std::size_t i) const {
-        return {to + to_index[i] * to_stride, from + from_index[i] * from_stride, block};
+        return {to + to_index.entries[i] * to_stride, from + from_index.entries[i] * from_stride,
+                block};
     }
 };
 

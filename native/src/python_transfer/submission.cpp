@@ -25,7 +25,8 @@ waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
     return waywiser_copy_blocks(
         context, some.to, static_cast<std::size_t>(some.to_stride), some.to_blocks, some.from,
         static_cast<std::size_t>(some.from_stride), some.from_blocks, some.block,
-        some.to_index.data(), some.from_index.data(), some.count(), copy.streams.carrier, transfer);
+        some.to_index.entries.data(), some.from_index.entries.data(), some.count(),
+        copy.streams.carrier, transfer);
 }
 
 waywiser_status blocking(waywiser_context* context, const Submission& copy) {
@@ -95,7 +96,8 @@ waywiser_status copy_and_wait(waywiser_context* context, const Submission& copy,
     return waywiser_copy_blocks_and_wait(
         context, some.to, static_cast<std::size_t>(some.to_stride), some.to_blocks, some.from,
         static_cast<std::size_t>(some.from_stride), some.from_blocks, some.block,
-        some.to_index.data(), some.from_index.data(), some.count(), stream, kWaitSlice, left);
+        some.to_index.entries.data(), some.from_index.entries.data(), some.count(), stream,
+        kWaitSlice, left);
 }
 
 // With the host on one side, or on both.
@@ -145,9 +147,7 @@ template <class Start>
 std::shared_ptr<PendingTransfer> start_by(ContextState& context, Submission& copy,
                                           const Start& start) {
     if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
-        const PieceView first =
-            copy.listed() ? copy.piece(0) : PieceView{copy.to, copy.from, copy.bytes};
-        copy.streams.gpu = gpu_at(copy.to_host ? first.from : first.to);
+        copy.streams.gpu = gpu_at(copy.first_on_gpu());
     }
     waywiser_transfer* transfer = nullptr;
     if (copy.bytes > 0) {

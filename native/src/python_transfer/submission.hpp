@@ -59,8 +59,11 @@ struct Submission {
         return list.count() > 0 ? list.count() : blocks.count();
     }
     [[nodiscard]] bool listed() const { return pieces() > 0; }
-    [[nodiscard]] PieceView piece(std::size_t i) const {
-        return list.count() > 0 ? list.at(i) : blocks.at(i);
+    // Of a copy with a GPU: an address in its memory, or in the destination's.
+    [[nodiscard]] const void* first_on_gpu() const {
+        if (list.count() > 0) return to_host ? list.from[0] : list.to[0];
+        if (blocks.count() > 0) return to_host ? blocks.from : blocks.to;
+        return to_host ? from : to;
     }
 };
 

@@ -322,7 +322,7 @@ transfer::CopyList checked_blocks(const GivenBlocks& to, const GivenBlocks& from
                                 .blocks = given.blocks,
                                 .index = {given.index, count}};
     };
-    return transfer::list_of(array(to), array(from), block);
+    return transfer::blocks_of(array(to), array(from), block);
 }
 
 transfer::WriteEnd write_end(std::uint32_t flags) {

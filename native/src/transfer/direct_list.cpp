@@ -8,10 +8,6 @@
 namespace waywiser::transfer {
 namespace {
 
-// Pieces per call: with more pieces in one call the bandwidth falls (51 GB/s H2D by calls of 256
-// pieces of 28 KiB, 49 by calls of 1,024, 39 by calls of 4,096; measured on H200).
-constexpr std::size_t kMostInBatch = 256;
-
 ListPath path_of(const PieceGroup& group) {
     const bool to_gpu = group.to.end.kind == End::Kind::device;
     const bool from_gpu = group.from.end.kind == End::Kind::device;
@@ -31,6 +27,8 @@ int gpu_of(const PieceGroup& group) {
 // not wait for a long one after a short one.
 constexpr std::size_t kFirstWindow = 2048;
 constexpr std::size_t kWindow = 16384;
+// Of a pipeline, whose tables have one side. Each of them is a copy over the link.
+constexpr std::size_t kPipelineWindow = 2 * kWindow;
 // The tables of all windows have one size, so that later windows can reuse them.
 constexpr std::size_t kWindowTable = 2 * kWindow * sizeof(std::size_t);
 
@@ -84,7 +82,9 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
 // The pipeline that a list has taken. What it moves is before the later work of the list's stream.
 class TakenPipeline {
 public:
-    TakenPipeline(ListStaging& lists, const gpu::Stream& stream) : lists_(lists), stream_(stream) {}
+    // `bytes`: of the list.
+    TakenPipeline(ListStaging& lists, const gpu::Stream& stream, std::size_t bytes)
+        : lists_(lists), stream_(stream), bytes_(bytes) {}
     // Without finish(), after a failure.
     ~TakenPipeline() {
         if (!taken_) return;
@@ -103,9 +103,15 @@ public:
     ListPipeline* get() {
         if (!taken_) {
             taken_ = lists_.take_pipeline(stream_);
-            if (taken_) (*taken_)->start_after(stream_);
+            if (taken_) (*taken_)->start_after(stream_, bytes_);
         }
         return taken_ ? &**taken_ : nullptr;
+    }
+    // Whether it has loaded bytes of the list that it has not moved.
+    [[nodiscard]] bool loads() const { return taken_ && (*taken_)->loads(); }
+    // Other moves follow, of what it has loaded.
+    void unload() {
+        if (loads()) (*taken_)->join();
     }
     void finish() {
         if (!taken_) return;
@@ -121,8 +127,14 @@ private:
 
     ListStaging& lists_;
     const gpu::Stream& stream_;
+    const std::size_t bytes_;
     std::unique_ptr<OwnPipeline> taken_;
 };
+
+// 1 or 0: whether an entry of an index, which may be out of range, is one more than another.
+std::size_t is_next(std::int64_t one, std::int64_t next) {
+    return static_cast<std::uint64_t>(next) - static_cast<std::uint64_t>(one) == 1 ? 1U : 0U;
+}
 
 // The runs of one side for a kernel, by a formula if its pieces are equally spaced.
 Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
@@ -203,10 +215,10 @@ bool move_by_pipeline(ListStaging& lists, const ListPart& part, ListTraits trait
                               reinterpret_cast<const std::size_t*>(table->on_device.data()));
     part.write_offsets(traits.run, on_gpu, runs.data,
                        reinterpret_cast<std::size_t*>(table->pinned.data()));
-    // After a failure the table may be in use in either stream of the pipeline.
+    // After a failure the table may be in use in any stream of the pipeline.
     const auto give_back = [&] { lists.retire(std::move(*table), kernels); };
     try {
-        pipeline->upload(table->on_device.data(), table->pinned.data(), bytes, to_host);
+        pipeline->upload(table->on_device.data(), table->pinned.data(), bytes);
         move(runs);
     } catch (...) {
         pipeline->join();
@@ -217,35 +229,78 @@ bool move_by_pipeline(ListStaging& lists, const ListPart& part, ListTraits trait
     return true;
 }
 
-void move_part(Engine& engine, const ListPart& part, const PieceGroup& group, bool kernel_reaches,
-               TakenPipeline& pipeline, const gpu::Stream& queue, const CallerStream& stream) {
-    ListStaging& lists = engine.lists();
-    const EngineOptions& options = engine.options();
-    const ListTraits traits = part.traits(path_of(group));
-    ListLimits limits{.multiprocessors = lists.multiprocessors(queue.device()),
+// How a list is moved in parts.
+struct ListMove {
+    Engine& engine;
+    PieceGroup& group;
+    const gpu::Stream& queue;
+    const CallerStream& stream;
+    bool kernel_reaches = false;
+    TakenPipeline pipeline;
+};
+
+ListLimits limits_of(const ListMove& move) {
+    const EngineOptions& options = move.engine.options();
+    const int device = move.queue.device();
+    ListLimits limits{.multiprocessors = move.engine.lists().multiprocessors(device),
                       .most_over_link = std::max(options.list_multiprocessors, 1U),
                       .spare_engine = options.polite_bytes != 0,
-                      .list_bytes = group.list.bytes()};
-    if (gpu_of(group) == queue.device()) {
+                      .list_bytes = move.group.list.bytes()};
+    if (gpu_of(move.group) == device) {
         limits.of_pipeline = options.list_multiprocessors != 0 ? options.list_multiprocessors
                                                                : PipelineShape{}.blocks;
     }
-    ListChoice choice = choose_list_method(traits, limits, engine.policy());
-    if (choice.method == ListMethod::pipeline) {
-        if (move_by_pipeline(lists, part, traits, choice, pipeline)) return;
-        limits.of_pipeline = 0;
-        choice = choose_list_method(traits, limits, engine.policy());
-    }
-    if (choice.method == ListMethod::kernel && kernel_reaches &&
-        move_by_kernel(lists, part, traits, choice.blocks, queue)) {
+    return limits;
+}
+
+// Lets a pipeline load what all parts of a list need from the host, if it is contiguous there.
+void load_early(ListMove& move, const ListChoice& choice, ListPath path) {
+    const CopyList& list = move.group.list;
+    if (choice.method != ListMethod::pipeline || path != ListPath::from_host || list.block == 0 ||
+        list.from_blocks.pitch() != list.block) {
         return;
     }
-    const std::span<const Piece> pieces = part.pieces();
-    if (choice.method == ListMethod::copies || !gpu::has_batch()) {
-        return move_by_copies(pieces, queue);
+    if (ListPipeline* const pipeline = move.pipeline.get()) {
+        const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
+        pipeline->load(list.from_blocks.data + first * list.block, list.bytes(), list.block,
+                       choice.chunk);
     }
-    if (!stream.is_legacy()) return move_by_batches(pieces, queue);
-    on_substitute(lists, queue, [&](const gpu::Stream& other) { move_by_batches(pieces, other); });
+}
+
+void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {
+    const std::span<const Piece> pieces = part.pieces();
+    if (method == ListMethod::copies || !gpu::has_batch()) {
+        return move_by_copies(pieces, move.queue);
+    }
+    if (!move.stream.is_legacy()) return move_by_batches(pieces, move.queue);
+    on_substitute(move.engine.lists(), move.queue,
+                  [&](const gpu::Stream& other) { move_by_batches(pieces, other); });
+}
+
+// Returns whether a pipeline moves the part.
+bool move_part(ListMove& move, const ListPart& part) {
+    ListStaging& lists = move.engine.lists();
+    const PolicyTable* const policy = move.engine.policy();
+    CopyList& list = move.group.list;
+    const ListTraits traits = part.traits(path_of(move.group));
+    ListLimits limits = limits_of(move);
+    ListChoice choice = choose_list_method(traits, limits, policy);
+    if (!list.checked) {
+        load_early(move, choice, traits.path);
+        list.check();
+    }
+    if (move.pipeline.loads()) choice = pipeline_of(traits, limits);
+    if (choice.method == ListMethod::pipeline) {
+        if (move_by_pipeline(lists, part, traits, choice, move.pipeline)) return true;
+        move.pipeline.unload();
+        limits.of_pipeline = 0;
+        choice = choose_list_method(traits, limits, policy);
+    }
+    if (choice.method != ListMethod::kernel || !move.kernel_reaches ||
+        !move_by_kernel(lists, part, traits, choice.blocks, move.queue)) {
+        move_by_engine(move, part, choice.method);
+    }
+    return false;
 }
 
 }  // namespace
@@ -269,24 +324,22 @@ std::span<const std::int64_t> ListPart::index(ListSide side) const {
 
 std::size_t ListPart::pitch(ListSide side) const {
     const auto all = index(side);
-    if (all.size() < 2 || all[1] <= all[0]) return 0;
-    const std::int64_t step = all[1] - all[0];
-    for (std::size_t i = 1; i < all.size(); ++i) {
-        if (all[i] - all[i - 1] != step) return 0;
-    }
-    return static_cast<std::size_t>(step) * blocks(side).stride;
+    if (all.size() < 2) return 0;
+    if (blocks(side).step != 0) return blocks(side).pitch();
+    return step_of(all) * blocks(side).stride;
 }
 
 ListTraits ListPart::traits(ListPath path) const {
     if (list_.block == 0) return traits_of(pieces(), path);
     const auto to = index(ListSide::to);
     const auto from = index(ListSide::from);
+    const auto may_join = [&](const Blocks& side) {
+        return side.stride == list_.block && side.step <= 1;
+    };
     std::size_t joined = 0;
-    if (blocks(ListSide::to).stride == list_.block &&
-        blocks(ListSide::from).stride == list_.block) {
+    if (may_join(blocks(ListSide::to)) && may_join(blocks(ListSide::from))) {
         for (std::size_t i = 1; i < to.size(); ++i) {
-            const bool follows = (to[i] - to[i - 1] == 1) & (from[i] - from[i - 1] == 1);
-            joined += follows ? 1U : 0U;
+            joined += is_next(to[i - 1], to[i]) & is_next(from[i - 1], from[i]);
         }
     }
     const auto bits = [&](ListSide side) {
@@ -342,23 +395,29 @@ bool has_same_address(std::byte* host, int device) {
     }
 }
 
-void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
+void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream) {
     const gpu::Stream& queue = *order.stream;
+    CopyList& list = group.list;
     std::vector<Piece> buffer;
-    const std::size_t count = group.list.count();
     if (order.capturing || engine.options().plain) {
-        return move_by_copies(group.list.part(0, count, buffer), queue);
+        list.check();
+        return move_by_copies(list.part(0, list.count(), buffer), queue);
     }
-    const bool kernel_reaches = group.same_addresses && gpu_of(group) == queue.device();
-    TakenPipeline pipeline(engine.lists(), queue);
+    ListMove move{.engine = engine,
+                  .group = group,
+                  .queue = queue,
+                  .stream = stream,
+                  .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
+                  .pipeline = {engine.lists(), queue, list.bytes()}};
     std::size_t most = kFirstWindow;
-    for (std::size_t first = 0; first < count; most = std::min(2 * most, kWindow)) {
-        const ListPart part(group.list, first, most, buffer);
+    for (std::size_t first = 0; first < list.count();) {
+        const ListPart part(list, first, most, buffer);
         first += part.count();
-        move_part(engine, part, group, kernel_reaches, pipeline, queue, stream);
+        const bool by_pipeline = move_part(move, part);
+        most = std::min(2 * most, by_pipeline ? kPipelineWindow : kWindow);
     }
-    pipeline.finish();
+    move.pipeline.finish();
 }
 
 }  // namespace waywiser::transfer

@@ -49,8 +49,9 @@ private:
 };
 
 // Enqueues the moves of all pieces; both sides are device or pinned memory. Does not block. While
-// the stream is captured, plain copies are recorded.
-void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
+// the stream is captured, plain copies are recorded. Checks the list first, but while a pipeline
+// loads its first bytes. Throws InvalidCopy like CopyList::check(), before anything is written.
+void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream);
 
 // Writes the offsets, relative to `base`, of the runs that pieces are cut into.

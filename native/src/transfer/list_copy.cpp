@@ -72,6 +72,7 @@ std::vector<PieceGroup> grouped(CopyList list) {
         groups.push_back({.to = to.all(), .from = from.all(), .list = std::move(list)});
         return groups;
     }
+    list.check();
     list.make_pieces();
     std::size_t last = 0;
     for (const Piece& piece : list.pieces) {
@@ -182,6 +183,7 @@ std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& gr
         Ordering order = ordering(engine, stream, operand_of(group));
         const GroupMethod method = method_of(engine, group);
         if (order.capturing && method != GroupMethod::direct) reject_capture();
+        if (method != GroupMethod::direct) group.list.check();
         if (method == GroupMethod::direct) {
             const int gpu = operand_of(group);
             const bool with_host = group.to.end.gpu < 0 || group.from.end.gpu < 0;
@@ -258,6 +260,9 @@ Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
     const CallerStream used = stream_of(groups, stream);
     const Ordering order = ordering(*engine, used, gpu);
     const HostUse host = host_use(*engine, groups);
+    if (host.cpus) {  // it waits for the stream first
+        for (PieceGroup& group : groups) group.list.check();
+    }
     const bool to_gpu =
         std::ranges::any_of(groups, [](const PieceGroup& one) { return one.to.end.gpu >= 0; });
     // When the stream has been waited for, CPUs need none.

@@ -10,9 +10,7 @@ namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kWidest = 16;
-// Chunks of a pipeline: at least as many for a list, and not smaller.
-constexpr std::size_t kFewestOfPipeline = 4;
-constexpr std::size_t kLeastOfPipeline = std::size_t{512} << 10;
+constexpr std::size_t kLongestRunOfPipeline = std::size_t{512} << 10;
 // Fewer pieces are not worth a table.
 constexpr std::size_t kFewRuns = 4;
 // Bytes in flight per block: 1,024 threads with 8 accesses of 16 bytes.
@@ -42,22 +40,13 @@ bool can_be_moved_by_kernel(const ListTraits& traits) {
 // Whether a pipeline can move the list: the chunks of the host are contiguous, and hold a run.
 bool can_be_moved_by_pipeline(const ListTraits& traits, const ListLimits& limits) {
     return limits.of_pipeline != 0 && !limits.spare_engine && with_host(traits.path) &&
-           traits.host_contiguous && traits.run <= kLeastOfPipeline &&
+           traits.host_contiguous && traits.run <= kLongestRunOfPipeline &&
            (traits.run >= kWidest || traits.pipeline_entries() == 0);
 }
 
 // The bytes of the list that a list of this part belongs to.
 std::size_t bytes_of_list(const ListTraits& traits, const ListLimits& limits) {
     return std::max(limits.list_bytes, traits.bytes);
-}
-
-ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits) {
-    const std::size_t chunk = std::clamp(bytes_of_list(traits, limits) / kFewestOfPipeline,
-                                         kLeastOfPipeline, PipelineShape{}.chunk);
-    const unsigned most = std::min(limits.of_pipeline, std::max(limits.multiprocessors, 1U));
-    return {.method = ListMethod::pipeline,
-            .blocks = useful_blocks(std::min(chunk, traits.bytes), most),
-            .chunk = chunk};
 }
 
 // Seconds that a pipeline takes. Parts of a list share its start and end.
@@ -134,6 +123,14 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
     return traits;
 }
 
+ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits) {
+    const unsigned most = std::min(limits.of_pipeline, std::max(limits.multiprocessors, 1U));
+    const std::size_t chunk = PipelineShape{}.chunk;
+    return {.method = ListMethod::pipeline,
+            .blocks = useful_blocks(std::min(chunk, bytes_of_list(traits, limits)), most),
+            .chunk = chunk};
+}
+
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs) {
     if (traits.merged <= kFewRuns || traits.run == 0) return {};
@@ -146,9 +143,14 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
         costs.kernel_seconds +
         static_cast<double>(traits.table_entries()) * costs.table_seconds_per_entry +
         bytes / (kernel_bandwidth(traits.path, blocks, costs) * width);
-    const double by_engine = std::max(
-        pieces * costs.engine_seconds_per_piece,
-        bytes / (with_host(traits.path) ? costs.engine_bandwidth : costs.engine_bandwidth_of_gpus));
+    // Parts of a list share the start of the first call.
+    const double started = std::min(pieces, static_cast<double>(kMostInBatch)) *
+                           costs.engine_seconds_before *
+                           (bytes / static_cast<double>(bytes_of_list(traits, limits)));
+    const double by_engine =
+        started + std::max(pieces * costs.engine_seconds_per_piece,
+                           bytes / (with_host(traits.path) ? costs.engine_bandwidth
+                                                           : costs.engine_bandwidth_of_gpus));
     const double by_others = kernel_can ? std::min(by_engine, by_kernel) : by_engine;
     if (can_be_moved_by_pipeline(traits, limits) &&
         pipeline_seconds(traits, limits, costs) < by_others) {

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "gpu/gpu.hpp"
@@ -15,8 +17,10 @@
 
 namespace waywiser::transfer {
 
+// With chunks of 4 MiB instead of 8, what the copy engine does between two of them takes twice as
+// much of the time, 2 us each.
 struct PipelineShape {
-    std::size_t chunk = std::size_t{4} << 20;  // bytes of staging memory for one chunk
+    std::size_t chunk = std::size_t{8} << 20;  // bytes of staging memory for one chunk
     std::size_t slots = 3;                     // chunks in staging memory
     unsigned blocks = 8;                       // of a kernel
     [[nodiscard]] std::size_t bytes() const { return chunk * slots; }
@@ -35,18 +39,24 @@ public:
 
     [[nodiscard]] const PipelineShape& shape() const { return shape_; }
 
-    // Later moves start after the work that is in the stream now.
-    void start_after(const gpu::Stream& stream);
+    // Later moves, of `bytes` in all, start after the work that is in the stream now.
+    void start_after(const gpu::Stream& stream, std::size_t bytes);
     // Enqueue the moves of all runs, in chunks of at most `chunk` bytes (and those of the shape),
-    // which hold at least one run. `blocks`: of a kernel. The offset table of the runs is read when
-    // the kernels run. The other side is contiguous page-locked memory.
+    // which hold at least one run. The first chunks that are gathered, and the last ones that are
+    // scattered, are smaller: the link waits for them. `blocks`: of a kernel. The offset table of
+    // the runs is read when the kernels run. The other side is contiguous page-locked memory.
     void gather(std::byte* to, const Runs& from, std::size_t chunk, unsigned blocks);
     void scatter(const Runs& to, const std::byte* from, std::size_t chunk, unsigned blocks);
-    // Copies a table to the device, for moves that are enqueued later. Each direction uses the
-    // stream in which this delays copies least.
-    void upload(std::byte* to, const std::byte* from, std::size_t bytes, bool to_host);
+    // Enqueues copies of as many chunks as there are slots, of runs of `run` bytes. The following
+    // calls of scatter() move all `bytes` in order, and enqueue the other copies early too.
+    void load(const std::byte* from, std::size_t bytes, std::size_t run, std::size_t chunk);
+    // Whether a part of these bytes is left.
+    [[nodiscard]] bool loads() const { return !loaded_.empty() || source_.bytes != 0; }
+    // Copies a table to the device, for kernels that are enqueued later. It does not wait for the
+    // moves.
+    void upload(std::byte* to, const std::byte* from, std::size_t bytes);
     // Orders later kernels and copies after all earlier ones, also those that a failure left
-    // unordered.
+    // unordered. Forgets what is loaded.
     void join();
     // The stream starts its later work after all moves.
     void finish_before(const gpu::Stream& stream);
@@ -64,20 +74,44 @@ private:
         gpu::Event filled, emptied;
         bool used = false;
     };
-    // Calls move(slot, memory, first, count) for the runs of each chunk.
-    template <class Move>
-    void for_each_chunk(const Runs& runs, std::size_t chunk, const Move& move);
+    // Contiguous memory of the host.
+    struct Source {
+        const std::byte* data = nullptr;
+        std::size_t bytes = 0;
+        std::size_t run = 0;
+        std::size_t chunk = 0;
+    };
+    // A chunk in a slot. The kernels for its first bytes are enqueued.
+    struct Loaded {
+        Slot* slot = nullptr;
+        const std::byte* data = nullptr;
+        std::size_t bytes = 0;
+        std::size_t scattered = 0;
+    };
+    // Bytes of a chunk: whole runs, at least one.
+    [[nodiscard]] std::size_t chunk_bytes(std::size_t needed, std::size_t most, std::size_t run,
+                                          std::size_t left) const;
+    // The next slot, and its staging memory.
+    std::pair<Slot*, std::byte*> next_slot();
+    // Enqueues copies of the source while slots are free of loaded chunks.
+    void load_more();
 
     const PipelineShape shape_;
     std::byte* const staging_;
     const gpu::PriorityStream
         kernels_;  // those that wait for the program's would let the link idle
     const gpu::Stream copies_;
+    const gpu::Stream tables_;
     gpu::Event start_;
+    gpu::Event uploaded_;
     gpu::Event joined_;
     gpu::Event done_;
     std::vector<Slot> slots_;
-    std::size_t next_ = 0;  // slot
+    std::size_t next_ = 0;              // slot
+    std::size_t moved_ = 0, left_ = 0;  // bytes since start_after()
+    Source source_;                     // that is not loaded yet
+    std::deque<Loaded> loaded_;         // in order
+    bool kernels_are_last_ = false;     // the last move ends with a kernel, not with a copy
     bool started_ = false;
     const void* last_stream_ = nullptr;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
 
-void check_blocks(const Blocks& side, std::size_t block, const char* name) {
+void check_array(const Blocks& side, std::size_t block, const char* name) {
     if (block > side.stride && side.blocks > 1) {
         throw InvalidCopy(std::string("copy_blocks: a block of ") + std::to_string(block) +
                           " bytes is longer than the stride of the " + name + ", " +
@@ -29,14 +29,35 @@ void check_blocks(const Blocks& side, std::size_t block, const char* name) {
                           std::to_string(side.stride) + " bytes and its " +
                           std::to_string(side.blocks) + " blocks");
     }
-    const auto outside = [&](std::int64_t index) {
-        return static_cast<std::uint64_t>(index) >= side.blocks;  // also a negative one
-    };
-    bool any = false;  // without a branch: lists are long
-    for (const std::int64_t index : side.index) any |= outside(index);
-    if (!any) return;
-    throw InvalidCopy(std::string("copy_blocks: index ") +
-                      std::to_string(*std::ranges::find_if(side.index, outside)) + " of the " +
+}
+
+// The passes over an index have no branch for each entry, so that the compiler can vectorize them.
+// They end after a part that decides the result.
+constexpr std::size_t kPart = 1024;
+
+std::uint64_t word(std::int64_t entry) { return static_cast<std::uint64_t>(entry); }
+
+constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+
+// Whether all entries are known to be in range. False for more than 2^63 blocks.
+bool all_inside(const Blocks& side) {
+    if (side.blocks == 0) return side.index.empty();
+    const std::uint64_t last = side.blocks - 1;
+    if (side.step != 0) {
+        const std::uint64_t first = word(side.index.front());
+        return first <= last && (last - first) / side.step >= side.index.size() - 1;
+    }
+    std::uint64_t outside = 0;  // the sign is that of a negative entry, or of one that is too large
+    for (const std::int64_t entry : side.index) outside |= word(entry) | (last - word(entry));
+    return (outside & kSign) == 0;
+}
+
+void check_range(const Blocks& side, const char* name) {
+    if (all_inside(side)) return;
+    const auto outside = [&](std::int64_t entry) { return word(entry) >= side.blocks; };
+    const auto found = std::ranges::find_if(side.index, outside);
+    if (found == side.index.end()) return;
+    throw InvalidCopy(std::string("copy_blocks: index ") + std::to_string(*found) + " of the " +
                       name + " is out of range: it has " + std::to_string(side.blocks) + " blocks");
 }
 
@@ -81,15 +102,23 @@ bool any_twice(const Blocks& to) {
     return twice;
 }
 
-// Without a branch.
-bool ascends(std::span<const std::int64_t> index) {
-    bool all = true;
-    for (std::size_t i = 1; i < index.size(); ++i) all &= index[i - 1] < index[i];
-    return all;
+// Whether each entry, all of which are in range, is greater than the one before it.
+bool ascends(const Blocks& side) {
+    if (side.step != 0) return true;
+    const std::span<const std::int64_t> index = side.index;
+    for (std::size_t first = 1; first < index.size(); first += kPart) {
+        const std::size_t last = std::min(index.size(), first + kPart);
+        std::uint64_t differences = 0;
+        for (std::size_t i = first; i < last; ++i) {
+            differences |= word(index[i]) - word(index[i - 1]) - 1;
+        }
+        if ((differences & kSign) != 0) return false;
+    }
+    return true;
 }
 
 void check_blocks_once(const Blocks& to) {
-    if (ascends(to.index)) return;
+    if (ascends(to)) return;
     constexpr std::size_t kFew =
         64;  // for fewer than one in so many blocks, sorting is faster than bits
     if (to.index.size() >= to.blocks / kFew && !any_twice(to)) return;
@@ -191,19 +220,55 @@ CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
 }
 
 CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block) {
-    check_blocks(to, block, "destination");
-    check_blocks(from, block, "source");
-    CopyList list{.pieces = {}, .to = extent_of(to, block), .from = extent_of(from, block)};
-    if (block == 0) return list;
-    check_blocks_once(to);
-    list.to_blocks = to;
-    list.from_blocks = from;
-    list.block = block;
-    if (meet(list.to, list.from)) {  // within one array, blocks may still be disjoint
-        list.make_pieces();
-        check_pieces(list.pieces);
-    }
+    CopyList list = blocks_of(to, from, block);
+    list.check();
     return list;
+}
+
+CopyList blocks_of(const Blocks& to, const Blocks& from, std::size_t block) {
+    check_array(to, block, "destination");
+    check_array(from, block, "source");
+    CopyList list{.pieces = {},
+                  .to = extent_of(to, block),
+                  .from = extent_of(from, block),
+                  .to_blocks = to,
+                  .from_blocks = from,
+                  .block = block,
+                  .checked = false};
+    list.to_blocks.step = step_of(to.index);
+    list.from_blocks.step = step_of(from.index);
+    check_range(list.from_blocks, "source");
+    // Without bytes there are no pieces. Within one array, blocks may still be disjoint.
+    if (block == 0 || meet(list.to, list.from)) list.check();
+    return list;
+}
+
+void CopyList::check() {
+    if (checked) return;
+    checked = true;
+    check_range(to_blocks, "destination");
+    if (block == 0) {
+        to_blocks = from_blocks = {};
+        return;
+    }
+    check_blocks_once(to_blocks);
+    if (!meet(to, from)) return;
+    make_pieces();
+    check_pieces(pieces);
+}
+
+std::size_t step_of(std::span<const std::int64_t> index) {
+    if (index.size() < 2 || index[1] <= index[0]) return 0;
+    const std::uint64_t step = word(index[1]) - word(index[0]);
+    for (std::size_t first = 1; first < index.size(); first += kPart) {
+        const std::size_t last = std::min(index.size(), first + kPart);
+        std::uint64_t differ = 0;
+        for (std::size_t i = first; i < last; ++i) {
+            differ |= (word(index[i]) - word(index[i - 1])) ^ step;
+        }
+        if (differ != 0) return 0;
+    }
+    return step;
 }
 
 std::size_t CopyList::count() const { return block == 0 ? pieces.size() : to_blocks.index.size(); }

@@ -24,6 +24,10 @@ struct Blocks {
     std::size_t stride = 0;  // bytes from one block to the next
     std::size_t blocks = 0;  // number of blocks in the array
     std::span<const std::int64_t> index;
+    std::size_t step = 0;  // step_of() the index, set by blocks_of()
+
+    // Bytes from block to block in memory if the step is known; else 0.
+    [[nodiscard]] std::size_t pitch() const { return step * stride; }
 };
 
 // The memory that contains all pieces of one side; no bytes if unknown.
@@ -39,7 +43,10 @@ struct CopyList {
     Extent to, from;
     Blocks to_blocks, from_blocks;  // indexes of equal length, owned by the caller
     std::size_t block = 0;          // bytes of each block
+    bool checked = true;            // false after blocks_of(), until check()
 
+    // Checks the index of the destination. Throws InvalidCopy like list_of().
+    void check();
     [[nodiscard]] std::size_t count() const;
     [[nodiscard]] std::size_t bytes() const;
     // Up to `most` pieces from `first` on, in `buffer` if they have to be made.
@@ -58,6 +65,13 @@ CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
 // of range, a block is longer than a stride, or a destination overlaps a source or another
 // destination.
 CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block);
+// The same without a check of the destination's index, which takes longer than the other checks:
+// check() has to be called before the first byte is written.
+CopyList blocks_of(const Blocks& to, const Blocks& from, std::size_t block);
+
+// The difference of each entry of an index to the one before it, if all are equal and positive;
+// else 0. The entries may be out of range.
+std::size_t step_of(std::span<const std::int64_t> index);
 
 // Joins neighbours that are adjacent on both sides.
 std::vector<Piece> merged(std::span<const Piece> pieces);

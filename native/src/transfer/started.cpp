@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <thread>
 
+#include "host/relax.hpp"
 #include "transfer/ordering.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
 constexpr auto kPoll = std::chrono::microseconds(20);  // polling interval with a time limit
-// Before that the calling thread polls and yields, as the runtime does while it waits for a stream:
-// a sleep of 20 us takes 100 us and more on a virtual machine. It polls for as long as 2 GiB take
-// over a PCIe 5.0 link.
-constexpr auto kBetweenLooks = std::chrono::microseconds(5);
+// Before that the calling thread spins, as the runtime does while it waits for a stream: a sleep of
+// 20 us takes 100 us and more on a virtual machine. It spins for as long as 2 GiB take over a PCIe
+// 5.0 link, and yields the CPU now and then: the scheduler lets a thread that yields all the time
+// wait for others.
+constexpr auto kBetweenLooks = std::chrono::microseconds(2);
+constexpr unsigned kLooksBetweenYields = 64;
 constexpr auto kLooking = std::chrono::milliseconds(50);
 
 // Waits for the event, at most `seconds` (negative: without limit). `made`: when the event was
@@ -25,12 +28,13 @@ bool wait_for_event(const gpu::Event& event, double seconds,
     }
     const auto start = std::chrono::steady_clock::now();
     const auto until = start + std::chrono::duration<double>(seconds);
-    while (!event.done()) {
+    for (unsigned looks = 1; !event.done(); ++looks) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= until) return false;
         if (now - made < kLooking) {
+            if (looks % kLooksBetweenYields == 0) std::this_thread::yield();
             do {
-                std::this_thread::yield();
+                host::relax();
             } while (std::chrono::steady_clock::now() - now < kBetweenLooks);
         } else {
             std::this_thread::sleep_for(kPoll);

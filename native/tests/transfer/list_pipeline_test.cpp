@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "case_stride.hpp"
@@ -44,7 +45,7 @@ TEST(ListPipelines, AreChosenForLongListsOfShortPieces) {
             const ListChoice choice = choose_list_method(list, list_limits());
             EXPECT_EQ(choice.method, ListMethod::pipeline) << piece;
             EXPECT_EQ(choice.blocks, 8U);
-            EXPECT_EQ(choice.chunk, 4 * kMiB);
+            EXPECT_EQ(choice.chunk, PipelineShape{}.chunk);
             ListTraits scattered = list;
             scattered.host_contiguous = false;
             EXPECT_NE(choose_list_method(scattered, list_limits()).method, ListMethod::pipeline);
@@ -165,11 +166,20 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
         }
         const std::size_t chunk = 1 + pick(2 * shape.chunk);
         const auto blocks = static_cast<unsigned>(1 + pick(3));
-        pipeline->start_after(stream);
+        pipeline->start_after(stream, fits * run);
         if (to_host) {
             pipeline->gather(host.data() + host_at, runs, chunk, blocks);
         } else {
-            pipeline->scatter(runs, host.data() + host_at, chunk, blocks);
+            // All at once, or in parts that meet within the chunks that are loaded.
+            const std::size_t first = pick(2) == 0 ? fits : pick(fits + 1);
+            if (first < fits) pipeline->load(host.data() + host_at, fits * run, run, chunk);
+            for (const auto& [at, some] :
+                 {std::pair{std::size_t{0}, first}, {first, fits - first}}) {
+                if (some == 0) continue;
+                pipeline->scatter(runs.part(at, some), host.data() + host_at + at * run, chunk,
+                                  blocks);
+            }
+            EXPECT_FALSE(pipeline->loads());
         }
         pipeline->finish_before(stream);
         stream.synchronize();
@@ -249,6 +259,43 @@ TEST_F(PipelinesOnFake, MoveBlocksOfAContext) {
         EXPECT_GE(fake::counts().copies, 5U) << block;
         EXPECT_TRUE(pool.equal()) << block;
     }
+}
+
+// While the destination's index is checked, bytes are on their way, but not to the destination.
+TEST_F(PipelinesOnFake, WriteNothingIfAnIndexIsWrong) {
+    waywiser::Context context({.threads = 2, .pinned_bytes = 64 * kMiB});
+    const gpu::Stream stream(0);
+    BlockPool pool(8 * kKiB, 4096);
+    pool.fill_host(1);
+    pool.fill_device(2);
+    const std::vector<std::byte> device(pool.device.data(),
+                                        pool.device.data() + pool.device.bytes());
+    const std::vector<std::byte> host(pool.host.data(), pool.host.data() + pool.host.bytes());
+    const std::vector<std::int64_t> good = pool.on_gpu;
+    const std::vector<std::int64_t> in_order = pool.on_host;
+    const auto rejects = [&](bool load, std::vector<std::int64_t>& index, std::int64_t wrong) {
+        index.at(4000) = wrong;
+        fake::configure("");
+        EXPECT_THROW(load ? pool.load(context, stream) : pool.save(context, stream), TransferError);
+        stream.synchronize();
+        EXPECT_EQ(fake::counts().launches, 0U);
+        EXPECT_LE(fake::counts().copies, load ? 3U : 0U);
+        EXPECT_EQ(std::memcmp(pool.device.data(), device.data(), device.size()), 0);
+        EXPECT_EQ(std::memcmp(pool.host.data(), host.data(), host.size()), 0);
+        pool.on_gpu = good;
+        pool.on_host = in_order;
+    };
+    for (const std::int64_t wrong : {good[7], std::int64_t{-1}, std::int64_t{8192}}) {
+        rejects(true, pool.on_gpu, wrong);
+        if (wrong != good[7]) rejects(false, pool.on_gpu, wrong);
+    }
+    for (const std::int64_t wrong : {in_order[7], std::int64_t{-1}, std::int64_t{4096}}) {
+        rejects(false, pool.on_host, wrong);
+        if (wrong != in_order[7]) rejects(true, pool.on_host, wrong);
+    }
+    pool.load(context, stream);
+    stream.synchronize();
+    EXPECT_TRUE(pool.equal()) << "what was loaded is used by no later list";
 }
 
 // Lists in the order of their stream, without a wait of the host between them.

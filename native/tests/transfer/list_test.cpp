@@ -147,6 +147,49 @@ TEST(CopyLists, CheckBlocks) {
     EXPECT_THROW(list_of(side(0x1000, 4, good), side(0x1020, 4, other), 64), InvalidCopy);
 }
 
+TEST(CopyLists, FindEveryWrongIndex) {
+    std::mt19937_64 random(26);
+    constexpr std::size_t kBlocks = 3000;
+    constexpr std::size_t kStride = 64;
+    const auto side = [](std::uintptr_t address, std::span<const std::int64_t> index) {
+        return Blocks{.data = at(address), .stride = kStride, .blocks = kBlocks, .index = index};
+    };
+    const std::vector<std::int64_t> wrong{-1, static_cast<std::int64_t>(kBlocks),
+                                          std::numeric_limits<std::int64_t>::max(),
+                                          std::numeric_limits<std::int64_t>::min()};
+    for (std::size_t number = 0; number < 40; ++number) {
+        std::vector<std::int64_t> good(kBlocks);
+        std::iota(good.begin(), good.end(), std::int64_t{0});
+        std::vector<std::int64_t> index = good;
+        if (number % 2 == 0) std::ranges::shuffle(index, random);
+        const std::size_t where = number < 4 ? number * (kBlocks - 1) / 3 : random() % kBlocks;
+        const auto lists = [&](std::span<const std::int64_t> one) {
+            CopyList list = blocks_of(side(0x100000, one), side(0x900000, good), kStride);
+            list.check();
+            return list;
+        };
+        EXPECT_EQ(lists(index).to_blocks.step, number % 2 == 0 ? 0U : 1U);
+        std::vector<std::int64_t> bad = index;
+        bad[where] = wrong[number % wrong.size()];
+        EXPECT_THROW(lists(bad), InvalidCopy);
+        EXPECT_NO_THROW(blocks_of(side(0x100000, bad), side(0x900000, good), kStride))
+            << "the destination is checked later";
+        EXPECT_THROW(blocks_of(side(0x100000, good), side(0x900000, bad), kStride), InvalidCopy);
+        bad = index;
+        bad[where] = bad[where == 0 ? 1 : where - 1];
+        EXPECT_THROW(lists(bad), InvalidCopy) << "twice";
+    }
+    // A regular index whose last entries are out of range, or whose numbers overflow.
+    const std::vector<std::int64_t> beyond{1, 1001, 2001, 3001};
+    EXPECT_THROW(list_of(side(0x100000, beyond), side(0x900000, beyond), 64), InvalidCopy);
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    const std::vector<std::int64_t> around{-kMost, 0, kMost};
+    EXPECT_EQ(step_of(around), static_cast<std::size_t>(kMost));
+    EXPECT_THROW(list_of(side(0x100000, around), side(0x900000, around), 64), InvalidCopy);
+    EXPECT_EQ(step_of(std::vector<std::int64_t>{5, 4}), 0U);
+    EXPECT_EQ(step_of(std::vector<std::int64_t>{5}), 0U);
+}
+
 ListTraits traits(ListPath path, std::size_t piece, std::size_t count, std::size_t access = 16) {
     return {.path = path, .bytes = piece * count, .merged = count, .run = piece, .access = access};
 }
@@ -185,7 +228,7 @@ TEST(ListMethods, FollowTheCosts) {
         132U);
     // The costs decide: if the copy engine's pieces cost nothing, no kernel is used.
     EXPECT_EQ(choose_list_method(traits(ListPath::from_host, kKiB, 4096), {.multiprocessors = 132},
-                                 {.engine_seconds_per_piece = 0})
+                                 {.engine_seconds_per_piece = 0, .engine_seconds_before = 0})
                   .method,
               ListMethod::batch);
 }
