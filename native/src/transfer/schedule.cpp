@@ -242,7 +242,8 @@ void Schedule::sleep(const WorkerState& self, std::uint64_t generation) {
 
 bool Schedule::begin_help() {
     const std::lock_guard lock(mutex_);
-    if (helping_ || threads_.size() >= most_threads_) return false;
+    // Where threads stay awake, a caller that slept instead would lose what they gain.
+    if (helping_ || (threads_.size() >= most_threads_ && !keeps_awake())) return false;
     helping_ = true;
     return true;
 }

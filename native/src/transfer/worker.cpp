@@ -34,7 +34,7 @@ void Worker::work_until(const Job* only, Job::Until until) {
         if (now.starts) poll_starts();
         if (make_progress(only)) continue;
         if (state_.holds_chunks()) {
-            nap(now.last);
+            nap(now.last || polls());
         } else {
             parts_.schedule.sleep(state_, now.generation);
         }
@@ -43,6 +43,11 @@ void Worker::work_until(const Job* only, Job::Until until) {
 
 void Worker::poll_starts() {
     for (const auto& job : parts_.schedule.poll_starts()) complete(parts_.schedule, *job);
+}
+
+// Whether it looks for the end of its chunks without a pause: few threads have all of them.
+bool Worker::polls() const {
+    return parts_.schedule.keeps_awake() && !state_.chunks.front()->job->gathers();
 }
 
 // Polling interval for chunks in flight, since each poll delays submissions. A caller does not

@@ -48,7 +48,11 @@ TEST_F(AwakeThreads, CopyMediumSizesInChunks) {
     EXPECT_EQ(method(awake, host.data(), 2 * kMiB), "chunked");
     EXPECT_EQ(method(awake, host.data(), 2 * kMiB - 1), "plain c");
     EXPECT_EQ(method(awake, pinned.data(), 4 * kMiB), "plain c");
-    EXPECT_EQ(awake.explain(host.data(), device.data(), 4 * kMiB).substr(0, 7), "chunked");
+    for (const std::size_t bytes : {kMiB, 4 * kMiB}) {
+        EXPECT_EQ(awake.explain(host.data(), device.data(), bytes).substr(0, 7), "chunked");
+        EXPECT_EQ(usual.explain(host.data(), device.data(), bytes).substr(0, 7), "plain c");
+    }
+    EXPECT_EQ(awake.explain(host.data(), device.data(), kMiB - 1).substr(0, 7), "plain c");
 }
 
 // Copies follow each other while threads spin, and after they have gone to sleep.
