@@ -118,8 +118,7 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::si
     if (to.kind == End::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
     add_routes(engine, shape);
     two_links_ = to.kind == End::Kind::device && from.kind == End::Kind::device;
-    gathers_ = shape.gathers && slotted() && !two_links_ && routes_.front().device >= 0 &&
-               gpu::has_batch();
+    gathers_ = slotted() && !two_links_ && routes_.front().device >= 0 && gpu::has_batch();
 }
 
 // Whether chunks pass through pinned staging.

@@ -34,7 +34,6 @@ struct CopyShape {
     std::size_t least = std::size_t{512} << 10;  // minimum size of a chunk, see Job
     std::size_t threads = 0;                     // maximum number of threads; 0: all
     std::size_t slots = 2;                       // chunks in flight per thread or relay
-    bool gathers = true;                         // chunks ready together are one submission
     bool streaming = false;                      // non-temporal stores to host memory
     bool direct_io = true;                       // O_DIRECT for file pages that are not cached
     bool sync = false;                           // fdatasync a written file at the end

@@ -34,10 +34,10 @@ constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
-// Of copies of less than 16 MiB by threads that are awake.
+// Of copies of less than kFewAwakeBelow by threads that are awake.
 constexpr std::size_t kAwakeThreads = 4;
 constexpr std::size_t kAwakeChunks = 8;
-constexpr std::size_t kAwakeBelow = std::size_t{16} << 20;
+constexpr std::size_t kDrainedAwake = std::size_t{512} << 10;
 // A file needs more: copying from the page cache costs a CPU 50 % more time.
 constexpr std::size_t kThreadsPerFile = 12;
 
@@ -116,19 +116,13 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     return shape;
 }
 
-// The same for few bytes by threads that are awake: more of them, or smaller chunks, take longer
-// for their turns at the driver than they gain. Each chunk is submitted alone, so that it is drained
-// while others arrive.
+// The same for few bytes by threads that are awake: more of them, or smaller chunks, wait longer for
+// their turns at the driver than they gain.
 CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
-    CopyShape shape;
-    shape.threads = std::clamp<std::size_t>(threads, 1, kAwakeThreads);
-    shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeChunks),
-                             from_gpu ? kSmallestChunk / 2 : kSmallestChunk,
-                             from_gpu ? kSmallestChunk : kFilledChunk);
+    CopyShape shape = slot_shape(bytes, std::min(threads, kAwakeThreads), from_gpu);
+    shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeChunks), kSmallestChunk,
+                             from_gpu ? kDrainedAwake : kFilledChunk);
     shape.least = shape.chunk;
-    shape.slots = kFilledSlots;
-    shape.streaming = from_gpu;
-    shape.gathers = false;
     return shape;
 }
 
@@ -230,10 +224,9 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
                         const EngineOptions& options, bool relayed) {
     const bool from_gpu = is_on_gpu(from);
     const End& host = from_gpu ? to.end : from.end;
-    const bool awake = options.awake_seconds > 0;
-    const std::size_t least =
-        awake && !from_gpu ? kPlainBelowAwakeFromHost : least_chunked(options);
-    if (!host.pinned && bytes < least) return plain(std::move(choice), "too small for staging");
+    if (!host.pinned && bytes < least_chunked(options)) {
+        return plain(std::move(choice), "too small for staging");
+    }
     // Threads that are awake do not help to create pages.
     if (!host.pinned && bytes < kPlainBelow && from_gpu && is_fresh(host.data, bytes)) {
         return plain(std::move(choice), "too small for staging: its pages do not exist yet");
@@ -245,7 +238,8 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
         choice.shape.chunk = host::kHugePage;
     }
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");
-    if (awake && !host.pinned && bytes < kAwakeBelow && options.polite_bytes == 0) {
+    if (options.awake_seconds > 0 && !host.pinned && bytes < kFewAwakeBelow &&
+        options.polite_bytes == 0) {
         choice.shape = awake_shape(bytes, options.threads, from_gpu);
         return chunked(std::move(choice), "threads that are awake copy through pinned slots");
     }

@@ -195,11 +195,21 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
                     ready_.empty() && waiting_.empty()};
 }
 
-// Looks for a change until it is time to sleep. False if there was none.
+// Looks for a change until it is time to sleep. False if there was none. If jobs wait for their start,
+// the one thread that polls for them returns after a few looks, to poll again.
 bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
     constexpr int kLooksPerClock = 64;
-    // A caller waits for its own job, which others are about to end.
-    const auto since = self.caller ? std::chrono::steady_clock::now() : self.last_chunk;
+    const auto is_over = [&] {
+        return std::chrono::steady_clock::now() - self.last_chunk >= awake_;
+    };
+    if (is_over()) return false;
+    bool polls = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (generation_ != generation) return true;
+        polls = starts_unwatched();
+        polling_ = polling_ || polls;
+    }
     if (!self.caller) ++spinning_;
     bool changed = false;
     do {
@@ -209,19 +219,17 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
         }
         // With fewer CPUs than threads another one must run.
         if (!changed) std::this_thread::yield();
-    } while (!changed && std::chrono::steady_clock::now() - since < awake_);
+    } while (!changed && !polls && !is_over());
     if (!self.caller) --spinning_;
-    return changed;
+    if (polls) {
+        const std::lock_guard lock(mutex_);
+        polling_ = false;
+    }
+    return changed || polls;
 }
 
 void Schedule::sleep(const WorkerState& self, std::uint64_t generation) {
-    if (keeps_awake()) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (generation_ != generation) return;
-        }
-        if (spin(self, generation)) return;
-    }
+    if (keeps_awake() && spin(self, generation)) return;
     std::unique_lock<std::mutex> lock(mutex_);
     if (generation_ != generation) return;
     std::condition_variable& change = self.caller ? help_ : work_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "transfer/completion.hpp"
+#include "transfer/engine_options.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -22,6 +23,7 @@ void Worker::work(int node) {
 
 void Worker::help(const std::shared_ptr<Job>& job, Job::Until until) {
     state_.caller = true;
+    state_.last_chunk = std::chrono::steady_clock::now();  // from then on it waits for its job
     work_until(job.get(), until);
     parts_.schedule.end_help(state_);
 }
@@ -45,9 +47,9 @@ void Worker::poll_starts() {
     for (const auto& job : parts_.schedule.poll_starts()) complete(parts_.schedule, *job);
 }
 
-// Whether it looks for the end of its chunks without a pause: few threads have all of them.
+// Whether it looks for the end of its chunks without a pause.
 bool Worker::polls() const {
-    return parts_.schedule.keeps_awake() && !state_.chunks.front()->job->gathers();
+    return parts_.schedule.keeps_awake() && state_.chunks.front()->job->bytes() < kFewAwakeBelow;
 }
 
 // Polling interval for chunks in flight, since each poll delays submissions. A caller does not
