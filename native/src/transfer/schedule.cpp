@@ -195,8 +195,8 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
                     ready_.empty() && waiting_.empty()};
 }
 
-// Looks for a change until it is time to sleep. False if there was none. If jobs wait for their start,
-// the one thread that polls for them returns after a few looks, to poll again.
+// Looks for a change until it is time to sleep. False if there was none. If jobs wait for their
+// start, the one thread that polls for them returns after a few looks, to poll again.
 bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
     constexpr int kLooksPerClock = 64;
     const auto is_over = [&] {
