@@ -13,6 +13,7 @@ import pytest
 
 from measure.ranks.watching import PATIENCE_SECONDS, wait_until
 from tree import FAKE_FOLDER, ROOT
+from waywiser.analysis.cluster.verdict import verdict
 from waywiser.cli.call import command
 from waywiser.profile.cluster_folder import read_cluster
 
@@ -168,3 +169,14 @@ def test_the_commands_of_the_jobs_survey_plain_processes(
 
 def stored(file: Path) -> bytes:
     return file.read_bytes() if file.exists() else b""
+
+
+def test_the_kept_cluster_has_the_verdict_that_the_tutorial_states() -> None:
+    folder = ROOT / "docs" / "tutorials" / "example-cluster"
+    result = read_cluster(folder)
+    found = verdict(result.nodes, result.plan, result.tests)
+    assert found.complete and found.of("slow") == ("n3",) and len(found.of("ok")) == 7
+    (finding,) = found.findings
+    said = " ".join((ROOT / "docs/tutorials/first-hour-with-32-nodes.md").read_text().split())
+    assert f"`docs/tutorials/{folder.name}`" in said
+    assert finding.text.replace("n3 is", "It says that n3 is") in said

@@ -45,6 +45,7 @@ OTHER_WORDS = {
         "cli/call.py": "a verb",
         "cluster/mpi_transport.py": "a transport",
         "cluster/node_facts.py": "a transport",
+        "cluster/survey_needs.py": "a transport",
         "cluster/survey_transport.py": "a transport",
         "cluster/time_plan.py": "a transport",
         "machine/machine.py": "a library",

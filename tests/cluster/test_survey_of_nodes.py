@@ -92,6 +92,7 @@ class Site:
         self.rails = (Rail(0),)
         self.handlers: dict[type, Handler] = {}
         monkeypatch.setattr(survey_module, "make_transport", lambda *_: self.transport)
+        monkeypatch.setattr(survey_module, "require_needs", lambda *_: None)
         monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
 
     def start(self, address: str) -> None:

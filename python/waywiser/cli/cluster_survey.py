@@ -17,6 +17,7 @@ from waywiser.cluster.hosts import groups_among
 from waywiser.cluster.node_agent import join_survey
 from waywiser.cluster.survey import new_plan, survey_cluster
 from waywiser.cluster.survey_hosts import SurveyHosts, survey_hosts, with_groups
+from waywiser.cluster.survey_needs import WITHOUT_NCCL, missing_needs
 from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOptions
 from waywiser.cluster.survey_transport import require_transport
 from waywiser.cluster.time_plan import (
@@ -29,7 +30,7 @@ from waywiser.cluster.time_plan import (
 )
 from waywiser.measure.option import given, options_of
 from waywiser.measure.survey_run import Interrupted
-from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
+from waywiser.profile.cluster_folder import ClusterFolder, read_cluster, require_new_folder
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, Rail
 from waywiser.words.number_format import count, format_seconds
@@ -53,8 +54,7 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
     hosts = survey_hosts(options)
     if dry_run:
-        _show_plan(options, hosts, path, json=json)
-        return OK
+        return _show_plan(options, hosts, path, json=json)
     with (
         _opened(options, path) as folder,
         _resumable(options, path, folder),
@@ -168,10 +168,9 @@ def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
     return exit_code(found)
 
 
-def _show_plan(
-    options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *, json: bool
-) -> None:
-    """Shows what would be tested, and how long it takes if nothing is suspect."""
+def _show_plan(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *, json: bool) -> int:
+    """Shows what would be tested, how long it takes if nothing is suspect, and what the survey
+    lacks on this machine. Returns the exit code: 1 if it could not be made."""
     width = len(str(options.nodes or options.expect_nodes))
     names = hosts.names or tuple(
         f"node-{number:0{width}}"
@@ -183,11 +182,27 @@ def _show_plan(
     costs = measured_costs(plan.transport, len(nodes), ())
     checking = 0.0 if options.no_check else check_seconds(len(nodes))
     found = time_plan(expected_rounds(nodes, plan, ()), costs, checking)
+    missing = [str(error) for error in missing_needs(options, hosts, options.transport or "")]
+    try:
+        require_new_folder(path)
+    except WaywiserError as error:
+        missing.append(str(error))
+    # Whether nodes have GPUs and NCCL is known when they have joined.
+    if_mpi = (
+        [] if options.transport else list(map(str, missing_needs(options, hosts, WITHOUT_NCCL)))
+    )
+    if_mpi = [line for line in if_mpi if line not in missing]
     if json:
-        print_json({"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)})
-        return
+        document = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
+        print_json({**document, "missing": missing, "missing_for_mpi": if_mpi})
+        return FINDING if missing else OK
     for line in _plan_lines(len(nodes), found):
         put_line(line)
+    for line in missing:
+        put_line(f"missing: {visible(line)}")
+    for line in if_mpi:
+        put_line(f"missing if most nodes have no GPU with NCCL: {visible(line)}")
+    return FINDING if missing else OK
 
 
 def _plan_lines(nodes: int, found: TimePlan) -> Iterator[str]:

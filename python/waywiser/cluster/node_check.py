@@ -28,7 +28,10 @@ class NodeCheck:
 
     def run(self, request: RunCheck) -> CheckEnded:
         """The handler of the request. A survey that takes too long is killed, with its workers."""
-        path = self._files.folder / PROFILE
+        try:
+            path = self._files.folder / PROFILE
+        except OSError as error:
+            return CheckEnded(-1, printed=f"no temporary folder can be made: {error.strerror}")
         path.unlink(missing_ok=True)
         command = [*self._command, "--file", str(path), "--parent", str(os.getpid())]
         command += ["--preset", request.preset, "--gpus", request.gpus]

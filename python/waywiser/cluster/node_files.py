@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 from waywiser.cluster.protocol import (
@@ -29,11 +31,16 @@ class NodeFileError(WaywiserError):
 
 
 class NodeFiles(Closeable):
-    """A temporary folder, of which `read` reads files and nothing else."""
+    """A temporary folder, of which `read` reads files and nothing else. An agent that is killed
+    leaves it to the next one on its node; therefore it is made when it is needed first."""
 
     def __init__(self) -> None:
-        self._temporary = TemporaryFolder(_PREFIX)
-        self.folder = self._temporary.path
+        self._resources = ExitStack()
+
+    @cached_property
+    def folder(self) -> Path:
+        """The path of the folder. Raises `OSError` if none can be made."""
+        return self._resources.enter_context(TemporaryFolder(_PREFIX)).path
 
     def offer(self, name: str) -> NodeFile:
         """A file of the folder, to be read from now on as it is. Raises `NodeFileError`."""
@@ -56,7 +63,7 @@ class NodeFiles(Closeable):
             raise NodeFileError(f"cannot be read: {error}", where=request.name) from error
 
     def close(self) -> None:
-        self._temporary.close()
+        self._resources.close()
 
 
 def find_bridge(request: FindBridge) -> BridgePath:

@@ -27,6 +27,7 @@ from waywiser.cluster.protocol import AskNode, NodeNow
 from waywiser.cluster.resumed_nodes import resume_nodes
 from waywiser.cluster.run import ClusterRun, RunWatcher
 from waywiser.cluster.survey_hosts import SurveyHosts, started_agents, with_groups
+from waywiser.cluster.survey_needs import require_needs
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.survey_transport import choose_transport, make_transport, unable_nodes
 from waywiser.cluster.time_plan import check_seconds, measured_costs
@@ -77,7 +78,9 @@ def survey_cluster(
     folder: ClusterFolder,
     watcher: ClusterWatcher,
 ) -> None:
-    """Runs what is not finished. Raises `WaywiserError`; what is finished is stored."""
+    """Runs what is not finished. Raises `WaywiserError`, for what this machine lacks before any
+    node is waited for; what is finished is stored."""
+    require_needs(options, hosts, folder.plan.transport)
     is_set = bool(os.environ.get(TOKEN_VARIABLE))
     token = token_of() if is_set else new_token()
     with ExitStack() as stack:
@@ -185,6 +188,7 @@ class _Survey:
             return
         joined = self._joined()
         transport = choose_transport(self._folder.plan.transport or None, joined)
+        require_needs(self._options, self._hosts, transport)
         plan = with_groups(self._folder.plan, self._hosts, [node.name for node in joined])
         self._folder.set_plan(replace(plan, transport=transport))
 

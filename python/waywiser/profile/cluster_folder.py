@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from errno import EACCES, ENOTDIR
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -71,6 +72,21 @@ def read_cluster(path: Path) -> ClusterResult:
     )
 
 
+def require_new_folder(path: Path) -> None:
+    """Raises `ProfileError` for a folder in which no run can begin: it has something, or cannot be
+    made or written to. Makes nothing."""
+    with explained(path):
+        if path.exists() and any(path.iterdir()):
+            raise ExistingFile(
+                "the folder is not empty", where=str(path), remedy="name another folder with -o"
+            )
+        there = next(each for each in (path, *path.absolute().parents) if each.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+
+
 def profile_path(path: Path, node: str) -> Path:
     """The file for the profile of a node."""
     return path / PROFILES / f"{node}{SUFFIX}"
@@ -96,11 +112,8 @@ class ClusterFolder(Closeable):
     def create(cls, path: Path, plan: ClusterPlan) -> ClusterFolder:
         """A new folder; an empty one may exist. Raises `ProfileError`."""
         with explained(path), ExitStack() as stack:
+            require_new_folder(path)
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
-                raise ExistingFile(
-                    "the folder is not empty", where=str(path), remedy="name another folder with -o"
-                )
             (path / PROFILES).mkdir()
             (path / TESTS).touch()
             _locked(path, stack)
