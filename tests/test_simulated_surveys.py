@@ -157,10 +157,10 @@ def test_what_is_for_real_machines_rejects_it(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--gpus", "0"], "give 1 to 32"),
-        (["--gpus", "-1"], "--gpus '-1' is not a whole number from 0 to 1024"),
-        (["--gpus", "33"], "give 1 to 32"),
-        (["--gpus", "1000000"], "from 0 to 1024"),
+        (["--gpus", "0"], "--gpus 0 is not a whole number from 1 to 32"),
+        (["--gpus", "-1"], "--gpus '-1' is not a whole number from 1 to 32"),
+        (["--gpus", "33"], "--gpus 33 is not a whole number from 1 to 32"),
+        (["--gpus", "1000000"], "from 1 to 32"),
         (["--set", "PCIe to gpu:*=0GB/s"], "out of range"),
         (["--set", "nonsense"], "not a change"),
         (["--set", "no such link=5GB/s"], "no resource"),

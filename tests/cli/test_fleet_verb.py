@@ -92,7 +92,8 @@ def test_a_folder_stands_for_its_profiles(files: list[str], tmp_path: Path, caps
     assert run(["fleet", str(Path(files[0]).parent)]) == 1
     assert capsys.readouterr().out.startswith("1 bad, 1 suspect, 10 fine of 12 hosts")
     assert run(["fleet", str(tmp_path)]) == 2
-    assert f"not read: {tmp_path}: no *.wwp is in this folder" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert said.out == "" and f"{tmp_path}: no *.wwp is in this folder: no host" in said.err
 
 
 def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) -> None:
@@ -105,4 +106,18 @@ def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) 
 def test_a_name_that_is_too_long_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fleet", "a" * 300]) == 2
     said = capsys.readouterr()
-    assert said.out.endswith("a: cannot be read: File name too long\n") and said.err == ""
+    assert said.out == "" and "a: cannot be read: File name too long: no host" in said.err
+
+
+def test_one_line_says_that_nothing_was_read(tmp_path: Path, capsys: Output) -> None:
+    names = [str(tmp_path / name) for name in ("gone", "lost", "away")]
+    assert run(["fleet", *names, "--json", "--junit", str(tmp_path / "f.xml")]) == 2
+    said = capsys.readouterr()
+    (line,) = said.err.splitlines()
+    assert (
+        f"{names[0]}: there is no such file: no host to compare; 2 more files cannot be read"
+        in line
+    )
+    assert "(name profiles of nodes, or a folder of them)" in line
+    assert list(json.loads(said.out)["unreadable"]) == names
+    assert (tmp_path / "f.xml").exists()

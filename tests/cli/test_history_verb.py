@@ -159,7 +159,8 @@ def test_fleet_and_check_write_metrics_and_junit(nodes: Path, tmp_path: Path) ->
 
 def test_nothing_to_follow_and_bad_options(tmp_path: Path, capsys: Output) -> None:
     assert run(["history", str(tmp_path)]) == 2
-    assert "no *.wwp is in this folder" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert said.out == "" and f"{tmp_path}: no *.wwp is in this folder: no path to" in said.err
     for words in (["--since", "yesterday"], ["--json", "--suspects"], ["--labels", "missing"]):
         assert run(["history", str(tmp_path), *words]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1

@@ -55,7 +55,9 @@ def test_two_outputs_in_one_file_are_an_error_before_either_is_written(
 def test_a_line_feed_in_a_name_begins_no_line(verb: str, folder: Path, capsys: Output) -> None:
     (folder / "a\n9 slower\n.wwp").write_text("no profile")
     cli.run([verb, "."])
-    assert "not read: a 9 slower .wwp: is not a profile" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert said.err.startswith("waywiser: error: a 9 slower .wwp: is not a profile: no ")
+    assert said.out == "" and len(said.err.splitlines()) == 1
 
 
 def test_an_output_that_names_a_folder_is_an_error(

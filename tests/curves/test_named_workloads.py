@@ -57,6 +57,10 @@ def test_a_name_of_several_paths_or_of_none_is_an_error() -> None:
     with pytest.raises(SeveralPaths) as several:
         named_workload("h2d", KNOWN, EIGHT)
     assert "means 2 paths" in several.value.what and H2D in several.value.remedy
+    sizes = [Workload.parse(f"{text} of {size}") for text in TEXTS[:5] for size in ("1KiB", "2KiB")]
+    with pytest.raises(SeveralPaths) as of_sizes:
+        named_workload("h2d", sizes, EIGHT)
+    assert "means 2 paths" in of_sizes.value.what and of_sizes.value.remedy.count(H2D) == 1
     with pytest.raises(NothingMatches, match="p2p"):
         with_paths("p2p gpu:3 of 1MiB", KNOWN, EIGHT)
     with pytest.raises(NothingMatches, match="matches no series"):

@@ -9,7 +9,7 @@ from waywiser.cli.app import Json, ProfileFile
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
-from waywiser.words.numbers import COUNTS, Bounds
+from waywiser.words.numbers import COUNTS, POSITIVE_COUNTS, Bounds
 
 if TYPE_CHECKING:
     from waywiser.analysis.policy.advice import CopyRequest
@@ -26,7 +26,7 @@ def advise(
     destination: str = "",
     path: str = "",
     size: str = "",
-    count: Annotated[int, COUNTS] = 1,
+    count: Annotated[int, POSITIVE_COUNTS] = 1,
     peers_idle: bool = False,
     max_threads: Annotated[int | None, COUNTS] = None,
     polite: bool = False,

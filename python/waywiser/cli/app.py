@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from waywiser.cli.option_parameters import option_of
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.words import WordError
-from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
+from waywiser.words.numbers import MOST_GPUS, MOST_SIMULATED_GPUS, Bounds, decimal_number
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -46,16 +47,15 @@ Changes = Annotated[
         "'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us'. May be repeated.",
     ),
 ]
-GpuCount = Annotated[
-    int | None,
-    option_of(
-        Option(
-            "Assume N GPUs like those of the profile.",
-            metavar="N",
-            name="--gpus",
-            bounds=Bounds(0, MOST_GPUS),
-        )
-    ),
+_GPU_COUNT = Option(
+    "Assume N GPUs like those of the profile.",
+    metavar="N",
+    name="--gpus",
+    bounds=Bounds(1, MOST_GPUS),
+)
+GpuCount = Annotated[int | None, option_of(_GPU_COUNT)]
+SimulatedGpuCount = Annotated[
+    int | None, option_of(replace(_GPU_COUNT, bounds=Bounds(1, MOST_SIMULATED_GPUS)))
 ]
 ExpectedGpus = Annotated[
     int,

@@ -11,12 +11,13 @@ import msgspec
 
 from waywiser.cli.app import ExpectedGpus, Json, Threshold, parse_fraction
 from waywiser.cli.result import print_result
+from waywiser.cli.unread_files import none_read
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.fleet import Fleet
 
-CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
+CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 
 
 @verb("Find the nodes that differ from others of their kind.")
@@ -69,14 +70,15 @@ def fleet(
     if junit:
         write_output(junit, fleet_junit(found), FLEET_JUNIT)
     to_errors = STANDARD_OUTPUT in (page, prometheus, junit)
-    print_result(found, fleet_parts(found), json=json, to_errors=to_errors)
+    if found.hosts or json:
+        print_result(found, fleet_parts(found), json=json, to_errors=to_errors)
     if page:
         from waywiser.report.fleet import fleet_document
         from waywiser.report.page import page as made
 
         write_page(page, made(fleet_document(found)).encode())
     if not found.hosts:
-        return FAILED
+        raise none_read(found.unreadable, "no host to compare")
     if found.of("bad", "suspect"):
         return FINDING
     return CLEAN if found.of("fine") else INCONCLUSIVE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json, Threshold, parse_fraction
 from waywiser.cli.result import print_result
+from waywiser.cli.unread_files import none_read
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError, WordError
 
@@ -82,6 +83,7 @@ def history(
 
         require_output(junit, HISTORY_JUNIT)
     found = read_history(files, limit, first, named)
+    nothing_read = not found.nodes and bool(found.unreadable)
     if prometheus:
         write_output(prometheus, history_exposition(found).encode(), HISTORY_METRICS)
     if junit:
@@ -97,7 +99,10 @@ def history(
     else:
         to_errors = STANDARD_OUTPUT in (page, prometheus, junit)
         parts = history_parts(found, everything=everything)
-        print_result(found, parts, json=json, to_errors=to_errors)
+        if not nothing_read or json:
+            print_result(found, parts, json=json, to_errors=to_errors)
+    if nothing_read:
+        raise none_read(found.unreadable, "no path to follow")
     return exit_code(found)
 
 

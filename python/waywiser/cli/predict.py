@@ -13,7 +13,7 @@ from waywiser.cli.remedies import possible_remedies
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
-from waywiser.words.numbers import COUNTS
+from waywiser.words.numbers import POSITIVE_COUNTS
 
 if TYPE_CHECKING:
     from waywiser.model.machine_model import MachineModel
@@ -31,7 +31,7 @@ SCHEMA = 1
 def predict(
     file: ProfileFile,
     workload: list[str] | None = None,
-    messages: Annotated[int, COUNTS] = 1,
+    messages: Annotated[int, POSITIVE_COUNTS] = 1,
     change: Changes = None,
     gpus: GpuCount = None,
     compare: bool = False,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
+from waywiser.cli.app import Changes, Json, ProfileFile, SimulatedGpuCount
 from waywiser.cli.verb import verb
 from waywiser.measure.option import stored
 from waywiser.measure.simulate_options import SimulateOptions
@@ -28,7 +28,7 @@ def simulate(
     file: ProfileFile,
     output: str,
     change: Changes = None,
-    gpus: GpuCount = None,
+    gpus: SimulatedGpuCount = None,
     *,
     options: SimulateOptions,
     json: Json = False,

@@ -49,7 +49,7 @@ def with_paths(
     """
     if not has_name(text):
         return text
-    workloads = list({each.curve: each for each in known}.values())
+    workloads = list(known)
     pieces = text.split(";")
     return "; ".join(
         _written(piece, workloads, machine, option) if is_name(piece) else piece.strip()
@@ -70,7 +70,8 @@ def named_workload(
     pattern: str, known: Sequence[Workload], machine: Machine, option: str = "--workload"
 ) -> Workload:
     """The one of the ``known`` workloads that a pattern means. Raises as `with_paths` does."""
-    moving = [each for each in known if each.transfers]
+    # One of each curve: a path is known at many sizes.
+    moving = list({each.curve: each for each in known if each.transfers}.values())
     texts = [texts_of(each, machine) for each in moving]
     every = [text for several in texts for text in several]
     require_match([pattern], every, gpus=len(machine.gpus), option=option)

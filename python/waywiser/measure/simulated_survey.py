@@ -43,14 +43,12 @@ from waywiser.model.whatif import MachineChanges
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
 from waywiser.words.number_format import count
+from waywiser.words.numbers import MOST_SIMULATED_GPUS
 from waywiser.words.records import Process, Unsupported, Visit
 from waywiser.words.temporary_folder import TemporaryFolder
 
 IMPORTED = "imported"
 """The entry of the environment of a profile that was imported."""
-
-MOST_SIMULATED_GPUS = 32
-"""The most GPUs: the pairs of more would be thousands of curves."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ MOST_INDEX = 2**31 - 1
 MOST_BYTES = 2**50
 """More bytes than any machine has. Small products of it fit into 64 bits."""
 
+MOST_SIMULATED_GPUS = 32
+"""GPUs of a simulated survey: the pairs of more would be thousands of curves."""
+
 MOST_GPUS = 1024
 """The greatest number of GPUs of one machine."""
 
@@ -64,7 +67,10 @@ class Bounds:
 
 
 COUNTS = Bounds(0, 2**31 - 1)
-"""Numbers of pieces, messages or threads."""
+"""Numbers of threads, of which none is one."""
+
+POSITIVE_COUNTS = Bounds(1, 2**31 - 1)
+"""Numbers of pieces or messages."""
 
 
 def whole_number(text: str, most: int = MOST_BYTES) -> int | None:

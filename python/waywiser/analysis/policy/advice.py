@@ -142,7 +142,8 @@ def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:
     if not found.alternatives and (table.not_measured or len(table.methods) > 1):
         of = f", and not {' or '.join(table.not_measured)}" if table.not_measured else ""
         size = format_bytes(found.request.bytes)
-        yield f"{files} does not decide: only {found.best.method} was measured at {size}{of}"
+        only = f"only {found.best.method} was measured at {size}{of}"
+        yield f"{files} does not decide which method is the fastest: {only}"
         return
     for each in (found.best, *rivals):
         name, settings = each.method.executor, each.method.settings
@@ -150,16 +151,17 @@ def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:
         known = (subject.machine.traits.executor(name).library for subject in subjects)
         if taken and not settings and not any(library.settings for library in known):
             yield (
-                f"{files} does not decide: {name} was measured with the defaults of another version"
+                f"{files} does not decide which method is the fastest: {name} was measured with "
+                "the defaults of another version"
             )
             return
     for rival in rivals[:1]:
         widest = max((found.best, rival), key=lambda each: each.time.relative_width)
         if widest.time.relative_width > abs(rival.margin):
             yield (
-                f"{files} does not decide between {found.best.method} and {rival.method}: they "
-                f"differ by {abs(rival.margin):.0%}, and the interval of {widest.method} is "
-                f"±{widest.time.relative_width:.0%}"
+                f"{files} does not decide which of {found.best.method} and {rival.method} is "
+                f"faster: they differ by {abs(rival.margin):.0%}, and the interval of "
+                f"{widest.method} is ±{widest.time.relative_width:.0%}"
             )
 
 
