@@ -6,6 +6,7 @@ parent with a GPU uses it before the fork. Takes an empty folder. Run by its tes
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,8 @@ class FromFile:
 
 
 def batches(make: Callable[[int], Any], **options: Any) -> list[Any]:
+    # An error of a worker keeps its loader in a cycle, which a forked process must not delete.
+    gc.collect()
     options = {"multiprocessing_context": "fork", **options}
     return list(DataLoader(Samples(make), num_workers=2, batch_size=None, **options))
 

@@ -128,8 +128,14 @@ def operand(case: Case, where: str, dtype: torch.dtype, layout: str, start: int)
     """A tensor of about `nbytes` with this layout, in this memory."""
     made = laid_out(case, where, dtype, layout, start)
     assert not made.numel() or made.is_cuda == (where == "gpu"), (case, where)
-    assert not made.numel() or made.is_pinned() == (where == "pinned"), (case, where)
+    assert not made.numel() or is_pinned(made) == (where == "pinned"), (case, where)
     return made
+
+
+def is_pinned(tensor: Any) -> bool:
+    """Whether the memory is pinned. PyTorch's `is_pinned()` of a conjugate or negative view
+    answers for a copy of it, in pageable memory."""
+    return bool(tensor.untyped_storage().is_pinned())
 
 
 def laid_out(case: Case, where: str, dtype: torch.dtype, layout: str, start: int) -> Any:
@@ -207,6 +213,8 @@ def made_call(case: Case) -> tuple[Callable[[], Any], Any, Any]:
     blocking = {"non_blocking": case.non_blocking}
     to = "cpu" if case.source == "gpu" else "cuda"
     if case.call.startswith("copy_"):
+        # The destination has another order than the source.
+        reorders = case.layout == "channels last" and case.non_blocking
         other = torch.float32 if dtype is not torch.float32 else torch.float64
         with ExitStack() as stack:
             if case.grad == "left inference":
@@ -215,11 +223,13 @@ def made_call(case: Case) -> tuple[Callable[[], Any], Any, Any]:
                 case,
                 case.destination,
                 other if case.call.endswith("dtype") else dtype,
-                "contiguous" if case.layout in ("conjugate", "negative") else case.layout,
+                "contiguous"
+                if case.layout in ("conjugate", "negative") or reorders
+                else case.layout,
                 4096,
             )
-            if case.layout == "channels last" and case.non_blocking:
-                destination = destination.contiguous()  # another order than the source
+            if reorders:
+                destination = destination.view(-1, 4, 2, 2)
         destination = dressed(case, destination, case.grad in ("destination", "both", "no_grad"))
         origin = source[:1] if case.call.endswith("broadcast") else source
         calls: dict[str, Callable[[], Any]] = {
@@ -261,7 +271,7 @@ def describe(tensor: Any) -> tuple[Any, ...]:
             *(tensor.storage_offset(), tensor.requires_grad, tensor.is_leaf),
             *(type(tensor.grad_fn).__name__, tensor.is_inference(), tensor.layout),
             None if tensor.is_inference() else tensor._version,
-            tensor.device.type == "cpu" and tensor.is_pinned(),
+            tensor.device.type == "cpu" and is_pinned(plain),
             *(tensor.is_conj(), tensor.is_neg(), zlib.adler32(data)),
         )
 
