@@ -20,9 +20,9 @@ inline constexpr bool kManySizes = true;
 
 // Under a sanitizer a test of very many similar cases runs one in `kCaseStride`, else all of them.
 #if defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t kCaseStride = 15;
+inline constexpr std::size_t kCaseStride = 25;
 #elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t kCaseStride = 6;
+inline constexpr std::size_t kCaseStride = 9;
 #else
 inline constexpr std::size_t kCaseStride = 1;
 #endif

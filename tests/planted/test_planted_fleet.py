@@ -12,8 +12,8 @@ from planted.model import Truth, down, up
 from planted.noise import Pool, recorded
 from planted.trial import GONE, HALF, ILL, SLOWER, FleetTrial, few_hosts, fleet, surveyed_twice
 
-COMPARISONS = range(30_000, 30_060)
-FLEETS = (31_000, 31_001, 31_002)
+COMPARISONS = range(30_000, 30_030)
+FLEETS = (31_000, 31_001)
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,12 @@ def test_a_machine_surveyed_again_shows_no_change(pool: Pool) -> None:
 
 def test_a_link_that_became_slower_shows_a_loss_and_no_other_does(pool: Pool) -> None:
     verdicts: Counter[bool] = Counter()
-    for seed in COMPARISONS[:20]:
+    for seed in COMPARISONS[:12]:
         found = surveyed_twice(seed, pool, Truth("slow host link", 0.05, (3,)))
         slow = losses(found)
         verdicts[bool(slow & {up(3), down(3)})] += 1
         assert len([curve for curve in slow if "gpu:3 " not in f"{curve} "]) <= 1
-    assert verdicts[True] >= 19
+    assert verdicts[True] >= 11
 
 
 @pytest.fixture(scope="module")

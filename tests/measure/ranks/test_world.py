@@ -216,7 +216,7 @@ def test_a_kill_at_any_boundary_costs_what_it_did_and_one_launch_measures_all_th
     struck = [msgspec.structs.replace(order(f"{HOST} of 64", n), rule=long) for n in range(4)]
     others = [order(f"{STAGED} of 300007"), order(f"{HOST} of {2**31}"), order(f"{HOST} of 8")]
     # All cases are measured with the other library, below.
-    visits = measured("mpich", 4, [*struck, *cases(4), *others])
+    visits = measured("mpich", 4, [*struck, *cases(8), *others])
     measured("mpich", 4, [order(f"{HOST} of 64")])
     assert kills.left == []
     assert len(launches) == len(BOUNDARIES)
