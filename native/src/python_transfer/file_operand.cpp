@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -74,6 +75,19 @@ void check_kind(const struct stat& status, const std::string& call) {
            .where = call,
            .remedy = file_remedy(ESPIPE)},
           0, ESPIPE);
+}
+
+std::optional<std::size_t> read_all(int file, std::byte* to, std::size_t bytes,
+                                    std::uint64_t offset) {
+    std::size_t moved = 0;
+    while (moved < bytes) {
+        const ssize_t now =
+            pread(file, to + moved, bytes - moved, static_cast<off_t>(offset + moved));
+        if (now < 0) return std::nullopt;
+        if (now == 0) break;
+        moved += static_cast<std::size_t>(now);
+    }
+    return moved;
 }
 
 struct Opened {
@@ -181,6 +195,42 @@ File file_of(nb::handle file, Direction direction) {
         descriptor, direction,
         named ? call_on(direction, name)
               : std::string(text(direction)) + " descriptor " + std::to_string(descriptor));
+}
+
+QuickFile QuickFile::of(nb::handle file) {
+    QuickFile quick(-1);
+    if (PyLong_CheckExact(file.ptr())) {
+        if (!nb::try_cast(file, quick.descriptor_)) quick.descriptor_ = -1;
+        return quick;
+    }
+    PyObject* name = nullptr;
+    if ((PyUnicode_Check(file.ptr()) || PyBytes_Check(file.ptr()) ||
+         PyObject_HasAttrString(file.ptr(), "__fspath__") != 0) &&
+        PyUnicode_FSConverter(file.ptr(), static_cast<void*>(&name)) != 0) {
+        quick.name_ = nb::steal(name);
+        quick.path_ = PyBytes_AS_STRING(name);
+    }
+    PyErr_Clear();  // the call that opens it for messages raises it again
+    return quick;
+}
+
+std::optional<std::size_t> QuickFile::read(std::byte* to, std::size_t bytes,
+                                           std::uint64_t offset) const {
+    if (path_ == nullptr) {
+        return descriptor_ < 0 ? std::nullopt : read_all(descriptor_, to, bytes, offset);
+    }
+    struct stat status{};
+    // To open a FIFO would wait for its other end, and to open a device can change it.
+    if (stat(path_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+    const int opened = open(path_, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (opened < 0) return std::nullopt;
+    std::optional<std::size_t> moved;
+    // Another file may have taken the name since.
+    if (fstat(opened, &status) == 0 && S_ISREG(status.st_mode)) {
+        moved = read_all(opened, to, bytes, offset);
+    }
+    close(opened);
+    return moved;
 }
 
 }  // namespace waywiser::python

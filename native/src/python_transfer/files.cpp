@@ -52,6 +52,10 @@ std::uint32_t flags_of(nb::handle truncate, nb::handle sync) {
            (truth_of(sync, "sync") ? WAYWISER_WRITE_SYNC : 0U);
 }
 
+// The calling thread reads up to so many bytes in less time than the library takes to share them
+// out to threads.
+constexpr std::size_t kInlineRead = std::size_t{1} << 20;
+
 struct FileCall {
     Direction direction;
     File file;
@@ -60,6 +64,8 @@ struct FileCall {
     std::size_t bytes = 0;
     std::uint32_t flags = 0;  // of a write
     bool host = true;
+    bool is_torch = false;
+    bool names_stream = false;  // the caller passed `stream=`
     Streams streams;
     HeldOperands kept;
 };
@@ -91,8 +97,9 @@ void check_range(std::uint64_t offset, std::uint64_t bytes, const Operand& opera
            .remedy = "pass a smaller offset"});
 }
 
-FileCall prepare(const Context& context, Direction direction, nb::handle file, nb::handle array,
-                 nb::handle offset, nb::handle bytes, nb::handle stream) {
+// A call without its file.
+FileCall prepare_memory(const Context& context, Direction direction, nb::handle array,
+                        nb::handle offset, nb::handle bytes, nb::handle stream) {
     prune();
     context->check_process();
     FileCall call{.direction = direction};
@@ -110,9 +117,37 @@ FileCall prepare(const Context& context, Direction direction, nb::handle file, n
     call.bytes = static_cast<std::size_t>(nbytes);
     call.host = operand.gpu == kHost;
     call.streams = choose_streams(requested, operand, operand);
-    call.file = file_of(file, direction);
-    if (reads) note_write(array, operand);
+    call.is_torch = operand.is_torch;
+    call.names_stream = requested.has_value();
     return call;
+}
+
+void add_file(nb::handle file, nb::handle array, FileCall& call) {
+    call.file = file_of(file, call.direction);
+    if (call.direction == Direction::read && call.is_torch) note_torch_write(array);
+}
+
+FileCall prepare(const Context& context, Direction direction, nb::handle file, nb::handle array,
+                 nb::handle offset, nb::handle bytes, nb::handle stream) {
+    FileCall call = prepare_memory(context, direction, array, offset, bytes, stream);
+    add_file(file, array, call);
+    return call;
+}
+
+// Reads few bytes into host memory with the calling thread. Returns nullopt if the library has to
+// read them, or to find out what fails.
+std::optional<std::size_t> read_inline(ContextState& context, const QuickFile& file,
+                                       const FileCall& call) {
+    if (!call.host || call.names_stream || call.bytes == 0 || call.bytes > kInlineRead) {
+        return std::nullopt;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    std::optional<std::size_t> moved;
+    check_use(use(context, [&](waywiser_context*) {
+        moved = file.read(call.data, call.bytes, call.offset);
+        return WAYWISER_OK;
+    }));
+    return moved;
 }
 
 std::size_t run(ContextState& context, FileCall call) {
@@ -184,7 +219,16 @@ Handle start(ContextState& context, FileCall call) {
 
 std::size_t read_file(const Context& context, nb::handle file, nb::handle to, nb::handle offset,
                       nb::handle bytes, nb::handle stream) {
-    return run(*context, prepare(context, Direction::read, file, to, offset, bytes, stream));
+    FileCall call = prepare_memory(context, Direction::read, to, offset, bytes, stream);
+    if (const auto moved = read_inline(*context, QuickFile::of(file), call)) {
+        if (call.is_torch) note_torch_write(to);
+        return *moved;
+    }
+    add_file(file, to, call);
+    if (const auto moved = read_inline(*context, QuickFile(call.file.descriptor()), call)) {
+        return *moved;
+    }
+    return run(*context, std::move(call));
 }
 
 Handle read_file_async(const Context& context, nb::handle file, nb::handle to, nb::handle offset,

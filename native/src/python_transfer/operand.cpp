@@ -113,13 +113,14 @@ void complete(Operand& operand, Role role) {
 void read_operand(nb::handle object, Role role, const std::optional<void*>& stream,
                   Operand& operand, Held& held) {
     held.push_back(nb::borrow(object));
-    if (is_torch_tensor(object)) {
+    const bool is_plain = is_plain_buffer(object);  // which takes less time to find out
+    if (!is_plain && is_torch_tensor(object)) {
         read_torch(object, role, operand);
         operand.is_torch = true;
-    } else if (is_plain_buffer(object) ? !read_buffer(object, role, operand, held)
-                                       : !read_cuda_array(object, role, operand) &&
-                                             !read_buffer(object, role, operand, held) &&
-                                             !read_dlpack(object, role, stream, operand, held)) {
+    } else if (is_plain ? !read_buffer(object, role, operand, held)
+                        : !read_cuda_array(object, role, operand) &&
+                              !read_buffer(object, role, operand, held) &&
+                              !read_dlpack(object, role, stream, operand, held)) {
         raise(Failure::invalid_operand,
               {.what = "the " + std::string(text(role)) + " is " + given(object) + ", not an array",
                .remedy = "pass a torch tensor, a numpy or cupy array, or an object with the "
