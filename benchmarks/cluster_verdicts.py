@@ -1,6 +1,7 @@
 """Plants faults in simulated clusters and counts what the verdict finds.
 
     python benchmarks/cluster_verdicts.py -o FOLDER [--nodes 64,256] [--seeds 1000] [--jobs 16]
+                                          [--first-seed 0]
                                           [--noise 0.015] [--network NAME] [--case KIND:AMOUNT]
     python benchmarks/cluster_verdicts.py -o FOLDER --table
 
@@ -70,6 +71,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--nodes", default="64,256,1024")
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--noise", type=float, default=0.015)
     parser.add_argument("--network", action="append", default=[], help="by name; all by default")
     parser.add_argument("--case", action="append", default=[], help="node:0.05; all by default")
@@ -82,22 +84,23 @@ def main() -> int:
         networks = options.network or [each.name for each in NETWORKS]
         sizes = [int(each) for each in options.nodes.split(",")]
         done = {row[:5] for row in read(path)}
-        tasks = planned(networks, sizes, options.case or CASES, options.noise, options.seeds, done)
+        seeds = range(options.first_seed, options.first_seed + options.seeds)
+        tasks = planned(networks, sizes, options.case or CASES, options.noise, seeds, done)
         run(tasks, options.jobs, path)
     print("\n".join(table(read(path))))
     return 0
 
 
-def planned(networks, sizes, cases, noise: float, seeds: int, done: set) -> list[Task]:
+def planned(networks, sizes, cases, noise: float, seeds: range, done: set) -> list[Task]:
     """Returns the blocks that are not done: of all cases in turn."""
     tasks = []
-    for first in range(0, seeds, BLOCK):
+    for first in seeds[::BLOCK]:
         for nodes in sizes:
             for network in networks:
                 for case in cases:
                     block = tuple(
                         seed
-                        for seed in range(first, min(first + BLOCK, seeds))
+                        for seed in range(first, min(first + BLOCK, seeds.stop))
                         if (network, nodes, case, noise, seed) not in done
                     )
                     if block:

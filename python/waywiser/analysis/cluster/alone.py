@@ -18,6 +18,7 @@ from waywiser.analysis.cluster.confirmed import (
     pair_attempts,
     possible_members,
     shared_sets,
+    suspects_to_test,
 )
 from waywiser.analysis.cluster.controls import (
     control_rounds,
@@ -60,7 +61,7 @@ def alone_pairs(state: ClusterState, number: int) -> list[Pair]:
         return draw.pairs
     tried = state.attempts.of("alone").count_of_nodes(len(state.names))
     # Those with fewest tests first.
-    left = [n for n in rng.permutation(suspects).tolist() if tried[n] < rounds.repeats[0]]
+    left = rng.permutation(suspects_to_test(state)).tolist()
     for node in sorted(left, key=lambda n: int(tried[n]))[: few_at_once(rounds)]:
         draw.partner(node)
     slow = set(np.flatnonzero(rounds.group_levels.stands_out.any(axis=(1, 2))).tolist())

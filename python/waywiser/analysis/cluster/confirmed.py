@@ -9,9 +9,12 @@ from functools import lru_cache
 import numpy as np
 
 from waywiser.analysis.cluster.controls import (
+    MOST_TIMES,
     beside_controls,
     confirm_limit,
     lacks_controls,
+    least_limit,
+    may_be_slow,
     pair_confirm_limit,
 )
 from waywiser.analysis.cluster.levels import THRESHOLD, below_interval, quantile
@@ -28,6 +31,10 @@ LEAST_MEMBERS = 3
 USUAL_SHARE = 0.9
 """The median of the tests alone is above this share of the threshold."""
 
+CLEAR = 2.0
+"""Tests alone that are this many times the limit above the usual time confirm at once: then not
+noise and the slowness of a usual node together exceed the limit."""
+
 LEAST_TIMES = 3
 MOST_GROUP_ROUNDS = 100
 BESIDE_OTHERS = 2
@@ -39,34 +46,40 @@ PAIR_REPEATS, PAIR_FAST = 5, 1
 FAILED_PAIR_REPEATS = 2
 
 
-def _outcome(
-    rows: Floats, limit: Floats, repeats: tuple[int, int], tried: Ints
-) -> tuple[Bools, Bools]:
-    """Returns where repeated tests are still open, and where they confirm."""
+def _outcome(rows: Floats, state: ClusterState, tried: Ints) -> tuple[Bools, Bools]:
+    """Returns where repeated tests are still open, and where they confirm: at once if they are far
+    above the limit, else after `MOST_TIMES` times as many. As long as more may come, only the usual
+    noise refutes, and not a few late controls."""
+    limit, repeats = confirm_limit(state), state.rounds.repeats
     most, may_be_fast = repeats
-    fast = np.sum(rows < limit[None, None, :, None], axis=1)
+    near = np.sum(rows < CLEAR * limit[None, None, :, None], axis=1)
     times = np.sum(~np.isnan(rows), axis=1)
-    is_slow = fast <= may_be_fast
-    is_over = (tried >= most)[:, None, None]
-    return is_slow & ~is_over, is_slow & is_over & (times >= LEAST_TIMES)
+    is_clear = (near <= may_be_fast) & (tried >= most)[:, None, None]
+    is_over = (tried >= MOST_TIMES * most)[:, None, None]
+    is_open = may_be_slow(rows, least_limit(state.rounds), repeats) & ~(is_clear | is_over)
+    confirms = may_be_slow(rows, limit, repeats) & (is_clear | is_over)
+    return is_open, confirms & (times >= LEAST_TIMES)
 
 
 @lru_cache(maxsize=1)
-def _suspects(state: ClusterState) -> tuple[Bools, Bools]:
+def _suspects(state: ClusterState) -> tuple[Bools, Bools, Bools]:
+    """Returns where suspicions are open, where tests alone confirm them, and where a node needs
+    more tests, and not only more controls."""
     rounds = state.rounds
     tried = state.attempts.of("alone").count_of_nodes(len(state.names))
     tests, _ = beside_controls(state, "alone")
     own = node_rows(tests, len(state.names))
     rows, limit = own.y, confirm_limit(state)
-    open_, confirmed = _outcome(rows, limit, rounds.repeats, tried)
+    open_, confirmed = _outcome(rows, state, tried)
     if rounds.may_cross_unseen:
         confirmed &= _is_slow_on_both_sides(own, limit)
     # The usual test alone stands out too.
     is_usual = quantile(rows, 0.5, axis=1) > USUAL_SHARE * THRESHOLD if rows.size else confirmed
     confirmed &= rounds.suspects & is_usual & _is_above_usual(rows)
+    needs_tests = rounds.suspects & open_
     if lacks_controls(state, "alone"):
         open_, confirmed = open_ | confirmed, np.zeros_like(confirmed)
-    return rounds.suspects & open_, confirmed
+    return rounds.suspects & open_, confirmed, needs_tests
 
 
 def _is_slow_on_both_sides(rows: NodeRows, limit: Floats) -> Bools:
@@ -91,8 +104,16 @@ def _is_above_usual(rows: Floats) -> Bools:
 
 def open_suspects(state: ClusterState) -> list[int]:
     """Returns the nodes that stand out, and need more tests alone or more controls."""
-    open_, _ = _suspects(state)
-    return [int(n) for n in np.flatnonzero(open_.any(axis=(1, 2)) & state.testable)]
+    return _testable(state, _suspects(state)[0])
+
+
+def suspects_to_test(state: ClusterState) -> list[int]:
+    """Returns those of them that need more tests."""
+    return _testable(state, _suspects(state)[2])
+
+
+def _testable(state: ClusterState, where: Bools) -> list[int]:
+    return [int(n) for n in np.flatnonzero(where.any(axis=(1, 2)) & state.testable)]
 
 
 def confirmed(state: ClusterState) -> Bools:
@@ -123,7 +144,7 @@ def _group_outcomes(state: ClusterState) -> tuple[Bools, Bools]:
     of_groups = PairTests(ga, gb, tests.y, tests.phase, tests.round).where(kept)
     rows = node_rows(of_groups, len(out))
     tried = (rows.partner >= 0).sum(axis=1)
-    open_, confirms = _outcome(rows.y, confirm_limit(state), state.rounds.repeats, tried)
+    open_, confirms = _outcome(rows.y, state, tried)
     return out & open_, out & confirms
 
 
@@ -254,7 +275,7 @@ def _pair_candidates(state: ClusterState) -> dict[Pair, Bools]:
     alone refuted: rail, direction from the lower index first. The fastest of several tests
     counts. Pairs of a member and another node are explained by what the members share."""
     tests = state.rounds.pair_tests
-    open_, slow_nodes = _suspects(state)
+    open_, slow_nodes, _ = _suspects(state)
     usual = ~(open_ | slow_nodes).any(axis=(1, 2)) & state.testable
     y = np.where((tests.a < tests.b)[:, None, None], tests.y, tests.y[:, :, ::-1])
     over = y - state.rounds.base[None, :, None] > state.rounds.pair_limit[None, :, None]

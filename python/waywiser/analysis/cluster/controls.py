@@ -18,6 +18,9 @@ from waywiser.analysis.cluster.state import ClusterState
 LATE = 0.84
 """A test is slow if it takes longer than this share of the controls."""
 
+MOST_TIMES = 2
+"""A suspect that its tests alone neither confirm nor refute gets so many times as many."""
+
 LEAST_CONTROLS = 3
 """With fewer controls nothing is confirmed."""
 
@@ -28,8 +31,18 @@ def is_good(state: ClusterState) -> Bools:
     rounds = state.rounds
     tests = rounds.beside_usual(state.all_tests.of("alone"))
     rows = node_rows(tests, len(state.names)).y
-    fast = np.sum(rows < _least_limit(rounds)[None, None, :, None], axis=1)
-    return np.asarray(~(rounds.suspects & (fast <= rounds.repeats[1])).any(axis=(1, 2)))
+    is_open = may_be_slow(rows, least_limit(rounds), rounds.repeats)
+    return np.asarray(~(rounds.suspects & is_open).any(axis=(1, 2)))
+
+
+def may_be_slow(rows: Floats, limit: Floats, repeats: tuple[int, int]) -> Bools:
+    """Returns where repeated tests do not show that a node is fast: no more of them are below the
+    limit than may be, or at most half of them and twice as many as may be."""
+    _, may_be_fast = repeats
+    fast = np.sum(rows < limit[None, None, :, None], axis=1)
+    times = np.sum(~np.isnan(rows), axis=1)
+    is_undecided = (2 * fast <= times) & (fast <= MOST_TIMES * may_be_fast)
+    return np.asarray((fast <= may_be_fast) | is_undecided)
 
 
 def good_nodes(state: ClusterState) -> list[int]:
@@ -96,11 +109,12 @@ def beside_controls(
 def confirm_limit(state: ClusterState) -> Floats:
     """From this logarithm of a ratio on a test alone counts as slow: by rail."""
     rounds = state.rounds
-    limit = np.fmax(_least_limit(rounds), _late(state, "alone"))
+    limit = np.fmax(least_limit(rounds), _late(state, "alone"))
     return np.asarray(np.fmax(limit, rounds.late) if rounds.levels.are_few else limit)
 
 
-def _least_limit(rounds: RoundResults) -> Floats:
+def least_limit(rounds: RoundResults) -> Floats:
+    """Returns the same without controls."""
     share = 0.85 if rounds.may_cross_unseen else 0.7
     return np.asarray(np.maximum(THRESHOLD * share, rounds.noise))
 

@@ -9,6 +9,7 @@ import numpy as np
 from waywiser.analysis.cluster.levels import (
     SCALES,
     THRESHOLD,
+    lower_levels,
     one_sided_scale,
     quantile,
 )
@@ -42,8 +43,9 @@ def group_levels(tests: PairTests, group_of: Ints) -> GroupLevels:
     """Returns the levels of groups from the residuals of tests across groups.
 
     Each pair of groups counts once, however many tests it has: all pairs of a slow group are slow,
-    and of the others only those with it.
+    and of the others only those with it. What a node is slow by inside its group is its own.
     """
+    tests = _without_slow_nodes(tests, group_of)
     joined = _joined(tests, group_of)
     group_of = joined[group_of]
     crosses = tests.where(group_of[tests.a] != group_of[tests.b])
@@ -64,6 +66,16 @@ def group_levels(tests: PairTests, group_of: Ints) -> GroupLevels:
     scale = np.maximum(one_sided_scale(level[usable], axis=0), error)
     out: Bools = np.asarray((level > np.maximum(THRESHOLD, SCALES * scale)) & usable[:, None, None])
     return GroupLevels(level[joined], out[joined], joined)
+
+
+def _without_slow_nodes(tests: PairTests, group_of: Ints) -> PairTests:
+    """Returns the tests without that by which the slower of two nodes is slow inside its group."""
+    inside = tests.where(group_of[tests.a] == group_of[tests.b])
+    level = lower_levels(inside, len(group_of))
+    slow = np.where(level > THRESHOLD, level, 0.0)
+    forth = np.maximum(slow[tests.a, :, 0], slow[tests.b, :, 1])
+    back = np.maximum(slow[tests.b, :, 0], slow[tests.a, :, 1])
+    return tests.replaced(tests.y - np.stack([forth, back], axis=2))
 
 
 def _joined(tests: PairTests, group_of: Ints) -> Ints:

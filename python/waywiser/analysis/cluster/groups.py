@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from waywiser.analysis.cluster.levels import THRESHOLD, quantile
-from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.levels import one_sided_scale, quantile
+from waywiser.analysis.cluster.pair_tests import Floats, Ints, PairTests, node_rows
 from waywiser.words.cluster import ClusterPlan
 
 LEAST_STEP = 0.01
 """The least logarithm by which tests across a cut are slower than tests inside."""
+
+SLOW_SCALES = 2.0
+"""The scales of the levels above which a node is slow to everyone."""
 
 SURE = 4.0
 """The standard errors by which they are."""
@@ -37,8 +40,8 @@ def given_groups(names: Sequence[str], plan: ClusterPlan) -> Ints | None:
 def discovered_groups(tests: PairTests, nodes: int) -> Ints:
     """Cuts the row of nodes, in the order of names, where tests across are slower than others.
 
-    A cut between two places is crossed by several tests of different nodes. The level of a node
-    that is slow to everyone is removed before.
+    A cut between two places is crossed by several tests of different nodes. What a node is slower
+    than usual to everyone is subtracted before.
     """
     group_of = np.zeros(nodes, dtype=np.int64)
     near = tests.where(np.abs(tests.a - tests.b) <= DISTANCE)
@@ -87,16 +90,17 @@ def _across_cuts(tests: PairTests, value: Floats, nodes: int) -> Floats:
 
 
 def _of_test(tests: PairTests, nodes: int) -> Floats:
-    """Returns one value of each test: the mean of its rails and directions; NaN if a node of it is
-    slow to everyone."""
+    """Returns one value of each test: the mean of its rails and directions, without that by which
+    the slower of its nodes is slow to everyone."""
     rails = np.where(np.isnan(tests.y), 0.0, tests.y).sum(axis=(1, 2))
     mean = rails / np.maximum(1, np.sum(~np.isnan(tests.y), axis=(1, 2)))
     same = np.broadcast_to(mean[:, None, None], (len(tests), 1, 2))
     rows = node_rows(tests.replaced(same), nodes).y[:, :, 0, 0]
     # The lower quantile is that of tests inside the group.
     level = quantile(rows, 0.25, axis=1, lower=True)
-    slow: Bools = np.asarray(level - quantile(level, 0.5) > THRESHOLD)
-    return np.asarray(np.where(slow[tests.a] | slow[tests.b], np.nan, mean))
+    excess = np.nan_to_num(level - quantile(level, 0.5))
+    excess = np.where(excess > SLOW_SCALES * one_sided_scale(level), excess, 0.0)
+    return np.asarray(mean - np.maximum(excess[tests.a], excess[tests.b]))
 
 
 def _separate(cuts: list[tuple[int, float]]) -> list[tuple[int, float]]:
