@@ -103,6 +103,11 @@ void ContextState::check_reaches(const Operand& operand) const {
            .remedy = "pass host arrays, or make the GPU usable by this process"});
 }
 
+bool ContextState::is_open() {
+    const std::shared_lock lock(mutex_, std::try_to_lock);
+    return lock.owns_lock() && context_ != nullptr;
+}
+
 std::vector<std::string> ContextState::warnings() {
     const std::shared_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || context_ == nullptr) return {};

@@ -48,6 +48,9 @@ public:
     // Raises UnsupportedTransfer for GPU memory if the library can use no GPU. Needs the GIL.
     void check_reaches(const Operand& operand) const;
 
+    // Whether it is certain that the context is not closed. Never waits. Needs the GIL.
+    [[nodiscard]] bool is_open();
+
     // The warnings of the library's context so far. Never waits. Needs the GIL.
     [[nodiscard]] std::vector<std::string> warnings();
     // The same, but only if there are more than at the last call of this.

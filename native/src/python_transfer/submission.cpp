@@ -13,6 +13,8 @@ namespace {
 
 // Fewer bytes take the calling thread less time than the library takes to find out what they are.
 constexpr std::size_t kInline = std::size_t{8} << 20;
+// Releasing the GIL would take a good part of the time that so few bytes take.
+constexpr std::size_t kWithGil = std::size_t{16} << 10;
 
 waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
                             waywiser_transfer** transfer) {
@@ -70,6 +72,10 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
 // Small amounts of host memory are copied without the library, which may use a GPU.
 void run_on_host(ContextState& context, const Submission& copy) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!copy.listed() && copy.bytes <= kWithGil && context.is_open()) {
+        std::memcpy(copy.to, copy.from, copy.bytes);
+        return;
+    }
     check_use(use(context, [&](waywiser_context*) {
         if (!copy.listed()) std::memcpy(copy.to, copy.from, copy.bytes);
         for (std::size_t i = 0; i < copy.list.count(); ++i) {
